@@ -1,0 +1,166 @@
+/**
+ * The closed list of what Counterfoil can refuse or fail with. Adapters translate their vendor's errors into it,
+ * doors translate out of it; whatever is thrown and is not on the list is `internal`.
+ *
+ * `type` is the family a client may branch on, `code` the exact case. `retryable` says whether the same request,
+ * sent again unchanged, may succeed.
+ */
+export type ErrorType = 'invalid_request' | 'access' | 'card' | 'conflict' | 'limit' | 'service';
+
+interface ErrorKind {
+  readonly status: number;
+  readonly type: ErrorType;
+  readonly retryable: boolean;
+  /** What is said when the place that refuses has nothing better to say. */
+  readonly message: string;
+}
+
+const kinds = {
+  malformed_json: kind(400, 'invalid_request', 'The body is not well-formed JSON in UTF-8.'),
+  invalid_request: kind(400, 'invalid_request', 'The request is not valid.'),
+  unauthenticated: kind(401, 'access', 'This request needs an API key.'),
+  forbidden: kind(403, 'access', 'This request is not allowed.'),
+  card_declined: kind(402, 'card', 'The card was declined.'),
+  authentication_required: kind(
+    402,
+    'card',
+    'The card issuer wants the cardholder to authenticate this payment. Ask for another card, or take the payment where the cardholder can authenticate.',
+  ),
+  route_not_found: kind(
+    404,
+    'invalid_request',
+    'There is nothing at this path. See /docs for what there is.',
+  ),
+  table_not_found: kind(404, 'invalid_request', 'There is no table of this name.'),
+  item_not_found: kind(404, 'invalid_request', 'The table has no item with this id.'),
+  payment_not_found: kind(404, 'invalid_request', 'There is no payment with this id.'),
+  integration_not_found: kind(404, 'invalid_request', 'There is no integration of this name.'),
+  processor_not_found: kind(404, 'invalid_request', 'There is no payment processor of this name.'),
+  provider_not_found: kind(404, 'invalid_request', 'There is no identity provider of this name.'),
+  method_not_allowed: kind(405, 'invalid_request', 'This path does not take this method.'),
+  request_timeout: kind(408, 'invalid_request', 'The request did not arrive in time.', { retryable: true }),
+  body_too_large: kind(413, 'limit', 'The body is larger than this service takes.'),
+  unsupported_media_type: kind(
+    415,
+    'invalid_request',
+    'The body must be JSON in UTF-8, sent with "Content-Type: application/json" and no Content-Encoding.',
+  ),
+  headers_too_large: kind(431, 'limit', 'The request line and headers are larger than this service takes.'),
+  item_exists: kind(409, 'conflict', 'The table already has an item with this id; nothing was changed.'),
+  integration_exists: kind(
+    409,
+    'conflict',
+    'This name is already registered with other credentials; nothing was changed.',
+  ),
+  idempotency_key_in_use: kind(409, 'conflict', 'A request with this idempotency key is still running.', {
+    retryable: true,
+  }),
+  precondition_failed: kind(412, 'conflict', 'The item has changed since you read it; nothing was changed.'),
+  idempotency_key_reused: kind(
+    422,
+    'conflict',
+    'This idempotency key was used before with another payload; nothing was charged.',
+  ),
+  rate_limited: kind(429, 'limit', 'Too many requests.', { retryable: true }),
+  internal: kind(500, 'service', 'Something went wrong on our side. The request id finds it in the log.'),
+  processor_error: kind(
+    502,
+    'service',
+    'The payment processor could not take this charge; nothing was charged.',
+    {
+      retryable: true,
+    },
+  ),
+  unavailable: kind(503, 'service', 'The service is not ready; try again shortly.', { retryable: true }),
+  overloaded: kind(503, 'service', 'The service is at its limit; try again shortly.', { retryable: true }),
+  processor_not_configured: kind(
+    503,
+    'service',
+    'This payment processor has no key in the settings of this service.',
+  ),
+  payment_outcome_unknown: kind(
+    504,
+    'service',
+    'The payment processor has not told what became of this charge. It may have succeeded: the service is finding out. Ask at the Location, or send the same request again.',
+    { retryable: true },
+  ),
+  storage_full: kind(507, 'service', 'The disk is full; nothing was written.', { retryable: true }),
+} satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof kinds;
+export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = kinds;
+
+export interface ErrorDetails {
+  /** The public sentence; it must hold nothing secret. Defaults to the sentence of the code. */
+  readonly message?: string | undefined;
+  /** The field, header or path parameter at fault. */
+  readonly param?: string | undefined;
+  /** Why the card was declined, in the processor's words (`insufficient_funds`, `lost_card` …). */
+  readonly declineCode?: string | undefined;
+  /** Overrides whether the same request may succeed later. */
+  readonly retryable?: boolean | undefined;
+  /** Answered as `Retry-After`. */
+  readonly retryAfterSeconds?: number | undefined;
+  /** Further headers of the answer (`Allow`, `Location`, `Payment-Id`). */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** For the log alone; it must hold nothing secret either. */
+  readonly detail?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** A refusal or failure from the closed list: a public face (`publicError`) and a private `detail`. */
+export class ServiceError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, details: ErrorDetails = {}) {
+    super(details.message ?? errorKinds[code].message, { cause: details.cause });
+    this.name = 'ServiceError';
+    this.code = code;
+    this.details = details;
+  }
+
+  get status(): number {
+    return errorKinds[this.code].status;
+  }
+}
+
+/** The shape that every error answer carries under `body.error`. */
+export interface PublicError {
+  readonly type: ErrorType;
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly param?: string;
+  readonly decline_code?: string;
+  readonly retryable: boolean;
+  readonly request_id: string;
+}
+
+export function publicError(error: ServiceError, requestId: string): PublicError {
+  const { type, retryable } = errorKinds[error.code];
+  const { param, declineCode } = error.details;
+  return {
+    type,
+    code: error.code,
+    message: error.message,
+    ...(param === undefined ? {} : { param }),
+    ...(declineCode === undefined ? {} : { decline_code: declineCode }),
+    retryable: error.details.retryable ?? retryable,
+    request_id: requestId,
+  };
+}
+
+function kind(status: number, type: ErrorType, message: string, { retryable = false } = {}): ErrorKind {
+  return { status, type, retryable, message };
+}
+
+/** Why the service will not start: every problem of its settings at once, each a line that names the setting. */
+export class SettingsError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'SettingsError';
+    this.problems = problems;
+  }
+}

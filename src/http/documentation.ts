@@ -1,0 +1,58 @@
+import type { FastifyInstance } from 'fastify';
+import type { Routes } from './door.ts';
+
+/** Nothing from elsewhere; the page writes inline styles and draws icons as data. */
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * `/openapi.json`, made from the routes, and `/docs`, a page to try them from. The page and all it needs come from
+ * this service; its security policy lets it fetch from nowhere else.
+ *
+ * Both are served by a twin of the door that has the same routes and is made when first asked for: the start of
+ * the service does not wait for it.
+ */
+export function documentationRoutes(version: string, routes: readonly Routes[]): Routes {
+  let twin: Promise<FastifyInstance> | undefined;
+  return (app) => {
+    for (const path of ['/openapi.json', '/docs', '/docs/*']) {
+      app.get(path, { schema: { hide: true } }, async (request, reply) => {
+        twin ??= describeRoutes(version, routes);
+        const { routing } = await twin;
+        reply.hijack();
+        routing(request.raw, reply.raw);
+      });
+    }
+  };
+}
+
+/** A Fastify that never listens: it knows the OpenAPI document of the routes (`swagger()`) and serves the page. */
+export async function describeRoutes(version: string, routes: readonly Routes[]): Promise<FastifyInstance> {
+  const [{ default: Fastify }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
+    import('fastify'),
+    import('@fastify/swagger'),
+    import('@fastify/swagger-ui'),
+  ]);
+  const twin = Fastify();
+  await twin.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Counterfoil',
+        version,
+        description: 'Card payments, key-value tables and sign-in. Every answer is {"statusCode", "body"}.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+    },
+  });
+  await twin.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: contentSecurityPolicy,
+    uiConfig: { deepLinking: true, validatorUrl: null },
+  });
+  for (const add of routes) await add(twin as unknown as Parameters<Routes>[0]);
+  twin.get('/openapi.json', { schema: { hide: true } }, async () => twin.swagger());
+  await twin.ready();
+  return twin;
+}

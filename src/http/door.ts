@@ -1,0 +1,135 @@
+import type { RequestListener } from 'node:http';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { ServiceError } from '../errors.ts';
+import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
+import type { Log } from '../log.ts';
+import { sendError } from './errors-out.ts';
+import type { Listener } from './listener.ts';
+import { newRequestId } from './request-id.ts';
+import { parseStrictJson } from './strict-json.ts';
+import { useStrictValidation } from './validation.ts';
+
+/** Adds the routes of one domain to a door. */
+export type Routes = (app: App) => void | Promise<void>;
+export type App = FastifyInstance<
+  Listener['server'],
+  FastifyRequest['raw'],
+  FastifyReply['raw'],
+  FastifyInstance['log'],
+  TypeBoxTypeProvider
+>;
+
+export interface DoorOptions {
+  readonly log: Log;
+  /** Throws ServiceError for a request that may not come in. */
+  readonly checkAccess: (request: FastifyRequest) => void;
+  /** Whether the service is stopping: connections are then not kept. */
+  readonly isStopping: () => boolean;
+  readonly routes: readonly Routes[];
+}
+
+/** The HTTP face of the service on one listener; requests reach it once `openDoor` resolves. */
+export async function openDoor(listener: Listener, options: DoorOptions): Promise<FastifyInstance> {
+  let requests: RequestListener = () => undefined;
+  const app = Fastify({
+    serverFactory: (handler) => {
+      requests = handler as RequestListener;
+      return listener.server;
+    },
+    // The listener answers what the parser refuses, also before this door is open.
+    clientErrorHandler: () => undefined,
+    frameworkErrors: (error, request, reply) => {
+      sendError(options.log, error, request as FastifyRequest, reply as unknown as FastifyReply);
+    },
+    genReqId: newRequestId,
+    requestIdHeader: false,
+    bodyLimit: requestBodyBytesMax,
+    routerOptions: { maxParamLength: pathParameterCharactersMax },
+    return503OnClosing: false,
+  }).withTypeProvider<TypeBoxTypeProvider>();
+
+  // Answers are bytes already; the response schemas are for the OpenAPI document alone.
+  app.setSerializerCompiler(() => JSON.stringify);
+  useStrictValidation(app);
+  takeStrictJsonAlone(app);
+  guardRequests(app as App, options);
+  app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
+  for (const routes of options.routes) await routes(app as App);
+
+  await app.ready();
+  listener.serve(requests);
+  return app as unknown as FastifyInstance;
+}
+
+function takeStrictJsonAlone(
+  app: Pick<FastifyInstance, 'removeAllContentTypeParsers' | 'addContentTypeParser'>,
+): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    try {
+      checkEncoding(request);
+      done(null, parseStrictJson(body as Buffer));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
+function checkEncoding({ headers }: FastifyRequest): void {
+  const charset = /;\s*charset="?([^";\s]+)/i.exec(headers['content-type'] ?? '')?.[1];
+  if (charset !== undefined && charset.toLowerCase() !== 'utf-8') {
+    throw new ServiceError('unsupported_media_type', { param: 'Content-Type' });
+  }
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new ServiceError('unsupported_media_type', { param: 'Content-Encoding' });
+  }
+}
+
+function guardRequests(app: App, { log, checkAccess, isStopping }: DoorOptions): void {
+  const methodsByPath = new PathMethods();
+  app.addHook('onRoute', ({ url, method }) => methodsByPath.add(url, method));
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('request-id', request.id);
+    if (isStopping()) reply.header('connection', 'close');
+    checkAccess(request);
+    if (request.is404) throw methodsByPath.refusal(request.url);
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    log.info('request', {
+      request_id: request.id,
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      duration_ms: Math.round(reply.elapsedTime * 1000) / 1000,
+    });
+    done();
+  });
+}
+
+/** Knows which methods a path takes, to tell a wrong method (405) from a wrong path (404). */
+class PathMethods {
+  readonly #paths = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>();
+
+  add(url: string, method: string | string[]): void {
+    const pattern = new RegExp(
+      `^${url.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]+').replace('*', '.*')}$`,
+    );
+    const path = this.#paths.get(url) ?? { pattern, methods: new Set() };
+    this.#paths.set(url, path);
+    for (const name of [method].flat()) path.methods.add(name);
+  }
+
+  refusal(url: string): ServiceError {
+    const path = url.split('?', 1)[0] as string;
+    const methods = [...this.#paths.values()].find(({ pattern }) => pattern.test(path))?.methods;
+    if (methods === undefined) return new ServiceError('route_not_found');
+    const allow = [...methods].sort().join(', ');
+    return new ServiceError('method_not_allowed', {
+      message: `This path takes ${allow} alone.`,
+      headers: { allow },
+    });
+  }
+}

@@ -1,0 +1,96 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { type FieldsBesideError, failure } from '../envelope.ts';
+import { ServiceError } from '../errors.ts';
+import { errorFields, type Log } from '../log.ts';
+import { sendEnvelope } from './answer.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The documented fields of the operation, as they read on a failure. */
+    besideError?: FieldsBesideError;
+  }
+}
+
+/** Answers whatever was thrown on the way: in the envelope, by the closed list. */
+export function sendError(
+  log: Log,
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const error = asServiceError(thrown);
+  if (error.code === 'internal')
+    log.error('unforeseen_error', { request_id: request.id, ...errorFields(thrown) });
+  else if (error.details.detail !== undefined || error.status >= 500) {
+    log.warn('failure', { request_id: request.id, code: error.code, detail: error.details.detail });
+  }
+  const { retryAfterSeconds, headers = {} } = error.details;
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
+  reply.headers(headers);
+  return sendEnvelope(reply, failure(error, request.id, request.routeOptions.config?.besideError));
+}
+
+function asServiceError(thrown: unknown): ServiceError {
+  if (thrown instanceof ServiceError) return thrown;
+  const { code, validation, validationContext } = thrown as Partial<FastifyError>;
+  const broken = validation?.[0];
+  if (broken !== undefined) return refusalOfValidation(broken, validationContext ?? 'request');
+  switch (code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new ServiceError('unsupported_media_type', { param: 'Content-Type' });
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new ServiceError('body_too_large');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new ServiceError('invalid_request', {
+        param: 'Content-Length',
+        message: 'The body is not as long as Content-Length says.',
+      });
+    case 'FST_ERR_BAD_URL':
+      return new ServiceError('invalid_request', {
+        message: 'The path has a percent sign that encodes no UTF-8.',
+      });
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new ServiceError('invalid_request', {
+        message: 'A part of the path is longer than any name can be.',
+      });
+    default:
+      return new ServiceError('internal', { cause: thrown });
+  }
+}
+
+type Broken = NonNullable<FastifyError['validation']>[number];
+
+/** A sentence for what the schema refused; it repeats no value that was sent. */
+function refusalOfValidation(
+  { keyword, params, instancePath, message }: Broken,
+  place: string,
+): ServiceError {
+  const field = instancePath.slice(1).replaceAll('/', '.');
+  switch (keyword) {
+    case 'required':
+      return refused(String(params['missingProperty']), (name) => `${name} is required.`);
+    case 'additionalProperties':
+      return refused(speakable(String(params['additionalProperty'])), () =>
+        place === 'body'
+          ? 'The body has a field that this operation does not take.'
+          : 'The query has a parameter that this operation does not take.',
+      );
+    case 'type':
+      if (field === '')
+        return new ServiceError('invalid_request', { message: `The ${place} must be a JSON object.` });
+      return refused(field, (name) => `${name} must be a ${String(params['type'])}.`);
+    case 'minLength':
+      return refused(field, (name) => `${name} must not be empty.`);
+    default:
+      return refused(field, (name) => `${name} ${message ?? 'is not valid'}.`);
+  }
+}
+
+function refused(param: string | undefined, message: (name: string | undefined) => string): ServiceError {
+  return new ServiceError('invalid_request', { param, message: message(param) });
+}
+
+/** The name of an unknown field is the caller's text: it is repeated only where it is plainly a name. */
+function speakable(name: string): string | undefined {
+  return /^[A-Za-z_][\w.-]{0,63}$/.test(name) ? name : undefined;
+}

@@ -1,0 +1,133 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { failure, jsonContentType, success } from '../envelope.ts';
+import { ServiceError } from '../errors.ts';
+import {
+  headersArrivalMsMax,
+  keepAliveMs,
+  requestArrivalMsMax,
+  requestHeaderBytesMax,
+  stopGraceMs,
+} from '../limits.ts';
+import { newRequestId } from './request-id.ts';
+
+const connectionsCheckMs = 1_000;
+const idleSweepMs = 50;
+
+/**
+ * A listening HTTP server that answers in the envelope even where no route is reached: before the service is
+ * ready, and when the parser refuses what came.
+ */
+export class Listener {
+  readonly server: Server;
+
+  private constructor() {
+    this.server = createServer(
+      {
+        maxHeaderSize: requestHeaderBytesMax,
+        headersTimeout: headersArrivalMsMax,
+        requestTimeout: requestArrivalMsMax,
+        connectionsCheckingInterval: connectionsCheckMs,
+        keepAliveTimeout: keepAliveMs,
+        // The parser would answer without the envelope; the access check refuses a missing Host instead.
+        requireHostHeader: false,
+      },
+      answerStarting,
+    );
+    // Node drops headers beyond a count without a word; their bytes are bounded as it is.
+    this.server.maxHeadersCount = 0;
+    this.server.on('clientError', answerParserError);
+    this.server.on('checkExpectation', answerExpectation);
+  }
+
+  /** @param port 0 takes a free one */
+  static async listen(host: string, port: number): Promise<Listener> {
+    const listener = new Listener();
+    await new Promise<void>((resolve, reject) => {
+      listener.server.once('error', reject);
+      listener.server.listen(port, host, resolve);
+    });
+    return listener;
+  }
+
+  /** `http://host:port`, as a client on this machine reaches it. */
+  get origin(): string {
+    const { address, family, port } = this.server.address() as AddressInfo;
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  }
+
+  /** From now on requests go to the service. */
+  serve(requests: RequestListener): void {
+    this.server.removeAllListeners('request');
+    this.server.on('request', requests);
+  }
+
+  /** Accepts nothing new, lets running requests finish within the grace period, then ends what is left. */
+  async stop(): Promise<void> {
+    const stopped = new Promise<void>((resolve) => {
+      this.server.close(() => resolve());
+    });
+    const sweep = setInterval(() => this.server.closeIdleConnections(), idleSweepMs);
+    const grace = new AbortController();
+    const outOfTime = sleep(stopGraceMs, undefined, { signal: grace.signal }).catch(() => undefined);
+    await Promise.race([stopped, outOfTime]);
+    grace.abort();
+    clearInterval(sweep);
+    this.server.closeAllConnections();
+    await stopped;
+  }
+}
+
+function answerStarting(request: IncomingMessage, response: ServerResponse): void {
+  const alive = request.url === '/livez';
+  const envelope = alive
+    ? success({ status: 'alive' })
+    : failure(new ServiceError('unavailable', { message: 'The service is starting.' }), newRequestId());
+  const text = JSON.stringify(envelope);
+  response.writeHead(envelope.statusCode, {
+    'content-type': jsonContentType,
+    'content-length': Buffer.byteLength(text),
+    ...(alive ? {} : { 'retry-after': '1' }),
+  });
+  response.end(text);
+}
+
+function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const error = new ServiceError('invalid_request', {
+    param: 'Expect',
+    message: 'The only expectation this service meets is "Expect: 100-continue".',
+  });
+  const text = JSON.stringify(failure(error, newRequestId()));
+  response.writeHead(error.status, { 'content-type': jsonContentType, connection: 'close' });
+  response.end(text);
+}
+
+/** What did not become a request: no response object exists, so that the answer is written by hand. */
+function answerParserError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const refusal = refusalOfParserError(error.code);
+  const text = JSON.stringify(failure(refusal, newRequestId()));
+  const reason = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large' }[
+    refusal.status
+  ];
+  socket.end(
+    `HTTP/1.1 ${refusal.status} ${reason}\r\nContent-Type: ${jsonContentType}\r\n` +
+      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+  );
+}
+
+function refusalOfParserError(code: string | undefined): ServiceError {
+  if (code === 'HPE_HEADER_OVERFLOW') return new ServiceError('headers_too_large');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ServiceError('request_timeout');
+  return new ServiceError('invalid_request', { message: 'This is not a well-formed HTTP/1.1 request.' });
+}

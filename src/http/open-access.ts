@@ -1,0 +1,41 @@
+import type { FastifyRequest } from 'fastify';
+import { ServiceError } from '../errors.ts';
+import { isLoopback } from '../loopback.ts';
+
+const forwardingHeaders = [
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'via',
+];
+
+/**
+ * Without API keys the service is open to direct callers on this machine alone. Refused are a request that a proxy
+ * passed on (it comes from loopback, but its caller does not) and one for a foreign host name: a web page whose
+ * name was made to resolve to 127.0.0.1 (DNS rebinding).
+ */
+export function checkOpenAccess({ headers, raw }: FastifyRequest): void {
+  if (headers.host === undefined && raw.httpVersion === '1.1') {
+    throw new ServiceError('invalid_request', { param: 'Host', message: 'The request has no Host header.' });
+  }
+  for (const name of forwardingHeaders) {
+    if (headers[name] !== undefined) {
+      throw new ServiceError('unauthenticated', {
+        param: name,
+        message: `This request came through a proxy (${name}), and this service has no API keys: it answers direct callers on its own machine alone.`,
+      });
+    }
+  }
+  if (headers.host !== undefined && !isLoopback(hostName(headers.host))) {
+    throw new ServiceError('forbidden', {
+      param: 'Host',
+      message: 'This service has no API keys: it answers to localhost, 127.0.0.1 and [::1] alone.',
+    });
+  }
+}
+
+function hostName(host: string): string {
+  return host.toLowerCase().replace(/:\d*$/, '');
+}

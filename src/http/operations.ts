@@ -1,0 +1,43 @@
+import { Type } from 'typebox';
+import { success } from '../envelope.ts';
+import { ServiceError } from '../errors.ts';
+import { sendEnvelope } from './answer.ts';
+import type { Routes } from './door.ts';
+import { answerSchema, errorAnswerSchema } from './schemas.ts';
+
+const tags = ['Operations'];
+
+/** Whether the process is alive, and whether it can take work. @param isReady false from the moment of a stop */
+export function operationRoutes(isReady: () => boolean): Routes {
+  return (app) => {
+    app.get(
+      '/livez',
+      {
+        schema: {
+          tags,
+          summary: 'Whether the process is alive',
+          response: { 200: answerSchema(Type.Object({ status: Type.Literal('alive') }), 'It is') },
+        },
+      },
+      async (_request, reply) => sendEnvelope(reply, success({ status: 'alive' })),
+    );
+
+    app.get(
+      '/readyz',
+      {
+        schema: {
+          tags,
+          summary: 'Whether the service can take work',
+          response: {
+            200: answerSchema(Type.Object({ status: Type.Literal('ready') }), 'It can'),
+            '5xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (_request, reply) => {
+        if (!isReady()) throw new ServiceError('unavailable', { message: 'The service is stopping.' });
+        return sendEnvelope(reply, success({ status: 'ready' }));
+      },
+    );
+  };
+}

@@ -1,0 +1,63 @@
+/** Every bound of the service, its unit last in its name, with the reason for its value. */
+
+/** One item of 400 KB whose every byte is escaped as \u00XX would not fit, any sane one does, with room to spare. */
+export const requestBodyBytesMax = 1024 * 1024;
+/** Node's own default; ids travel in bodies, so nothing honest comes near it. */
+export const requestHeaderBytesMax = 16 * 1024;
+/** The longest path parameter that can be valid is a table name of 255 characters, each percent-encoded. */
+export const pathParameterCharactersMax = 255 * 3;
+/** Deep enough for any document we take, far from any parser's recursion limit. */
+export const jsonDepthMax = 32;
+/** A double keeps every decimal number of up to 15 significant digits; one of 16 may be changed by the parser. */
+export const numberSignificantDigitsMax = 15;
+/** The whole request must have arrived by then; a charge's body is 100 bytes. */
+export const requestArrivalMsMax = 15_000;
+/** Headers come in one packet from an honest client. */
+export const headersArrivalMsMax = 10_000;
+/** Longer than the idle time of common load balancers (60 s), so that they, not we, end an idle connection. */
+export const keepAliveMs = 65_000;
+
+/** DynamoDB's bound on a partition key is 2,048 bytes; half of it leaves room for a store's own prefix. */
+export const itemIdBytesMax = 1_024;
+/** DynamoDB's bound on an item, so that every table can move there. */
+export const itemBytesMax = 400 * 1024;
+/** DynamoDB's bound on a table name. */
+export const tableNameCharactersMax = 255;
+
+/** Stripe's own bound on an amount: eight digits of the smallest unit. */
+export const amountMax = 99_999_999;
+export const tokenCharactersMax = 255;
+/** Stripe's own bound on an idempotency key. */
+export const idempotencyKeyCharactersMax = 255;
+/** Stripe answers nearly all charges within 10 s; after that waiting helps nobody and the truth is looked up. */
+export const processorCallMsMax = 30_000;
+/** A charge's lease outlives its call, so that nobody else drives it while an answer may still come. */
+export const chargeLeaseMs = processorCallMsMax + 5_000;
+/** Stripe forgets idempotency keys after 24 h; an hour less keeps clock differences harmless. */
+export const processorKeyLifeMs = 23 * 60 * 60 * 1_000;
+/** How long a repeated request waits for the first one before it is told 409. */
+export const idempotentWaitMsMax = 10_000;
+/** How often the service looks for charges in doubt whose lease has ended. */
+export const recoveryIntervalMs = 1_000;
+/** The wait before a charge in doubt is asked about again: doubled each time, from the first to the last. */
+export const recoveryDelayMsMin = 1_000;
+export const recoveryDelayMsMax = 5 * 60 * 1_000;
+/** Open charges taken up in one round of recovery, so that a round is bounded. */
+export const recoveryRoundChargesMax = 100;
+
+export const integrationNameCharactersMax = 63;
+/** Client ids and secrets of the four providers are under 256 characters; the bound leaves room. */
+export const clientCredentialCharactersMax = 1_024;
+export const issuerCharactersMax = 1_024;
+
+/** Requests waiting for the store; at 40,000 commits a second this is a quarter of a second of work. */
+export const commitQueueMax = 10_000;
+/** Commits that share one flush: enough to make the flush cheap, few enough to keep the event loop free. */
+export const commitBatchMax = 512;
+/** DynamoDB takes 100 writes in one transaction. */
+export const commitWritesMax = 100;
+/** Piece size in which a long answer is handed to the socket. */
+export const scanChunkBytes = 64 * 1024;
+
+/** A stop waits this long for running requests, then ends their connections: the exit comes within 10 s. */
+export const stopGraceMs = 9_000;

@@ -1,0 +1,85 @@
+import { pino } from 'pino';
+
+/**
+ * All that a log line may hold. A field that is not named here cannot be logged, so that no body, header, token
+ * or secret reaches a log by an oversight.
+ */
+export interface LogFields {
+  readonly request_id?: string;
+  readonly method?: string;
+  /** The pattern of the route, never the path that was asked for. */
+  readonly route?: string;
+  readonly status?: number;
+  readonly duration_ms?: number;
+  readonly code?: string;
+  readonly detail?: string | undefined;
+  readonly error_name?: string;
+  /** Where an unforeseen error came from: its frames, without its message. */
+  readonly error_frames?: readonly string[];
+  readonly payment_id?: string;
+  readonly processor?: string;
+  readonly state?: string;
+  readonly address?: string;
+  readonly signal?: string;
+}
+
+const allowed: ReadonlySet<string> = new Set([
+  'request_id',
+  'method',
+  'route',
+  'status',
+  'duration_ms',
+  'code',
+  'detail',
+  'error_name',
+  'error_frames',
+  'payment_id',
+  'processor',
+  'state',
+  'address',
+  'signal',
+] satisfies (keyof LogFields)[]);
+
+export interface Log {
+  debug(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+  /** Writes out what is still in memory. */
+  flush(): void;
+}
+
+/** Structured lines on standard error; standard output is for what a command answers. */
+export function openLog(
+  level: string,
+  destination = pino.destination({ dest: 2, sync: false, minLength: 0 }),
+): Log {
+  const logger = pino(
+    {
+      level,
+      base: null,
+      messageKey: 'event',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }), log: onlyAllowed },
+    },
+    destination,
+  );
+  return {
+    debug: (event, fields = {}) => logger.debug(fields, event),
+    info: (event, fields = {}) => logger.info(fields, event),
+    warn: (event, fields = {}) => logger.warn(fields, event),
+    error: (event, fields = {}) => logger.error(fields, event),
+    flush: () => destination.flushSync(),
+  };
+}
+
+function onlyAllowed(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => allowed.has(name)));
+}
+
+/** What of an unforeseen error may be logged: its name and frames; its message may quote what a caller sent. */
+export function errorFields(error: unknown): LogFields {
+  if (!(error instanceof Error)) return { error_name: typeof error };
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return { error_name: error.name, error_frames: frames.slice(0, 10).map((line) => line.trim()) };
+}

@@ -1,0 +1,53 @@
+import { type FieldsBesideError, failure, success } from '../envelope.ts';
+import { ServiceError } from '../errors.ts';
+import type { ChargeOutcome } from '../processors/processor.ts';
+import type { Payment, StoredAnswer } from './payment.ts';
+
+/** The documented field of the payment endpoint stays truthful beside an error. */
+export const paymentFieldsBesideError: FieldsBesideError = (message) => ({ message: { message } });
+
+export function paidAnswer(chargeId: string): StoredAnswer {
+  const body = { message: { message: 'Payment successful!', charge_id: chargeId } };
+  return { status: 200, text: JSON.stringify(success(body)) };
+}
+
+export function errorAnswer(error: ServiceError, requestId: string): StoredAnswer {
+  return { status: error.status, text: JSON.stringify(failure(error, requestId, paymentFieldsBesideError)) };
+}
+
+/** The answer that an outcome has, for the request that made the payment. */
+export function answerOf(outcome: ChargeOutcome, payment: Payment): StoredAnswer {
+  return outcome.kind === 'succeeded'
+    ? paidAnswer(outcome.chargeId)
+    : errorAnswer(errorOf(outcome, payment), payment.requestId);
+}
+
+function errorOf(outcome: Exclude<ChargeOutcome, { kind: 'succeeded' }>, payment: Payment): ServiceError {
+  switch (outcome.kind) {
+    case 'declined':
+      return new ServiceError(outcome.authenticationRequired ? 'authentication_required' : 'card_declined', {
+        declineCode: outcome.declineCode,
+        param: 'token',
+      });
+    case 'refused':
+      return new ServiceError('invalid_request', { param: outcome.param, message: outcome.message });
+    case 'not_taken':
+      return new ServiceError('processor_error');
+    case 'unknown':
+      return outcomeUnknown(payment);
+  }
+}
+
+/**
+ * Without a key, or a token that is one, the same request again would be another payment: then the caller must not
+ * be told to send it.
+ */
+export function outcomeUnknown({ keyEntry }: Payment): ServiceError {
+  if (keyEntry !== undefined) return new ServiceError('payment_outcome_unknown');
+  return new ServiceError('payment_outcome_unknown', {
+    retryable: false,
+    message:
+      'The payment processor has not told what became of this charge. It may have succeeded: the service is finding ' +
+      'out. Ask at the Location; this request had no Idempotency-Key, so that sending it again may charge again.',
+  });
+}

@@ -1,0 +1,129 @@
+import { ServiceError } from '../errors.ts';
+import { amountMax, idempotencyKeyCharactersMax, tokenCharactersMax } from '../limits.ts';
+import { holdsCardNumber } from './card-number.ts';
+import { currencyExponent } from './currencies.ts';
+
+/** What a caller asks for, as it came. */
+export interface PaymentRequest {
+  readonly processor: string;
+  readonly route: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly token: string;
+  readonly idempotencyKey: string | undefined;
+  readonly requestId: string;
+}
+
+/** What is allowed on one payment route; refused before anything is reserved. */
+export interface RoutePolicy {
+  /** Whether amounts come in the smallest unit of the currency or in the currency itself. */
+  readonly unit: 'minor' | 'major';
+  readonly currencies?: readonly string[];
+  /** In the smallest unit. */
+  readonly minimum?: number;
+  /** In the smallest unit. */
+  readonly maximum?: number;
+}
+
+/** A payment request whose every field is known to be good. */
+export interface Order {
+  /** In the smallest unit of the currency. */
+  readonly amount: number;
+  /** Upper case. */
+  readonly currency: string;
+  readonly token: string;
+  readonly idempotencyKey: string | undefined;
+}
+
+/** Refuses with `invalid_request`, naming the field; no message repeats what was sent. */
+export function checkOrder(request: PaymentRequest, policy: RoutePolicy): Order {
+  const currency = checkCurrency(request.currency, policy);
+  return {
+    amount: checkAmount(request.amount, currency, policy),
+    currency,
+    token: checkToken(request.token),
+    idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
+  };
+}
+
+function checkCurrency(text: string, { currencies }: RoutePolicy): string {
+  const currency = text.toUpperCase();
+  if (currencyExponent(currency) === undefined) {
+    throw invalid('currency', 'currency must be a three-letter ISO 4217 code, for instance EUR.');
+  }
+  if (currencies !== undefined && !currencies.some((allowed) => allowed.toUpperCase() === currency)) {
+    throw invalid('currency', `This payment route takes ${currencies.join(', ').toUpperCase()} alone.`);
+  }
+  return currency;
+}
+
+function checkAmount(
+  amount: number,
+  currency: string,
+  { unit, minimum = 1, maximum = amountMax }: RoutePolicy,
+): number {
+  const minor = unit === 'minor' ? amount : minorUnits(amount, currencyExponent(currency) ?? 0);
+  if (!Number.isInteger(minor)) {
+    const places = currencyExponent(currency);
+    throw invalid(
+      'amount',
+      unit === 'minor'
+        ? 'amount must be a whole number of the smallest unit of the currency: 1050 means EUR 10.50.'
+        : `amount must have at most ${places} decimal places, as ${currency} has.`,
+    );
+  }
+  if (minor < minimum || minor > maximum) {
+    throw invalid(
+      'amount',
+      `amount must be from ${minimum} to ${maximum} in the smallest unit of the currency${unit === 'major' ? '; it is sent in the currency itself' : ''}.`,
+    );
+  }
+  return minor;
+}
+
+/**
+ * A decimal amount in the smallest unit, exactly, or NaN where it does not fit. It works on the decimal digits: in
+ * binary 1.1 × 100 is 110.00000000000001. The door lets no number through that its digits do not give back.
+ */
+export function minorUnits(amount: number, exponent: number): number {
+  const match = /^(-?\d+)(?:\.(\d+))?$/.exec(String(amount));
+  if (match === null) return Number.NaN;
+  const [, whole = '', fraction = ''] = match;
+  if (fraction.length > exponent) return Number.NaN;
+  return Number(whole + fraction.padEnd(exponent, '0'));
+}
+
+function checkToken(token: string): string {
+  if (!/^[\x21-\x7e]+$/.test(token) || token.length > tokenCharactersMax) {
+    throw invalid('token', `token must be 1 to ${tokenCharactersMax} visible ASCII characters.`);
+  }
+  refuseCardNumber('token', token);
+  return token;
+}
+
+function checkIdempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  // The Idempotency-Key draft of the IETF writes the key as a quoted string, Stripe writes it bare.
+  const key = /^"([^"\\]*)"$/.exec(header)?.[1] ?? header;
+  if (!/^[\x20-\x7e]+$/.test(key) || key.length > idempotencyKeyCharactersMax) {
+    throw invalid(
+      'Idempotency-Key',
+      `Idempotency-Key must be 1 to ${idempotencyKeyCharactersMax} printable ASCII characters.`,
+    );
+  }
+  refuseCardNumber('Idempotency-Key', key);
+  return key;
+}
+
+function refuseCardNumber(param: string, text: string): void {
+  if (holdsCardNumber(text)) {
+    throw invalid(
+      param,
+      `${param} looks like a card number. Card numbers must never be sent here: have the processor make a token of the card in the browser.`,
+    );
+  }
+}
+
+function invalid(param: string, message: string): ServiceError {
+  return new ServiceError('invalid_request', { param, message });
+}

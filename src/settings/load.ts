@@ -1,0 +1,190 @@
+import { readFileSync } from 'node:fs';
+import { Ajv, type ErrorObject } from 'ajv';
+import { SettingsError } from '../errors.ts';
+import { isLoopback } from '../loopback.ts';
+import { type Settings, settingsSchema } from './schema.ts';
+
+export interface SettingsSource {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Path of `counterfoil.json`; a missing file counts as empty. */
+  readonly file: string;
+  /** Whether `serve --simulate` was asked for. */
+  readonly simulate: boolean;
+}
+
+/** Reads, fills in and checks the settings. Throws SettingsError. */
+export function loadSettings({ env, file, simulate }: SettingsSource): Settings {
+  const problems: string[] = [];
+  const settings = readFile(file, problems);
+  refuseSecretsInFile(settings, problems);
+  for (const leaf of leaves) placeFromEnvironment(leaf, env, settings, problems);
+
+  if (!validate(settings)) problems.push(...(validate.errors ?? []).flatMap(problemOf));
+  if (problems.length === 0) problems.push(...contradictions(settings as Settings, simulate));
+  if (problems.length > 0) throw new SettingsError([...new Set(problems)]);
+  return settings as Settings;
+}
+
+interface Leaf {
+  readonly path: readonly string[];
+  readonly type: string | undefined;
+  readonly env: string;
+  readonly secret: boolean;
+  readonly description: string;
+  readonly default: unknown;
+}
+
+interface SchemaNode {
+  readonly type?: string;
+  readonly env?: string;
+  readonly secret?: boolean;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Record<string, SchemaNode>;
+}
+
+type Tree = Record<string, unknown>;
+
+/** The settings that an environment variable can give, in the schema's order. */
+export const leaves: readonly Leaf[] = leavesOf(settingsSchema as SchemaNode, []);
+
+function leavesOf(node: SchemaNode, path: readonly string[]): Leaf[] {
+  if (node.env !== undefined) {
+    const { type, env, secret = false, description = '' } = node;
+    return [{ path, type, env, secret, description, default: node.default }];
+  }
+  return Object.entries(node.properties ?? {}).flatMap(([key, child]) => leavesOf(child, [...path, key]));
+}
+
+const validate = new Ajv({ allErrors: true, useDefaults: true, keywords: ['env', 'secret'] }).compile(
+  settingsSchema,
+);
+
+function readFile(file: string, problems: string[]): Tree {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    problems.push(`${file}: cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    return {};
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isTree(value)) return value;
+  } catch {
+    // falls through to the one problem that both cases are
+  }
+  problems.push(`${file}: must be a JSON object`);
+  return {};
+}
+
+function refuseSecretsInFile(settings: Tree, problems: string[]): void {
+  for (const { path, secret, env } of leaves) {
+    if (secret && lookUp(settings, path) !== undefined) {
+      problems.push(
+        `${path.join('.')}: is a secret; give it as ${env} or ${env}_FILE, not in the settings file`,
+      );
+    }
+  }
+}
+
+function placeFromEnvironment(
+  leaf: Leaf,
+  env: SettingsSource['env'],
+  settings: Tree,
+  problems: string[],
+): void {
+  const text = environmentText(leaf.env, env, problems);
+  if (text === undefined) return;
+  const parent = leaf.path.slice(0, -1).reduce<Tree>((tree, key) => {
+    if (!isTree(tree[key])) tree[key] = {};
+    return tree[key] as Tree;
+  }, settings);
+  parent[leaf.path.at(-1) as string] = valueOf(text, leaf.type);
+}
+
+/** An empty variable counts as not given, as in Compose files and unit files. */
+function environmentText(name: string, env: SettingsSource['env'], problems: string[]): string | undefined {
+  const text = env[name];
+  const file = env[`${name}_FILE`];
+  if (text && file) problems.push(`${name}: is given twice, as ${name} and as ${name}_FILE`);
+  if (text) return text;
+  if (!file) return undefined;
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    problems.push(`${name}_FILE: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    return undefined;
+  }
+}
+
+function valueOf(text: string, type: string | undefined): unknown {
+  if (type === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text;
+  if (type === 'array') return text.split(',').map((part) => part.trim());
+  return text;
+}
+
+function problemOf(error: ErrorObject): string[] {
+  // A union's own error follows those of its members and says all there is to say.
+  if (error.keyword === 'const') return [];
+  const path = error.instancePath.split('/').slice(1);
+  if (error.keyword === 'additionalProperties') {
+    path.push(String(error.params['additionalProperty']));
+    return [`${path.join('.')}: there is no such setting`];
+  }
+  const leaf = leaves.find((candidate) => candidate.path.every((key, index) => key === path[index]));
+  const name = leaf === undefined ? path.join('.') : `${leaf.path.join('.')} (${leaf.env})`;
+  const meaning = leaf === undefined ? '' : `: ${leaf.description}`;
+  const must =
+    error.keyword === 'anyOf' ? 'must be one of the words it knows' : (error.message ?? 'is not valid');
+  return [`${name}: ${must}${meaning}`];
+}
+
+/** What each setting alone cannot show. */
+function contradictions(settings: Settings, simulate: boolean): string[] {
+  const problems: string[] = [];
+  for (const [name, host] of [
+    ['host (HOST)', settings.host],
+    ['payments.host (COUNTERFOIL_PAYMENT_HOST)', settings.payments.host ?? settings.host],
+  ] as const) {
+    if (!isLoopback(host)) {
+      problems.push(
+        `${name}: ${host} can be reached from other machines, and callers are not asked for a key yet; ` +
+          'only loopback (127.0.0.1, ::1, localhost) is served',
+      );
+    }
+  }
+  if (settings.payments.host !== undefined && settings.payments.port === undefined) {
+    problems.push('payments.host (COUNTERFOIL_PAYMENT_HOST): needs payments.port (COUNTERFOIL_PAYMENT_PORT)');
+  }
+  if (simulate && /^.k_live_/.test(settings.stripe.key ?? '')) {
+    problems.push(
+      'stripe.key (COUNTERFOIL_STRIPE_KEY): is a live key, and --simulate would answer charges that never ' +
+        'happened; serve one or the other',
+    );
+  }
+  const { apiBase } = settings.stripe;
+  if (apiBase.startsWith('http:') && !isLoopback(new URL(apiBase).hostname)) {
+    problems.push('stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE): must be https beyond this machine');
+  }
+  for (const alias of settings.tables.aliases) {
+    if (['table', 'create', 'service', 'auth'].includes(alias)) {
+      problems.push(
+        `tables.aliases (COUNTERFOIL_TABLE_ALIASES): "${alias}" already means something under /v3`,
+      );
+    }
+  }
+  for (const [route, { minimum = 1, maximum = Infinity }] of Object.entries(settings.payments.routes)) {
+    if (minimum > maximum) problems.push(`payments.routes.${route}: minimum is above maximum`);
+  }
+  return problems;
+}
+
+function lookUp(tree: Tree, path: readonly string[]): unknown {
+  return path.reduce<unknown>((node, key) => (isTree(node) ? node[key] : undefined), tree);
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

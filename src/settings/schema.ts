@@ -1,0 +1,172 @@
+import { type Static, Type } from 'typebox';
+import { amountMax } from '../limits.ts';
+
+/**
+ * Every setting, as `counterfoil.json` holds it. A leaf with `env` can also be given by that environment variable,
+ * which wins, or by `<env>_FILE`, the path of a file that holds the value (as Docker and systemd hand out secrets).
+ * A leaf with `secret` is taken from there alone, so that no secret has to stand in a settings file.
+ */
+const closed = { additionalProperties: false };
+const pathPrefix = '^(/[A-Za-z0-9_.~-]+)*$';
+const segment = '^[a-z0-9][a-z0-9_-]*$';
+const currency = '^[A-Za-z]{3}$';
+
+const paymentRoute = Type.Object(
+  {
+    unit: Type.Union([Type.Literal('minor'), Type.Literal('major')], {
+      default: 'minor',
+      description: 'whether an amount counts the smallest unit (1050) or the currency itself (10.50)',
+    }),
+    currencies: Type.Optional(
+      Type.Array(Type.String({ pattern: currency }), { minItems: 1, description: 'only these are taken' }),
+    ),
+    minimum: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: amountMax, description: 'lowest amount, in the smallest unit' }),
+    ),
+    maximum: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: amountMax, description: 'highest amount, in the smallest unit' }),
+    ),
+  },
+  closed,
+);
+
+export const settingsSchema = Type.Object(
+  {
+    host: Type.String({
+      env: 'HOST',
+      default: '127.0.0.1',
+      minLength: 1,
+      description: 'address to listen on',
+    }),
+    port: Type.Integer({
+      env: 'PORT',
+      default: 8080,
+      minimum: 0,
+      maximum: 65535,
+      description: 'port to listen on; 0 takes a free one',
+    }),
+    data: Type.String({
+      env: 'COUNTERFOIL_DATA',
+      default: './data',
+      minLength: 1,
+      description: 'folder of the embedded store',
+    }),
+    basePath: Type.String({
+      env: 'COUNTERFOIL_BASE_PATH',
+      default: '',
+      pattern: pathPrefix,
+      description: 'path in front of /v3, for instance /api',
+    }),
+    publicUrl: Type.Optional(
+      Type.String({
+        env: 'COUNTERFOIL_PUBLIC_URL',
+        pattern: '^https?://[^/?#]+$',
+        description:
+          'origin under which browsers reach the service; the default is the address it listens on',
+      }),
+    ),
+    logLevel: Type.Union(
+      ['debug', 'info', 'warn', 'error', 'silent'].map((level) => Type.Literal(level)),
+      { env: 'COUNTERFOIL_LOG_LEVEL', default: 'info', description: 'debug, info, warn, error or silent' },
+    ),
+    masterKey: Type.Optional(
+      Type.String({
+        env: 'COUNTERFOIL_MASTER_KEY',
+        secret: true,
+        pattern: '^[A-Za-z0-9+/]{43}=$',
+        description:
+          '32 random bytes in base64 that seal all secrets; the default is the file <data>.key, made once',
+      }),
+    ),
+    tables: Type.Object(
+      {
+        policy: Type.Union([Type.Literal('open'), Type.Literal('declared')], {
+          env: 'COUNTERFOIL_TABLES',
+          default: 'open',
+          description:
+            'open: the first create makes a table; declared: only the tables named in the settings exist',
+        }),
+        declared: Type.Array(Type.String({ pattern: '^[A-Za-z0-9_.-]{1,255}$' }), {
+          env: 'COUNTERFOIL_DECLARED_TABLES',
+          default: [],
+          description: 'names of the declared tables',
+        }),
+        aliases: Type.Array(Type.String({ pattern: segment }), {
+          env: 'COUNTERFOIL_TABLE_ALIASES',
+          default: [],
+          uniqueItems: true,
+          description: 'further path segments that mean "table", for instance dynamodb',
+        }),
+      },
+      { ...closed, default: {} },
+    ),
+    payments: Type.Object(
+      {
+        basePath: Type.String({
+          env: 'COUNTERFOIL_PAYMENT_BASE_PATH',
+          default: '',
+          pattern: pathPrefix,
+          description: 'path in front of /stage',
+        }),
+        host: Type.Optional(
+          Type.String({
+            env: 'COUNTERFOIL_PAYMENT_HOST',
+            minLength: 1,
+            description: 'address of a listener for payments alone',
+          }),
+        ),
+        port: Type.Optional(
+          Type.Integer({
+            env: 'COUNTERFOIL_PAYMENT_PORT',
+            minimum: 0,
+            maximum: 65535,
+            description: 'port of a listener for payments alone; the main one then has no payments',
+          }),
+        ),
+        routes: Type.Record(Type.String({ pattern: segment }), paymentRoute, {
+          default: { charge: { unit: 'minor' } },
+          ...closed,
+          minProperties: 1,
+          description: 'the final path segments of the payment endpoint, each with its policy (file only)',
+        }),
+      },
+      { ...closed, default: {} },
+    ),
+    stripe: Type.Object(
+      {
+        key: Type.Optional(
+          Type.String({
+            env: 'COUNTERFOIL_STRIPE_KEY',
+            secret: true,
+            pattern: '^(sk|rk)_(test|live)_[A-Za-z0-9]+$',
+            description: 'secret or restricted key of the Stripe account',
+          }),
+        ),
+        apiBase: Type.String({
+          env: 'COUNTERFOIL_STRIPE_API_BASE',
+          default: 'https://api.stripe.com',
+          pattern: '^https?://[^/?#]+$',
+          description: 'origin of the Stripe API',
+        }),
+      },
+      { ...closed, default: {} },
+    ),
+    simulated: Type.Object(
+      {
+        ledger: Type.Optional(
+          Type.String({
+            env: 'COUNTERFOIL_SIMULATED_LEDGER',
+            pattern: '^http://(127\\.0\\.0\\.1|localhost|\\[::1\\]):[0-9]+$',
+            description:
+              'a simulated ledger in a process of its own, so that it outlives this one in crash drills',
+          }),
+        ),
+      },
+      { ...closed, default: {} },
+    ),
+  },
+  closed,
+);
+
+export type Settings = Static<typeof settingsSchema>;
+export type PaymentRouteSettings = Static<typeof paymentRoute>;

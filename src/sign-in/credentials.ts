@@ -1,0 +1,81 @@
+import { ServiceError } from '../errors.ts';
+import { clientCredentialCharactersMax, issuerCharactersMax } from '../limits.ts';
+import { isLoopback } from '../loopback.ts';
+import { identityProviders, type ProviderName } from './providers.ts';
+
+/** What the provider issued to the caller, checked. */
+export interface Credentials {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** For `oidc` alone: the issuer identifier (OpenID Connect Discovery 1.0, section 3). */
+  readonly issuer?: string;
+}
+
+/** The body as it came: `IDP_…` names, or the provider's own prefix. */
+export type CredentialFields = Readonly<Record<string, string | undefined>>;
+
+/** Refuses with `invalid_request`, naming the field; no message repeats what was sent. */
+export function readCredentials(provider: ProviderName, fields: CredentialFields): Credentials {
+  refuseUnknownFields(provider, fields);
+  const clientId = visibleAscii(oneOf(provider, fields, 'CLIENT_ID'));
+  const clientSecret = visibleAscii(oneOf(provider, fields, 'CLIENT_SECRET'));
+  if (!identityProviders[provider].needsIssuer) return { clientId, clientSecret };
+  return { clientId, clientSecret, issuer: issuerOf(oneOf(provider, fields, 'ISSUER')) };
+}
+
+interface Field {
+  readonly name: string;
+  readonly value: string;
+}
+
+function refuseUnknownFields(provider: ProviderName, fields: CredentialFields): void {
+  const { prefix, needsIssuer } = identityProviders[provider];
+  const names = ['CLIENT_ID', 'CLIENT_SECRET', ...(needsIssuer ? ['ISSUER'] : [])];
+  const known = new Set(names.flatMap((name) => [`IDP_${name}`, `${prefix}_${name}`]));
+  const unknown = Object.keys(fields).find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    throw invalid(unknown, `This field is not known for ${provider}. It takes ${[...known].join(', ')}.`);
+  }
+}
+
+/** The value under the neutral or the provider's own name; both at once must agree. */
+function oneOf(provider: ProviderName, fields: CredentialFields, name: string): Field {
+  const neutral = `IDP_${name}`;
+  const own = `${identityProviders[provider].prefix}_${name}`;
+  const value = fields[neutral] ?? fields[own];
+  if (value === undefined) throw invalid(neutral, `${neutral} (or ${own}) is required.`);
+  if (fields[own] !== undefined && fields[own] !== value) {
+    throw invalid(own, `${neutral} and ${own} are both given and differ.`);
+  }
+  return { name: fields[neutral] === undefined ? own : neutral, value };
+}
+
+/** RFC 6749, appendix A.1 and A.2, allows %x20-7E; no provider issues spaces, and pasted ones are mistakes. */
+function visibleAscii({ name, value }: Field): string {
+  if (!/^[\x21-\x7e]+$/.test(value) || value.length > clientCredentialCharactersMax) {
+    throw invalid(name, `${name} must be 1 to ${clientCredentialCharactersMax} visible ASCII characters.`);
+  }
+  return value;
+}
+
+function issuerOf({ name, value }: Field): string {
+  const url = value.length <= issuerCharactersMax && URL.canParse(value) ? new URL(value) : undefined;
+  const plainHttpAllowed = url !== undefined && url.protocol === 'http:' && isLoopback(url.hostname);
+  if (
+    url === undefined ||
+    (url.protocol !== 'https:' && !plainHttpAllowed) ||
+    /[?#]/.test(value) ||
+    url.username !== '' ||
+    url.password !== ''
+  ) {
+    throw invalid(
+      name,
+      `${name} must be an https URL without user, query or fragment (http on loopback alone).`,
+    );
+  }
+  return value;
+}
+
+function invalid(param: string, message: string): ServiceError {
+  return new ServiceError('invalid_request', { param, message });
+}

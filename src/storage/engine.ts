@@ -1,0 +1,72 @@
+/**
+ * The port to a storage engine: spaces of items, each item an id and a value, both strings. Tables, payments,
+ * integrations are all spaces of the one engine, so that writes which belong together are one commit.
+ *
+ * Ids are 1–`itemIdBytesMax` bytes of well-formed UTF-8; values well-formed strings. The callers (domains) check
+ * that and every other rule; an engine stores. Items are ordered by the UTF-8 bytes of their ids.
+ *
+ * Any method may reject with ServiceError `overloaded`, `storage_full` or `unavailable`; then nothing was written.
+ */
+
+/**
+ * A user's table is `table:NAME`; `service:…` are the service's own. The prefix keeps them apart: no name that a
+ * user can choose reaches a service space.
+ */
+export type Space = `table:${string}` | `service:${ServiceSpace}`;
+export type ServiceSpace = 'payments' | 'payment-keys' | 'open-payments' | 'integrations' | 'sealing';
+
+export type Write =
+  /** Adds the item; refused with `exists` when the space has the id. */
+  | {
+      readonly kind: 'create';
+      readonly space: Space;
+      readonly id: string;
+      readonly value: string;
+      /** Whether a missing space is made, or refused with `space_missing`. */
+      readonly makeSpace: boolean;
+    }
+  /** Changes the value; refused with `missing`, or with `differs` when it does not read as `ifValue` now. */
+  | {
+      readonly kind: 'replace';
+      readonly space: Space;
+      readonly id: string;
+      readonly value: string;
+      readonly ifValue?: string;
+    }
+  /** Removes the item; refused with `missing`, or with `differs` when it does not read as `ifValue` now. */
+  | { readonly kind: 'delete'; readonly space: Space; readonly id: string; readonly ifValue?: string };
+
+/** Why a commit was refused: the first of its writes whose condition did not hold. */
+export interface Refusal {
+  readonly write: number;
+  readonly reason: 'exists' | 'missing' | 'differs' | 'space_missing';
+}
+
+export interface ScanOptions {
+  /** Only items whose ids sort after this one. */
+  readonly after?: string;
+  /** At most this many items. */
+  readonly limit?: number;
+}
+
+export interface Engine {
+  /** The value of an item as of the last commit, or undefined where there is no such item or space. */
+  get(space: Space, id: string): Promise<string | undefined>;
+
+  /**
+   * The items of a space in order, as of one moment, or undefined where there is no such space. Each chunk is a
+   * run of items as JSON text (`itemText`) joined by commas, never empty. Leaving the loop early frees the snapshot.
+   */
+  scan(space: Space, options?: ScanOptions): Promise<Chunks | undefined>;
+
+  /**
+   * All of the writes (1–`commitWritesMax`, no item twice) or, with a refusal, none. Resolves when they are
+   * durable. Commits are serial: each sees the outcome of all before it.
+   */
+  commit(writes: readonly Write[]): Promise<Refusal | undefined>;
+
+  /** Finishes what was accepted, then lets go of the store. */
+  close(): Promise<void>;
+}
+
+export type Chunks = Iterable<Buffer> | AsyncIterable<Buffer>;
