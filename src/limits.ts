@@ -56,6 +56,8 @@ export const commitQueueMax = 10_000;
 export const commitBatchMax = 512;
 /** DynamoDB takes 100 writes in one transaction. */
 export const commitWritesMax = 100;
+/** Small spaces kept in memory as read; with their bound of one chunk each at most 16 MiB. */
+export const smallSpacesKeptMax = 256;
 /** Piece size in which a long answer is handed to the socket. */
 export const scanChunkBytes = 64 * 1024;
 

@@ -1,4 +1,4 @@
-import { pino } from 'pino';
+import { type DestinationStream, pino } from 'pino';
 
 /**
  * All that a log line may hold. A field that is not named here cannot be logged, so that no body, header, token
@@ -41,12 +41,20 @@ const allowed: ReadonlySet<string> = new Set([
 ] satisfies (keyof LogFields)[]);
 
 export interface Log {
+  /** Whether `debug` lines are written: those of requests that went well are many. */
+  readonly tellsDetails: boolean;
   debug(event: string, fields?: LogFields): void;
   info(event: string, fields?: LogFields): void;
   warn(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
   /** Writes out what is still in memory. */
   flush(): void;
+}
+
+export type LogDestination = DestinationStream & { readonly flushSync?: () => void };
+
+function standardError(): LogDestination {
+  return pino.destination({ dest: 2, sync: false });
 }
 
 /** Structured lines on standard error; standard output is for what a command answers. */
@@ -65,11 +73,12 @@ export function openLog(
     destination,
   );
   return {
+    tellsDetails: logger.isLevelEnabled('debug'),
     debug: (event, fields = {}) => logger.debug(fields, event),
     info: (event, fields = {}) => logger.info(fields, event),
     warn: (event, fields = {}) => logger.warn(fields, event),
     error: (event, fields = {}) => logger.error(fields, event),
-    flush: () => destination.flushSync(),
+    flush: () => destination.flushSync?.(),
   };
 }
 

@@ -98,14 +98,19 @@ function guardRequests(app: App, { log, checkAccess, isStopping }: DoorOptions):
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    log.info('request', {
-      request_id: request.id,
-      method: request.method,
-      route: request.routeOptions.url ?? 'none',
-      status: reply.statusCode,
-      duration_ms: Math.round(reply.elapsedTime * 1000) / 1000,
-    });
+    const failed = reply.statusCode >= 400;
+    if (failed || log.tellsDetails) logRequest(log, failed ? 'info' : 'debug', request, reply);
     done();
+  });
+}
+
+function logRequest(log: Log, level: 'info' | 'debug', request: FastifyRequest, reply: FastifyReply): void {
+  log[level]('request', {
+    request_id: request.id,
+    method: request.method,
+    route: request.routeOptions.url ?? 'none',
+    status: reply.statusCode,
+    duration_ms: Math.round(reply.elapsedTime * 1000) / 1000,
   });
 }
 

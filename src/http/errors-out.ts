@@ -68,9 +68,9 @@ function refusalOfValidation(
   const field = instancePath.slice(1).replaceAll('/', '.');
   switch (keyword) {
     case 'required':
-      return refused(String(params['missingProperty']), (name) => `${name} is required.`);
+      return refused(String(params.missingProperty), (name) => `${name} is required.`);
     case 'additionalProperties':
-      return refused(speakable(String(params['additionalProperty'])), () =>
+      return refused(speakable(String(params.additionalProperty)), () =>
         place === 'body'
           ? 'The body has a field that this operation does not take.'
           : 'The query has a parameter that this operation does not take.',
@@ -78,7 +78,7 @@ function refusalOfValidation(
     case 'type':
       if (field === '')
         return new ServiceError('invalid_request', { message: `The ${place} must be a JSON object.` });
-      return refused(field, (name) => `${name} must be a ${String(params['type'])}.`);
+      return refused(field, (name) => `${name} must be a ${String(params.type)}.`);
     case 'minLength':
       return refused(field, (name) => `${name} must not be empty.`);
     default:

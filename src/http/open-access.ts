@@ -17,9 +17,6 @@ const forwardingHeaders = [
  * name was made to resolve to 127.0.0.1 (DNS rebinding).
  */
 export function checkOpenAccess({ headers, raw }: FastifyRequest): void {
-  if (headers.host === undefined && raw.httpVersion === '1.1') {
-    throw new ServiceError('invalid_request', { param: 'Host', message: 'The request has no Host header.' });
-  }
   for (const name of forwardingHeaders) {
     if (headers[name] !== undefined) {
       throw new ServiceError('unauthenticated', {
@@ -28,7 +25,12 @@ export function checkOpenAccess({ headers, raw }: FastifyRequest): void {
       });
     }
   }
-  if (headers.host !== undefined && !isLoopback(hostName(headers.host))) {
+  const { host } = headers;
+  if (host === undefined) {
+    if (raw.httpVersion === '1.0') return;
+    throw new ServiceError('invalid_request', { param: 'Host', message: 'The request has no Host header.' });
+  }
+  if (!isLoopback(hostName(host))) {
     throw new ServiceError('forbidden', {
       param: 'Host',
       message: 'This service has no API keys: it answers to localhost, 127.0.0.1 and [::1] alone.',

@@ -32,8 +32,7 @@ const currentKey = 'current-key';
  */
 export async function openSealer(engine: Engine, masterKey: Buffer): Promise<Sealer> {
   const sealer = new Sealer(masterKey);
-  await engine.commit([{ kind: 'create', space, id: currentKey, value: sealer.keyId, makeSpace: true }]);
-  const noted = await engine.get(space, currentKey);
+  const noted = (await engine.get(space, currentKey)) ?? (await note(engine, sealer.keyId));
   if (noted !== sealer.keyId) {
     throw new SettingsError([
       `masterKey (COUNTERFOIL_MASTER_KEY): the secrets in this store were sealed by master key ${noted}, this is ` +
@@ -41,4 +40,11 @@ export async function openSealer(engine: Engine, masterKey: Buffer): Promise<Sea
     ]);
   }
   return sealer;
+}
+
+/** @returns the key that is noted now: ours, or that of another process which started at the same moment */
+async function note(engine: Engine, keyId: string): Promise<string> {
+  const write = { kind: 'create', space, id: currentKey, value: keyId, makeSpace: true } as const;
+  const refusal = await engine.commit([write]);
+  return refusal === undefined ? keyId : ((await engine.get(space, currentKey)) ?? keyId);
 }

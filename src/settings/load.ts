@@ -130,7 +130,7 @@ function problemOf(error: ErrorObject): string[] {
   if (error.keyword === 'const') return [];
   const path = error.instancePath.split('/').slice(1);
   if (error.keyword === 'additionalProperties') {
-    path.push(String(error.params['additionalProperty']));
+    path.push(String(error.params.additionalProperty));
     return [`${path.join('.')}: there is no such setting`];
   }
   const leaf = leaves.find((candidate) => candidate.path.every((key, index) => key === path[index]));

@@ -39,9 +39,12 @@ export class GroupCommit<Work, Result> {
   async #run(): Promise<void> {
     // One turn of the event loop lets the requests that have already arrived join the first batch.
     await new Promise<void>((resolve) => setImmediate(resolve));
+    // Of these the first half: while it is flushed the other half is ready, and while that is flushed the answered
+    // callers send anew. All at once, disk and processor would wait for each other in turns.
+    let count = Math.ceil(this.#queue.length / 2);
     while (this.#queue.length > 0) {
-      const batch = this.#queue.splice(0, commitBatchMax);
-      await this.#carryOut(batch);
+      await this.#carryOut(this.#queue.splice(0, Math.min(count, commitBatchMax)));
+      count = this.#queue.length;
     }
     this.#running = undefined;
   }

@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { openLog } from '../../src/log.ts';
+import { type Service, type ServiceOptions, startService } from '../../src/main.ts';
+import { loadSettings } from '../../src/settings/load.ts';
+
+export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'log'>> {
+  /** Environment variables, beside a free port and a folder of its own. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Path of a `counterfoil.json`. */
+  readonly file?: string;
+  /** A data folder that outlives this service; by default a new one that is removed after the test. */
+  readonly data?: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly json: any;
+}
+
+export interface TestService extends Service {
+  readonly data: string;
+  /** Every log line so far. */
+  readonly logged: () => string;
+  /** Sends a body as JSON (a string or bytes go out as they are) and reads the whole answer. */
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+/** The real service, wired by `main.ts`, on a free port and a real LMDB folder; stopped after the test. */
+export async function startTestService(t: TestContext, options: TestServiceOptions = {}): Promise<TestService> {
+  const { env = {}, file = '/nonexistent/counterfoil.json', simulate = true, now } = options;
+  const data = options.data ?? newDataFolder(t);
+  const lines = new PassThrough();
+  const log: string[] = [];
+  lines.on('data', (line: Buffer) => log.push(line.toString()));
+  const settings = loadSettings({ env: { PORT: '0', COUNTERFOIL_DATA: data, ...env }, file, simulate });
+  const service = await startService(settings, {
+    simulate,
+    log: openLog('debug', lines),
+    ...(now === undefined ? {} : { now }),
+  });
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= service.stop();
+    return stopped;
+  };
+  t.after(stop);
+
+  const send: TestService['send'] = async (method, path, body, headers = {}) => {
+    const origin = path.includes('/stage/') ? service.paymentOrigin : service.origin;
+    const response = await fetch(origin + path, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: bodyOf(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: parsed(text) };
+  };
+  return {
+    ...service,
+    stop,
+    data,
+    logged: () => log.join(''),
+    send,
+    get: (path, headers) => send('GET', path, undefined, headers),
+    post: (path, body, headers) => send('POST', path, body, headers),
+  };
+}
+
+/** A folder for data that is removed, with the key beside it, after the test. */
+export function newDataFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-test-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, 'data');
+}
+
+function bodyOf(body: unknown): BodyInit {
+  if (typeof body === 'string') return body;
+  return body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
