@@ -58,10 +58,7 @@ function standardError(): LogDestination {
 }
 
 /** Structured lines on standard error; standard output is for what a command answers. */
-export function openLog(
-  level: string,
-  destination = pino.destination({ dest: 2, sync: false, minLength: 0 }),
-): Log {
+export function openLog(level: string, destination: LogDestination = standardError()): Log {
   const logger = pino(
     {
       level,

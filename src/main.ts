@@ -9,14 +9,15 @@ import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
 import { tableRoutes } from './http/tables.ts';
 import { recoveryIntervalMs } from './limits.ts';
-import { errorFields, type Log, openLog } from './log.ts';
+import { type Log, openLog } from './log.ts';
+import type { PaymentParts } from './payments/parts.ts';
 import { recoverPayments } from './payments/recover-payments.ts';
-import type { PaymentParts } from './payments/take-payment.ts';
 import type { Processor } from './processors/processor.ts';
 import { simulatedProcessor } from './processors/simulated.ts';
 import { MemoryLedger, RemoteLedger } from './processors/simulated-ledger.ts';
 import { stripeProcessor } from './processors/stripe.ts';
-import { loadMasterKey, openSealer } from './secrets/master-key.ts';
+import { repeat } from './repeat.ts';
+import { openSealer } from './secrets/master-key.ts';
 import type { Settings } from './settings/schema.ts';
 import { Integrations } from './sign-in/integrations.ts';
 import type { Engine } from './storage/engine.ts';
@@ -49,17 +50,18 @@ export async function startService(settings: Settings, options: ServiceOptions):
   let stopping = false;
 
   const listener = await Listener.listen(settings.host, settings.port);
-  const paymentListener =
-    settings.payments.port === undefined
-      ? listener
-      : await Listener.listen(settings.payments.host ?? settings.host, settings.payments.port);
-  const listeners = [...new Set([listener, paymentListener])];
-
+  let paymentListener = listener;
   let engine: Engine | undefined;
   const doors: FastifyInstance[] = [];
   try {
+    if (settings.payments.port !== undefined) {
+      paymentListener = await Listener.listen(
+        settings.payments.host ?? settings.host,
+        settings.payments.port,
+      );
+    }
     engine = openLmdbEngine(resolve(settings.data));
-    const sealer = await openSealer(engine, loadMasterKey(settings.masterKey, settings.data));
+    const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
     const payments: PaymentParts = {
       engine,
       processors: await openProcessors(settings, simulate),
@@ -99,14 +101,14 @@ export async function startService(settings: Settings, options: ServiceOptions):
       paymentOrigin: paymentListener.origin,
       stop: async () => {
         stopping = true;
-        await Promise.all([...listeners.map((each) => each.stop()), recovery.stop()]);
+        await Promise.all([listener.stop(), paymentListener.stop(), recovery.stop()]);
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
         log.flush();
       },
     };
   } catch (error) {
-    await Promise.all(listeners.map((each) => each.stop()));
+    await Promise.all([listener.stop(), paymentListener.stop()]);
     await engine?.close();
     throw error;
   }
@@ -129,29 +131,4 @@ async function openProcessors(
     processors.set('simulated', simulatedProcessor(ledger));
   }
   return processors;
-}
-
-/** Runs a job now and then again after each pause, never twice at a time. */
-function repeat(pauseMs: number, job: () => Promise<void>, log: Log): { stop(): Promise<void> } {
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
-  const round = async (): Promise<void> => {
-    try {
-      await job();
-    } catch (error) {
-      log.error('unforeseen_error', errorFields(error));
-    }
-    if (!stopped) timer = setTimeout(next, pauseMs);
-  };
-  let running = round();
-  const next = () => {
-    running = round();
-  };
-  return {
-    stop: async () => {
-      stopped = true;
-      clearTimeout(timer);
-      await running;
-    },
-  };
 }

@@ -36,6 +36,10 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
   ]);
   const twin = Fastify();
   await twin.register(swagger, {
+    // Shared schemas go by their own names.
+    refResolver: {
+      buildLocalReference: (schema, _base, _fragment, count) => String(schema.$id ?? `schema-${count}`),
+    },
     openapi: {
       openapi: '3.1.0',
       info: {

@@ -71,6 +71,7 @@ export class Listener {
 
   /** Accepts nothing new, lets running requests finish within the grace period, then ends what is left. */
   async stop(): Promise<void> {
+    if (!this.server.listening) return;
     const stopped = new Promise<void>((resolve) => {
       this.server.close(() => resolve());
     });

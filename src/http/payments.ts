@@ -3,16 +3,10 @@ import { Type } from 'typebox';
 import { success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { amountMax, tokenCharactersMax } from '../limits.ts';
-import { paymentFieldsBesideError } from '../payments/answer.ts';
+import { type PaymentAnswer, paymentFieldsBesideError } from '../payments/answer.ts';
+import { findPayment, findProcessor, findRoute, type PaymentParts } from '../payments/parts.ts';
 import type { Payment } from '../payments/payment.ts';
-import {
-  findPayment,
-  findProcessor,
-  findRoute,
-  type PaymentAnswer,
-  type PaymentParts,
-  takePayment,
-} from '../payments/take-payment.ts';
+import { takePayment } from '../payments/take-payment.ts';
 import { sendEnvelope, sendText } from './answer.ts';
 import type { Routes } from './door.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';

@@ -51,3 +51,17 @@ export function outcomeUnknown({ keyEntry }: Payment): ServiceError {
       'out. Ask at the Location; this request had no Idempotency-Key, so that sending it again may charge again.',
   });
 }
+
+export interface PaymentAnswer extends StoredAnswer {
+  readonly paymentId: string;
+  /** Whether this is the answer to an earlier request with the same key. */
+  readonly replayed: boolean;
+  readonly retryAfterSeconds?: number;
+}
+
+const unknownRetryAfterSeconds = 2;
+
+export function unknownAnswer(payment: Payment): PaymentAnswer {
+  const answer = errorAnswer(outcomeUnknown(payment), payment.requestId);
+  return { ...answer, paymentId: payment.id, replayed: false, retryAfterSeconds: unknownRetryAfterSeconds };
+}

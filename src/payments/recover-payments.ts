@@ -5,8 +5,9 @@ import type { Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { errorAnswer } from './answer.ts';
 import { move } from './charge.ts';
+import { driveCharge, settle, withoutToken } from './drive-charge.ts';
+import { findPayment, type PaymentParts } from './parts.ts';
 import { type OpenPayment, openPaymentsSpace, type Payment, paymentsSpace, tokenPlace } from './payment.ts';
-import { driveCharge, findPayment, type PaymentParts, settle, withoutToken } from './take-payment.ts';
 
 /**
  * One round of finding out what became of charges that nobody drives: those left by a killed process and those in

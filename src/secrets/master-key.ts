@@ -5,16 +5,41 @@ import { SettingsError } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Sealer } from './sealer.ts';
 
+export interface MasterKeySource {
+  /** The key of the settings, 32 bytes in base64. */
+  readonly setting: string | undefined;
+  readonly dataFolder: string;
+}
+
+const space = 'service:sealing';
+const currentKey = 'current-key';
+
 /**
- * The master key of the settings or, without one, that of the file `<data>.key`: beside the data folder, not in
- * it, so that a copy of the data alone opens no secret. Made on the first start, readable by its owner alone.
+ * A sealer under the master key of the settings or, without one, of the file `<data>.key`: beside the data folder,
+ * not in it, so that a copy of the data alone opens no secret.
+ *
+ * The store notes which key sealed its secrets, so that a lost or swapped key is told at start, not by the first
+ * secret that does not open. Throws SettingsError.
  */
-export function loadMasterKey(setting: string | undefined, dataFolder: string): Buffer {
-  if (setting !== undefined) return Buffer.from(setting, 'base64');
+export async function openSealer(engine: Engine, { setting, dataFolder }: MasterKeySource): Promise<Sealer> {
+  const noted = await engine.get(space, currentKey);
   const file = `${resolve(dataFolder)}.key`;
-  if (!existsSync(file)) {
+  if (setting === undefined && !existsSync(file)) {
+    if (noted !== undefined) throw lost(file, noted);
     writeFileSync(file, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
   }
+  const sealer = new Sealer(setting === undefined ? readKey(file) : Buffer.from(setting, 'base64'));
+  const sealedBy = noted ?? (await note(engine, sealer.keyId));
+  if (sealedBy !== sealer.keyId) {
+    throw new SettingsError([
+      `masterKey (COUNTERFOIL_MASTER_KEY): the secrets in this store were sealed by master key ${sealedBy}, this is ` +
+        `master key ${sealer.keyId}; start with the one that sealed them`,
+    ]);
+  }
+  return sealer;
+}
+
+function readKey(file: string): Buffer {
   if ((statSync(file).mode & 0o077) !== 0) {
     throw new SettingsError([`${file}: can be read by others; run: chmod 600 ${file}`]);
   }
@@ -23,23 +48,11 @@ export function loadMasterKey(setting: string | undefined, dataFolder: string): 
   return key;
 }
 
-const space = 'service:sealing';
-const currentKey = 'current-key';
-
-/**
- * A sealer under the key, once it is sure that the store's secrets were sealed by it: the first start notes which
- * key that is. A lost or swapped key is then told at start, not by the first secret that does not open.
- */
-export async function openSealer(engine: Engine, masterKey: Buffer): Promise<Sealer> {
-  const sealer = new Sealer(masterKey);
-  const noted = (await engine.get(space, currentKey)) ?? (await note(engine, sealer.keyId));
-  if (noted !== sealer.keyId) {
-    throw new SettingsError([
-      `masterKey (COUNTERFOIL_MASTER_KEY): the secrets in this store were sealed by master key ${noted}, this is ` +
-        `master key ${sealer.keyId}; start with the one that sealed them`,
-    ]);
-  }
-  return sealer;
+function lost(file: string, keyId: string): SettingsError {
+  return new SettingsError([
+    `${file}: is not there, and the secrets in this store were sealed by master key ${keyId}; restore it, or give ` +
+      'the key as COUNTERFOIL_MASTER_KEY',
+  ]);
 }
 
 /** @returns the key that is noted now: ours, or that of another process which started at the same moment */

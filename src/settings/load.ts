@@ -101,7 +101,7 @@ function placeFromEnvironment(
     if (!isTree(tree[key])) tree[key] = {};
     return tree[key] as Tree;
   }, settings);
-  parent[leaf.path.at(-1) as string] = valueOf(text, leaf.type);
+  parent[leaf.path.at(-1) as string] = parseValue(text, leaf.type);
 }
 
 /** An empty variable counts as not given, as in Compose files and unit files. */
@@ -119,7 +119,7 @@ function environmentText(name: string, env: SettingsSource['env'], problems: str
   }
 }
 
-function valueOf(text: string, type: string | undefined): unknown {
+function parseValue(text: string, type: string | undefined): unknown {
   if (type === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text;
   if (type === 'array') return text.split(',').map((part) => part.trim());
   return text;

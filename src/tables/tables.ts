@@ -2,6 +2,8 @@ import { ServiceError } from '../errors.ts';
 import { itemBytesMax, itemIdBytesMax } from '../limits.ts';
 import type { Chunks, Engine, Refusal, Space, Write } from '../storage/engine.ts';
 
+export type { Chunks };
+
 /** Who may make a table: anyone by its first `create` (`open`), or the settings alone (`declared`). */
 export interface TablePolicy {
   readonly tables: 'open' | 'declared';

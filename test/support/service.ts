@@ -82,9 +82,9 @@ export function newDataFolder(t: TestContext): string {
   return join(folder, 'data');
 }
 
-function bodyOf(body: unknown): BodyInit {
+function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> {
   if (typeof body === 'string') return body;
-  return body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body);
+  return body instanceof Uint8Array ? Uint8Array.from(body) : JSON.stringify(body);
 }
 
 function parsed(text: string): unknown {

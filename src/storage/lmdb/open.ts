@@ -23,6 +23,7 @@ export function openLmdbEngine(folder: string): Engine {
 class LmdbEngine implements Engine {
   readonly #spaces: Spaces;
   readonly #writer: Worker;
+  #closing = false;
   readonly #smallSpaces = new Map<Space, readonly Buffer[]>();
   readonly #commits = new GroupCommit<readonly Write[], Refusal | undefined>((batch) => this.#flush(batch));
 
@@ -51,10 +52,12 @@ class LmdbEngine implements Engine {
     if (writes.length === 0 || writes.length > commitWritesMax) {
       throw new RangeError(`a commit takes 1 to ${commitWritesMax} writes`);
     }
+    if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     return this.#commits.add(writes);
   }
 
   async close(): Promise<void> {
+    this.#closing = true;
     await this.#commits.drain();
     const ended = once(this.#writer, 'exit');
     this.#writer.postMessage('close');

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { commitWritesMax, itemBytesMax, itemIdBytesMax } from '../../src/limits.ts';
+import type { Engine, Space, Write } from '../../src/storage/engine.ts';
+import { itemsOf } from '../../src/storage/item-text.ts';
+
+export interface EngineUnderTest {
+  /** Opens an engine on a store of its own, or again on one that an engine was closed on. */
+  readonly open: (store: string) => Promise<Engine>;
+  /** A new, empty store, removed after the test. */
+  readonly newStore: (t: TestContext) => string;
+}
+
+const books: Space = 'table:books';
+const create = (id: string, value: string, space: Space = books): Write => ({
+  kind: 'create',
+  space,
+  id,
+  value,
+  makeSpace: true,
+});
+
+/** What every engine promises (src/storage/engine.ts); each adapter runs it unchanged. */
+export function testEngineContract(name: string, { open, newStore }: EngineUnderTest): void {
+  const promise = (title: string, check: (engine: Engine) => Promise<void>) =>
+    test(`${name}: ${title}`, async (t) => {
+      const engine = await open(newStore(t));
+      try {
+        await check(engine);
+      } finally {
+        await engine.close();
+      }
+    });
+
+  promise('gives back what was created, and nothing for what was not', async (engine) => {
+    assert.equal(await engine.get(books, 'a'), undefined);
+    assert.equal(await engine.scan(books), undefined);
+    assert.equal(await engine.commit([create('a', 'Alpha')]), undefined);
+    assert.equal(await engine.get(books, 'a'), 'Alpha');
+    assert.equal(await engine.get('table:other', 'a'), undefined);
+    assert.deepEqual(await all(engine, books), [{ id: 'a', name: 'Alpha' }]);
+  });
+
+  promise('refuses a create of an id that is there, and changes nothing', async (engine) => {
+    await engine.commit([create('a', 'first')]);
+    assert.deepEqual(await engine.commit([create('a', 'second')]), { write: 0, reason: 'exists' });
+    assert.equal(await engine.get(books, 'a'), 'first');
+  });
+
+  promise('makes a missing space only when told to', async (engine) => {
+    const strict: Write = { ...create('a', 'Alpha'), makeSpace: false } as Write;
+    assert.deepEqual(await engine.commit([strict]), { write: 0, reason: 'space_missing' });
+    assert.equal(await engine.scan(books), undefined);
+    await engine.commit([create('b', 'Beta')]);
+    assert.equal(await engine.commit([strict]), undefined);
+  });
+
+  promise('replaces what is there, and only while it reads as expected', async (engine) => {
+    const replace: Write = { kind: 'replace', space: books, id: 'a', value: 'new' };
+    assert.deepEqual(await engine.commit([replace]), { write: 0, reason: 'missing' });
+    await engine.commit([create('a', 'old')]);
+    assert.deepEqual(await engine.commit([{ ...replace, ifValue: 'other' }]), {
+      write: 0,
+      reason: 'differs',
+    });
+    assert.equal(await engine.get(books, 'a'), 'old');
+    assert.equal(await engine.commit([{ ...replace, ifValue: 'old' }]), undefined);
+    assert.equal(await engine.get(books, 'a'), 'new');
+  });
+
+  promise('deletes what is there, and only while it reads as expected; the space stays', async (engine) => {
+    const remove: Write = { kind: 'delete', space: books, id: 'a' };
+    assert.deepEqual(await engine.commit([remove]), { write: 0, reason: 'missing' });
+    await engine.commit([create('a', 'old')]);
+    assert.deepEqual(await engine.commit([{ ...remove, ifValue: 'other' }]), { write: 0, reason: 'differs' });
+    assert.equal(await engine.commit([{ ...remove, ifValue: 'old' }]), undefined);
+    assert.equal(await engine.get(books, 'a'), undefined);
+    assert.deepEqual(await all(engine, books), []);
+  });
+
+  promise('commits all of its writes, across spaces, or none', async (engine) => {
+    await engine.commit([create('taken', 'x')]);
+    const refused = await engine.commit([
+      create('one', '1', 'service:payments'),
+      create('two', '2', 'table:fresh'),
+      create('taken', '3'),
+    ]);
+    assert.deepEqual(refused, { write: 2, reason: 'exists' });
+    assert.equal(await engine.get('service:payments', 'one'), undefined);
+    assert.equal(await engine.scan('table:fresh'), undefined);
+    const many = Array.from({ length: commitWritesMax }, (_, n) => create(`n${n}`, String(n), 'table:many'));
+    assert.equal(await engine.commit(many), undefined);
+    assert.equal((await all(engine, 'table:many')).length, commitWritesMax);
+    await assert.rejects(engine.commit([...many, create('more', '')]), RangeError);
+    await assert.rejects(engine.commit([]), RangeError);
+  });
+
+  promise('lets exactly one of 64 concurrent creates of an id win', async (engine) => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 64 }, (_, n) => engine.commit([create('a', String(n))])),
+    );
+    const winners = outcomes.flatMap((outcome, n) => (outcome === undefined ? [n] : []));
+    assert.equal(winners.length, 1);
+    assert.equal(await engine.get(books, 'a'), String(winners[0]));
+  });
+
+  promise('shows a commit to every read that begins after it', async (engine) => {
+    await engine.commit([create('a', '0')]);
+    for (let n = 1; n <= 50; n++) {
+      await engine.commit([{ kind: 'replace', space: books, id: 'a', value: String(n) }]);
+      assert.equal(await engine.get(books, 'a'), String(n));
+      assert.deepEqual(await all(engine, books), [{ id: 'a', name: String(n) }]);
+    }
+  });
+
+  promise('scans in the order of the UTF-8 bytes of the ids', async (engine) => {
+    // In UTF-16 order the last two would be swapped.
+    const ids = ['', 'A', 'a', 'aa', 'b', 'é', '\uffee', '\u{1f600}'].slice(1);
+    for (const id of [...ids].reverse()) await engine.commit([create(id, id)]);
+    assert.deepEqual(
+      (await all(engine, books)).map((item) => item.id),
+      ids,
+    );
+  });
+
+  promise('scans from after an id, up to a limit', async (engine) => {
+    for (const id of ['a', 'b', 'c', 'd']) await engine.commit([create(id, id)]);
+    const ids = async (options: object) => (await all(engine, books, options)).map((item) => item.id);
+    assert.deepEqual(await ids({ after: 'b' }), ['c', 'd']);
+    assert.deepEqual(await ids({ after: 'bb', limit: 1 }), ['c']);
+    assert.deepEqual(await ids({ limit: 2 }), ['a', 'b']);
+    assert.deepEqual(await ids({ after: 'd' }), []);
+  });
+
+  promise('keeps spaces apart whose names and ids begin alike', async (engine) => {
+    await engine.commit([create('b', '1', 'table:a')]);
+    await engine.commit([create('x', '2', 'table:ab')]);
+    await engine.commit([create('payments', '4', 'table:service')]);
+    assert.deepEqual(await all(engine, 'table:a'), [{ id: 'b', name: '1' }]);
+    assert.equal(await engine.scan('service:payments'), undefined);
+  });
+
+  promise('takes the longest ids and the largest items', async (engine) => {
+    const space: Space = `table:${'t'.repeat(255)}`;
+    const longest = ['x'.repeat(itemIdBytesMax), `${'x'.repeat(itemIdBytesMax - 1)}y`];
+    for (const id of longest) assert.equal(await engine.commit([create(id, id, space)]), undefined);
+    for (const id of longest) assert.equal(await engine.get(space, id), id);
+    const large = '\u0001"é'.repeat(itemBytesMax / 4);
+    await engine.commit([create('large', large)]);
+    assert.equal(await engine.get(books, 'large'), large);
+    assert.deepEqual(await all(engine, books), [{ id: 'large', name: large }]);
+  });
+
+  promise('gives back every string as it was', async (engine) => {
+    const text = fc.string({ unit: 'binary', maxLength: 40 }).filter((value) => value.isWellFormed());
+    let count = 0;
+    await fc.assert(
+      fc.asyncProperty(text, text, async (id, value) => {
+        const unique = `${count++}${id}`;
+        assert.equal(await engine.commit([create(unique, value)]), undefined);
+        assert.equal(await engine.get(books, unique), value);
+      }),
+      { numRuns: 100 },
+    );
+    assert.equal((await all(engine, books)).length, count);
+  });
+
+  promise('reads one moment while writers go on', async (engine) => {
+    const pair = (value: string): Write[] => [
+      { kind: 'replace', space: books, id: 'first', value },
+      { kind: 'replace', space: books, id: 'last', value },
+    ];
+    // Items between the two make the scan several chunks long.
+    const filler = 'f'.repeat(50_000);
+    await engine.commit([create('first', '0'), create('last', '0')]);
+    for (let n = 0; n < 6; n++) await engine.commit([create(`g${n}`, filler)]);
+    const writing = (async () => {
+      for (let n = 1; n <= 40; n++) await engine.commit(pair(String(n)));
+    })();
+    for (let n = 0; n < 20; n++) {
+      const items = await all(engine, books, {}, () => new Promise((resolve) => setTimeout(resolve, 1)));
+      const value = (id: string) => items.find((item) => item.id === id)?.name;
+      assert.equal(value('first'), value('last'));
+    }
+    await writing;
+  });
+
+  test(`${name}: has everything that was committed when it is opened again`, async (t) => {
+    const store = newStore(t);
+    const before = await open(store);
+    const ids = Array.from({ length: 300 }, (_, n) => `id-${n}`);
+    const writing = Promise.all(ids.map((id) => before.commit([create(id, id)])));
+    // Closing finishes what was accepted.
+    await before.close();
+    await writing;
+    const after = await open(store);
+    try {
+      assert.deepEqual(
+        (await all(after, books)).map((item) => item.id),
+        [...ids].sort(),
+      );
+    } finally {
+      await after.close();
+    }
+  });
+}
+
+async function all(
+  engine: Engine,
+  space: Space,
+  options = {},
+  pause: () => Promise<unknown> = async () => undefined,
+) {
+  const chunks = await engine.scan(space, options);
+  assert.notEqual(chunks, undefined, `${space} is not there`);
+  async function* paused() {
+    for await (const chunk of chunks ?? []) {
+      yield chunk;
+      await pause();
+    }
+  }
+  return Array.fromAsync(itemsOf(paused()));
+}

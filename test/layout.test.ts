@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { test } from 'node:test';
+
+/**
+ * Who may import what (ARCHITECTURE.md). A place is a folder of src or a file at its root; what is not listed may
+ * be imported by nobody but main.ts.
+ */
+const shared = ['errors.ts', 'limits.ts', 'envelope.ts', 'log.ts', 'loopback.ts'];
+const ports = ['storage/engine.ts', 'storage/item-text.ts', 'processors/processor.ts'];
+const domains = ['payments/', 'tables/', 'sign-in/'];
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  'payments/': ['payments/', 'secrets/', ...ports, ...shared],
+  'tables/': ['tables/', ...ports, ...shared],
+  'sign-in/': ['sign-in/', 'secrets/', ...ports, ...shared],
+  'secrets/': ['secrets/', ...ports, ...shared],
+  'storage/lmdb/': ['storage/lmdb/', 'storage/engine.ts', 'storage/item-text.ts', ...shared],
+  'storage/': ['storage/engine.ts', ...shared],
+  'processors/': ['processors/', ...shared],
+  'http/': ['http/', ...domains, ...shared],
+  'settings/': ['settings/', ...shared],
+  'cli/': ['cli/', 'main.ts', 'version.ts', 'settings/', ...shared],
+  'repeat.ts': shared,
+};
+/** A vendor's library is named by its adapter alone. */
+const vendors: Readonly<Record<string, string>> = {
+  lmdb: 'storage/lmdb/',
+  stripe: 'processors/stripe.ts',
+  fastify: 'http/',
+  pino: 'log.ts',
+};
+
+const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.ts'),
+);
+
+test('imports follow the dependency rule', () => {
+  const broken = files
+    .filter((file) => file !== 'main.ts')
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((target) => target.startsWith('.'))
+        .map((target) => normalize(join(dirname(file), target)))
+        .filter((target) => !isAllowed(file, target))
+        .map((target) => `${file} imports ${target}`),
+    );
+  assert.deepEqual(broken, []);
+});
+
+test('a vendor is named by its adapter alone', () => {
+  const broken = files
+    .filter((file) => file !== 'main.ts')
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((target) => vendors[target] !== undefined && !file.startsWith(vendors[target]))
+        .map((target) => `${file} imports ${target}`),
+    );
+  assert.deepEqual(broken, []);
+});
+
+test('every dependency is used, and every package that is used is a dependency', () => {
+  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: object };
+  const used = files.flatMap(importsOf).filter((target) => !/^(\.|node:)/.test(target));
+  assert.deepEqual([...new Set(used)].sort(), Object.keys(dependencies).sort());
+});
+
+test('no file of the service is long', () => {
+  const long = files.filter((file) => readFileSync(join('src', file), 'utf8').split('\n').length > 270);
+  assert.deepEqual(long, []);
+});
+
+test('openapi.json is what the routes say', () => {
+  execFileSync(process.execPath, ['scripts/generate-openapi.ts', '--check'], { stdio: 'pipe' });
+});
+
+function isAllowed(file: string, target: string): boolean {
+  const place = Object.keys(mayImport).find((prefix) => file.startsWith(prefix));
+  const allowed = place === undefined ? shared : (mayImport[place] ?? []);
+  return allowed.some((prefix) => target.startsWith(prefix)) || target === '../package.json';
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join('src', file), 'utf8');
+  return [...text.matchAll(/\b(?:from |import |import\()'([^']+)'/g)].map((match) => match[1] as string);
+}

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { SettingsError } from '../../src/errors.ts';
+import { leaves, loadSettings } from '../../src/settings/load.ts';
+
+type Env = Record<string, string>;
+
+function load(env: Env = {}, file = '/nonexistent', simulate = false) {
+  return loadSettings({ env, file, simulate });
+}
+
+function problems(env: Env, file?: string, simulate?: boolean): string {
+  try {
+    load(env, file, simulate);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems.join('\n');
+    throw error;
+  }
+  return '';
+}
+
+function written(t: TestContext, content: unknown): string {
+  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-settings-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'counterfoil.json');
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  return file;
+}
+
+test('has a default for everything that is needed', () => {
+  const settings = load();
+  assert.equal(settings.host, '127.0.0.1');
+  assert.equal(settings.port, 8080);
+  assert.equal(settings.data, './data');
+  assert.deepEqual(settings.payments.routes, { charge: { unit: 'minor' } });
+});
+
+test('does not let one service change the defaults of the next', () => {
+  load().tables.aliases.push('changed');
+  assert.deepEqual(load().tables.aliases, []);
+});
+
+test('takes the environment over the file', (t) => {
+  const file = written(t, { port: 1, host: '127.0.0.2', tables: { aliases: ['dynamodb'] } });
+  const settings = load({ PORT: '2' }, file);
+  assert.equal(settings.port, 2);
+  assert.equal(settings.host, '127.0.0.2');
+  assert.deepEqual(settings.tables.aliases, ['dynamodb']);
+  assert.deepEqual(load({ COUNTERFOIL_TABLE_ALIASES: 'a, b' }, file).tables.aliases, ['a', 'b']);
+});
+
+test('takes a value from the file that a variable names, and not from both at once', (t) => {
+  const secret = written(t, 'sk_test_fromfile\n');
+  assert.equal(load({ COUNTERFOIL_STRIPE_KEY_FILE: secret }).stripe.key, 'sk_test_fromfile');
+  assert.match(
+    problems({ COUNTERFOIL_STRIPE_KEY_FILE: secret, COUNTERFOIL_STRIPE_KEY: 'sk_test_x' }),
+    /given twice, as COUNTERFOIL_STRIPE_KEY and/,
+  );
+  assert.match(problems({ COUNTERFOIL_STRIPE_KEY_FILE: '/nonexistent' }), /cannot be read \(ENOENT\)/);
+});
+
+test('lists every problem at once, each with the name of its setting', (t) => {
+  const file = written(t, { prot: 1, tables: { polcy: 'x' }, payments: { routes: { 'No Good': {} } } });
+  const text = problems(
+    { PORT: 'eighty', COUNTERFOIL_TABLES: 'closed', COUNTERFOIL_STRIPE_KEY: 'hunter2', COUNTERFOIL_BASE_PATH: 'api/' },
+    file,
+  );
+  for (const expected of [
+    /prot: there is no such setting/,
+    /tables\.polcy: there is no such setting/,
+    /payments\.routes\.No Good/,
+    /port \(PORT\)/,
+    /tables\.policy \(COUNTERFOIL_TABLES\)/,
+    /stripe\.key \(COUNTERFOIL_STRIPE_KEY\)/,
+    /basePath \(COUNTERFOIL_BASE_PATH\)/,
+  ]) {
+    assert.match(text, expected);
+  }
+  assert.ok(!text.includes('hunter2'), 'a problem repeats a secret');
+});
+
+test('refuses settings that contradict each other', (t) => {
+  assert.match(problems({ HOST: '0.0.0.0' }), /only loopback/);
+  assert.match(problems({ COUNTERFOIL_PAYMENT_HOST: '10.0.0.1', COUNTERFOIL_PAYMENT_PORT: '1' }), /only loopback/);
+  assert.match(problems({ COUNTERFOIL_PAYMENT_HOST: '127.0.0.1' }), /needs payments\.port/);
+  assert.match(problems({ COUNTERFOIL_TABLE_ALIASES: 'create' }), /already means something/);
+  assert.match(problems({ COUNTERFOIL_STRIPE_API_BASE: 'http://api.example.com' }), /must be https/);
+  const routes = { charge: { minimum: 10, maximum: 5 } };
+  assert.match(problems({}, written(t, { payments: { routes } })), /minimum is above maximum/);
+});
+
+test('refuses to simulate beside a live key, and only then', () => {
+  assert.match(problems({ COUNTERFOIL_STRIPE_KEY: 'sk_live_abc' }, undefined, true), /live key/);
+  assert.match(problems({ COUNTERFOIL_STRIPE_KEY: 'rk_live_abc' }, undefined, true), /live key/);
+  assert.equal(problems({ COUNTERFOIL_STRIPE_KEY: 'sk_live_abc' }, undefined, false), '');
+  assert.equal(problems({ COUNTERFOIL_STRIPE_KEY: 'sk_test_abc' }, undefined, true), '');
+});
+
+test('takes secrets from the environment alone', (t) => {
+  const file = written(t, { stripe: { key: 'sk_test_x' } });
+  assert.match(problems({}, file), /stripe\.key: is a secret; give it as COUNTERFOIL_STRIPE_KEY/);
+});
+
+test('says what is wrong with a file that is no JSON object', (t) => {
+  for (const content of ['{', '[]', 'null']) {
+    assert.match(problems({}, written(t, content)), /must be a JSON object/);
+  }
+});
+
+test('names every setting by one variable, with a description', () => {
+  assert.equal(new Set(leaves.map(({ env }) => env)).size, leaves.length);
+  for (const { env, description } of leaves) assert.ok(description.length > 10, env);
+});
+
+test('exits with 2 and every problem on standard error when it is started with wrong settings', async () => {
+  const env = { ...process.env, PORT: 'eighty', COUNTERFOIL_STRIPE_KEY: 'sk_live_x', HOST: '0.0.0.0' };
+  const { code, stderr, stdout } = await runCounterfoil(['serve', '--simulate'], env);
+  assert.equal(code, 2);
+  assert.equal(stdout, '');
+  assert.match(stderr, /counterfoil: port \(PORT\)/);
+  const unknown = await runCounterfoil(['serve', '--fast'], process.env);
+  assert.equal(unknown.code, 2);
+  assert.match(unknown.stderr, /--fast/);
+  assert.equal((await runCounterfoil(['dance'], process.env)).code, 2);
+});
+
+function runCounterfoil(args: string[], env: NodeJS.ProcessEnv) {
+  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    const child = execFile(process.execPath, ['src/cli/counterfoil.ts', ...args], { env }, (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, stdout, stderr });
+    });
+  });
+}
