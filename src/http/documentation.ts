@@ -53,7 +53,8 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
   await twin.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: contentSecurityPolicy,
-    uiConfig: { deepLinking: true, validatorUrl: null },
+    theme: { title: 'Counterfoil' },
+    uiConfig: { layout: 'BaseLayout', deepLinking: true, validatorUrl: null },
   });
   for (const add of routes) await add(twin as unknown as Parameters<Routes>[0]);
   twin.get('/openapi.json', { schema: { hide: true } }, async () => twin.swagger());
