@@ -86,6 +86,14 @@ function onlyAllowed(fields: Record<string, unknown>): Record<string, unknown> {
 /** What of an unforeseen error may be logged: its name and frames; its message may quote what a caller sent. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error_name: typeof error };
-  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  const stack = error.stack ?? '';
+  // The message may hold lines of its own that look like frames.
+  const messageEnd = stack.indexOf(error.message) + error.message.length;
+  const frames = stack.startsWith(error.name)
+    ? stack
+        .slice(messageEnd)
+        .split('\n')
+        .filter((line) => /^\s+at /.test(line))
+    : [];
   return { error_name: error.name, error_frames: frames.slice(0, 10).map((line) => line.trim()) };
 }

@@ -8,6 +8,7 @@ import { checkOpenAccess } from './http/open-access.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
 import { tableRoutes } from './http/tables.ts';
+import { InFlight } from './in-flight.ts';
 import { recoveryIntervalMs } from './limits.ts';
 import { type Log, openLog } from './log.ts';
 import type { PaymentParts } from './payments/parts.ts';
@@ -51,6 +52,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
   const listener = await Listener.listen(settings.host, settings.port);
   let paymentListener = listener;
+  const inFlight = new InFlight();
   let engine: Engine | undefined;
   const doors: FastifyInstance[] = [];
   try {
@@ -67,6 +69,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       processors: await openProcessors(settings, simulate),
       routes: new Map(Object.entries(settings.payments.routes)),
       sealer,
+      inFlight,
       log,
       now,
     };
@@ -102,6 +105,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       stop: async () => {
         stopping = true;
         await Promise.all([listener.stop(), paymentListener.stop(), recovery.stop()]);
+        await inFlight.end();
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
         log.flush();

@@ -1,5 +1,9 @@
 import type { FastifyInstance } from 'fastify';
+import { failure } from '../envelope.ts';
+import { ServiceError } from '../errors.ts';
+import { sendEnvelope } from './answer.ts';
 import type { Routes } from './door.ts';
+import { newRequestId } from './request-id.ts';
 
 /** Nothing from elsewhere; the page writes inline styles and draws icons as data. */
 const contentSecurityPolicy =
@@ -34,7 +38,7 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
   ]);
-  const twin = Fastify();
+  const twin = Fastify({ genReqId: newRequestId });
   await twin.register(swagger, {
     // Shared schemas go by their own names.
     refResolver: {
@@ -58,6 +62,9 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
   });
   for (const add of routes) await add(twin as unknown as Parameters<Routes>[0]);
   twin.get('/openapi.json', { schema: { hide: true } }, async () => twin.swagger());
+  twin.setNotFoundHandler((request, reply) =>
+    sendEnvelope(reply, failure(new ServiceError('route_not_found'), request.id)),
+  );
   await twin.ready();
   return twin;
 }

@@ -5,6 +5,7 @@ import { ServiceError } from '../errors.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { sendError } from './errors-out.ts';
+import { KnownPaths } from './known-paths.ts';
 import type { Listener } from './listener.ts';
 import { newRequestId } from './request-id.ts';
 import { parseStrictJson } from './strict-json.ts';
@@ -32,6 +33,7 @@ export interface DoorOptions {
 /** The HTTP face of the service on one listener; requests reach it once `openDoor` resolves. */
 export async function openDoor(listener: Listener, options: DoorOptions): Promise<FastifyInstance> {
   let requests: RequestListener = () => undefined;
+  const paths = new KnownPaths();
   const app = Fastify({
     serverFactory: (handler) => {
       requests = handler as RequestListener;
@@ -40,7 +42,8 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
     // The listener answers what the parser refuses, also before this door is open.
     clientErrorHandler: () => undefined,
     frameworkErrors: (error, request, reply) => {
-      sendError(options.log, error, request as FastifyRequest, reply as unknown as FastifyReply);
+      const beside = paths.besideError(request.method, request.url);
+      sendError(options.log, error, request as FastifyRequest, reply as unknown as FastifyReply, beside);
     },
     genReqId: newRequestId,
     requestIdHeader: false,
@@ -53,7 +56,7 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
   app.setSerializerCompiler(() => JSON.stringify);
   useStrictValidation(app);
   takeStrictJsonAlone(app);
-  guardRequests(app as App, options);
+  guardRequests(app as App, paths, options);
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
   for (const routes of options.routes) await routes(app as App);
 
@@ -87,14 +90,13 @@ function checkEncoding({ headers }: FastifyRequest): void {
   }
 }
 
-function guardRequests(app: App, { log, checkAccess, isStopping }: DoorOptions): void {
-  const methodsByPath = new PathMethods();
-  app.addHook('onRoute', ({ url, method }) => methodsByPath.add(url, method));
+function guardRequests(app: App, paths: KnownPaths, { log, checkAccess, isStopping }: DoorOptions): void {
+  app.addHook('onRoute', (route) => paths.add(route));
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('request-id', request.id);
     if (isStopping()) reply.header('connection', 'close');
     checkAccess(request);
-    if (request.is404) throw methodsByPath.refusal(request.url);
+    if (request.is404) throw paths.refusal(request.url);
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
@@ -112,29 +114,4 @@ function logRequest(log: Log, level: 'info' | 'debug', request: FastifyRequest, 
     status: reply.statusCode,
     duration_ms: Math.round(reply.elapsedTime * 1000) / 1000,
   });
-}
-
-/** Knows which methods a path takes, to tell a wrong method (405) from a wrong path (404). */
-class PathMethods {
-  readonly #paths = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>();
-
-  add(url: string, method: string | string[]): void {
-    const pattern = new RegExp(
-      `^${url.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]+').replace('*', '.*')}$`,
-    );
-    const path = this.#paths.get(url) ?? { pattern, methods: new Set() };
-    this.#paths.set(url, path);
-    for (const name of [method].flat()) path.methods.add(name);
-  }
-
-  refusal(url: string): ServiceError {
-    const path = url.split('?', 1)[0] as string;
-    const methods = [...this.#paths.values()].find(({ pattern }) => pattern.test(path))?.methods;
-    if (methods === undefined) return new ServiceError('route_not_found');
-    const allow = [...methods].sort().join(', ');
-    return new ServiceError('method_not_allowed', {
-      message: `This path takes ${allow} alone.`,
-      headers: { allow },
-    });
-  }
 }

@@ -3,6 +3,7 @@ import { type FieldsBesideError, failure } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { errorFields, type Log } from '../log.ts';
 import { sendEnvelope } from './answer.ts';
+import { isPlainName } from './strict-json.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -17,6 +18,7 @@ export function sendError(
   thrown: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
+  besideError: FieldsBesideError | undefined = request.routeOptions.config?.besideError,
 ): FastifyReply {
   const error = asServiceError(thrown);
   if (error.code === 'internal')
@@ -27,12 +29,12 @@ export function sendError(
   const { retryAfterSeconds, headers = {} } = error.details;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   reply.headers(headers);
-  return sendEnvelope(reply, failure(error, request.id, request.routeOptions.config?.besideError));
+  return sendEnvelope(reply, failure(error, request.id, besideError));
 }
 
 function asServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
-  const { code, validation, validationContext } = thrown as Partial<FastifyError>;
+  const { code, validation, validationContext } = (thrown ?? {}) as Partial<FastifyError>;
   const broken = validation?.[0];
   if (broken !== undefined) return refusalOfValidation(broken, validationContext ?? 'request');
   switch (code) {
@@ -70,7 +72,7 @@ function refusalOfValidation(
     case 'required':
       return refused(String(params.missingProperty), (name) => `${name} is required.`);
     case 'additionalProperties':
-      return refused(speakable(String(params.additionalProperty)), () =>
+      return refused(plainName(String(params.additionalProperty)), () =>
         place === 'body'
           ? 'The body has a field that this operation does not take.'
           : 'The query has a parameter that this operation does not take.',
@@ -90,7 +92,6 @@ function refused(param: string | undefined, message: (name: string | undefined) 
   return new ServiceError('invalid_request', { param, message: message(param) });
 }
 
-/** The name of an unknown field is the caller's text: it is repeated only where it is plainly a name. */
-function speakable(name: string): string | undefined {
-  return /^[A-Za-z_][\w.-]{0,63}$/.test(name) ? name : undefined;
+function plainName(name: string): string | undefined {
+  return isPlainName(name) ? name : undefined;
 }

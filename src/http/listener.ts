@@ -4,6 +4,7 @@ import {
   type RequestListener,
   type Server,
   type ServerResponse,
+  STATUS_CODES,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,6 +28,8 @@ const idleSweepMs = 50;
  */
 export class Listener {
   readonly server: Server;
+  #requests: RequestListener = answerStarting;
+  readonly #latest = new WeakMap<Socket, ServerResponse>();
 
   private constructor() {
     this.server = createServer(
@@ -39,12 +42,16 @@ export class Listener {
         // The parser would answer without the envelope; the access check refuses a missing Host instead.
         requireHostHeader: false,
       },
-      answerStarting,
+      (request, response) => {
+        this.#latest.set(request.socket, response);
+        this.#requests(request, response);
+      },
     );
     // Node drops headers beyond a count without a word; their bytes are bounded as it is.
     this.server.maxHeadersCount = 0;
-    this.server.on('clientError', answerParserError);
+    this.server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket));
     this.server.on('checkExpectation', answerExpectation);
+    this.server.on('connect', (_request, socket) => answerByHand(socket as Socket, refusalOfConnect()));
   }
 
   /** @param port 0 takes a free one */
@@ -63,10 +70,24 @@ export class Listener {
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
   }
 
+  /**
+   * An answer to what the parser refused. While a whole request of the same connection is still being answered,
+   * nothing may come before that answer or be taken for it: then the connection ends with it.
+   */
+  #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+    const latest = this.#latest.get(socket);
+    if (latest?.req.complete && !latest.writableFinished && socket.writable) {
+      latest.once('close', () => socket.destroySoon());
+    } else if (!socket.writable || error.code === 'ECONNRESET') {
+      socket.destroy();
+    } else {
+      answerByHand(socket, refusalOfParserError(error.code));
+    }
+  }
+
   /** From now on requests go to the service. */
   serve(requests: RequestListener): void {
-    this.server.removeAllListeners('request');
-    this.server.on('request', requests);
+    this.#requests = requests;
   }
 
   /** Accepts nothing new, lets running requests finish within the grace period, then ends what is left. */
@@ -111,20 +132,23 @@ function answerExpectation(_request: IncomingMessage, response: ServerResponse):
 }
 
 /** What did not become a request: no response object exists, so that the answer is written by hand. */
-function answerParserError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const refusal = refusalOfParserError(error.code);
+function answerByHand(socket: Socket, refusal: ServiceError): void {
   const text = JSON.stringify(failure(refusal, newRequestId()));
-  const reason = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large' }[
-    refusal.status
-  ];
-  socket.end(
-    `HTTP/1.1 ${refusal.status} ${reason}\r\nContent-Type: ${jsonContentType}\r\n` +
-      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
-  );
+  const headers = {
+    'content-type': jsonContentType,
+    'content-length': String(Buffer.byteLength(text)),
+    connection: 'close',
+    ...refusal.details.headers,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${text}`);
+}
+
+function refusalOfConnect(): ServiceError {
+  return new ServiceError('method_not_allowed', {
+    message: 'This service is no proxy.',
+    headers: { allow: '' },
+  });
 }
 
 function refusalOfParserError(code: string | undefined): ServiceError {

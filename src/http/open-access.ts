@@ -26,6 +26,12 @@ export function checkOpenAccess({ headers, raw }: FastifyRequest): void {
     }
   }
   const { host } = headers;
+  if (hasTwoHosts(raw.rawHeaders)) {
+    throw new ServiceError('invalid_request', {
+      param: 'Host',
+      message: 'The request has more than one Host header.',
+    });
+  }
   if (host === undefined) {
     if (raw.httpVersion === '1.0') return;
     throw new ServiceError('invalid_request', { param: 'Host', message: 'The request has no Host header.' });
@@ -36,6 +42,16 @@ export function checkOpenAccess({ headers, raw }: FastifyRequest): void {
       message: 'This service has no API keys: it answers to localhost, 127.0.0.1 and [::1] alone.',
     });
   }
+}
+
+/** Node keeps the first of two; a proxy in front may have meant the other. */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1;
 }
 
 function hostName(host: string): string {

@@ -73,13 +73,14 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
       },
       async (request, reply) => {
         const { processor, route_id: route } = request.params;
-        const answer = await takePayment(parts, {
+        const taking = takePayment(parts, {
           processor,
           route,
           ...request.body,
           idempotencyKey: request.headers['idempotency-key'],
           requestId: request.id,
         });
+        const answer = await parts.inFlight.add(taking);
         return sendAnswer(reply, answer, `${prefix}/stage/payment/${processor}/${route}/${answer.paymentId}`);
       },
     );

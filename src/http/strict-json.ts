@@ -34,12 +34,19 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const minus = 0x2d;
 
+interface Opened {
+  /** The keys seen so far of an object; null for an array. */
+  readonly keys: Set<string> | null;
+  /** The key whose value is being walked. */
+  key: string | undefined;
+}
+
 /** One pass over text that JSON.parse has accepted, so that it may rely on its grammar. */
 class TokenWalk {
   readonly #text: string;
   #at = 0;
-  /** The keys seen so far of each open object, or null for an open array, outermost first. */
-  readonly #open: (Set<string> | null)[] = [];
+  /** The objects and arrays around the current place, outermost first. */
+  readonly #open: Opened[] = [];
   #keyIsNext = false;
 
   constructor(text: string) {
@@ -58,16 +65,16 @@ class TokenWalk {
   #punctuation(character: number): void {
     this.#at++;
     if (character === openBrace || character === openBracket) {
-      this.#open.push(character === openBrace ? new Set() : null);
+      this.#open.push({ keys: character === openBrace ? new Set() : null, key: undefined });
       if (this.#open.length > jsonDepthMax) {
-        throw refused(`The body is nested deeper than ${jsonDepthMax} levels.`);
+        throw this.#refusal(`The body is nested deeper than ${jsonDepthMax} levels.`);
       }
       this.#keyIsNext = character === openBrace;
     } else if (character === closeBrace || character === closeBracket) {
       this.#open.pop();
       this.#keyIsNext = false;
     } else if (character === comma) {
-      this.#keyIsNext = this.#open.at(-1) !== null;
+      this.#keyIsNext = this.#open.at(-1)?.keys !== null;
     }
   }
 
@@ -92,11 +99,12 @@ class TokenWalk {
   }
 
   #key(key: string): void {
-    const keys = this.#open.at(-1);
-    if (!keys) return;
-    if (key === '__proto__') throw refused('The body has a field "__proto__".');
-    if (keys.has(key)) throw refused('The body has the same field twice in one object.');
-    keys.add(key);
+    const object = this.#open.at(-1);
+    if (!object?.keys) return;
+    object.key = key;
+    if (key === '__proto__') throw this.#refusal('The body has a field "__proto__".');
+    if (object.keys.has(key)) throw this.#refusal('The body has the same field twice in one object.');
+    object.keys.add(key);
   }
 
   #number(): void {
@@ -106,9 +114,21 @@ class TokenWalk {
     const digits = significantDigits(literal);
     const value = Number(literal);
     if (digits > numberSignificantDigitsMax || !Number.isFinite(value) || (value === 0 && digits > 0)) {
-      throw refused('The body has a number that cannot be read without rounding it.');
+      throw this.#refusal('The body has a number that cannot be read without rounding it.');
     }
   }
+
+  /** Names the field by its path, unless a key on it is not plainly a name. */
+  #refusal(message: string): ServiceError {
+    const path = this.#open.map(({ key }) => key).filter((key) => key !== undefined);
+    const param = path.length > 0 && path.every(isPlainName) ? path.join('.') : undefined;
+    return new ServiceError('invalid_request', { message, param });
+  }
+}
+
+/** Whether a field's name, which is the caller's text, may be repeated in an answer. */
+export function isPlainName(name: string): boolean {
+  return /^[A-Za-z_][\w-]{0,63}$/.test(name);
 }
 
 /** Digits that count: without sign, exponent, decimal point, leading zeros and trailing zeros. */
@@ -130,8 +150,4 @@ function isNumberCharacter(character: number): boolean {
     character === 0x65 || // e
     character === 0x45 // E
   );
-}
-
-function refused(message: string): ServiceError {
-  return new ServiceError('invalid_request', { message });
 }

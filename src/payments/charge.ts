@@ -11,7 +11,7 @@ export type ChargeState = 'received' | 'calling' | 'in_doubt' | 'succeeded' | 'd
 
 const moves: Readonly<Record<ChargeState, readonly ChargeState[]>> = {
   received: ['calling'],
-  calling: ['succeeded', 'declined', 'in_doubt', 'needs_review'],
+  calling: ['succeeded', 'declined', 'in_doubt'],
   in_doubt: ['in_doubt', 'succeeded', 'declined', 'needs_review'],
   succeeded: [],
   declined: [],

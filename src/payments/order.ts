@@ -47,7 +47,8 @@ export function checkOrder(request: PaymentRequest, policy: RoutePolicy): Order 
 }
 
 function checkCurrency(text: string, { currencies }: RoutePolicy): string {
-  const currency = text.toUpperCase();
+  // Letters beyond ASCII may become ASCII in upper case: no code is spelled with them.
+  const currency = /^[A-Za-z]{3}$/.test(text) ? text.toUpperCase() : '';
   if (currencyExponent(currency) === undefined) {
     throw invalid('currency', 'currency must be a three-letter ISO 4217 code, for instance EUR.');
   }

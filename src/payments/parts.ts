@@ -1,4 +1,5 @@
 import { ServiceError } from '../errors.ts';
+import type { InFlight } from '../in-flight.ts';
 import type { Log } from '../log.ts';
 import type { Processor } from '../processors/processor.ts';
 import type { Sealer } from '../secrets/sealer.ts';
@@ -14,6 +15,8 @@ export interface PaymentParts {
   readonly routes: ReadonlyMap<string, RoutePolicy>;
   readonly sealer: Sealer;
   readonly log: Log;
+  /** What a stop waits for. */
+  readonly inFlight: InFlight;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }

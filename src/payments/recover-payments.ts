@@ -65,12 +65,14 @@ async function takeLease(parts: PaymentParts, { id, marker }: Due): Promise<Paym
   return (await parts.engine.commit(writes)) === undefined ? taken : undefined;
 }
 
+const reviewMessage =
+  'It could not be found out what became of this charge. It may have succeeded: look it up at the payment processor ' +
+  'by its payment id before you charge again.';
+
 /** The processor may have forgotten the key: asking again could charge twice, so a person must look. */
 async function giveToReview(parts: PaymentParts, payment: Payment): Promise<void> {
-  const answer = errorAnswer(
-    new ServiceError('payment_outcome_unknown', { retryable: false }),
-    payment.requestId,
-  );
+  const error = new ServiceError('payment_outcome_unknown', { retryable: false, message: reviewMessage });
+  const answer = errorAnswer(error, payment.requestId);
   const reviewed: Payment = { ...withoutToken(payment), state: move(payment.state, 'needs_review'), answer };
   await settle(parts, payment, reviewed, { freeKey: false });
   parts.log.error('charge_needs_review', { payment_id: payment.id, processor: payment.processor });

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { inTime } from './in-time.ts';
 import type { ChargeOutcome, ChargeRequest, Processor } from './processor.ts';
 import type { LedgerReply, SimulatedLedger } from './simulated-ledger.ts';
 
@@ -16,19 +16,10 @@ export function simulatedProcessor(ledger: SimulatedLedger): Processor {
 
 async function askLedger(ledger: SimulatedLedger, request: ChargeRequest): Promise<ChargeOutcome> {
   const { paymentId, processorKey: key, amount, currency, token, timeoutMs } = request;
-  const waiting = new AbortController();
-  const timeout = sleep(timeoutMs, undefined, { signal: waiting.signal, ref: false }).then(
-    (): ChargeOutcome => ({ kind: 'unknown', detail: 'no reply in time' }),
-    (): ChargeOutcome => ({ kind: 'unknown', detail: 'the wait was ended' }),
-  );
   const answer = ledger
     .charge({ key, paymentId, amount, currency, token })
     .then(outcomeOf, (): ChargeOutcome => ({ kind: 'unknown', detail: 'the ledger could not be reached' }));
-  try {
-    return await Promise.race([answer, timeout]);
-  } finally {
-    waiting.abort();
-  }
+  return inTime(answer, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
 }
 
 function outcomeOf(reply: LedgerReply): ChargeOutcome {

@@ -1,5 +1,7 @@
 import type { Stripe } from 'stripe';
+import { inTime } from './in-time.ts';
 import type { ChargeOutcome, ChargeRequest, Processor } from './processor.ts';
+import { stripeAmount } from './stripe-amount.ts';
 
 export interface StripeSettings {
   readonly key: string;
@@ -37,49 +39,76 @@ export async function stripeProcessor({ key, apiBase }: StripeSettings): Promise
 
 /** Tokens made from a card are `tok_` and 20 or more letters and digits; the named test tokens can be used again. */
 function isSingleUseToken(token: string): boolean {
-  return /^tok_(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}$/.test(token);
+  return /^tok_(?!threeDSecure)(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}$/.test(token);
 }
 
+/** The time-out is ours as well as the SDK's, which counts anew when it opens another connection. */
 async function charge(client: Stripe, request: ChargeRequest): Promise<ChargeOutcome> {
   const deadline = Date.now() + request.timeoutMs;
-  let paymentMethod: string;
-  try {
-    paymentMethod = await paymentMethodOf(client, request);
-  } catch (error) {
-    const outcome = outcomeOfError(error);
-    // No charge has been asked for yet, so that not even a lost reply leaves a doubt.
-    return outcome.kind === 'unknown' ? { kind: 'not_taken', detail: outcome.detail } : outcome;
-  }
-  try {
-    const intent = await client.paymentIntents.create(
-      {
-        amount: request.amount,
-        currency: request.currency.toLowerCase(),
-        payment_method: paymentMethod,
-        allowed_payment_method_types: ['card'],
-        confirm: true,
-        error_on_requires_action: true,
-        metadata: { counterfoil_payment_id: request.paymentId },
-      },
-      { idempotencyKey: request.processorKey, timeout: Math.max(1, deadline - Date.now()) },
-    );
-    return outcomeOfIntent(intent);
-  } catch (error) {
-    return outcomeOfError(error);
-  }
+  const amount = stripeAmount(request.amount, request.currency);
+  if (amount === undefined) return amountNotCounted(request.currency);
+  const method = await inTime(paymentMethodOf(client, request), request.timeoutMs, {
+    kind: 'not_taken',
+    detail: 'no payment method in time',
+  });
+  if (method.kind !== 'method') return method;
+  const timeoutMs = Math.max(1, deadline - Date.now());
+  return inTime(confirmedIntent(client, request, method.id, amount, timeoutMs), timeoutMs, {
+    kind: 'unknown',
+    detail: 'no reply in time',
+  });
 }
+
+function amountNotCounted(currency: string): ChargeOutcome {
+  const message = `Stripe counts ${currency} in whole units alone; nothing was charged.`;
+  return { kind: 'refused', param: 'amount', message, detail: 'amount not told in whole units' };
+}
+
+type PaymentMethod = { readonly kind: 'method'; readonly id: string };
 
 /** What newer front ends send is a PaymentMethod already (`pm_…`). */
 async function paymentMethodOf(
   client: Stripe,
   { token, processorKey, timeoutMs }: ChargeRequest,
-): Promise<string> {
-  if (token.startsWith('pm_')) return token;
-  const method = await client.paymentMethods.create(
-    { type: 'card', card: { token } },
-    { idempotencyKey: `${processorKey}-method`, timeout: timeoutMs },
-  );
-  return method.id;
+): Promise<PaymentMethod | ChargeOutcome> {
+  if (token.startsWith('pm_')) return { kind: 'method', id: token };
+  try {
+    const { id } = await client.paymentMethods.create(
+      { type: 'card', card: { token } },
+      { idempotencyKey: `${processorKey}-method`, timeout: timeoutMs },
+    );
+    return { kind: 'method', id };
+  } catch (error) {
+    const outcome = outcomeOfError(error);
+    // No charge has been asked for yet, so that not even a lost reply leaves a doubt.
+    return outcome.kind === 'unknown' ? { kind: 'not_taken', detail: outcome.detail } : outcome;
+  }
+}
+
+async function confirmedIntent(
+  client: Stripe,
+  { currency, paymentId, processorKey }: ChargeRequest,
+  paymentMethod: string,
+  amount: number,
+  timeoutMs: number,
+): Promise<ChargeOutcome> {
+  try {
+    const intent = await client.paymentIntents.create(
+      {
+        amount,
+        currency: currency.toLowerCase(),
+        payment_method: paymentMethod,
+        allowed_payment_method_types: ['card'],
+        confirm: true,
+        error_on_requires_action: true,
+        metadata: { counterfoil_payment_id: paymentId },
+      },
+      { idempotencyKey: processorKey, timeout: timeoutMs },
+    );
+    return outcomeOfIntent(intent);
+  } catch (error) {
+    return outcomeOfError(error);
+  }
 }
 
 function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
@@ -88,7 +117,7 @@ function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
   if (intent.status === 'succeeded' && chargeId !== undefined) return { kind: 'succeeded', chargeId };
   if (intent.status === 'requires_payment_method' || intent.status === 'canceled') {
     const failure = intent.last_payment_error;
-    return declined(failure?.decline_code ?? failure?.code ?? 'generic_decline');
+    return declined(failure?.decline_code || failure?.code || 'generic_decline');
   }
   if (intent.status === 'requires_action') return declined('authentication_required');
   return { kind: 'unknown', detail: `the PaymentIntent is ${intent.status}` };
@@ -100,7 +129,7 @@ function outcomeOfError(error: unknown): ChargeOutcome {
   const detail = [type ?? 'not a Stripe error', statusCode, code]
     .filter((part) => part !== undefined)
     .join(' ');
-  if (statusCode === 402) return declined(decline_code ?? code ?? 'generic_decline');
+  if (statusCode === 402) return declined(decline_code || code || 'generic_decline');
   if (statusCode === 401 || statusCode === 403 || statusCode === 429) return { kind: 'not_taken', detail };
   // 409 and a misused key speak of another request under the same key, which may have charged.
   if (statusCode === undefined || statusCode === 409 || statusCode >= 500) return { kind: 'unknown', detail };

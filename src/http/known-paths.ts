@@ -1,0 +1,44 @@
+import type { RouteOptions } from 'fastify';
+import type { FieldsBesideError } from '../envelope.ts';
+import { ServiceError } from '../errors.ts';
+
+interface KnownPath {
+  readonly pattern: RegExp;
+  readonly routes: Map<string, FieldsBesideError | undefined>;
+}
+
+/** Knows the routes by the shape of a path, for requests that the router did not bring to one. */
+export class KnownPaths {
+  readonly #paths = new Map<string, KnownPath>();
+
+  add({ url, method, config }: RouteOptions): void {
+    const path = this.#paths.get(url) ?? { pattern: shapeOf(url), routes: new Map() };
+    this.#paths.set(url, path);
+    for (const name of [method].flat()) path.routes.set(name, config?.besideError);
+  }
+
+  /** A wrong method (405) or a wrong path (404). */
+  refusal(url: string): ServiceError {
+    const path = this.#find(url);
+    if (path === undefined) return new ServiceError('route_not_found');
+    const allow = [...path.routes.keys()].sort().join(', ');
+    return new ServiceError('method_not_allowed', {
+      message: `This path takes ${allow} alone.`,
+      headers: { allow },
+    });
+  }
+
+  /** The documented fields of the operation that a request meant, though its path could not be read. */
+  besideError(method: string, url: string): FieldsBesideError | undefined {
+    return this.#find(url)?.routes.get(method);
+  }
+
+  #find(url: string): KnownPath | undefined {
+    const path = url.split('?', 1)[0] as string;
+    return [...this.#paths.values()].find(({ pattern }) => pattern.test(path));
+  }
+}
+
+function shapeOf(url: string): RegExp {
+  return new RegExp(`^${url.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+').replace('*', '.*')}$`);
+}
