@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { ServiceError } from '../errors.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { sendError } from './errors-out.ts';
+import { requestFields, sendError } from './errors-out.ts';
 import { KnownPaths } from './known-paths.ts';
 import type { Listener } from './listener.ts';
 import { newRequestId } from './request-id.ts';
@@ -99,19 +99,9 @@ function guardRequests(app: App, paths: KnownPaths, { log, checkAccess, isStoppi
     if (request.is404) throw paths.refusal(request.url);
     done();
   });
+  if (!log.tellsDetails) return;
   app.addHook('onResponse', (request, reply, done) => {
-    const failed = reply.statusCode >= 400;
-    if (failed || log.tellsDetails) logRequest(log, failed ? 'info' : 'debug', request, reply);
+    if (reply.statusCode < 400) log.debug('request', requestFields(request, reply));
     done();
-  });
-}
-
-function logRequest(log: Log, level: 'info' | 'debug', request: FastifyRequest, reply: FastifyReply): void {
-  log[level]('request', {
-    request_id: request.id,
-    method: request.method,
-    route: request.routeOptions.url ?? 'none',
-    status: reply.statusCode,
-    duration_ms: Math.round(reply.elapsedTime * 1000) / 1000,
   });
 }

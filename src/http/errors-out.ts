@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldsBesideError, failure } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
-import { errorFields, type Log } from '../log.ts';
+import { errorFields, type Log, type LogFields } from '../log.ts';
 import { sendEnvelope } from './answer.ts';
 import { isPlainName } from './strict-json.ts';
 
@@ -21,15 +21,30 @@ export function sendError(
   besideError: FieldsBesideError | undefined = request.routeOptions.config?.besideError,
 ): FastifyReply {
   const error = asServiceError(thrown);
-  if (error.code === 'internal')
-    log.error('unforeseen_error', { request_id: request.id, ...errorFields(thrown) });
-  else if (error.details.detail !== undefined || error.status >= 500) {
-    log.warn('failure', { request_id: request.id, code: error.code, detail: error.details.detail });
-  }
+  logFailure(log, error, request, reply);
   const { retryAfterSeconds, headers = {} } = error.details;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   reply.headers(headers);
   return sendEnvelope(reply, failure(error, request.id, besideError));
+}
+
+function logFailure(log: Log, error: ServiceError, request: FastifyRequest, reply: FastifyReply): void {
+  const { code, status, details } = error;
+  const fields: LogFields = { ...requestFields(request, reply), status, code, detail: details.detail };
+  if (code === 'internal') log.error('unforeseen_error', { ...fields, ...errorFields(details.cause) });
+  else if (status >= 500) log.warn('request', fields);
+  else log.info('request', fields);
+}
+
+/** The pattern of the route, never the path that was asked for. */
+export function requestFields(request: FastifyRequest, reply: FastifyReply): LogFields {
+  return {
+    request_id: request.id,
+    method: request.method,
+    route: request.routeOptions.url ?? 'none',
+    status: reply.statusCode,
+    duration_ms: Math.round(reply.elapsedTime * 1000) / 1000,
+  };
 }
 
 function asServiceError(thrown: unknown): ServiceError {

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { type FieldsBesideError, jsonContentType, success } from '../envelope.ts';
 import { itemIdBytesMax } from '../limits.ts';
 import type { Chunks, Tables } from '../tables/tables.ts';
-import { sendEnvelope } from './answer.ts';
+import { sendEnvelope, sendText } from './answer.ts';
 import type { Routes } from './door.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
 
@@ -109,36 +109,24 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
   };
 }
 
-const opening = Buffer.from('{"statusCode":200,"body":[');
-const comma = Buffer.from(',');
-const closing = Buffer.from(']}');
+const opening = '{"statusCode":200,"body":[';
+const closing = ']}';
 
-/** A small table goes out as one piece with its length, a large one as it is read. */
-async function sendItems(reply: FastifyReply, chunks: Chunks): Promise<FastifyReply> {
-  const iterator =
-    Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]();
-  const first = await iterator.next();
-  const second = first.done ? first : await iterator.next();
+/** A table that is at hand goes out as one piece with its length, a larger one as it is read. */
+function sendItems(reply: FastifyReply, chunks: Chunks): FastifyReply {
+  if (Array.isArray(chunks)) return sendText(reply, 200, opening + chunks.join() + closing);
   reply.header('content-type', jsonContentType);
-  if (second.done) {
-    return reply.send(Buffer.concat([opening, first.done ? Buffer.of() : first.value, closing]));
-  }
-  return reply.send(Readable.from(pieces([first.value, second.value], iterator), { objectMode: false }));
+  return reply.send(Readable.from(pieces(chunks), { objectMode: false }));
 }
 
 /** A failure on the way throws, which breaks the connection: the answer never ends as if it were whole. */
-async function* pieces(
-  read: readonly [Buffer, Buffer],
-  rest: Iterator<Buffer> | AsyncIterator<Buffer>,
-): AsyncGenerator<Buffer> {
-  try {
-    yield Buffer.concat([opening, read[0], comma, read[1]]);
-    for (let next = await rest.next(); !next.done; next = await rest.next()) {
-      yield comma;
-      yield next.value;
-    }
-    yield closing;
-  } finally {
-    await rest.return?.();
+async function* pieces(chunks: Chunks): AsyncGenerator<string | Buffer> {
+  yield opening;
+  let isFirst = true;
+  for await (const chunk of chunks) {
+    if (!isFirst) yield ',';
+    isFirst = false;
+    yield chunk;
   }
+  yield closing;
 }
