@@ -104,8 +104,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       paymentOrigin: paymentListener.origin,
       stop: async () => {
         stopping = true;
-        await Promise.all([listener.stop(), paymentListener.stop(), recovery.stop()]);
-        await inFlight.end();
+        await Promise.all([listener.stop(), paymentListener.stop(), recovery.stop(), inFlight.end()]);
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
         log.flush();

@@ -8,7 +8,7 @@ export function holdsCardNumber(text: string): boolean {
   if (isCardNumber(text.replace(/[ -]/g, ''))) return true;
   const searched = text.replace(uuid, '|');
   const runs = searched.match(/\d{13,}/g) ?? [];
-  const rows = searched.match(/(?<![A-Za-z0-9])\d+(?:[ -]\d+)+(?![A-Za-z0-9])/g) ?? [];
+  const rows = searched.match(/\d+(?:[ -]\d+)+/g) ?? [];
   return [...runs, ...rows.flatMap(neighbouringGroups)].some(
     (digits) => /^[2-6]/.test(digits) && isCardNumber(digits),
   );

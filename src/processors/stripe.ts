@@ -17,7 +17,8 @@ const apiVersion = '2026-10-28.endive';
  * makes the charge (https://docs.stripe.com/payments/accept-a-payment-synchronously); why not in one call, and why
  * the charge id is that of `latest_charge`, is told in docs/decisions/stripe-charges.md.
  *
- * The SDK's retries are off: asking again is the state machine's decision, with the same key.
+ * The SDK's retries are off, but for one that it makes with the same key when a kept connection turns out to be
+ * closed: asking again is the state machine's decision.
  */
 export async function stripeProcessor({ key, apiBase }: StripeSettings): Promise<Processor> {
   const { Stripe: StripeClient } = await import('stripe');

@@ -66,7 +66,12 @@ test('takes a value from the file that a variable names, and not from both at on
 test('lists every problem at once, each with the name of its setting', (t) => {
   const file = written(t, { prot: 1, tables: { polcy: 'x' }, payments: { routes: { 'No Good': {} } } });
   const text = problems(
-    { PORT: 'eighty', COUNTERFOIL_TABLES: 'closed', COUNTERFOIL_STRIPE_KEY: 'hunter2', COUNTERFOIL_BASE_PATH: 'api/' },
+    {
+      PORT: 'eighty',
+      COUNTERFOIL_TABLES: 'closed',
+      COUNTERFOIL_STRIPE_KEY: 'hunter2',
+      COUNTERFOIL_BASE_PATH: 'api/',
+    },
     file,
   );
   for (const expected of [
@@ -85,7 +90,10 @@ test('lists every problem at once, each with the name of its setting', (t) => {
 
 test('refuses settings that contradict each other', (t) => {
   assert.match(problems({ HOST: '0.0.0.0' }), /only loopback/);
-  assert.match(problems({ COUNTERFOIL_PAYMENT_HOST: '10.0.0.1', COUNTERFOIL_PAYMENT_PORT: '1' }), /only loopback/);
+  assert.match(
+    problems({ COUNTERFOIL_PAYMENT_HOST: '10.0.0.1', COUNTERFOIL_PAYMENT_PORT: '1' }),
+    /only loopback/,
+  );
   assert.match(problems({ COUNTERFOIL_PAYMENT_HOST: '127.0.0.1' }), /needs payments\.port/);
   assert.match(problems({ COUNTERFOIL_TABLE_ALIASES: 'create' }), /already means something/);
   assert.match(problems({ COUNTERFOIL_STRIPE_API_BASE: 'http://api.example.com' }), /must be https/);
@@ -130,8 +138,13 @@ test('exits with 2 and every problem on standard error when it is started with w
 
 function runCounterfoil(args: string[], env: NodeJS.ProcessEnv) {
   return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-    const child = execFile(process.execPath, ['src/cli/counterfoil.ts', ...args], { env }, (_error, stdout, stderr) => {
-      resolve({ code: child.exitCode ?? -1, stdout, stderr });
-    });
+    const child = execFile(
+      process.execPath,
+      ['src/cli/counterfoil.ts', ...args],
+      { env },
+      (_error, stdout, stderr) => {
+        resolve({ code: child.exitCode ?? -1, stdout, stderr });
+      },
+    );
   });
 }

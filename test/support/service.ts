@@ -35,7 +35,10 @@ export interface TestService extends Service {
 }
 
 /** The real service, wired by `main.ts`, on a free port and a real LMDB folder; stopped after the test. */
-export async function startTestService(t: TestContext, options: TestServiceOptions = {}): Promise<TestService> {
+export async function startTestService(
+  t: TestContext,
+  options: TestServiceOptions = {},
+): Promise<TestService> {
   const { env = {}, file = '/nonexistent/counterfoil.json', simulate = true, now } = options;
   const data = options.data ?? newDataFolder(t);
   const lines = new PassThrough();

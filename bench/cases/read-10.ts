@@ -1,0 +1,60 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Case } from '../case.ts';
+import { compareInRounds, putUnderLoad, type Round } from '../measure.ts';
+
+const table = 'ten';
+const items = Array.from({ length: 10 }, (_, index) => ({
+  id: `item-${index}`,
+  name: `The name of item number ${index}`,
+}));
+
+/** What most requests are: a small table, read as a whole. */
+export const readTen: Case = {
+  name: 'read-10',
+  summary: 'reads a table of 10 items',
+  goal: { kind: 'ratio', least: 0.7 },
+
+  async measure(workplace, conditions) {
+    const service = await workplace.startService();
+    for (const item of items) await create(service, item);
+    const path = `/v3/table/${table}/read`;
+    const body = await readAll(service + path);
+
+    const bodyFile = join(workplace.folder, 'body.json');
+    writeFileSync(bodyFile, body);
+    const yardstick = await workplace.startYardstick(bodyFile);
+
+    const load =
+      (origin: string) =>
+      async ({ seconds }: Round) =>
+        (await putUnderLoad(workplace, { url: origin + path, seconds })).requestsPerSecond;
+    const figures = await compareInRounds(conditions, { yardstick: load(yardstick), ours: load(service) });
+    return {
+      unit: 'requests/s',
+      ours: figures.ours,
+      yardstick: { name: 'bare node:http server, same bytes', figures: figures.yardstick },
+      remarks: [`The body is ${body.length} bytes on both sides.`],
+    };
+  },
+};
+
+async function create(service: string, item: { id: string; name: string }): Promise<void> {
+  const response = await fetch(`${service}/v3/table/${table}/create`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(item),
+  });
+  if (response.status !== 200)
+    throw new Error(`create answered ${response.status}: ${await response.text()}`);
+}
+
+/** The service's own bytes, once it is sure that they are the whole table. */
+async function readAll(url: string): Promise<Buffer> {
+  const response = await fetch(url);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  if (bytes.toString() !== JSON.stringify({ statusCode: 200, body: items })) {
+    throw new Error(`read answered ${response.status}: ${bytes}`);
+  }
+  return bytes;
+}

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** Far beyond any honest start, so that only what hangs runs into it. */
+const startMsMax = 30_000;
+/** The service itself promises to exit within 10 s. */
+const stopMsMax = 12_000;
+/** The last lines of a failed program say why. */
+const tailCharactersMax = 4_000;
+
+export interface Program {
+  readonly child: ChildProcess;
+  /** Rejects when the program ends or cannot be started; never resolves. For races with what it should do. */
+  readonly failed: Promise<never>;
+}
+
+export interface ProgramOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** The folder of the workplace, unless the program needs another. */
+  readonly folder?: string;
+}
+
+/** Where one case is measured: a folder of its own and all processes that the case starts, gone after `close`. */
+export class Workplace {
+  readonly folder = mkdtempSync(join(tmpdir(), 'counterfoil-bench-'));
+  readonly #children = new Set<ChildProcess>();
+
+  /** The service as its users start it, on a free port and new data. @returns its origin */
+  async startService(): Promise<string> {
+    const env = { PORT: '0', COUNTERFOIL_DATA: join(this.folder, 'data') };
+    return this.#startServer([sourceFile('../src/cli/counterfoil.ts'), 'serve'], { env });
+  }
+
+  /** The yardstick, which answers GET with the bytes of a file. @returns its origin */
+  async startYardstick(bodyFile?: string): Promise<string> {
+    return this.#startServer([sourceFile('yardstick.ts'), ...(bodyFile === undefined ? [] : [bodyFile])]);
+  }
+
+  start(command: string, args: readonly string[], options: ProgramOptions = {}): Program {
+    const { env = {}, folder = this.folder } = options;
+    const child = spawn(command, args, {
+      cwd: folder,
+      env: { ...shellEnvironment(), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // Makes it the head of a process group, which `stopGroup` ends as a whole.
+      detached: true,
+    });
+    this.#children.add(child);
+    child.once('close', () => this.#children.delete(child));
+    return { child, failed: failureOf(command, child) };
+  }
+
+  /** Runs a program to its end. @returns what it wrote to standard output */
+  async run(command: string, args: readonly string[]): Promise<string> {
+    const { child, failed } = this.start(command, args);
+    let text = '';
+    child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece;
+    });
+    await failed.catch((error: unknown) => {
+      if (child.exitCode !== 0) throw error;
+    });
+    return text;
+  }
+
+  async stop({ child }: Program): Promise<void> {
+    if (this.#children.has(child)) await stopGroup(child);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#children].map(stopGroup));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Starts one of our own servers, which tell their origin once they listen. */
+  async #startServer(args: readonly string[], options?: ProgramOptions): Promise<string> {
+    const program = this.start(process.execPath, args, options);
+    const line = await firstLine(program, (candidate) => candidate.includes(' is ready on '));
+    const origin = / is ready on (http:\/\/[^\s,]+)/.exec(line)?.[1];
+    if (origin === undefined) throw new Error(`no origin in "${line}"`);
+    return origin;
+  }
+}
+
+/** The first line on standard output that is looked for. */
+export async function firstLine(
+  { child, failed }: Program,
+  isLookedFor: (line: string) => boolean,
+): Promise<string> {
+  let text = '';
+  const found = new Promise<string>((resolve) => {
+    child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
+      const lines = `${text}${piece}`.split('\n');
+      text = lines.pop() ?? '';
+      const line = lines.find(isLookedFor);
+      if (line !== undefined) resolve(line);
+    });
+  });
+  return within(startMsMax, Promise.race([found, failed]));
+}
+
+/** Rejects when the work takes longer than any honest run of it. */
+export async function within<Result>(msMax: number, work: Promise<Result>): Promise<Result> {
+  const done = new AbortController();
+  const late = sleep(msMax, undefined, { signal: done.signal }).then(() => {
+    throw new Error(`nothing came within ${msMax / 1_000} s`);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    late.catch(() => undefined);
+    done.abort();
+  }
+}
+
+function sourceFile(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
+}
+
+/**
+ * The environment of a plain shell: without what `npm run bench` adds, such as the path of another Node for npm
+ * itself to run on, and without settings of the user's own service.
+ */
+function shellEnvironment(): NodeJS.ProcessEnv {
+  const added = /^(npm_.*|INIT_CWD|NODE|COUNTERFOIL_.*|(HOST|PORT)(_FILE)?)$/;
+  const kept = Object.entries(process.env).filter(([name]) => !added.test(name));
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const path = folders.filter((folder) => !/node_modules\/\.bin$|node-gyp-bin$/.test(folder)).join(delimiter);
+  return { ...Object.fromEntries(kept), PATH: path };
+}
+
+function failureOf(command: string, child: ChildProcess): Promise<never> {
+  let tail = '';
+  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    tail = `${tail}${piece}`.slice(-tailCharactersMax);
+  });
+  const failed = new Promise<never>((_resolve, reject) => {
+    child.once('error', (error) => reject(new Error(`${command} cannot be started: ${error.message}`)));
+    child.once('close', (code, signal) => {
+      reject(new Error(`${command} ended (${signal ?? `exit code ${code}`})\n${tail}`.trimEnd()));
+    });
+  });
+  // Every program ends at last; that is a failure only for those who wait for something else of it.
+  failed.catch(() => undefined);
+  return failed;
+}
+
+/**
+ * Ends a program with all that it has started in turn: npm hands a signal on to its shell alone, and the service
+ * under that shell would live on. They share their output, so that it closes when the last of them is gone.
+ */
+async function stopGroup(child: ChildProcess): Promise<void> {
+  const { pid } = child;
+  if (pid === undefined) return;
+  const closed = once(child, 'close');
+  signalGroup(pid, 'SIGTERM');
+  try {
+    await within(stopMsMax, closed);
+  } catch {
+    signalGroup(pid, 'SIGKILL');
+    await closed;
+  }
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    // It has ended by itself in the meantime.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

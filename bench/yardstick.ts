@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/**
+ * The least that an HTTP service on this Node can do: GET answers the bytes of a file, POST parses JSON and sends it
+ * back. No routes, no checks, no store; what the service costs beyond this is its own.
+ *
+ * Usage: node bench/yardstick.ts [body-file]
+ */
+const [bodyFile] = process.argv.slice(2);
+const body = bodyFile === undefined ? Buffer.of() : readFileSync(bodyFile);
+
+const server = createServer((request, response) => {
+  if (request.method === 'GET') answer(response, body);
+  else echo(request, response);
+});
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo;
+  process.stdout.write(`Yardstick is ready on http://127.0.0.1:${port}\n`);
+});
+
+function echo(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
+    answer(response, Buffer.from(JSON.stringify(value)));
+  });
+}
+
+function answer(response: ServerResponse, bytes: Buffer): void {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length });
+  response.end(bytes);
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stripeProcessor } from '../../src/processors/stripe.ts';
+import { chargeOf } from '../contracts/processor.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+/**
+ * The service in front of stripe-mock, which checks every request against Stripe's OpenAPI document and answers
+ * from fixtures. Run by `npm run test:conformance`, which starts it.
+ */
+const origin = fromEnvironment('STRIPE_MOCK_ORIGIN');
+const logFile = fromEnvironment('STRIPE_MOCK_LOG');
+const key = 'sk_test_123';
+const path = '/stage/payment/stripe/charge';
+
+function fromEnvironment(name: string): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not given: run this by "npm run test:conformance"`);
+  return value;
+}
+
+function start(t: TestContext): Promise<TestService> {
+  return startTestService(t, { env: { COUNTERFOIL_STRIPE_KEY: key, COUNTERFOIL_STRIPE_API_BASE: origin } });
+}
+
+interface Exchange {
+  readonly request: string;
+  /** The form fields, as Go prints a map. */
+  readonly data: string;
+  readonly status: number;
+}
+
+/** What stripe-mock says of the requests that `act` makes; the log has one request after the other. */
+async function exchangesOf(count: number, act: () => Promise<void>): Promise<Exchange[]> {
+  const before = readFileSync(logFile, 'utf8').length;
+  await act();
+  for (let waits = 0; waits < 100; waits++) {
+    const exchanges = exchangesIn(readFileSync(logFile, 'utf8').slice(before));
+    if (exchanges.length >= count) return exchanges;
+    await sleep(20);
+  }
+  throw new Error(`stripe-mock has not answered ${count} requests`);
+}
+
+function exchangesIn(log: string): Exchange[] {
+  return log.split(/^Request: /m).flatMap((text) => {
+    const [request = ''] = text.split('\n');
+    const status = /^Response: .*status=(\d+)$/m.exec(text)?.[1];
+    const data = /^Request data = (.*)$/m.exec(text)?.[1] ?? '';
+    return status === undefined ? [] : [{ request, data, status: Number(status) }];
+  });
+}
+
+test('stripe-mock refuses what is not in the OpenAPI document, so that its yes means something', async () => {
+  const exchanges = await exchangesOf(1, async () => {
+    const response = await fetch(`${origin}/v1/payment_intents`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: new URLSearchParams({ amount: '1050', currency: 'eur', no_such_parameter: 'x' }),
+    });
+    await response.text();
+  });
+  assert.deepEqual(
+    exchanges.map(({ status }) => status),
+    [400],
+  );
+});
+
+for (const currency of ['EUR', 'usd', 'JPY']) {
+  test(`stripe-mock accepts both requests of a charge in ${currency}`, async (t) => {
+    const service = await start(t);
+    let paymentId = '';
+    const exchanges = await exchangesOf(2, async () => {
+      const answer = await service.post(path, { amount: 1_050, currency, token: 'tok_visa' });
+      paymentId = answer.headers.get('payment-id') ?? '';
+    });
+    assert.deepEqual(
+      exchanges.map(({ request, status }) => [request, status]),
+      [
+        ['POST /v1/payment_methods', 200],
+        ['POST /v1/payment_intents', 200],
+      ],
+    );
+    const [method, intent] = exchanges;
+    assert.match(method?.data ?? '', /token:tok_visa/);
+    assert.match(intent?.data ?? '', new RegExp(`amount:1050.* currency:${currency.toLowerCase()}`));
+    assert.ok(intent?.data.includes(`counterfoil_payment_id:${paymentId}`));
+  });
+}
+
+test('stripe-mock accepts the one request of a charge by payment method', async (t) => {
+  const service = await start(t);
+  const exchanges = await exchangesOf(1, async () => {
+    await service.post(path, { amount: 1_050, currency: 'EUR', token: 'pm_card_visa' });
+  });
+  assert.deepEqual(
+    exchanges.map(({ request, status }) => [request, status]),
+    [['POST /v1/payment_intents', 200]],
+  );
+});
+
+test('a PaymentIntent that has not succeeded is told as 402, never as a success, though Stripe answered 200', async (t) => {
+  const service = await start(t);
+  const order = { amount: 1_050, currency: 'EUR', token: 'tok_visa' };
+  const answer = await service.post(path, order, { 'idempotency-key': 'order-1042' });
+  assert.equal(answer.status, 402, answer.text);
+  const { error, message } = answer.json.body;
+  assert.deepEqual([error.code, error.decline_code], ['card_declined', 'generic_decline']);
+  assert.deepEqual(message, { message: error.message });
+  const told = await service.get(answer.headers.get('location') ?? '');
+  assert.deepEqual([told.json.body.status, told.json.body.charge_id], ['declined', null]);
+  const again = await service.post(path, order, { 'idempotency-key': 'order-1042' });
+  assert.equal(again.text, answer.text);
+});
+
+test('an amount that Stripe refuses is refused, and leaves no doubt', async () => {
+  const processor = await stripeProcessor({ key, apiBase: origin });
+  // Sent as "1e+21". The service lets no such amount through: the adapter is asked what it makes of the refusal.
+  const exchanges = await exchangesOf(2, async () => {
+    const outcome = await processor.charge(chargeOf('tok_visa', { amount: 1e21 }));
+    assert.equal(outcome.kind, 'refused');
+  });
+  assert.deepEqual(
+    exchanges.map(({ request, status }) => [request, status]),
+    [
+      ['POST /v1/payment_methods', 200],
+      ['POST /v1/payment_intents', 400],
+    ],
+  );
+});

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { exchange, requestText } from '../support/raw-http.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import {
+  type BodyOperation,
+  bodyOperations,
+  create,
+  integration,
+  payment,
+  update,
+} from './documented-operations.ts';
+import { assertError, type ErrorAnswer, type ExpectedError } from './error-answer.ts';
+
+interface Failure {
+  readonly what: string;
+  readonly operation: BodyOperation;
+  readonly path?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly expected: ExpectedError;
+}
+
+/** What every operation refuses before it decides anything. */
+const refusals: readonly Failure[] = bodyOperations.flatMap((operation) => [
+  {
+    what: 'malformed JSON',
+    operation,
+    body: '{"id":',
+    expected: { status: 400, code: 'malformed_json' },
+  },
+  {
+    what: 'invalid UTF-8',
+    operation,
+    body: Buffer.from([0x22, 0xff, 0x22]),
+    expected: { status: 400, code: 'malformed_json' },
+  },
+  {
+    what: 'the same field twice',
+    operation,
+    body: '{"id":"a","id":"b"}',
+    expected: { status: 400, code: 'invalid_request' },
+  },
+  { what: 'missing fields', operation, body: {}, expected: { status: 400, code: 'invalid_request' } },
+  {
+    what: 'a body that is no object',
+    operation,
+    body: [],
+    expected: { status: 400, code: 'invalid_request' },
+  },
+  {
+    what: 'a field too many',
+    operation,
+    body: { ...operation.body, extra: 'x' },
+    expected: { status: 400, code: 'invalid_request', param: 'extra' },
+  },
+  {
+    what: 'a query parameter',
+    operation,
+    path: `${operation.path}?extra=1`,
+    expected: { status: 400, code: 'invalid_request', param: 'extra' },
+  },
+  {
+    what: 'another content type',
+    operation,
+    headers: { 'content-type': 'text/plain' },
+    expected: { status: 415, code: 'unsupported_media_type' },
+  },
+  {
+    what: 'a body that is too large',
+    operation,
+    body: ' '.repeat(2 ** 20 + 1),
+    expected: { status: 413, code: 'body_too_large' },
+  },
+  {
+    what: 'a caller behind a proxy',
+    operation,
+    headers: { 'x-forwarded-for': '192.0.2.1' },
+    expected: { status: 401, code: 'unauthenticated' },
+  },
+]);
+
+const charged = (token: string) => ({ ...payment.body, token });
+const decisions: readonly Failure[] = [
+  {
+    what: 'a table name outside the alphabet',
+    operation: create,
+    path: '/v3/table/a:b/create',
+    expected: { status: 400, code: 'invalid_request', param: 'TABLE_NAME' },
+  },
+  {
+    what: 'an id that is taken',
+    operation: create,
+    expected: { status: 409, code: 'item_exists', param: 'id' },
+  },
+  {
+    what: 'no such table',
+    operation: update,
+    path: '/v3/table/nothing/update',
+    expected: { status: 404, code: 'table_not_found', param: 'TABLE_NAME' },
+  },
+  {
+    what: 'no such item',
+    operation: update,
+    body: { id: 'nothing', name: 'n' },
+    expected: { status: 404, code: 'item_not_found', param: 'id' },
+  },
+  {
+    what: 'no such processor',
+    operation: payment,
+    path: '/stage/payment/nothing/charge',
+    expected: { status: 404, code: 'processor_not_found' },
+  },
+  {
+    what: 'a processor without a key',
+    operation: payment,
+    path: '/stage/payment/stripe/charge',
+    expected: { status: 503, code: 'processor_not_configured' },
+  },
+  {
+    what: 'no such route',
+    operation: payment,
+    path: '/stage/payment/simulated/nothing',
+    expected: { status: 404, code: 'route_not_found' },
+  },
+  {
+    what: 'an amount out of bounds',
+    operation: payment,
+    body: { ...payment.body, amount: 0 },
+    expected: { status: 400, code: 'invalid_request', param: 'amount' },
+  },
+  {
+    what: 'a declined card',
+    operation: payment,
+    body: charged('tok_insufficient_funds'),
+    expected: { status: 402, code: 'card_declined', param: 'token' },
+  },
+  {
+    what: 'a card that wants authentication',
+    operation: payment,
+    body: charged('tok_authentication_required'),
+    expected: { status: 402, code: 'authentication_required' },
+  },
+  {
+    what: 'a token the processor does not know',
+    operation: payment,
+    body: charged('tok_nothing'),
+    expected: { status: 400, code: 'invalid_request', param: 'token' },
+  },
+  {
+    what: 'a processor that fails',
+    operation: payment,
+    body: charged('tok_processor_error'),
+    expected: { status: 502, code: 'processor_error' },
+  },
+  {
+    what: 'a reply of the processor that is lost',
+    operation: payment,
+    body: charged('tok_lost_reply'),
+    expected: { status: 504, code: 'payment_outcome_unknown' },
+  },
+  {
+    what: 'an integration name outside the alphabet',
+    operation: integration,
+    path: '/v3/create/service/auth/google/Shop',
+    expected: { status: 400, code: 'invalid_request', param: 'INTEGRATION_NAME' },
+  },
+  {
+    what: 'no such provider',
+    operation: integration,
+    path: '/v3/create/service/auth/nothing/shop',
+    expected: { status: 404, code: 'provider_not_found' },
+  },
+  {
+    what: 'a name that has other credentials',
+    operation: integration,
+    body: { ...integration.body, IDP_CLIENT_SECRET: 'secret-2' },
+    expected: { status: 409, code: 'integration_exists', param: 'INTEGRATION_NAME' },
+  },
+];
+
+test('keeps the documented fields truthful where a request is refused before it is looked at', async (t) => {
+  const service = await startTestService(t);
+  for (const failure of refusals) {
+    await t.test(`${failure.operation.name}: ${failure.what}`, () => assertTruthful(service, failure));
+  }
+});
+
+test('keeps the documented fields truthful where the service decides against a request', async (t) => {
+  const service = await startTestService(t);
+  for (const operation of [create, integration]) {
+    const done = await service.send(operation.method, operation.path, operation.body);
+    assert.equal(done.status, 200);
+  }
+  for (const failure of decisions) {
+    await t.test(`${failure.operation.name}: ${failure.what}`, () => assertTruthful(service, failure));
+  }
+});
+
+test('keeps the documented fields truthful where the path itself cannot be read', async (t) => {
+  const { origin } = await startTestService(t);
+  const json = { 'Content-Type': 'application/json' };
+  for (const operation of bodyOperations) {
+    for (const path of unreadable(operation)) {
+      await t.test(`${operation.name}: ${path.slice(0, 60)}`, async () => {
+        const line = `${operation.method} ${path}`;
+        const answer = await exchange(
+          origin,
+          requestText(origin, line, json, JSON.stringify(operation.body)),
+        );
+        assertFields(operation, answer, { status: 400, code: 'invalid_request' });
+      });
+    }
+  }
+});
+
+/** The operation with a name that is not UTF-8 and, where the caller chooses names, one longer than any can be. */
+function unreadable({ name, path }: BodyOperation): readonly string[] {
+  if (name === 'payment') return [path.replace('simulated', '%ff')];
+  return ['%ff', 'a'.repeat(800)].map((text) => path.replace(/books|shop/, text));
+}
+
+async function assertTruthful(service: TestService, failure: Failure): Promise<void> {
+  const { operation, path = operation.path, body = operation.body, headers, expected } = failure;
+  assertFields(operation, await service.send(operation.method, path, body, headers), expected);
+}
+
+function assertFields({ onFailure }: BodyOperation, answer: ErrorAnswer, expected: ExpectedError): void {
+  assertError(answer, expected);
+  const { error, ...beside } = answer.json.body;
+  assert.deepEqual(beside, onFailure(error.message));
+}

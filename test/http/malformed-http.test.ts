@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { exchange, RawConnection, requestText } from '../support/raw-http.ts';
+import { startTestService } from '../support/service.ts';
+import { payment } from './documented-operations.ts';
+import { assertError } from './error-answer.ts';
+
+const json = { 'Content-Type': 'application/json' };
+const createLine = 'POST /v3/table/books/create';
+/** What a request smuggled in the body of another would do. */
+const canary = `POST /v3/table/canary/create HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n{"id":"a","name":"b"}`;
+
+const malformed: Readonly<Record<string, (origin: string) => string>> = {
+  'a garbage request line': () => 'what is this\r\n\r\n',
+  'a bare HTTP/2 preface': () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'a TLS hello': () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+  'a version that does not exist': () => 'GET /livez HTTP/1.9\r\nHost: localhost\r\n\r\n',
+  'a path that does not begin with a slash': () => 'GET livez HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'bare line feeds': () => 'GET /livez HTTP/1.1\nHost: localhost\n\n',
+  'a folded header': () => 'GET /livez HTTP/1.1\r\nHost: localhost\r\nX-A: a\r\n b\r\n\r\n',
+  'a zero byte in a header': () => 'GET /livez HTTP/1.1\r\nHost: localhost\r\nX-A: a\0b\r\n\r\n',
+  'a space before the colon of a header': () =>
+    `${createLine} HTTP/1.1\r\nHost: localhost\r\nX-A : a\r\n\r\n`,
+  'both Content-Length and Transfer-Encoding': (origin) =>
+    requestText(origin, createLine, { ...json, 'Transfer-Encoding': 'chunked' }, `0\r\n\r\n${canary}`),
+  'two different Content-Lengths': (origin) =>
+    requestText(origin, createLine, { ...json, 'content-length': '0' }, canary),
+  'a Content-Length that is no number': (origin) =>
+    `${requestText(origin, createLine, { ...json, 'Content-Length': '+5' })}${canary}`,
+  'a chunk size that is no number': (origin) =>
+    `${requestText(origin, createLine, { ...json, 'Transfer-Encoding': 'chunked' })}zz\r\n${canary}`,
+  'a transfer coding after chunked': (origin) =>
+    `${requestText(origin, createLine, { ...json, 'Transfer-Encoding': 'chunked, identity' })}0\r\n\r\n${canary}`,
+  'an unknown transfer coding': (origin) =>
+    `${requestText(origin, createLine, { ...json, 'Transfer-Encoding': 'xchunked' })}${canary}`,
+};
+
+test('answers what is not well-formed HTTP with 400 in the envelope, and ends the connection', async (t) => {
+  const service = await startTestService(t);
+  for (const [what, bytes] of Object.entries(malformed)) {
+    await t.test(what, async () => {
+      const connection = await RawConnection.open(service.origin);
+      connection.send(Buffer.from(bytes(service.origin), 'latin1'));
+      assertError(await connection.answer(), { status: 400, code: 'invalid_request' });
+      assert.ok(await connection.ends(), 'nothing follows the refusal');
+    });
+  }
+  assertError(await service.get('/v3/table/canary/read'), { status: 404, code: 'table_not_found' });
+  assertError(await service.get('/v3/table/books/read'), { status: 404, code: 'table_not_found' });
+});
+
+test('answers headers or a request line over 16 KiB with 431, and serves them just below', async (t) => {
+  const { origin } = await startTestService(t);
+  const long = 'a'.repeat(17_000);
+  for (const request of [
+    requestText(origin, 'GET /livez', { 'X-A': long }),
+    requestText(origin, `GET /livez?${long}`),
+    requestText(
+      origin,
+      'GET /livez',
+      Object.fromEntries(Array.from(long, (_, index) => [`X-${index}`, 'a'])),
+    ),
+  ]) {
+    const connection = await RawConnection.open(origin);
+    connection.send(request);
+    assertError(await connection.answer(), { status: 431, code: 'headers_too_large' });
+    assert.ok(await connection.ends(), 'nothing follows the refusal');
+  }
+  const served = await exchange(origin, requestText(origin, 'GET /livez', { 'X-A': 'a'.repeat(15_000) }));
+  assert.equal(served.status, 200);
+});
+
+test('answers a request without Host with 400 that names it', async (t) => {
+  const { origin } = await startTestService(t);
+  const answer = await exchange(origin, 'GET /livez HTTP/1.1\r\n\r\n');
+  assertError(answer, { status: 400, code: 'invalid_request', param: 'Host' });
+});
+
+test('answers an expectation it does not know with 400, and meets "100-continue"', async (t) => {
+  const service = await startTestService(t);
+  const { origin } = service;
+  const body = '{"id":"a","name":"b"}';
+  const unknown = await exchange(
+    origin,
+    requestText(origin, createLine, { ...json, Expect: 'a-miracle' }, body),
+  );
+  assertError(unknown, { status: 400, code: 'invalid_request', param: 'Expect' });
+  assertError(await service.get('/v3/table/books/read'), { status: 404, code: 'table_not_found' });
+
+  const known = await exchange(
+    origin,
+    requestText(origin, createLine, { ...json, Expect: '100-continue' }, body),
+  );
+  assert.equal(known.status, 200);
+});
+
+test('answers CONNECT, which no path takes, in the envelope', async (t) => {
+  const { origin } = await startTestService(t);
+  const answer = await exchange(origin, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  assertError(answer, { status: 405, code: 'method_not_allowed' });
+});
+
+test('never says 400 to a charge that was made, though garbage follows its request', async (t) => {
+  const { origin } = await startTestService(t);
+  const line = `${payment.method} ${payment.path}`;
+  const headers = { ...json, 'Idempotency-Key': 'one' };
+  const request = requestText(origin, line, headers, JSON.stringify(payment.body));
+  // One byte more than Content-Length tells, as from a client that counts characters.
+  const first = await exchange(origin, `${request} `);
+  const again = await exchange(origin, request);
+  const charged = again.headers.get('idempotent-replayed') === 'true';
+  assert.equal(again.status, 200);
+  assert.equal(first.status, charged ? 200 : 400, first.text);
+});

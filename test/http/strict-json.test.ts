@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ServiceError } from '../../src/errors.ts';
+import { parseStrictJson } from '../../src/http/strict-json.ts';
+import { startTestService } from '../support/service.ts';
+import { create } from './documented-operations.ts';
+import { assertError } from './error-answer.ts';
+
+/** `SEED=…` repeats a run; fast-check prints the seed of one that failed. */
+const seed = process.env.SEED === undefined ? {} : { seed: Number(process.env.SEED) };
+
+const parse = (text: string) => parseStrictJson(Buffer.from(text));
+
+/** Numbers whose shortest text has at most 15 digits. */
+const shortNumber = fc.oneof(
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => Number(number.toPrecision(15))),
+  fc.constantFrom(0, 0.1, 1e21, 1e-7, 1e300, 999999999999999),
+);
+const text = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom('"', '\\', '[', '{', ',', '{"a":'),
+);
+const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.oneof(shortNumber, text, fc.boolean(), fc.constant(null)),
+    fc.array(tie('value'), { maxLength: 5 }),
+    fc.dictionary(
+      text.filter((key) => key !== '__proto__'),
+      tie('value'),
+      { maxKeys: 5, noNullPrototype: true },
+    ),
+  ),
+}));
+
+test('reads any JSON value as JSON.parse does, however it is spaced and escaped', () => {
+  fc.assert(
+    fc.property(anyValue, fc.nat({ max: 3 }), (value, indent) => {
+      for (const written of [JSON.stringify(value, null, indent), spelledOut(value)]) {
+        assert.deepEqual(parse(written), JSON.parse(written));
+      }
+    }),
+    { numRuns: 2_000, ...seed },
+  );
+});
+
+test('refuses as malformed what JSON.parse refuses, and nothing else', () => {
+  const pieces = fc.constantFrom(
+    ...[
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"a"',
+      '"b"',
+      '"',
+      '\\',
+      '1',
+      '-',
+      '.',
+      'e',
+      '0',
+      'true',
+      'nul',
+      ' ',
+      '\n',
+      '\u0000',
+    ],
+  );
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
+      const candidate = parts.join('');
+      assert.equal(codeOf(candidate) === 'malformed_json', !isJson(candidate), candidate);
+    }),
+    { numRuns: 5_000, ...seed },
+  );
+});
+
+test('refuses two equal keys in one object, at any depth and however they are escaped', () => {
+  const twice = [
+    '{"a":1,"a":1}',
+    '{"a":1,"b":2,"a":3}',
+    '{"a":1,"\\u0061":2}',
+    '{"\\u0061":1,"a":2}',
+    '{"a\\n":1,"a\\u000a":2}',
+    '{"":1,"":2}',
+    '{"\\"":1,"\\u0022":2}',
+    '{"o":{"a":1,"a":2}}',
+    '[[{"a":1},{"b":{"a":[],"a":[]}}]]',
+    '{"a":{"b":1},"a":{"b":1}}',
+    '{"é":1,"\\u00e9":2}',
+    '{"🔑":1,"\\ud83d\\udd11":2}',
+    '{ "a" : [ 1 , { } ] , "a" : 2 }',
+    '{"constructor":1,"constructor":2}',
+  ];
+  for (const body of twice) assert.equal(codeOf(body), 'invalid_request', body);
+  const once = [
+    '{"a":{"a":{"a":1}}}',
+    '[{"a":1},{"a":1}]',
+    '{"a":["a","a"],"b":"a"}',
+    '{"a":1,"A":2}',
+    '{"e\\u0301":1,"\\u00e9":2}',
+    '{"a":"b","b":"a"}',
+    '{"a":{"b":1},"b":2}',
+  ];
+  for (const body of once) assert.deepEqual(parse(body), JSON.parse(body));
+});
+
+test('refuses a key __proto__ at any depth and however it is escaped, and lets it be a value', () => {
+  for (const body of ['{"__proto__":{}}', '{"\\u005f_proto__":1}', '[{"a":{"__prot\\u006f__":null}}]']) {
+    assert.equal(codeOf(body), 'invalid_request', body);
+  }
+  assert.deepEqual(parse('{"a":"__proto__"}'), { a: '__proto__' });
+});
+
+test('takes 32 levels of nesting and refuses 33', () => {
+  const nested = (open: string, close: string, depth: number) => open.repeat(depth) + 1 + close.repeat(depth);
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const) {
+    const deepest = nested(open, close, 32);
+    assert.deepEqual(parse(deepest), JSON.parse(deepest));
+    assert.equal(codeOf(nested(open, close, 33)), 'invalid_request');
+  }
+  const wide = `[${Array(1_000).fill('[[]]').join()}]`;
+  assert.deepEqual(parse(wide), JSON.parse(wide));
+  assert.equal(parse(`"${'['.repeat(33)}"`), '['.repeat(33));
+});
+
+test('refuses what is not UTF-8', () => {
+  const broken = ['ff', 'c080', '80', 'c3', 'eda080', 'f4908080', 'e28028', 'f0808080', 'fe'];
+  for (const bytes of broken) {
+    const body = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes, 'hex'), Buffer.from('"}')]);
+    assert.equal(codeOf(body), 'malformed_json', bytes);
+  }
+  assert.equal(codeOf(Buffer.from('\ufeff{}')), 'malformed_json', 'a byte order mark is no JSON');
+  assert.equal(codeOf(Buffer.from('{}', 'utf16le')), 'malformed_json');
+  assert.deepEqual(parse('{"é🔑\uffff":"\u0080\u2028"}'), { 'é🔑\uffff': '\u0080\u2028' });
+});
+
+test('refuses a number that would be rounded, and takes every other as it is written', () => {
+  const rounded = [
+    ...['9007199254740993', '-9007199254740993', '1234567890123456', '0.1234567890123456', '1e400', '-1e400'],
+    ...[
+      '1e-400',
+      '99.99999999999999999',
+      '0.30000000000000004',
+      '1000000000000000000001',
+      '123456789012345.6E3',
+    ],
+  ];
+  for (const number of rounded) {
+    for (const body of [number, `[${number}]`, `{"a":{"b":[0,${number}]}}`]) {
+      assert.equal(codeOf(body), 'invalid_request', body);
+    }
+  }
+  const exact = [
+    ...[
+      '0',
+      '-0',
+      '0.0',
+      '0e9',
+      '1e2',
+      '1E+2',
+      '100.000000000000000000',
+      '999999999999999',
+      '-0.000000123456789012345',
+    ],
+    ...['100000000000000000000000', '1e308', '0.1', '19.99', '123456789012345e-3'],
+  ];
+  for (const number of exact) assert.equal(parse(number), Number(number));
+  assert.equal(parse('"9007199254740993"'), '9007199254740993');
+});
+
+test('answers 1 MiB of whatever is dear to parse within a second', async (t) => {
+  const service = await startTestService(t);
+  const mebibyte = 2 ** 20;
+  const keys = Array.from({ length: 80_000 }, (_, index) => `"k${index}":1`).join();
+  const bodies = {
+    'many keys': `{${keys}}`,
+    'many keys, the last one twice': `{${keys},"k79999":1}`,
+    'open brackets': '['.repeat(mebibyte),
+    'brackets, all closed': '['.repeat(mebibyte / 2) + ']'.repeat(mebibyte / 2),
+    'braces, all closed': `${'{"":'.repeat(200_000)}1${'}'.repeat(200_000)}`,
+    'one long number': '1'.repeat(mebibyte),
+    'a number with a long exponent': `1e${'0'.repeat(mebibyte - 3)}1`,
+    'many zeros': `0.${'0'.repeat(mebibyte - 3)}1`,
+    'escapes in a key': `{"${'\\u0061'.repeat(170_000)}":1}`,
+    backslashes: `"${'\\\\'.repeat(mebibyte / 2 - 1)}"`,
+    blanks: ' '.repeat(mebibyte),
+  };
+  for (const [what, body] of Object.entries(bodies)) {
+    await t.test(what, async () => {
+      assert.ok(body.length > mebibyte / 2 && body.length <= mebibyte, `${body.length} bytes are nearly all`);
+      const began = performance.now();
+      const answer = await service.post(create.path, body);
+      const ms = performance.now() - began;
+      assertError(answer, { status: 400, code: answer.json.body.error.code });
+      assert.ok(ms < 1_000, `${Math.round(ms)} ms`);
+    });
+  }
+});
+
+function codeOf(body: string | Buffer): string | undefined {
+  try {
+    parseStrictJson(Buffer.from(body));
+    return undefined;
+  } catch (error) {
+    assert.ok(error instanceof ServiceError, String(error));
+    return error.code;
+  }
+}
+
+function isJson(candidate: string): boolean {
+  try {
+    JSON.parse(candidate);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A value as JSON text whose strings are all escapes, with blanks wherever they may stand. */
+function spelledOut(value: unknown): string {
+  if (typeof value === 'string') return ` "${value.replace(/./gs, escapeOf)}" `;
+  if (Array.isArray(value)) return ` [ ${value.map(spelledOut).join(' , ')} ] `;
+  if (typeof value !== 'object' || value === null) return `\t${JSON.stringify(value)}\r\n`;
+  const fields = Object.entries(value).map(([key, field]) => `${spelledOut(key)}:${spelledOut(field)}`);
+  return ` { ${fields.join(' , ')} } `;
+}
+
+/** @param unit one UTF-16 code unit */
+function escapeOf(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type ChargeState, hasEnded, move } from '../../src/payments/charge.ts';
+
+/** The design's own words: received → calling → succeeded | declined | in_doubt → … ; asking again stays in doubt. */
+const legal: Readonly<Record<ChargeState, readonly ChargeState[]>> = {
+  received: ['calling'],
+  calling: ['succeeded', 'declined', 'in_doubt'],
+  in_doubt: ['in_doubt', 'succeeded', 'declined', 'needs_review'],
+  succeeded: [],
+  declined: [],
+  needs_review: [],
+};
+const states = Object.keys(legal) as ChargeState[];
+
+for (const from of states) {
+  for (const to of states) {
+    const may = legal[from].includes(to);
+    test(`a charge ${may ? 'may' : 'cannot'} go from ${from} to ${to}`, () => {
+      if (may) assert.equal(move(from, to), to);
+      else assert.throws(() => move(from, to), new RangeError(`a charge cannot go from ${from} to ${to}`));
+    });
+  }
+}
+
+test('a charge has ended when it succeeded, was declined or was given to a person', () => {
+  assert.deepEqual(states.filter(hasEnded), ['succeeded', 'declined', 'needs_review']);
+});
+
+test('no run of moves, legal or not, leaves a state in which a charge has ended', () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...states), { maxLength: 20 }), (attempts) => {
+      let state: ChargeState = 'received';
+      let ended: ChargeState | undefined;
+      for (const attempt of attempts) {
+        try {
+          state = move(state, attempt);
+        } catch (error) {
+          assert.ok(error instanceof RangeError);
+        }
+        if (hasEnded(state)) ended ??= state;
+        assert.equal(state, ended ?? state);
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('no run of moves goes back before the processor was asked', () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...states), { maxLength: 20 }), (attempts) => {
+      const walked: ChargeState[] = ['received'];
+      for (const attempt of attempts) {
+        const here = walked.at(-1) as ChargeState;
+        if (legal[here].includes(attempt)) walked.push(move(here, attempt));
+      }
+      assert.ok(!walked.slice(1).includes('received'));
+      assert.ok(!walked.slice(2).includes('calling'));
+    }),
+  );
+});

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chargeLeaseMs, processorKeyLifeMs, recoveryIntervalMs } from '../../src/limits.ts';
+import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
+import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
+import { type ScriptedStripe, startScriptedStripe } from '../support/scripted-stripe.ts';
+import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
+import { startServiceProcess, tryToSend } from './service-process.ts';
+
+const path = '/stage/payment/stripe/charge';
+const order = { amount: 1_050, currency: 'EUR' };
+const key = { 'idempotency-key': 'order-1042' };
+
+/** A service with Stripe whose clock can be put forward. */
+async function start(
+  t: TestContext,
+  options: { readonly stripe?: ScriptedStripe; readonly data?: string } = {},
+) {
+  const stripe = options.stripe ?? (await startScriptedStripe(t));
+  const data = options.data ?? newDataFolder(t);
+  const clock = { aheadMs: 0 };
+  const now = () => Date.now() + clock.aheadMs;
+  const service = await startTestService(t, { data, now, env: stripeSettings(stripe) });
+  return { service, stripe, data, clock };
+}
+
+function stripeSettings({ key, origin }: ScriptedStripe): Record<string, string> {
+  return { COUNTERFOIL_STRIPE_KEY: key, COUNTERFOIL_STRIPE_API_BASE: origin };
+}
+
+/** A data folder in which a killed process left one charge that Stripe has made, `calling`. */
+async function killWhileCalling(
+  t: TestContext,
+): Promise<{ stripe: ScriptedStripe; data: string; at: string }> {
+  const stripe = await startScriptedStripe(t);
+  const data = newDataFolder(t);
+  const process = await startServiceProcess(t, { data, env: stripeSettings(stripe) });
+  const sent = tryToSend(process.origin + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...key },
+    body: JSON.stringify({ ...order, token: 'tok_never_answers' }),
+  });
+  await until(() => stripe.charges.length === 1);
+  await process.kill();
+  assert.equal(await sent, undefined);
+  stripe.repair();
+  return { stripe, data, at: `${path}/${stripe.charges[0]?.paymentId}` };
+}
+
+/** Each waits for its own service to take its rounds: side by side they take a third of the time. */
+describe('recovery', { concurrency: 4 }, () => {
+  test('finishes a charge that a killed process left, after its lease, and charges once', async (t) => {
+    const left = await killWhileCalling(t);
+    const { service, stripe, clock } = await start(t, left);
+    const sent = stripe.requests.length;
+    await sleep(recoveryIntervalMs + 200);
+    assert.equal((await service.get(left.at)).json.body.status, 'calling');
+    assert.equal(stripe.requests.length, sent, 'until the lease ends the killed process might be alive');
+
+    clock.aheadMs = chargeLeaseMs;
+    const payment = await statusAfter(service, left.at, ['calling', 'in_doubt']);
+    assert.deepEqual([payment.status, payment.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);
+    assert.equal(stripe.charges.length, 1);
+    const intents = stripe.requests.filter(({ path: asked }) => asked === '/v1/payment_intents');
+    assert.equal(intents.length, 2);
+    assert.deepEqual(intents[1]?.fields, intents[0]?.fields);
+    assert.equal(intents[1]?.headers['idempotency-key'], intents[0]?.headers['idempotency-key']);
+
+    const again = await service.post(path, { ...order, token: 'tok_never_answers' }, key);
+    assert.equal(again.status, 200);
+    assert.equal(again.json.body.message.charge_id, stripe.charges[0]?.chargeId);
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  });
+
+  test('gives a charge that a killed process left to a person once Stripe may have forgotten its key', async (t) => {
+    const left = await killWhileCalling(t);
+    const sent = left.stripe.requests.length;
+    const { service, stripe, clock } = await start(t, left);
+    clock.aheadMs = processorKeyLifeMs + 1_000;
+    const payment = await statusAfter(service, left.at, ['calling', 'in_doubt']);
+    assert.deepEqual([payment.status, payment.charge_id], ['needs_review', null]);
+    assert.equal(stripe.requests.length, sent);
+    assert.equal(stripe.charges.length, 1);
+  });
+
+  test('asks about a charge in doubt until its key may be forgotten, and then nobody', async (t) => {
+    const { service, stripe, clock } = await start(t);
+    stripe.repair();
+    const lost = { ...order, token: 'tok_error_after_charging' };
+    const first = await service.post(path, lost, key);
+    assert.equal(first.status, 504);
+    const at = first.headers.get('location') ?? '';
+
+    const sent = stripe.requests.length;
+    clock.aheadMs = processorKeyLifeMs - 60_000;
+    await until(() => stripe.requests.length === sent + 2);
+    await until(async () => /"state":"in_doubt".*"state":"in_doubt"/s.test(service.logged()));
+    clock.aheadMs = processorKeyLifeMs + 1_000;
+    const payment = await statusAfter(service, at, ['in_doubt']);
+    assert.equal(payment.status, 'needs_review');
+    assert.equal(stripe.requests.length, sent + 2);
+    assert.equal(stripe.charges.length, 1);
+
+    const again = await service.post(path, lost, key);
+    assert.deepEqual([again.status, again.json.body.error.code], [504, 'payment_outcome_unknown']);
+    assert.equal(again.json.body.error.retryable, false);
+    assert.equal(stripe.requests.length, sent + 2);
+  });
+
+  test('does not promise to find out, nor ask for the same request again, once a person must look', async (t) => {
+    const { service, clock } = await start(t);
+    const lost = { ...order, token: 'tok_error_after_charging' };
+    const first = await service.post(path, lost, key);
+    clock.aheadMs = processorKeyLifeMs + 1_000;
+    await statusAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
+    const again = await service.post(path, lost, key);
+    assert.doesNotMatch(again.json.body.error.message, /is finding out|send the same request again/);
+    assert.match(again.json.body.error.message, /may have succeeded/);
+  });
+
+  test('never takes being turned away for proof that an earlier attempt charged nothing', async (t) => {
+    const { service, stripe, clock } = await start(t);
+    const lost = { ...order, token: 'tok_dropped_after_charging' };
+    const first = await service.post(path, lost, key);
+    const at = first.headers.get('location') ?? '';
+    stripe.repair();
+    stripe.turnsAway = true;
+    for (const round of [1, 2]) {
+      const sent = stripe.requests.length;
+      clock.aheadMs += 60_000;
+      await until(() => stripe.requests.length > sent);
+      await until(() => (service.logged().match(/"state":"in_doubt"/g) ?? []).length > round);
+      assert.equal((await service.get(at)).json.body.status, 'in_doubt');
+      const again = await service.post(path, lost, key);
+      assert.deepEqual([again.status, again.headers.get('location')], [504, at]);
+    }
+    stripe.turnsAway = false;
+    clock.aheadMs += 60_000;
+    const payment = await statusAfter(service, at, ['in_doubt']);
+    assert.deepEqual([payment.status, payment.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);
+    assert.equal(stripe.charges.length, 1);
+  });
+
+  test('tells a decline that it has learned late as a decline', async (t) => {
+    const { service, stripe, clock } = await start(t);
+    const first = await service.post(path, { ...order, token: 'tok_declined_and_dropped' }, key);
+    assert.equal(first.status, 504);
+    stripe.repair();
+    clock.aheadMs = 60_000;
+    const payment = await statusAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
+    assert.deepEqual([payment.status, payment.decline_code], ['declined', 'insufficient_funds']);
+    const again = await service.post(path, { ...order, token: 'tok_declined_and_dropped' }, key);
+    assert.deepEqual([again.status, again.json.body.error.code], [402, 'card_declined']);
+    assert.equal(again.json.body.error.request_id, first.json.body.error.request_id);
+  });
+
+  for (const [token, aheadMs, ended] of [
+    ['tok_dropped_after_charging', 60_000, 'succeeded'],
+    ['tok_declined_and_dropped', 60_000, 'declined'],
+    ['tok_error_after_charging', processorKeyLifeMs + 1_000, 'needs_review'],
+  ] as const) {
+    test(`erases the sealed token of a charge that has ended as ${ended}, and stores no token in clear`, async (t) => {
+      const { service, stripe, data } = await start(t);
+      const first = await service.post(path, { ...order, token }, key);
+      const id = first.headers.get('payment-id') ?? '';
+      await service.stop();
+      assert.match((await storedPayment(data, id)).sealedToken ?? '', /^v1\./, 'needed to ask again');
+      assert.ok(storedBytes(data).includes(id) && !storedBytes(data).includes(token));
+
+      stripe.repair();
+      const next = await start(t, { stripe, data });
+      next.clock.aheadMs = aheadMs;
+      assert.equal((await statusAfter(next.service, `${path}/${id}`, ['in_doubt'])).status, ended);
+      await next.service.stop();
+      const payment = await storedPayment(data, id);
+      assert.equal(payment.state, ended);
+      assert.equal(payment.sealedToken, undefined);
+      assert.ok(!storedBytes(data).includes(token));
+    });
+  }
+});
+
+async function storedPayment(data: string, id: string): Promise<Payment> {
+  const engine = openLmdbEngine(data);
+  const text = await engine.get(paymentsSpace, id);
+  await engine.close();
+  return JSON.parse(text ?? '{}');
+}
+
+function storedBytes(data: string): Buffer {
+  return Buffer.concat(readdirSync(data).map((name) => readFileSync(join(data, name))));
+}
+
+/** The payment as it is told once it is in none of these states. */
+async function statusAfter(service: TestService, at: string, states: readonly string[]) {
+  let payment = (await service.get(at)).json.body;
+  await until(async () => {
+    payment = (await service.get(at)).json.body;
+    return !states.includes(payment.status);
+  });
+  return payment;
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUpAt = Date.now() + 10_000;
+  while (!(await holds())) {
+    assert.ok(Date.now() < giveUpAt, 'it has not come to that within 10 s');
+    await sleep(20);
+  }
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { singleUseToken, startScriptedStripe } from '../support/scripted-stripe.ts';
+import { startTestService } from '../support/service.ts';
+
+const path = '/stage/payment/stripe/charge';
+const order = { amount: 1_050, currency: 'EUR', token: singleUseToken };
+
+async function start(t: TestContext) {
+  const stripe = await startScriptedStripe(t);
+  const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
+  return { service: await startTestService(t, { env }), stripe };
+}
+
+test('a token that can be used once is itself the key', async (t) => {
+  const { service, stripe } = await start(t);
+  const first = await service.post(path, order);
+  assert.equal(first.status, 200);
+  const again = await service.post(path, order);
+  assert.equal(again.text, first.text);
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.equal(stripe.charges.length, 1);
+  assert.equal(stripe.requests.length, 2);
+});
+
+test('charges once when ten callers share a token that can be used once', async (t) => {
+  const { service, stripe } = await start(t);
+  const answers = await Promise.all(Array.from({ length: 10 }, () => service.post(path, order)));
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+  assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
+  assert.equal(stripe.charges.length, 1);
+});
+
+test('refuses another amount with a token that was used once, naming the amount', async (t) => {
+  const { service, stripe } = await start(t);
+  await service.post(path, order);
+  const other = await service.post(path, { ...order, amount: 9_900 });
+  assert.equal(other.status, 422);
+  assert.equal(other.json.body.error.param, 'amount');
+  assert.equal(stripe.charges.length, 1);
+});
+
+test('a key of the caller goes before the token: the same token under another key is asked for', async (t) => {
+  const { service, stripe } = await start(t);
+  assert.equal((await service.post(path, order, { 'idempotency-key': 'a' })).status, 200);
+  const again = await service.post(path, order, { 'idempotency-key': 'b' });
+  assert.deepEqual([again.status, again.json.body.error.param], [400, 'token'], 'Stripe refuses it');
+  assert.equal(stripe.charges.length, 1);
+});
+
+for (const token of ['tok_visa', 'tok_mastercard_debit', 'pm_card_visa']) {
+  test(`${token} can be used again, and is no key`, async (t) => {
+    const { service, stripe } = await start(t);
+    const first = await service.post(path, { ...order, token });
+    const second = await service.post(path, { ...order, token });
+    assert.deepEqual([first.status, second.status], [200, 200]);
+    assert.notEqual(second.text, first.text);
+    assert.equal(second.headers.get('idempotent-replayed'), null);
+    assert.equal(stripe.charges.length, 2);
+  });
+}
+
+test('frees a token that can be used once when Stripe turned the charge away', async (t) => {
+  const { service, stripe } = await start(t);
+  stripe.turnsAway = true;
+  assert.equal((await service.post(path, order)).status, 502);
+  stripe.repair();
+  assert.equal((await service.post(path, order)).status, 200);
+  assert.equal(stripe.charges.length, 1);
+});

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Processor } from '../../src/processors/processor.ts';
+import { simulatedProcessor } from '../../src/processors/simulated.ts';
+import {
+  decliningTokens,
+  type LedgerReply,
+  type LedgerRequest,
+  MemoryLedger,
+  RemoteLedger,
+  slowReplyMs,
+} from '../../src/processors/simulated-ledger.ts';
+import { chargeOf, type ProcessorFixture, processorContract } from '../contracts/processor.ts';
+import { startLedger } from '../support/ledger-process.ts';
+
+const tokens = {
+  paid: 'tok_paid',
+  declined: 'tok_insufficient_funds',
+  authenticationRequired: 'tok_authentication_required',
+  unheardOf: 'tok_nobody_has_heard_of',
+  turnedAway: 'tok_processor_error',
+  replyLost: 'tok_lost_reply',
+  neverAnswered: 'tok_visa',
+};
+
+/** Makes every charge, and lets nobody hear of those with `tok_visa` before it is repaired. */
+class SilentLedger extends MemoryLedger {
+  repaired = false;
+
+  override async charge(request: LedgerRequest): Promise<LedgerReply> {
+    const reply = await super.charge(request);
+    if (request.token === tokens.neverAnswered && !this.repaired) await new Promise(() => undefined);
+    return reply;
+  }
+}
+
+function fixture(ledger: SilentLedger, processor: Processor): ProcessorFixture {
+  const repair = () => {
+    ledger.repaired = true;
+  };
+  return { processor, charges: () => ledger.charges, repair, tokens };
+}
+
+processorContract('simulated', async () => {
+  const ledger = new SilentLedger();
+  return fixture(ledger, simulatedProcessor(ledger));
+});
+
+processorContract('simulated, with its ledger over HTTP', async (t) => {
+  const ledger = new SilentLedger();
+  const { origin } = await startLedger(t, ledger);
+  return fixture(ledger, simulatedProcessor(new RemoteLedger(origin)));
+});
+
+test('simulated: every token that declines says its own decline code', async () => {
+  const processor = simulatedProcessor(new MemoryLedger());
+  for (const declineCode of decliningTokens) {
+    const outcome = await processor.charge(chargeOf(`tok_${declineCode}`));
+    assert.deepEqual(outcome, {
+      kind: 'declined',
+      declineCode,
+      authenticationRequired: declineCode === 'authentication_required',
+    });
+  }
+});
+
+test('simulated: charge ids say that no money moved', async () => {
+  const outcome = await simulatedProcessor(new MemoryLedger()).charge(chargeOf('tok_visa'));
+  assert.ok(outcome.kind === 'succeeded');
+  assert.match(outcome.chargeId, /^ch_simulated_[0-9a-f]{24}$/);
+});
+
+test('simulated: no token is taken for one that can be used once', () => {
+  const processor = simulatedProcessor(new MemoryLedger());
+  for (const token of ['tok_paid', 'tok_1NZkQ82eZvKYlo2C0aBcDeFg'])
+    assert.equal(processor.isSingleUse(token), false);
+});
+
+test('simulated: does not know what became of a charge when its ledger cannot be reached', async (t) => {
+  const ledger = new MemoryLedger();
+  const { origin } = await startLedger(t, ledger);
+  const unreachable = new RemoteLedger(origin.replace(/:\d+$/, ':1'));
+  assert.equal((await simulatedProcessor(unreachable).charge(chargeOf('tok_paid'))).kind, 'unknown');
+  assert.deepEqual(ledger.charges, []);
+});
+
+test('simulated: answers tok_slow late, and does not wait for it longer than it may', async () => {
+  const ledger = new MemoryLedger();
+  const request = chargeOf('tok_slow', { timeoutMs: 50 });
+  const startedAt = performance.now();
+  const late = ledger.charge({ ...request, key: 'another' });
+  assert.equal((await simulatedProcessor(ledger).charge(request)).kind, 'unknown');
+  assert.ok(performance.now() - startedAt < slowReplyMs / 2);
+  assert.equal((await late).kind, 'paid');
+  assert.ok(performance.now() - startedAt >= slowReplyMs * 0.9);
+});

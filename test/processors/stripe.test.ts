@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { Processor } from '../../src/processors/processor.ts';
+import { stripeProcessor } from '../../src/processors/stripe.ts';
+import { chargeOf, givesUpInTime, processorContract } from '../contracts/processor.ts';
+import {
+  droppedLateAfterMs,
+  type ScriptedStripe,
+  singleUseToken,
+  startScriptedStripe,
+} from '../support/scripted-stripe.ts';
+
+async function open(t: TestContext): Promise<{ stripe: ScriptedStripe; processor: Processor }> {
+  const stripe = await startScriptedStripe(t);
+  return { stripe, processor: await stripeProcessor({ key: stripe.key, apiBase: stripe.origin }) };
+}
+
+processorContract('stripe', async (t) => {
+  const { stripe, processor } = await open(t);
+  return {
+    processor,
+    charges: () => stripe.charges,
+    repair: () => stripe.repair(),
+    tokens: {
+      paid: 'tok_paid',
+      declined: 'tok_insufficient_funds',
+      authenticationRequired: 'tok_authentication_required',
+      unheardOf: 'tok_nobody_has_heard_of',
+      turnedAway: 'tok_rate_limited',
+      replyLost: 'tok_dropped_after_charging',
+      neverAnswered: 'tok_never_answers',
+    },
+  };
+});
+
+test('stripe: sends what the documentation of a confirmed PaymentIntent asks for', async (t) => {
+  const { stripe, processor } = await open(t);
+  const request = chargeOf('tok_paid', { amount: 1_050, currency: 'EUR' });
+  await processor.charge(request);
+  const [method, intent, ...more] = stripe.requests;
+  assert.ok(method !== undefined && intent !== undefined && more.length === 0);
+  assert.equal(method.path, '/v1/payment_methods');
+  assert.deepEqual(method.fields, { type: 'card', 'card[token]': 'tok_paid' });
+  assert.equal(intent.path, '/v1/payment_intents');
+  const { payment_method: paymentMethod, ...fields } = intent.fields;
+  assert.match(paymentMethod ?? '', /^pm_/);
+  assert.deepEqual(fields, {
+    amount: '1050',
+    currency: 'eur',
+    'allowed_payment_method_types[0]': 'card',
+    confirm: 'true',
+    error_on_requires_action: 'true',
+    'metadata[counterfoil_payment_id]': request.paymentId,
+  });
+  assert.equal(intent.headers['idempotency-key'], request.processorKey);
+  assert.notEqual(method.headers['idempotency-key'], request.processorKey);
+  for (const { headers } of stripe.requests) {
+    assert.equal(headers['stripe-version'], '2026-10-28.endive');
+    assert.equal(headers['x-stripe-client-telemetry'], undefined);
+  }
+});
+
+test('stripe: tells Stripe nothing of earlier requests, by the telemetry header of its library', async (t) => {
+  const { stripe, processor } = await open(t);
+  for (const _again of [1, 2, 3]) await processor.charge(chargeOf('tok_paid'));
+  assert.equal(stripe.requests.length, 6);
+  for (const { headers } of stripe.requests) assert.equal(headers['x-stripe-client-telemetry'], undefined);
+});
+
+test('stripe: charges a payment method as it is, without making one', async (t) => {
+  const { stripe, processor } = await open(t);
+  assert.equal((await processor.charge(chargeOf('pm_card_visa'))).kind, 'succeeded');
+  assert.deepEqual(
+    stripe.requests.map(({ path, fields }) => [path, fields.payment_method]),
+    [['/v1/payment_intents', 'pm_card_visa']],
+  );
+});
+
+test('stripe: refuses a payment method that nobody has heard of, naming the token', async (t) => {
+  const { processor } = await open(t);
+  const outcome = await processor.charge(chargeOf('pm_nobody_has_heard_of'));
+  assert.ok(outcome.kind === 'refused');
+  assert.equal(outcome.param, 'token');
+});
+
+test('stripe: knows which tokens can be used once', async (t) => {
+  const { processor } = await open(t);
+  assert.equal(processor.isSingleUse(singleUseToken), true);
+  const named = ['tok_visa', 'tok_mastercard_debit', 'tok_paid', 'tok_visa_chargeDeclined', 'pm_card_visa'];
+  for (const token of [...named, 'tok_threeDSecure2Required']) {
+    assert.equal(processor.isSingleUse(token), false, token);
+  }
+});
+
+test('stripe: refuses a token that was used before, and charges nothing', async (t) => {
+  const { stripe, processor } = await open(t);
+  assert.equal((await processor.charge(chargeOf(singleUseToken))).kind, 'succeeded');
+  const outcome = await processor.charge(chargeOf(singleUseToken));
+  assert.ok(outcome.kind === 'refused');
+  assert.equal(outcome.param, 'token');
+  assert.equal(stripe.charges.length, 1);
+});
+
+test('stripe: an error code stands in where a decline has no decline code', async (t) => {
+  const { processor } = await open(t);
+  const outcome = await processor.charge(chargeOf('tok_expired_card'));
+  assert.deepEqual(outcome, { kind: 'declined', declineCode: 'expired_card', authenticationRequired: false });
+});
+
+test('stripe: a card that is declined before the charge is declined', async (t) => {
+  const { stripe, processor } = await open(t);
+  const outcome = await processor.charge(chargeOf('tok_method_declined'));
+  assert.deepEqual(outcome, {
+    kind: 'declined',
+    declineCode: 'insufficient_funds',
+    authenticationRequired: false,
+  });
+  assert.equal(stripe.requests.length, 1);
+});
+
+test('stripe: refuses an amount that Stripe does not take, naming it', async (t) => {
+  const { stripe, processor } = await open(t);
+  const outcome = await processor.charge(chargeOf('tok_amount_too_small'));
+  assert.ok(outcome.kind === 'refused');
+  assert.equal(outcome.param, 'amount');
+  assert.deepEqual(stripe.charges, []);
+});
+
+test('stripe: a key that Stripe does not know takes no charge', async (t) => {
+  const { stripe, processor } = await open(t);
+  const stranger = await stripeProcessor({ key: 'sk_test_of_nobody', apiBase: stripe.origin });
+  assert.equal((await stranger.charge(chargeOf('tok_paid'))).kind, 'not_taken');
+  assert.equal((await processor.charge(chargeOf('tok_bad_key'))).kind, 'not_taken');
+  assert.deepEqual(stripe.charges, []);
+});
+
+for (const token of ['tok_error_after_charging', 'tok_error_before_charging', 'tok_key_in_use']) {
+  test(`stripe: does not know what became of a charge after ${token.slice(4).replaceAll('_', ' ')}`, async (t) => {
+    const { processor } = await open(t);
+    const request = chargeOf(token);
+    assert.equal((await processor.charge(request)).kind, 'unknown');
+    assert.equal((await processor.charge(request)).kind, 'unknown', 'nor when Stripe repeats itself');
+  });
+}
+
+test('stripe: does not know what became of a charge whose key has been used for another one', async (t) => {
+  const { stripe, processor } = await open(t);
+  const request = chargeOf('pm_card_visa');
+  await processor.charge(request);
+  assert.equal((await processor.charge({ ...request, amount: request.amount + 1 })).kind, 'unknown');
+  assert.equal(stripe.charges.length, 1);
+});
+
+for (const [ending, timeoutMs] of [
+  ['error', 5_000],
+  ['dropped', 5_000],
+  ['never_answers', 200],
+] as const) {
+  test(`stripe: a first call that ends in ${ending.replace('_', ' ')} has charged nothing`, async (t) => {
+    const { stripe, processor } = await open(t);
+    const outcome = await processor.charge(chargeOf(`tok_method_${ending}`, { timeoutMs }));
+    assert.equal(outcome.kind, 'not_taken');
+    assert.ok(stripe.requests.every(({ path }) => path === '/v1/payment_methods'));
+    assert.deepEqual(stripe.charges, []);
+  });
+}
+
+test('stripe: gives up in time when the connection drops late and a second one never answers', async (t) => {
+  const { processor } = await open(t);
+  await givesUpInTime(processor, chargeOf('pm_dropped_late', { timeoutMs: droppedLateAfterMs + 20 }));
+});
+
+/** https://docs.stripe.com/currencies#special-cases and #zero-decimal, where they differ from ISO 4217. */
+const countedOtherwise = [
+  { currency: 'ISK', iso: 500, stripe: '50000', why: 'no decimals in ISO 4217, two at Stripe' },
+  { currency: 'UGX', iso: 500, stripe: '50000', why: 'no decimals in ISO 4217, two at Stripe' },
+  { currency: 'MGA', iso: 50_000, stripe: '500', why: 'two decimals in ISO 4217, none at Stripe' },
+];
+
+for (const { currency, iso, stripe: expected, why } of countedOtherwise) {
+  test(`stripe: asks for the same money in ${currency} (${why})`, async (t) => {
+    const { stripe, processor } = await open(t);
+    await processor.charge(chargeOf('tok_paid', { currency, amount: iso }));
+    assert.equal(stripe.requests.at(-1)?.fields.amount, expected);
+  });
+}
+
+test('stripe: sends amounts as they are where Stripe and ISO 4217 agree', async (t) => {
+  const { stripe, processor } = await open(t);
+  for (const currency of ['EUR', 'JPY', 'KRW', 'BHD', 'HUF', 'TWD']) {
+    await processor.charge(chargeOf('tok_paid', { currency, amount: 1_050 }));
+    assert.equal(stripe.requests.at(-1)?.fields.amount, '1050', currency);
+  }
+});
