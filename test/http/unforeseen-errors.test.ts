@@ -42,6 +42,21 @@ test('keeps lines of an exception’s message out of the log that look like stac
   assert.ok(!logged.includes(secret), 'the log holds nothing of the message');
 });
 
+test('tells in the log where an error of a class of its own was thrown, and not its message', async (t) => {
+  class CanaryError extends Error {
+    override name = 'CanaryError';
+  }
+  const renamed = Object.assign(new TypeError(secret), { message: 'another message' });
+  for (const thrown of [new CanaryError(secret), renamed]) {
+    const door = await openThrowingDoor(t, thrown);
+    assertError(await door.ask(), internal);
+    const logged = door.logged();
+    assert.ok(!logged.includes(secret), 'the log holds nothing of the message');
+    assert.ok(logged.includes(`"error_name":"${thrown.name}"`));
+    assert.match(logged, /at .*unforeseen-errors\.test\.ts/, 'the log tells where it was thrown');
+  }
+});
+
 test('answers as internal what is thrown and is no Error', async (t) => {
   for (const thrown of [secret, 42, { message: secret, statusCode: 404 }, Object.freeze(new Error(secret))]) {
     const door = await openThrowingDoor(t, thrown);
