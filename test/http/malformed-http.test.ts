@@ -116,7 +116,10 @@ test('never refuses a charge that was made, whatever follows its request', async
       const headers = { ...json, 'Idempotency-Key': what };
       const line = `${payment.method} ${payment.path}`;
       const request = requestText(origin, line, headers, JSON.stringify(payment.body));
-      const first = await exchange(origin, request + bytes);
+      const connection = await RawConnection.open(origin);
+      connection.send(request + bytes);
+      const first = await connection.answer();
+      await connection.ends();
       const again = await exchange(origin, request);
       const charged = again.headers.get('idempotent-replayed') === 'true';
       assert.equal(again.status, 200);

@@ -39,11 +39,18 @@ test('does not open a seal of which any one character was changed', () => {
   const seal = sealer.seal('secret', place);
   for (let at = 0; at < seal.length; at++) {
     const changed = `${seal.slice(0, at)}${seal[at] === 'A' ? 'B' : 'A'}${seal.slice(at + 1)}`;
-    // The last character of base64url may carry bits that are not used.
-    if (Buffer.from(changed, 'base64url').equals(Buffer.from(seal, 'base64url'))) continue;
+    // The last character of a base64url part may carry bits that are not used.
+    if (decoded(changed) === decoded(seal)) continue;
     assert.throws(() => sealer.open(changed, place), `position ${at}`);
   }
 });
+
+function decoded(seal: string): string {
+  return seal
+    .split('.')
+    .map((part, index) => (index < 2 ? part : Buffer.from(part, 'base64url').toString('hex')))
+    .join();
+}
 
 test('does not open a seal of another master key, and says which key it was', () => {
   const maker = new Sealer(randomBytes(32));
