@@ -85,7 +85,7 @@ function checkEncoding({ headers }: FastifyRequest): void {
     throw new ServiceError('unsupported_media_type', { param: 'Content-Type' });
   }
   const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') {
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new ServiceError('unsupported_media_type', { param: 'Content-Encoding' });
   }
 }

@@ -29,7 +29,8 @@ const idleSweepMs = 50;
 export class Listener {
   readonly server: Server;
   #requests: RequestListener = answerStarting;
-  readonly #latest = new WeakMap<Socket, ServerResponse>();
+  /** The answers that a connection is still to get, oldest first. */
+  readonly #owed = new WeakMap<Socket, readonly ServerResponse[]>();
 
   private constructor() {
     this.server = createServer(
@@ -43,15 +44,18 @@ export class Listener {
         requireHostHeader: false,
       },
       (request, response) => {
-        this.#latest.set(request.socket, response);
+        this.#owed.set(request.socket, [...this.#unfinished(request.socket), response]);
         this.#requests(request, response);
       },
     );
     // Node drops headers beyond a count without a word; their bytes are bounded as it is.
     this.server.maxHeadersCount = 0;
-    this.server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket));
+    this.server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
+      else this.#refuse(socket as Socket, refusalOfParserError(error.code));
+    });
     this.server.on('checkExpectation', answerExpectation);
-    this.server.on('connect', (_request, socket) => answerByHand(socket as Socket, refusalOfConnect()));
+    this.server.on('connect', (_request, socket) => this.#refuse(socket as Socket, refusalOfConnect()));
   }
 
   /** @param port 0 takes a free one */
@@ -71,18 +75,17 @@ export class Listener {
   }
 
   /**
-   * An answer to what the parser refused. While a whole request of the same connection is still being answered,
-   * nothing may come before that answer or be taken for it: then the connection ends with it.
+   * Answers what did not become a request. While whole requests of the same connection are still to be answered,
+   * nothing may come before those answers or be taken for one: then the connection ends with the last of them.
    */
-  #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-    const latest = this.#latest.get(socket);
-    if (latest?.req.complete && !latest.writableFinished && socket.writable) {
-      latest.once('close', () => socket.destroySoon());
-    } else if (!socket.writable || error.code === 'ECONNRESET') {
-      socket.destroy();
-    } else {
-      answerByHand(socket, refusalOfParserError(error.code));
-    }
+  #refuse(socket: Socket, refusal: ServiceError): void {
+    const last = this.#unfinished(socket).findLast(({ req }) => req.complete);
+    if (last === undefined) answerByHand(socket, refusal);
+    else last.once('close', () => socket.destroySoon());
+  }
+
+  #unfinished(socket: Socket): readonly ServerResponse[] {
+    return (this.#owed.get(socket) ?? []).filter((response) => !response.writableFinished);
   }
 
   /** From now on requests go to the service. */

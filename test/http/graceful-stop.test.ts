@@ -38,6 +38,7 @@ suite('a stop of the service', { concurrency: true }, () => {
 
     const again = await startTestService(t, { data: service.data });
     const told = await again.get(paid.headers.get('location') ?? '');
+    await again.stop();
     assert.equal(told.json.body.status, 'succeeded');
   });
 

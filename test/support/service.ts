@@ -55,7 +55,7 @@ export async function startTestService(
     stopped ??= service.stop();
     return stopped;
   };
-  t.after(stop);
+  atEnd(t, stop);
 
   const send: TestService['send'] = async (method, path, body, headers = {}) => {
     const origin = path.includes('/stage/') ? service.paymentOrigin : service.origin;
@@ -78,10 +78,26 @@ export async function startTestService(
   };
 }
 
+const endings = new WeakMap<TestContext, (() => unknown)[]>();
+
+/** Undoes what a test began, the last first: a service stops before its folder goes. */
+function atEnd(t: TestContext, undo: () => unknown): void {
+  const undone = endings.get(t);
+  if (undone !== undefined) {
+    undone.push(undo);
+    return;
+  }
+  const list = [undo];
+  endings.set(t, list);
+  t.after(async () => {
+    for (const each of list.reverse()) await each();
+  });
+}
+
 /** A folder for data that is removed, with the key beside it, after the test. */
 export function newDataFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-test-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  atEnd(t, () => rmSync(folder, { recursive: true, force: true }));
   return join(folder, 'data');
 }
 
