@@ -8,7 +8,7 @@ import type { Chunks, Engine, Refusal, ScanOptions, Space, Write } from '../engi
 import type { Item } from '../item-text.ts';
 import { GroupCommit } from './group-commit.ts';
 import { itemKey, openSpaces, type Spaces } from './spaces.ts';
-import type { Batch, Outcome } from './writer.ts';
+import type { Batch, closeMessage, Outcome } from './writer.ts';
 
 /**
  * The embedded engine: LMDB in a folder of its own, one entry per item. This thread reads, another one writes.
@@ -60,7 +60,7 @@ class LmdbEngine implements Engine {
     this.#closing = true;
     await this.#commits.drain();
     const ended = once(this.#writer, 'exit');
-    this.#writer.postMessage('close');
+    this.#writer.postMessage('close' satisfies typeof closeMessage);
     await ended;
     await this.#spaces.root.close();
   }
@@ -90,12 +90,13 @@ class LmdbEngine implements Engine {
 
   async #flush(batch: Batch): Promise<readonly (Refusal | undefined)[]> {
     const answered = once(this.#writer, 'message');
-    this.#writer.postMessage(batch);
+    // As text: copying it costs a fraction of what cloning its objects does.
+    this.#writer.postMessage(JSON.stringify(batch));
     const [outcome] = (await answered) as [Outcome];
     // Before any of the writers hears of it: who then reads must see the write.
     for (const writes of batch) for (const { space } of writes) this.#smallSpaces.delete(space);
     this.#spaces.root.resetReadTxn();
-    if (outcome.kind === 'durable') return outcome.refusals;
+    if (outcome.kind === 'durable') return batch.map((_, index) => outcome.refusals[index]);
     throw new ServiceError('unavailable', { detail: `the store could not commit: ${outcome.reason}` });
   }
 }

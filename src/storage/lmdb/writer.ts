@@ -8,20 +8,28 @@ import { itemKey, openSpaces } from './spaces.ts';
  * flush holds up the requests of the main thread.
  */
 export type Batch = readonly (readonly Write[])[];
+/** Refusals by the index of their commit; most have none. */
 export type Outcome =
-  | { readonly kind: 'durable'; readonly refusals: readonly (Refusal | undefined)[] }
+  | { readonly kind: 'durable'; readonly refusals: Readonly<Record<number, Refusal>> }
   | { readonly kind: 'failed'; readonly reason: string };
+
+/** Anything else is a batch, as JSON. */
+export const closeMessage = 'close';
 
 const { root, made, items } = openSpaces(workerData as string);
 
-parentPort?.on('message', (batch: Batch | 'close') => {
-  if (batch === 'close') void root.close().then(() => parentPort?.close());
-  else parentPort?.postMessage(commit(batch));
+parentPort?.on('message', (message: string) => {
+  if (message === closeMessage) void root.close().then(() => parentPort?.close());
+  else parentPort?.postMessage(commit(JSON.parse(message) as Batch));
 });
 
 function commit(batch: Batch): Outcome {
   try {
-    return { kind: 'durable', refusals: root.transactionSync(() => batch.map(apply)) };
+    const outcomes = root.transactionSync(() => batch.map(apply));
+    const refused = outcomes.flatMap((refusal, index) =>
+      refusal === undefined ? [] : [[index, refusal] as const],
+    );
+    return { kind: 'durable', refusals: Object.fromEntries(refused) };
   } catch (error) {
     return { kind: 'failed', reason: (error as Error).message };
   }
