@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
  * is compiled when its first request comes, so that the start of the service does not wait for all of them.
  */
 export function useStrictValidation(app: Pick<FastifyInstance, 'setValidatorCompiler'>): void {
-  const ajv = new Ajv();
+  const ajv = new Ajv({ meta: false, validateSchema: false });
   app.setValidatorCompiler(({ schema }) => {
     let validate: ValidateFunction | undefined;
     return (value: unknown) => {

@@ -56,9 +56,15 @@ function leavesOf(node: SchemaNode, path: readonly string[]): Leaf[] {
   return Object.entries(node.properties ?? {}).flatMap(([key, child]) => leavesOf(child, [...path, key]));
 }
 
-const validate = new Ajv({ allErrors: true, useDefaults: true, keywords: ['env', 'secret'] }).compile(
-  settingsSchema,
-);
+// The schema is typed: holding it against the meta-schema at every start would only take time.
+const validate = new Ajv({
+  allErrors: true,
+  useDefaults: true,
+  keywords: ['env', 'secret'],
+  meta: false,
+  code: { optimize: false },
+  validateSchema: false,
+}).compile(settingsSchema);
 
 function readFile(file: string, problems: string[]): Tree {
   let text: string;
