@@ -19,8 +19,6 @@ export interface LogFields {
   readonly payment_id?: string;
   readonly processor?: string;
   readonly state?: string;
-  readonly address?: string;
-  readonly signal?: string;
 }
 
 const allowed: ReadonlySet<string> = new Set([
@@ -36,8 +34,6 @@ const allowed: ReadonlySet<string> = new Set([
   'payment_id',
   'processor',
   'state',
-  'address',
-  'signal',
 ] satisfies (keyof LogFields)[]);
 
 export interface Log {

@@ -52,7 +52,7 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
     return503OnClosing: false,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
-  // Answers are bytes already; the response schemas are for the OpenAPI document alone.
+  // Answers are text already; the response schemas are for the OpenAPI document alone.
   app.setSerializerCompiler(() => JSON.stringify);
   useStrictValidation(app);
   takeStrictJsonAlone(app);

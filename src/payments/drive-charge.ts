@@ -33,6 +33,7 @@ export async function driveCharge(
   }
   const detail = 'detail' in outcome ? outcome.detail : undefined;
   parts.log.info('charge', {
+    request_id: payment.requestId,
     payment_id: payment.id,
     processor: payment.processor,
     state: asked.state,

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
+import { integrationNameCharactersMax } from '../limits.ts';
 import type { Sealer, SecretPlace } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import { type CredentialFields, type Credentials, readCredentials } from './credentials.ts';
@@ -20,7 +21,7 @@ interface StoredIntegration extends Integration {
 }
 
 const space = 'service:integrations';
-const namePattern = /^[a-z0-9-]{1,63}$/;
+const namePattern = new RegExp(`^[a-z0-9-]{1,${integrationNameCharactersMax}}$`);
 
 /** The registry of sign-in integrations. */
 export class Integrations {
@@ -84,7 +85,7 @@ function checkName(name: string): void {
   if (!namePattern.test(name)) {
     throw new ServiceError('invalid_request', {
       param: 'INTEGRATION_NAME',
-      message: 'INTEGRATION_NAME must be 1 to 63 lower-case letters, digits and hyphens.',
+      message: `INTEGRATION_NAME must be 1 to ${integrationNameCharactersMax} lower-case letters, digits and hyphens.`,
     });
   }
 }

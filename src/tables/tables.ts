@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts';
-import { itemBytesMax, itemIdBytesMax } from '../limits.ts';
+import { itemBytesMax, itemIdBytesMax, tableNameCharactersMax } from '../limits.ts';
 import type { Chunks, Engine, Refusal, Space, Write } from '../storage/engine.ts';
 
 export type { Chunks };
@@ -16,7 +16,7 @@ export interface TableItem {
   readonly name: string;
 }
 
-const tableNamePattern = /^[A-Za-z0-9_.-]{1,255}$/;
+const tableNamePattern = new RegExp(`^[A-Za-z0-9_.-]{1,${tableNameCharactersMax}}$`);
 
 /** The rules of key-value tables; where the items lie is the engine's affair. */
 export class Tables {
@@ -88,8 +88,7 @@ export function tableSpace(table: string): Space {
   if (!tableNamePattern.test(table) || table === '.' || table === '..') {
     throw new ServiceError('invalid_request', {
       param: 'TABLE_NAME',
-      message:
-        'TABLE_NAME must be 1 to 255 characters of A-Z, a-z, 0-9, "_", "." and "-", and not "." or "..".',
+      message: `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", and not "." or "..".`,
     });
   }
   return `table:${table}`;

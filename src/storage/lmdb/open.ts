@@ -32,6 +32,10 @@ class LmdbEngine implements Engine {
     this.#writer = new Worker(new URL(`./writer${extname(import.meta.url)}`, import.meta.url), {
       workerData: file,
     });
+    // Without its writer the store is lost to this process: it ends, and what was left is recovered at its next start.
+    this.#writer.on('error', (error) => {
+      throw error;
+    });
   }
 
   async get(space: Space, id: string): Promise<string | undefined> {
@@ -44,8 +48,7 @@ class LmdbEngine implements Engine {
     const kept = whole ? this.#smallSpaces.get(space) : undefined;
     if (kept !== undefined) return kept;
     if (this.#spaces.made.get(space) === undefined) return undefined;
-    const chunks = this.#chunks(space, options);
-    return whole ? this.#keepIfSmall(space, chunks) : chunks;
+    return whole ? this.#keepIfSmall(space) : this.#chunks(space, options);
   }
 
   async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
@@ -76,13 +79,16 @@ class LmdbEngine implements Engine {
     return joined(entries);
   }
 
-  /** A space of one chunk is kept as it was read, until the next commit that touches it. */
-  #keepIfSmall(space: Space, chunks: Iterable<Buffer>): Iterable<Buffer> {
-    const iterator = chunks[Symbol.iterator]();
-    const first = iterator.next();
-    const second = first.done ? first : iterator.next();
-    if (!second.done) return continued([first.value, second.value], iterator);
-    const whole = first.done ? [] : [first.value];
+  /**
+   * A space of one chunk is kept as it was read, until the next commit that touches it. A larger one is read anew
+   * from its first chunk, by whoever takes it: a scan that is never begun must not hold a snapshot.
+   */
+  #keepIfSmall(space: Space): Iterable<Buffer> {
+    const whole: Buffer[] = [];
+    for (const chunk of this.#chunks(space, {})) {
+      if (whole.length === 1) return this.#chunks(space, {});
+      whole.push(chunk);
+    }
     if (this.#smallSpaces.size >= smallSpacesKeptMax) this.#smallSpaces.clear();
     this.#smallSpaces.set(space, whole);
     return whole;
@@ -115,13 +121,4 @@ function* joined(entries: Iterable<{ value: string }>): Generator<Buffer> {
     }
   }
   if (texts.length > 0) yield Buffer.from(texts.join());
-}
-
-function* continued(read: readonly Buffer[], rest: Iterator<Buffer>): Generator<Buffer> {
-  try {
-    yield* read;
-    for (let next = rest.next(); !next.done; next = rest.next()) yield next.value;
-  } finally {
-    rest.return?.();
-  }
 }
