@@ -52,10 +52,23 @@ export const issuerCharactersMax = 1_024;
 
 /** Requests waiting for the store; at 40,000 commits a second this is a quarter of a second of work. */
 export const commitQueueMax = 10_000;
+/** Characters of their ids and values: with all copies of them a few hundred megabytes at worst. */
+export const commitQueueSizeMax = 64 * 1024 * 1024;
 /** Commits that share one flush: enough to make the flush cheap, few enough to keep the event loop free. */
 export const commitBatchMax = 512;
+/** Characters that one flush takes: some tens of milliseconds of writing. */
+export const commitBatchSizeMax = 8 * 1024 * 1024;
 /** DynamoDB takes 100 writes in one transaction. */
 export const commitWritesMax = 100;
+/** A leaf and LMDB's header fill whole pages of 4 KiB; docs/decisions/leaf-store.md has the measurements. */
+export const leafBytesMax = 8 * 1024 - 16;
+/** Characters that the journal may hold before its changes go into the leaves: about 8,000 small ones. */
+export const journalSizeMax = 1024 * 1024;
+/** Changes folded per change committed: the journal shrinks while writing goes on. */
+export const foldShare = 3;
+/** Without a commit for so long, the journal is folded, in steps that hold up a commit for some milliseconds. */
+export const foldIdleMs = 100;
+export const foldStepChanges = 500;
 /** Small spaces kept in memory as read; with their bound of one chunk each at most 16 MiB. */
 export const smallSpacesKeptMax = 256;
 /** Piece size in which a long answer is handed to the socket. */

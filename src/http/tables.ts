@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { type FieldsBesideError, jsonContentType, success } from '../envelope.ts';
 import { itemIdBytesMax } from '../limits.ts';
-import type { Chunks, Tables } from '../tables/tables.ts';
+import type { Scan, Tables } from '../tables/tables.ts';
 import { sendEnvelope, sendText } from './answer.ts';
 import type { Routes } from './door.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
@@ -113,14 +113,15 @@ const opening = '{"statusCode":200,"body":[';
 const closing = ']}';
 
 /** A table that is at hand goes out as one piece with its length, a larger one as it is read. */
-function sendItems(reply: FastifyReply, chunks: Chunks): FastifyReply {
+function sendItems(reply: FastifyReply, { chunks, textBytes }: Scan): FastifyReply {
   if (Array.isArray(chunks)) return sendText(reply, 200, opening + chunks.join() + closing);
   reply.header('content-type', jsonContentType);
+  reply.header('content-length', opening.length + textBytes + closing.length);
   return reply.send(Readable.from(pieces(chunks), { objectMode: false }));
 }
 
 /** A failure on the way throws, which breaks the connection: the answer never ends as if it were whole. */
-async function* pieces(chunks: Chunks): AsyncGenerator<string | Buffer> {
+async function* pieces(chunks: Scan['chunks']): AsyncGenerator<string | Buffer> {
   yield opening;
   let isFirst = true;
   for await (const chunk of chunks) {

@@ -27,7 +27,7 @@ interface Due {
 
 async function findDue({ engine, now }: PaymentParts): Promise<Due[]> {
   const due: Due[] = [];
-  for await (const { id, name: marker } of itemsOf((await engine.scan(openPaymentsSpace)) ?? [])) {
+  for await (const { id, name: marker } of itemsOf((await engine.scan(openPaymentsSpace))?.chunks ?? [])) {
     if ((JSON.parse(marker) as OpenPayment).leaseEndsAt <= now()) due.push({ id, marker });
     if (due.length === recoveryRoundChargesMax) break;
   }

@@ -53,11 +53,11 @@ export interface Engine {
   /** The value of an item as of the last commit, or undefined where there is no such item or space. */
   get(space: Space, id: string): Promise<string | undefined>;
 
-  /**
-   * The items of a space in order, as of one moment, or undefined where there is no such space. Each chunk is a
-   * run of items as JSON text (`itemText`) joined by commas, never empty. Leaving the loop early frees the snapshot.
-   */
-  scan(space: Space, options?: ScanOptions): Promise<Chunks | undefined>;
+  /** What is known of a space without reading it, or undefined where there is no such space. */
+  describe(space: Space): Promise<SpaceFacts | undefined>;
+
+  /** The items of a space in order, as of one moment, or undefined where there is no such space. */
+  scan(space: Space, options?: ScanOptions): Promise<Scan | undefined>;
 
   /**
    * All of the writes (1–`commitWritesMax`, no item twice) or, with a refusal, none. Resolves when they are
@@ -69,4 +69,22 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+export interface SpaceFacts {
+  /** Items. */
+  readonly count: number;
+  /** Bytes of all items as JSON text (`itemText`), with the commas between them. */
+  readonly textBytes: number;
+  /** Another one whenever the space has changed. */
+  readonly version: string;
+}
+
+/** A space as of one moment; the facts are of the whole space, also where only a part was asked for. */
+export interface Scan extends SpaceFacts {
+  readonly chunks: Chunks;
+}
+
+/**
+ * Runs of items as JSON text joined by commas, none empty. They hold a snapshot: whoever takes them reads them to
+ * the end, or leaves them by the iterator's `return`, as leaving a loop does.
+ */
 export type Chunks = Iterable<Buffer> | AsyncIterable<Buffer>;

@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
 import { itemBytesMax, itemIdBytesMax, tableNameCharactersMax } from '../limits.ts';
-import type { Chunks, Engine, Refusal, Space, Write } from '../storage/engine.ts';
+import type { Engine, Refusal, Scan, Space, Write } from '../storage/engine.ts';
 
-export type { Chunks };
+export type { Scan };
 
 /** Who may make a table: anyone by its first `create` (`open`), or the settings alone (`declared`). */
 export interface TablePolicy {
@@ -18,6 +18,8 @@ export interface TableItem {
 
 const tableNamePattern = new RegExp(`^[A-Za-z0-9_.-]{1,${tableNameCharactersMax}}$`);
 
+const emptyTable: Scan = { count: 0, textBytes: 0, version: '0', chunks: [] };
+
 /** The rules of key-value tables; where the items lie is the engine's affair. */
 export class Tables {
   readonly #engine: Engine;
@@ -32,10 +34,10 @@ export class Tables {
    * Every item as of one moment, ordered by the UTF-8 bytes of the ids, as runs of JSON text (see Engine.scan).
    * Refuses with `invalid_request` (name), `table_not_found`.
    */
-  async read(table: string): Promise<Chunks> {
-    const chunks = await this.#engine.scan(tableSpace(table));
-    if (chunks !== undefined) return chunks;
-    if (this.#isDeclared(table)) return [];
+  async read(table: string): Promise<Scan> {
+    const scan = await this.#engine.scan(tableSpace(table));
+    if (scan !== undefined) return scan;
+    if (this.#isDeclared(table)) return emptyTable;
     throw tableNotFound();
   }
 
@@ -70,8 +72,7 @@ export class Tables {
     if (reason === 'differs') return new ServiceError('precondition_failed');
     if (reason === 'space_missing') return tableNotFound();
     const table = space.slice('table:'.length);
-    const tableExists =
-      this.#isDeclared(table) || (await this.#engine.scan(space, { limit: 1 })) !== undefined;
+    const tableExists = this.#isDeclared(table) || (await this.#engine.describe(space)) !== undefined;
     return tableExists ? new ServiceError('item_not_found', { param: 'id' }) : tableNotFound();
   }
 

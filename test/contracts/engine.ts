@@ -212,7 +212,7 @@ async function all(
   options = {},
   pause: () => Promise<unknown> = async () => undefined,
 ) {
-  const chunks = await engine.scan(space, options);
+  const chunks = (await engine.scan(space, options))?.chunks;
   assert.notEqual(chunks, undefined, `${space} is not there`);
   async function* paused() {
     for await (const chunk of chunks ?? []) {

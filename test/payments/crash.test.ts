@@ -210,7 +210,7 @@ function factsOfCharge({ paymentId, key, chargeId, amount, currency }: LedgerCha
 async function storedPayments(data: string): Promise<Payment[]> {
   const engine = openLmdbEngine(data);
   const payments: Payment[] = [];
-  for await (const { name } of itemsOf((await engine.scan(paymentsSpace)) ?? []))
+  for await (const { name } of itemsOf((await engine.scan(paymentsSpace))?.chunks ?? []))
     payments.push(JSON.parse(name));
   await engine.close();
   return payments;

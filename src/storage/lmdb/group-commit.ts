@@ -1,8 +1,9 @@
 import { ServiceError } from '../../errors.ts';
-import { commitBatchMax, commitQueueMax } from '../../limits.ts';
+import { commitBatchMax, commitBatchSizeMax, commitQueueMax, commitQueueSizeMax } from '../../limits.ts';
 
 interface Waiting<Work, Result> {
   readonly work: Work;
+  readonly size: number;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -14,19 +15,25 @@ interface Waiting<Work, Result> {
 export class GroupCommit<Work, Result> {
   readonly #flush: (batch: readonly Work[]) => Promise<readonly Result[]>;
   #queue: Waiting<Work, Result>[] = [];
+  #queueSize = 0;
   #running: Promise<void> | undefined;
 
   constructor(flush: (batch: readonly Work[]) => Promise<readonly Result[]>) {
     this.#flush = flush;
   }
 
-  /** Resolves after the flush that made the work durable; rejects with `overloaded` when the queue is full. */
-  add(work: Work): Promise<Result> {
-    if (this.#queue.length >= commitQueueMax) {
+  /**
+   * Resolves after the flush that made the work durable; rejects with `overloaded` when the queue is full.
+   *
+   * @param size in characters: what is queued, and what is flushed at once, is bounded by count and by size
+   */
+  add(work: Work, size: number): Promise<Result> {
+    if (this.#queue.length >= commitQueueMax || this.#queueSize >= commitQueueSizeMax) {
       return Promise.reject(new ServiceError('overloaded', { retryAfterSeconds: 1 }));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ work, resolve, reject });
+      this.#queue.push({ work, size, resolve, reject });
+      this.#queueSize += size;
       this.#running ??= this.#run();
     });
   }
@@ -43,10 +50,21 @@ export class GroupCommit<Work, Result> {
     // callers send anew. All at once, disk and processor would wait for each other in turns.
     let count = Math.ceil(this.#queue.length / 2);
     while (this.#queue.length > 0) {
-      await this.#carryOut(this.#queue.splice(0, Math.min(count, commitBatchMax)));
+      await this.#carryOut(this.#take(Math.min(count, commitBatchMax)));
       count = this.#queue.length;
     }
     this.#running = undefined;
+  }
+
+  /** The oldest works: so many, or fewer where they are large, but one at least. */
+  #take(count: number): readonly Waiting<Work, Result>[] {
+    let taken = 0;
+    let size = 0;
+    while (taken < count && (taken === 0 || size + (this.#queue[taken]?.size ?? 0) <= commitBatchSizeMax)) {
+      size += this.#queue[taken++]?.size ?? 0;
+    }
+    this.#queueSize -= size;
+    return this.#queue.splice(0, taken);
   }
 
   async #carryOut(batch: readonly Waiting<Work, Result>[]): Promise<void> {

@@ -3,52 +3,69 @@ import { mkdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
-import { commitWritesMax, scanChunkBytes, smallSpacesKeptMax } from '../../limits.ts';
-import type { Chunks, Engine, Refusal, ScanOptions, Space, Write } from '../engine.ts';
-import type { Item } from '../item-text.ts';
+import { commitWritesMax } from '../../limits.ts';
+import type { Engine, Refusal, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
+import type { Batch } from './committer.ts';
+import type { Failure } from './failure.ts';
 import { GroupCommit } from './group-commit.ts';
-import { itemKey, openSpaces, type Spaces } from './spaces.ts';
-import type { Batch, closeMessage, Outcome } from './writer.ts';
+import { LastCommit } from './last-commit.ts';
+import { Reader } from './reader.ts';
+import { openStore, type Store } from './store.ts';
+import type { closeMessage, Outcome } from './writer.ts';
+
+/** Called when it is not known any more what is on disk; the process must end, and start anew. */
+export type StoreLost = (error: Error) => void;
 
 /**
- * The embedded engine: LMDB in a folder of its own, one entry per item. This thread reads, another one writes.
+ * The embedded engine: LMDB in a folder of its own. This thread reads, another one writes.
+ * Throws SettingsError for a folder whose store is damaged, or not of this version.
  *
- * @param folder made if it is missing; one service at a time may have it open
+ * @param folder made if it is missing; any number of processes may have it open
  */
-export function openLmdbEngine(folder: string): Engine {
+export function openLmdbEngine(folder: string, lost: StoreLost = throwLater): Engine {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return new LmdbEngine(join(folder, 'store.mdb'));
+  return new LmdbEngine(join(folder, 'store.mdb'), lost);
+}
+
+function throwLater(error: Error): void {
+  setImmediate(() => {
+    throw error;
+  });
 }
 
 class LmdbEngine implements Engine {
-  readonly #spaces: Spaces;
+  readonly #store: Store;
+  readonly #lastCommit: LastCommit;
+  readonly #reader: Reader;
   readonly #writer: Worker;
+  /** Of the batch that is being written. */
+  #answered: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
   #closing = false;
-  readonly #smallSpaces = new Map<Space, readonly Buffer[]>();
   readonly #commits = new GroupCommit<readonly Write[], Refusal | undefined>((batch) => this.#flush(batch));
 
-  constructor(file: string) {
-    this.#spaces = openSpaces(file);
+  constructor(file: string, lost: StoreLost) {
+    this.#store = openStore(file);
+    this.#lastCommit = new LastCommit(file);
+    this.#reader = new Reader(this.#store, this.#lastCommit);
     this.#writer = new Worker(new URL(`./writer${extname(import.meta.url)}`, import.meta.url), {
       workerData: file,
     });
-    // Without its writer the store is lost to this process: it ends, and what was left is recovered at its next start.
-    this.#writer.on('error', (error) => {
-      throw error;
+    this.#writer.on('error', lost).on('message', (outcome: Outcome) => {
+      if (outcome.kind === 'lost') lost(new Error(`the store could not be written: ${outcome.reason}`));
+      else this.#answered?.(outcome);
     });
   }
 
   async get(space: Space, id: string): Promise<string | undefined> {
-    const text = this.#spaces.items.get(itemKey(space, id));
-    return text === undefined ? undefined : (JSON.parse(text) as Item).name;
+    return this.#reader.get(space, id);
   }
 
-  async scan(space: Space, options: ScanOptions = {}): Promise<Chunks | undefined> {
-    const whole = options.after === undefined && options.limit === undefined;
-    const kept = whole ? this.#smallSpaces.get(space) : undefined;
-    if (kept !== undefined) return kept;
-    if (this.#spaces.made.get(space) === undefined) return undefined;
-    return whole ? this.#keepIfSmall(space) : this.#chunks(space, options);
+  async describe(space: Space): Promise<SpaceFacts | undefined> {
+    return this.#reader.describe(space);
+  }
+
+  async scan(space: Space, options: ScanOptions = {}): Promise<Scan | undefined> {
+    return this.#reader.scan(space, options);
   }
 
   async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
@@ -56,7 +73,7 @@ class LmdbEngine implements Engine {
       throw new RangeError(`a commit takes 1 to ${commitWritesMax} writes`);
     }
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
-    return this.#commits.add(writes);
+    return this.#commits.add(writes, sizeOf(writes));
   }
 
   async close(): Promise<void> {
@@ -65,60 +82,30 @@ class LmdbEngine implements Engine {
     const ended = once(this.#writer, 'exit');
     this.#writer.postMessage('close' satisfies typeof closeMessage);
     await ended;
-    await this.#spaces.root.close();
-  }
-
-  /** The range keeps its own snapshot from the first entry to the last, or to where the reader leaves. */
-  #chunks(space: Space, { after, limit }: ScanOptions): Iterable<Buffer> {
-    const entries = this.#spaces.items.getRange({
-      start: after === undefined ? itemKey(space, '') : itemKey(space, after),
-      exclusiveStart: after !== undefined,
-      end: `${space}\x01`,
-      ...(limit === undefined ? {} : { limit }),
-    });
-    return joined(entries);
-  }
-
-  /**
-   * A space of one chunk is kept as it was read, until the next commit that touches it. A larger one is read anew
-   * from its first chunk, by whoever takes it: a scan that is never begun must not hold a snapshot.
-   */
-  #keepIfSmall(space: Space): Iterable<Buffer> {
-    const whole: Buffer[] = [];
-    for (const chunk of this.#chunks(space, {})) {
-      if (whole.length === 1) return this.#chunks(space, {});
-      whole.push(chunk);
-    }
-    if (this.#smallSpaces.size >= smallSpacesKeptMax) this.#smallSpaces.clear();
-    this.#smallSpaces.set(space, whole);
-    return whole;
+    this.#lastCommit.close();
+    await this.#store.root.close();
   }
 
   async #flush(batch: Batch): Promise<readonly (Refusal | undefined)[]> {
-    const answered = once(this.#writer, 'message');
-    // As text: copying it costs a fraction of what cloning its objects does.
-    this.#writer.postMessage(JSON.stringify(batch));
-    const [outcome] = (await answered) as [Outcome];
-    // Before any of the writers hears of it: who then reads must see the write.
-    for (const writes of batch) for (const { space } of writes) this.#smallSpaces.delete(space);
-    this.#spaces.root.resetReadTxn();
+    const outcome = await new Promise<Exclude<Outcome, { kind: 'lost' }>>((resolve) => {
+      this.#answered = resolve;
+      // As text: copying it costs a fraction of what cloning its objects does.
+      this.#writer.postMessage(JSON.stringify(batch));
+    });
     if (outcome.kind === 'durable') return batch.map((_, index) => outcome.refusals[index]);
-    throw new ServiceError('unavailable', { detail: `the store could not commit: ${outcome.reason}` });
+    throw errorOf(outcome.failure);
   }
 }
 
-/** Entries as runs of about `scanChunkBytes`, their values joined by commas. */
-function* joined(entries: Iterable<{ value: string }>): Generator<Buffer> {
-  let texts: string[] = [];
-  let characters = 0;
-  for (const { value } of entries) {
-    texts.push(value);
-    characters += value.length;
-    if (characters >= scanChunkBytes) {
-      yield Buffer.from(texts.join());
-      texts = [];
-      characters = 0;
-    }
-  }
-  if (texts.length > 0) yield Buffer.from(texts.join());
+function sizeOf(writes: readonly Write[]): number {
+  let size = 0;
+  for (const write of writes) size += write.id.length + (write.kind === 'delete' ? 0 : write.value.length);
+  return size;
+}
+
+function errorOf({ kind, reason }: Failure): ServiceError {
+  const detail = `the store could not be written: ${reason}`;
+  if (kind === 'full') return new ServiceError('storage_full', { detail });
+  if (kind === 'other') return new ServiceError('unavailable', { detail });
+  return new ServiceError('unavailable', { message: 'The disk is read-only; nothing was written.', detail });
 }

@@ -1,67 +1,89 @@
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Refusal, Write } from '../engine.ts';
-import { type Item, itemText } from '../item-text.ts';
-import { itemKey, openSpaces } from './spaces.ts';
+import { foldIdleMs, foldStepChanges } from '../../limits.ts';
+import type { Refusal } from '../engine.ts';
+import { type Batch, Committer } from './committer.ts';
+import { type Failure, failureOf } from './failure.ts';
+import { openStore } from './store.ts';
 
 /**
  * The thread that writes. A transaction is made, flushed and waited for here, so that neither its work nor its
  * flush holds up the requests of the main thread.
  */
-export type Batch = readonly (readonly Write[])[];
-/** Refusals by the index of their commit; most have none. */
 export type Outcome =
+  /** Refusals by the index of their commit; most have none. */
   | { readonly kind: 'durable'; readonly refusals: Readonly<Record<number, Refusal>> }
-  | { readonly kind: 'failed'; readonly reason: string };
+  /** Nothing of the batch was written. */
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  /** What is on disk is not known: the process must end. Also comes when nobody asked. */
+  | { readonly kind: 'lost'; readonly reason: string };
 
 /** Anything else is a batch, as JSON. */
 export const closeMessage = 'close';
 
-const { root, made, items } = openSpaces(workerData as string);
+const file = workerData as string;
+const folder = dirname(file);
+const store = openStore(file);
+const committer = new Committer(store);
+let lastCommitAt = 0;
+let isFolding = false;
+let isClosing = false;
 
 parentPort?.on('message', (message: string) => {
-  if (message === closeMessage) void root.close().then(() => parentPort?.close());
+  if (message === closeMessage) void close();
   else parentPort?.postMessage(commit(JSON.parse(message) as Batch));
 });
 
 function commit(batch: Batch): Outcome {
-  try {
-    const outcomes = root.transactionSync(() => batch.map(apply));
-    const refused = outcomes.flatMap((refusal, index) =>
+  lastCommitAt = performance.now();
+  const outcome = attempt((): Outcome => {
+    const refusals = committer.carryOut(batch);
+    const refused = refusals.flatMap((refusal, index) =>
       refusal === undefined ? [] : [[index, refusal] as const],
     );
     return { kind: 'durable', refusals: Object.fromEntries(refused) };
+  });
+  if (!isFolding) void foldWhenIdle();
+  return outcome;
+}
+
+/** One transaction; `work` is what happens before its flush. */
+function attempt(work: () => Outcome): Outcome {
+  let isWorked = false;
+  try {
+    return store.root.transactionSync(() => {
+      const outcome = work();
+      isWorked = true;
+      return outcome;
+    });
   } catch (error) {
-    return { kind: 'failed', reason: (error as Error).message };
+    committer.forget();
+    const failure = failureOf(error as Error, folder);
+    if (isWorked && failure.kind === 'other') return { kind: 'lost', reason: failure.reason };
+    return { kind: 'failed', failure };
   }
 }
 
-/** All conditions first, so that a refused commit has changed nothing. */
-function apply(writes: readonly Write[]): Refusal | undefined {
-  for (const [index, write] of writes.entries()) {
-    const reason = refusalOf(write);
-    if (reason !== undefined) return { write: index, reason };
+/** What a busy time has left in the journal goes into the leaves when nobody waits for the store. */
+async function foldWhenIdle(): Promise<void> {
+  isFolding = true;
+  while (committer.hasUnfolded && !isClosing) {
+    await sleep(foldIdleMs, undefined, { ref: false });
+    if (performance.now() - lastCommitAt < foldIdleMs || isClosing) continue;
+    const outcome = attempt(() => {
+      committer.fold(foldStepChanges);
+      return { kind: 'durable', refusals: {} };
+    });
+    if (outcome.kind === 'lost') parentPort?.postMessage(outcome);
+    // The next commit meets the same trouble, and has somebody to tell.
+    if (outcome.kind !== 'durable') break;
   }
-  for (const write of writes) carryOut(write);
-  return undefined;
+  isFolding = false;
 }
 
-function refusalOf(write: Write): Refusal['reason'] | undefined {
-  const text = items.get(itemKey(write.space, write.id));
-  if (write.kind === 'create') {
-    if (text !== undefined) return 'exists';
-    return write.makeSpace || made.get(write.space) !== undefined ? undefined : 'space_missing';
-  }
-  if (text === undefined) return 'missing';
-  if (write.ifValue === undefined) return undefined;
-  return (JSON.parse(text) as Item).name === write.ifValue ? undefined : 'differs';
-}
-
-function carryOut(write: Write): void {
-  const key = itemKey(write.space, write.id);
-  if (write.kind === 'delete') {
-    items.removeSync(key);
-    return;
-  }
-  if (write.kind === 'create' && made.get(write.space) === undefined) made.putSync(write.space, '{}');
-  items.putSync(key, itemText(write.id, write.value));
+async function close(): Promise<void> {
+  isClosing = true;
+  await store.root.close();
+  parentPort?.close();
 }

@@ -1,0 +1,37 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+
+/** As in LMDB's mdb.c, struct MDB_txbody. */
+const magic = 0xbeefc0de;
+const transactionAt = 8;
+const headBytes = 16;
+
+/**
+ * The number of the store's last transaction, whichever process made it, from the head of LMDB's lock file, where
+ * LMDB itself looks when a snapshot begins. Reading it costs a tenth of beginning a snapshot.
+ */
+export class LastCommit {
+  readonly #file: number;
+  readonly #head = Buffer.alloc(headBytes);
+
+  constructor(storeFile: string) {
+    this.#file = openSync(`${storeFile}-lock`, 'r');
+    this.#readHead();
+    if (this.#head.readUInt32LE(0) !== magic) {
+      closeSync(this.#file);
+      throw new Error(`${storeFile}-lock is not a lock file of this LMDB`);
+    }
+  }
+
+  read(): number {
+    this.#readHead();
+    return this.#head.readUIntLE(transactionAt, 6);
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #readHead(): void {
+    readSync(this.#file, this.#head, 0, headBytes, 0);
+  }
+}

@@ -1,0 +1,124 @@
+import { scanChunkBytes } from '../../limits.ts';
+import type { ScanOptions, Space } from '../engine.ts';
+import { type RunSize, textBetween, withChanges } from './merge.ts';
+import type { Change } from './recent.ts';
+import { countOf, emptyRun, findText, type Run, search } from './run.ts';
+import { bytesOf, endKey, lastLeafKey, leafKey, type Store } from './store.ts';
+
+export type Transaction = ReturnType<Store['root']['useReadTransaction']>;
+
+export interface Leaf {
+  readonly key: string;
+  readonly run: Run;
+}
+
+/** The leaf in which an id is or belongs; where a space has none that reaches so far, an empty last one. */
+export function leafOf(store: Store, space: Space, idBytes: string): Leaf {
+  for (const { key, value: run } of store.leaves.getRange({
+    start: leafKey(space, idBytes),
+    end: endKey(space),
+    limit: 1,
+  })) {
+    return { key, run };
+  }
+  return { key: lastLeafKey(space), run: emptyRun };
+}
+
+/** The leaf behind a key, or undefined where that was the last. */
+export function leafAfter(store: Store, space: Space, key: string): Leaf | undefined {
+  const range = { start: key, exclusiveStart: true, end: endKey(space), limit: 1 };
+  for (const { key, value: run } of store.leaves.getRange(range)) return { key, run };
+  return undefined;
+}
+
+/** The text of an item as the leaves have it, valid until the next read. */
+export function textInLeaves(store: Store, space: Space, id: string): Buffer | undefined {
+  return findText(leafOf(store, space, bytesOf(id)).run, Buffer.from(id));
+}
+
+/** How many of the changes, from an index on, belong in the leaf of a key. */
+export function changesIn(
+  key: string,
+  space: Space,
+  changes: readonly Change[],
+  from: number,
+): readonly Change[] {
+  let end = from;
+  while (end < changes.length && leafKey(space, (changes[end] as Change).idBytes) <= key) end++;
+  return changes.slice(from, end);
+}
+
+/** A run with changes is cut where its offsets end. */
+const passingRun: RunSize = { bytesMax: 0xffff, filled: true };
+
+/** The items of a space, leaf by leaf with the changes over them, as one transaction sees the leaves. */
+export function* runsOf(
+  store: Store,
+  space: Space,
+  changes: readonly Change[],
+  { after, transaction }: { readonly after?: string | undefined; readonly transaction?: Transaction },
+): Generator<Run> {
+  const start = leafKey(space, after === undefined ? '' : bytesOf(after));
+  let next = changes.findIndex(({ idBytes }) => leafKey(space, idBytes) >= start);
+  if (next < 0) next = changes.length;
+  const range = { start, end: endKey(space), ...(transaction === undefined ? {} : { transaction }) };
+  for (const { key, value: run } of store.leaves.getRange(range)) {
+    const changed = next < changes.length ? changesIn(key, space, changes, next) : noChanges;
+    next += changed.length;
+    if (changed.length === 0) yield run;
+    else yield* withChanges(run, changed, passingRun);
+  }
+  if (next < changes.length) yield* withChanges(emptyRun, changes.slice(next), passingRun);
+}
+
+const noChanges: readonly Change[] = [];
+
+/** The text of runs in chunks of about `scanChunkBytes`, each a buffer of its own; none is empty. */
+export function* chunksOf(runs: Iterable<Run>, { after, limit = Number.POSITIVE_INFINITY }: ScanOptions) {
+  const chunk = new Chunk();
+  const afterBytes = after === undefined ? undefined : Buffer.from(after);
+  let left = limit;
+  for (const run of runs) {
+    const first = afterBytes === undefined ? 0 : firstAfter(run, afterBytes);
+    const end = Math.min(countOf(run), first + left);
+    left -= end - first;
+    const text = textBetween(run, first, end);
+    if (!chunk.hasRoomFor(text)) yield chunk.take();
+    chunk.add(text);
+    if (left === 0) break;
+  }
+  if (!chunk.isEmpty) yield chunk.take();
+}
+
+function firstAfter(run: Run, id: Buffer): number {
+  const { index, found } = search(run, id, 0);
+  return found ? index + 1 : index;
+}
+
+const comma = 0x2c;
+
+class Chunk {
+  #bytes = Buffer.allocUnsafeSlow(0);
+  #length = 0;
+
+  get isEmpty(): boolean {
+    return this.#length === 0;
+  }
+
+  hasRoomFor(text: Buffer): boolean {
+    return this.isEmpty || this.#length + 1 + text.length <= this.#bytes.length;
+  }
+
+  add(text: Buffer): void {
+    if (text.length === 0) return;
+    if (this.isEmpty) this.#bytes = Buffer.allocUnsafeSlow(Math.max(scanChunkBytes, text.length));
+    else this.#bytes[this.#length++] = comma;
+    this.#length += text.copy(this.#bytes, this.#length);
+  }
+
+  take(): Buffer {
+    const taken = this.#bytes.subarray(0, this.#length);
+    this.#length = 0;
+    return taken;
+  }
+}

@@ -1,0 +1,130 @@
+import { scanChunkBytes, smallSpacesKeptMax } from '../../limits.ts';
+import type { Scan, ScanOptions, Space, SpaceFacts } from '../engine.ts';
+import type { Item } from '../item-text.ts';
+import type { LastCommit } from './last-commit.ts';
+import { chunksOf, runsOf, type Transaction, textInLeaves } from './leaves.ts';
+import { type Change, Recent } from './recent.ts';
+import type { SpaceRecord, Store } from './store.ts';
+
+/**
+ * The library reads in one snapshot at a time, which it lets go of in a later turn of the event loop. It tells when
+ * it begins another one, though its types do not say so: the journal must then be read in that one too.
+ */
+interface Snapshots {
+  ensureReadTxn(): void;
+  resetReadTxn(): void;
+  addListener(event: 'begin-transaction', listener: () => void): void;
+}
+
+/** A space of one chunk, as it read at a generation. */
+interface SmallSpace {
+  readonly generation: number;
+  readonly chunks: readonly Buffer[];
+}
+
+/**
+ * Reads on the main thread. Each read sees every commit that was durable when it began, of any process; what it
+ * reads within one turn of the event loop it reads in one snapshot.
+ */
+export class Reader {
+  readonly #store: Store;
+  readonly #lastCommit: LastCommit;
+  readonly #recent: Recent;
+  readonly #snapshots: Snapshots;
+  readonly #smallSpaces = new Map<Space, SmallSpace>();
+  #commitSeen = -1;
+  #isCaughtUp = false;
+
+  constructor(store: Store, lastCommit: LastCommit) {
+    this.#store = store;
+    this.#lastCommit = lastCommit;
+    this.#recent = new Recent(store);
+    this.#snapshots = store.root as unknown as Snapshots;
+    this.#snapshots.addListener('begin-transaction', () => {
+      this.#isCaughtUp = false;
+    });
+  }
+
+  get(space: Space, id: string): string | undefined {
+    this.#catchUp();
+    const change = this.#recent.change(space, id);
+    if (change !== undefined) return change.value;
+    const text = textInLeaves(this.#store, space, id);
+    return text === undefined ? undefined : (JSON.parse(text.toString()) as Item).name;
+  }
+
+  describe(space: Space): SpaceFacts | undefined {
+    this.#catchUp();
+    const record = this.#recent.record(space);
+    return record === undefined ? undefined : this.#factsOf(record);
+  }
+
+  scan(space: Space, options: ScanOptions): Scan | undefined {
+    this.#catchUp();
+    const record = this.#recent.record(space);
+    if (record === undefined) return undefined;
+    const facts = this.#factsOf(record);
+    const isWhole = options.after === undefined && options.limit === undefined;
+    if (isWhole && facts.textBytes <= scanChunkBytes)
+      return { ...facts, chunks: this.#smallSpace(space, record) };
+    const changes = this.#recent.changesOf(space);
+    return { ...facts, chunks: new SnapshotChunks(this.#store, space, changes, options) };
+  }
+
+  #smallSpace(space: Space, { generation }: SpaceRecord): readonly Buffer[] {
+    const kept = this.#smallSpaces.get(space);
+    if (kept?.generation === generation) return kept.chunks;
+    const chunks = [...chunksOf(runsOf(this.#store, space, this.#recent.changesOf(space), {}), {})];
+    if (this.#smallSpaces.size >= smallSpacesKeptMax) this.#smallSpaces.clear();
+    this.#smallSpaces.set(space, { generation, chunks });
+    return chunks;
+  }
+
+  #factsOf({ count, textBytes, generation }: SpaceRecord): SpaceFacts {
+    const commas = Math.max(0, count - 1);
+    return { count, textBytes: textBytes + commas, version: `${this.#store.format.id}-${generation}` };
+  }
+
+  #catchUp(): void {
+    const commit = this.#lastCommit.read();
+    if (commit !== this.#commitSeen) this.#snapshots.resetReadTxn();
+    this.#commitSeen = commit;
+    this.#snapshots.ensureReadTxn();
+    if (this.#isCaughtUp) return;
+    this.#recent.catchUp();
+    this.#isCaughtUp = true;
+  }
+}
+
+/** The chunks of a large space. The snapshot is held until the last one is read, or until it is left. */
+class SnapshotChunks implements IterableIterator<Buffer> {
+  readonly #transaction: Transaction;
+  readonly #chunks: Iterator<Buffer>;
+  #isDone = false;
+
+  constructor(store: Store, space: Space, changes: readonly Change[], options: ScanOptions) {
+    this.#transaction = store.root.useReadTransaction();
+    const transaction = this.#transaction;
+    this.#chunks = chunksOf(runsOf(store, space, changes, { after: options.after, transaction }), options);
+  }
+
+  [Symbol.iterator](): this {
+    return this;
+  }
+
+  next(): IteratorResult<Buffer> {
+    const result = this.#chunks.next();
+    if (result.done) this.return();
+    return result;
+  }
+
+  /** Also for one that was never begun, which a generator would not notice. */
+  return(): IteratorResult<Buffer> {
+    if (!this.#isDone) {
+      this.#isDone = true;
+      this.#chunks.return?.();
+      this.#transaction.done();
+    }
+    return { done: true, value: undefined };
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * A run: items sorted by the UTF-8 bytes of their ids, as the very JSON text that an answer carries, joined by
+ * commas, and behind it the places where the items begin (a slotted page):
+ *
+ *     {"id":"a","name":"Alpha"},{"id":"b","name":"Beta"} | 0, 26 | 2
+ *     text                                               | offsets, count: 16 bits each, little-endian
+ *
+ * An item is found by binary search on the text itself, without parsing it. Offsets have 16 bits: a run has at most
+ * 64 KiB of text, or one item alone, of any size.
+ */
+export type Run = Buffer;
+
+/** `{"id":"` */
+const idAt = Buffer.byteLength('{"id":"');
+const quote = 0x22;
+const backslash = 0x5c;
+/** Bytes of an offset, and of the count. */
+export const wordBytes = 2;
+
+export const emptyRun: Run = Buffer.alloc(wordBytes);
+
+export function countOf(run: Run): number {
+  return wordAt(run, run.length - wordBytes);
+}
+
+/** The text of the items, as an answer carries it. */
+export function textOf(run: Run): Buffer {
+  return run.subarray(0, textBytes(run));
+}
+
+export function textBytes(run: Run): number {
+  return run.length - wordBytes * (countOf(run) + 1);
+}
+
+/** The text of one item, or undefined. @param id UTF-8 bytes */
+export function findText(run: Run, id: Buffer): Buffer | undefined {
+  const { index, found } = search(run, id, 0);
+  return found ? itemTextAt(run, index) : undefined;
+}
+
+export function itemTextAt(run: Run, index: number): Buffer {
+  return run.subarray(startOf(run, index), endOf(run, index));
+}
+
+export function idAtIndex(run: Run, index: number): string {
+  const start = startOf(run, index) + idAt;
+  return JSON.parse(run.toString('utf8', start - 1, idEnd(run, start) + 1)) as string;
+}
+
+export interface Place {
+  /** Of the item, or of the first one whose id is greater. */
+  readonly index: number;
+  readonly found: boolean;
+}
+
+/** Where an id is, or where it would be, among the items from an index on. @param id UTF-8 bytes */
+export function search(run: Run, id: Buffer, from: number): Place {
+  let low = from;
+  let high = countOf(run);
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const order = compareId(run, startOf(run, middle) + idAt, id);
+    if (order === 0) return { index: middle, found: true };
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return { index: low, found: false };
+}
+
+export function startOf(run: Run, index: number): number {
+  return wordAt(run, textBytes(run) + wordBytes * index);
+}
+
+/** The end of an item's text, before the comma. */
+export function endOf(run: Run, index: number): number {
+  return index + 1 < countOf(run) ? startOf(run, index + 1) - 1 : textBytes(run);
+}
+
+/**
+ * Compares the id that stands in JSON text at `at` with an id's bytes. Up to the first escape the two are compared
+ * as they are; an escaped character sorts elsewhere than its backslash, so from there on the id is decoded.
+ */
+function compareId(run: Run, at: number, id: Buffer): number {
+  for (let n = 0; ; n++) {
+    const byte = run[at + n] as number;
+    if (byte === quote) return n === id.length ? 0 : -1;
+    if (byte === backslash) return compareDecoded(run, at, id);
+    if (n === id.length) return 1;
+    const other = id[n] as number;
+    if (byte !== other) return byte - other;
+  }
+}
+
+function compareDecoded(run: Run, at: number, id: Buffer): number {
+  const decoded = JSON.parse(run.toString('utf8', at - 1, idEnd(run, at) + 1)) as string;
+  return Buffer.from(decoded).compare(id);
+}
+
+/** Where the closing quote of the id is whose first byte is at `at`. */
+function idEnd(text: Buffer, at: number): number {
+  let end = at;
+  while (text[end] !== quote) end += text[end] === backslash ? 2 : 1;
+  return end;
+}
+
+function wordAt(run: Run, at: number): number {
+  return (run[at] as number) | ((run[at + 1] as number) << 8);
+}
