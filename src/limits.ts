@@ -21,6 +21,14 @@ export const keepAliveMs = 65_000;
 export const itemIdBytesMax = 1_024;
 /** DynamoDB's bound on an item, so that every table can move there. */
 export const itemBytesMax = 400 * 1024;
+/** Items of one page; whoever wants more takes the next page, or reads the table as a whole. */
+export const pageItemsMax = 1_000;
+/** A page ends behind the item that reaches it, as at DynamoDB: a page is made in memory. */
+export const pageBytesMax = 1024 * 1024;
+/** A reader that takes nothing for so long is cut off: its snapshot keeps old pages from being used again. */
+export const readStallMsMax = 30_000;
+/** Below this compressing an answer costs more than sending it. */
+export const compressedBytesMin = 1024;
 /** DynamoDB's bound on a table name. */
 export const tableNameCharactersMax = 255;
 
@@ -60,8 +68,8 @@ export const commitBatchMax = 512;
 export const commitBatchSizeMax = 8 * 1024 * 1024;
 /** DynamoDB takes 100 writes in one transaction. */
 export const commitWritesMax = 100;
-/** A leaf and LMDB's header fill whole pages of 4 KiB; docs/decisions/leaf-store.md has the measurements. */
-export const leafBytesMax = 8 * 1024 - 16;
+/** A leaf and LMDB's header of 24 bytes fill whole pages; docs/decisions/leaf-store.md has the measurements. */
+export const leafBytesMax = 8 * 1024 - 24;
 /** Characters that the journal may hold before its changes go into the leaves: about 8,000 small ones. */
 export const journalSizeMax = 1024 * 1024;
 /** Changes folded per change committed: the journal shrinks while writing goes on. */

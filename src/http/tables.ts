@@ -1,11 +1,11 @@
-import { Readable } from 'node:stream';
-import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import { type FieldsBesideError, jsonContentType, success } from '../envelope.ts';
-import { itemIdBytesMax } from '../limits.ts';
-import type { Scan, Tables } from '../tables/tables.ts';
-import { sendEnvelope, sendText } from './answer.ts';
+import { type FieldsBesideError, success } from '../envelope.ts';
+import { commitWritesMax, itemIdBytesMax } from '../limits.ts';
+import type { Tables, TableWrite } from '../tables/tables.ts';
+import { sendEnvelope } from './answer.ts';
+import { ifMatch } from './conditions.ts';
 import type { Routes } from './door.ts';
+import { read, readAnswer, readQuery } from './read-table.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
 
 const tags = ['Tables'];
@@ -19,13 +19,34 @@ const itemBody = Type.Object(
   },
   closed,
 );
-const item = Type.Object({ id: Type.String(), name: Type.String() });
+const idBody = Type.Object({ id: itemBody.properties.id }, closed);
+const batchBody = Type.Object(
+  {
+    writes: Type.Array(
+      Type.Object(
+        {
+          create: Type.Optional(itemBody),
+          update: Type.Optional(itemBody),
+          delete: Type.Optional(idBody),
+        },
+        { ...closed, minProperties: 1, maxProperties: 1 },
+      ),
+      { minItems: 1, maxItems: commitWritesMax, description: 'No item twice' },
+    ),
+  },
+  closed,
+);
+const ifMatchHeader = Type.Object({
+  'if-match': Type.Optional(
+    Type.String({ description: 'Only while the item has this ETag, as `read?id=` tells it' }),
+  ),
+});
 
 const besideCreateError: FieldsBesideError = (message) => ({ msg: message, complete: false });
 const besideUpdateError: FieldsBesideError = (message) => ({ message });
 
 /**
- * Read, create and update items (interface.md, 4.2–4.4).
+ * Read, create and update items (interface.md, 4.2–4.4); delete and batch.
  *
  * @param prefix in front of `/v3`
  * @param aliases further path segments that mean `table`
@@ -42,16 +63,13 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           schema: {
             tags,
             hide,
-            summary: 'Read all items',
+            summary: 'Read all items, one, or a page',
             params,
-            querystring: noQuery,
-            response: {
-              200: answerSchema(Type.Array(item), 'Every item, ordered by id'),
-              '4xx': errorAnswerSchema(),
-            },
+            querystring: readQuery,
+            response: { 200: readAnswer, '4xx': errorAnswerSchema() },
           },
         },
-        async (request, reply) => sendItems(reply, await tables.read(request.params.TABLE_NAME)),
+        (request, reply) => read(tables, request, reply),
       );
 
       app.post(
@@ -90,6 +108,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             summary: 'Update an item',
             params,
             querystring: noQuery,
+            headers: ifMatchHeader,
             body: itemBody,
             response: {
               200: answerSchema(
@@ -101,33 +120,63 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           },
         },
         async (request, reply) => {
-          await tables.update(request.params.TABLE_NAME, request.body);
+          await tables.update(request.params.TABLE_NAME, request.body, ifMatch(request.headers['if-match']));
           return sendEnvelope(reply, success({ message: 'Item updated' }));
+        },
+      );
+
+      app.delete(
+        `${path}/delete`,
+        {
+          config: { besideError: besideUpdateError },
+          schema: {
+            tags,
+            hide,
+            summary: 'Delete an item',
+            params,
+            querystring: noQuery,
+            headers: ifMatchHeader,
+            body: idBody,
+            response: {
+              200: answerSchema(
+                Type.Object({ message: Type.Literal('Item deleted') }),
+                'The item is gone from disk',
+              ),
+              '4xx': errorAnswerSchema({ message: Type.String() }),
+            },
+          },
+        },
+        async (request, reply) => {
+          await tables.delete(request.params.TABLE_NAME, request.body, ifMatch(request.headers['if-match']));
+          return sendEnvelope(reply, success({ message: 'Item deleted' }));
+        },
+      );
+
+      app.post(
+        `${path}/batch`,
+        {
+          config: { besideError: besideUpdateError },
+          schema: {
+            tags,
+            hide,
+            summary: 'Create, update and delete up to 100 items, all or nothing',
+            params,
+            querystring: noQuery,
+            body: batchBody,
+            response: {
+              200: answerSchema(
+                Type.Object({ message: Type.Literal('Batch written') }),
+                'All of the writes are on disk',
+              ),
+              '4xx': errorAnswerSchema({ message: Type.String() }),
+            },
+          },
+        },
+        async (request, reply) => {
+          await tables.batch(request.params.TABLE_NAME, request.body.writes as TableWrite[]);
+          return sendEnvelope(reply, success({ message: 'Batch written' }));
         },
       );
     }
   };
-}
-
-const opening = '{"statusCode":200,"body":[';
-const closing = ']}';
-
-/** A table that is at hand goes out as one piece with its length, a larger one as it is read. */
-function sendItems(reply: FastifyReply, { chunks, textBytes }: Scan): FastifyReply {
-  if (Array.isArray(chunks)) return sendText(reply, 200, opening + chunks.join() + closing);
-  reply.header('content-type', jsonContentType);
-  reply.header('content-length', opening.length + textBytes + closing.length);
-  return reply.send(Readable.from(pieces(chunks), { objectMode: false }));
-}
-
-/** A failure on the way throws, which breaks the connection: the answer never ends as if it were whole. */
-async function* pieces(chunks: Scan['chunks']): AsyncGenerator<string | Buffer> {
-  yield opening;
-  let isFirst = true;
-  for await (const chunk of chunks) {
-    if (!isFirst) yield ',';
-    isFirst = false;
-    yield chunk;
-  }
-  yield closing;
 }

@@ -13,6 +13,7 @@ export interface Item {
 /** The items of a scan as objects, for the spaces that the service itself reads. */
 export async function* itemsOf(chunks: Chunks): AsyncGenerator<Item> {
   for await (const chunk of chunks) {
-    yield* JSON.parse(`[${chunk.toString()}]`) as Item[];
+    const text = chunk.toString();
+    yield* JSON.parse(`[${text.startsWith(',') ? text.slice(1) : text}]`) as Item[];
   }
 }

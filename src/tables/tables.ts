@@ -1,8 +1,11 @@
 import { ServiceError } from '../errors.ts';
-import { itemBytesMax, itemIdBytesMax, tableNameCharactersMax } from '../limits.ts';
-import type { Engine, Refusal, Scan, Space, Write } from '../storage/engine.ts';
+import { pageBytesMax, pageItemsMax } from '../limits.ts';
+import type { Engine, Refusal, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import { type EntityTags, itemTag, matches } from './entity-tags.ts';
+import { checkId, checkItem, type TableItem, tableName, tableSpace } from './table-item.ts';
 
-export type { Scan };
+export type { Scan, SpaceFacts, TableItem };
 
 /** Who may make a table: anyone by its first `create` (`open`), or the settings alone (`declared`). */
 export interface TablePolicy {
@@ -11,14 +14,19 @@ export interface TablePolicy {
   readonly declared: readonly string[];
 }
 
-export interface TableItem {
-  readonly id: string;
-  readonly name: string;
+/** One write of a batch. */
+export type TableWrite =
+  | { readonly create: TableItem }
+  | { readonly update: TableItem }
+  | { readonly delete: Pick<TableItem, 'id'> };
+
+/** Items behind one another; `next` is the last one's id, unless there are no more. */
+export interface Page {
+  readonly items: readonly TableItem[];
+  readonly next: string | undefined;
 }
 
-const tableNamePattern = new RegExp(`^[A-Za-z0-9_.-]{1,${tableNameCharactersMax}}$`);
-
-const emptyTable: Scan = { count: 0, textBytes: 0, version: '0', chunks: [] };
+const emptyTable = { count: 0, textBytes: 0, version: '0', chunks: [] } satisfies Scan;
 
 /** The rules of key-value tables; where the items lie is the engine's affair. */
 export class Tables {
@@ -30,15 +38,51 @@ export class Tables {
     this.#policy = policy;
   }
 
+  /** What is known of a table without reading it. Refuses with `invalid_request` (name), `table_not_found`. */
+  async describe(table: string): Promise<SpaceFacts> {
+    return (await this.#engine.describe(tableSpace(table))) ?? this.#emptyTable(table);
+  }
+
   /**
-   * Every item as of one moment, ordered by the UTF-8 bytes of the ids, as runs of JSON text (see Engine.scan).
+   * Every item as of one moment, ordered by the UTF-8 bytes of the ids, as JSON text (see Engine.scan).
    * Refuses with `invalid_request` (name), `table_not_found`.
    */
   async read(table: string): Promise<Scan> {
-    const scan = await this.#engine.scan(tableSpace(table));
-    if (scan !== undefined) return scan;
-    if (this.#isDeclared(table)) return emptyTable;
-    throw tableNotFound();
+    return (await this.#engine.scan(tableSpace(table))) ?? this.#emptyTable(table);
+  }
+
+  /** One item. Refuses with `invalid_request`, `table_not_found`, `item_not_found`. */
+  async find(table: string, id: string): Promise<TableItem> {
+    checkId(id);
+    const space = tableSpace(table);
+    const name = await this.#engine.get(space, id);
+    if (name === undefined) throw await this.#notFound(space);
+    return { id, name };
+  }
+
+  /**
+   * At most `limit` items behind an id, fewer where they come to `pageBytesMax`.
+   * Refuses with `invalid_request`, `table_not_found`.
+   */
+  async page(table: string, limit: number, after: string | undefined): Promise<Page> {
+    if (after !== undefined) checkId(after, 'after');
+    if (!Number.isInteger(limit) || limit < 1 || limit > pageItemsMax) {
+      throw new ServiceError('invalid_request', {
+        param: 'limit',
+        message: `limit must be a whole number from 1 to ${pageItemsMax}.`,
+      });
+    }
+    // One more than asked for tells whether there are more.
+    const range = { limit: limit + 1, ...(after === undefined ? {} : { after }) };
+    const scan = (await this.#engine.scan(tableSpace(table), range)) ?? this.#emptyTable(table);
+    const items: TableItem[] = [];
+    let bytes = 0;
+    for await (const item of itemsOf(scan.chunks)) {
+      if (items.length === limit || bytes >= pageBytesMax) return { items, next: items.at(-1)?.id };
+      items.push(item);
+      bytes += Buffer.byteLength(item.id) + Buffer.byteLength(item.name);
+    }
+    return { items, next: undefined };
   }
 
   /**
@@ -46,34 +90,88 @@ export class Tables {
    * declared, `table_not_found`.
    */
   async create(table: string, item: TableItem): Promise<void> {
-    const space = tableSpace(table);
-    checkItem(item);
-    const makeSpace = this.#policy.tables === 'open' || this.#isDeclared(table);
-    await this.#commit({ kind: 'create', space, id: item.id, value: item.name, makeSpace });
+    await this.#commit(table, [this.#writeOf(table, { create: item })]);
   }
 
   /**
    * Changes the name of an item; durable when it resolves. Refuses with `invalid_request`, `table_not_found`,
-   * `item_not_found`.
+   * `item_not_found` and, where tags are given and the item's is not among them, `precondition_failed`.
    */
-  async update(table: string, item: TableItem): Promise<void> {
-    const space = tableSpace(table);
-    checkItem(item);
-    await this.#commit({ kind: 'replace', space, id: item.id, value: item.name });
+  async update(table: string, item: TableItem, ifMatch?: EntityTags): Promise<void> {
+    await this.#writeIfMatching(table, this.#writeOf(table, { update: item }), ifMatch);
   }
 
-  async #commit(write: Write & { space: Space }): Promise<void> {
-    const refusal = await this.#engine.commit([write]);
-    if (refusal !== undefined) throw await this.#refused(refusal, write.space);
+  /** Removes an item; durable when it resolves. Refuses as `update` does. */
+  async delete(table: string, { id }: Pick<TableItem, 'id'>, ifMatch?: EntityTags): Promise<void> {
+    await this.#writeIfMatching(table, this.#writeOf(table, { delete: { id } }), ifMatch);
+  }
+
+  /**
+   * All of 1 to `commitWritesMax` writes, or none; durable when it resolves. Refuses as they do one by one, naming
+   * the write, and with `invalid_request` for two writes of one item.
+   */
+  async batch(table: string, writes: readonly TableWrite[]): Promise<void> {
+    const ids = new Set<string>();
+    const commit = writes.map((write, index) => {
+      const { id } = Object.values(write)[0] as Pick<TableItem, 'id'>;
+      if (ids.has(id)) {
+        const message = 'The batch writes this item twice.';
+        throw ofWrite(index, new ServiceError('invalid_request', { param: 'id', message }));
+      }
+      ids.add(id);
+      try {
+        return this.#writeOf(table, write);
+      } catch (error) {
+        throw error instanceof ServiceError ? ofWrite(index, error) : error;
+      }
+    });
+    const refusal = await this.#engine.commit(commit);
+    if (refusal !== undefined) throw ofWrite(refusal.write, await this.#refused(refusal, tableSpace(table)));
+  }
+
+  #writeOf(table: string, write: TableWrite): Write {
+    const space = tableSpace(table);
+    if ('delete' in write) {
+      checkId(write.delete.id);
+      return { kind: 'delete', space, id: write.delete.id };
+    }
+    const { id, name } = 'create' in write ? write.create : write.update;
+    checkItem({ id, name });
+    if ('update' in write) return { kind: 'replace', space, id, value: name };
+    const makeSpace = this.#policy.tables === 'open' || this.#isDeclared(table);
+    return { kind: 'create', space, id, value: name, makeSpace };
+  }
+
+  async #writeIfMatching(table: string, write: Write, ifMatch: EntityTags | undefined): Promise<void> {
+    if (ifMatch === undefined) return this.#commit(table, [write]);
+    const value = await this.#engine.get(write.space, write.id);
+    if (value === undefined) throw await this.#notFound(write.space);
+    if (!matches(ifMatch, itemTag({ id: write.id, name: value })))
+      throw new ServiceError('precondition_failed');
+    // Between this look and the commit the item may change; the engine refuses then.
+    return this.#commit(table, [{ ...write, ifValue: value } as Write]);
+  }
+
+  async #commit(table: string, writes: readonly Write[]): Promise<void> {
+    const refusal = await this.#engine.commit(writes);
+    if (refusal !== undefined) throw await this.#refused(refusal, tableSpace(table));
   }
 
   async #refused({ reason }: Refusal, space: Space): Promise<ServiceError> {
     if (reason === 'exists') return new ServiceError('item_exists', { param: 'id' });
     if (reason === 'differs') return new ServiceError('precondition_failed');
-    if (reason === 'space_missing') return tableNotFound();
-    const table = space.slice('table:'.length);
-    const tableExists = this.#isDeclared(table) || (await this.#engine.describe(space)) !== undefined;
-    return tableExists ? new ServiceError('item_not_found', { param: 'id' }) : tableNotFound();
+    return reason === 'space_missing' ? tableNotFound() : this.#notFound(space);
+  }
+
+  async #notFound(space: Space): Promise<ServiceError> {
+    const exists = this.#isDeclared(tableName(space)) || (await this.#engine.describe(space)) !== undefined;
+    return exists ? new ServiceError('item_not_found', { param: 'id' }) : tableNotFound();
+  }
+
+  /** A declared table is there before its first item. */
+  #emptyTable(table: string): Scan {
+    if (this.#isDeclared(table)) return emptyTable;
+    throw tableNotFound();
   }
 
   #isDeclared(table: string): boolean {
@@ -81,47 +179,16 @@ export class Tables {
   }
 }
 
-/**
- * The space of a user's table. `.` and `..` are within the alphabet but refused: in a path they mean "here" and
- * "up" (RFC 3986, 5.2.4), so that most clients could not address such a table.
- */
-export function tableSpace(table: string): Space {
-  if (!tableNamePattern.test(table) || table === '.' || table === '..') {
-    throw new ServiceError('invalid_request', {
-      param: 'TABLE_NAME',
-      message: `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", and not "." or "..".`,
-    });
-  }
-  return `table:${table}`;
-}
-
-function checkItem({ id, name }: TableItem): void {
-  const idBytes = wellFormedBytes('id', id);
-  if (idBytes === 0 || idBytes > itemIdBytesMax) {
-    throw new ServiceError('invalid_request', {
-      param: 'id',
-      message: `id must be 1 to ${itemIdBytesMax} bytes of UTF-8; this one has ${idBytes}.`,
-    });
-  }
-  const itemBytes = idBytes + wellFormedBytes('name', name);
-  if (itemBytes > itemBytesMax) {
-    throw new ServiceError('invalid_request', {
-      param: 'name',
-      message: `id and name together must be at most ${itemBytesMax} bytes of UTF-8; these have ${itemBytes}.`,
-    });
-  }
-}
-
-function wellFormedBytes(param: string, text: string): number {
-  if (!text.isWellFormed()) {
-    throw new ServiceError('invalid_request', {
-      param,
-      message: `${param} holds half of a surrogate pair, which UTF-8 cannot carry.`,
-    });
-  }
-  return Buffer.byteLength(text);
-}
-
 function tableNotFound(): ServiceError {
   return new ServiceError('table_not_found', { param: 'TABLE_NAME' });
+}
+
+/** The same refusal, of a write within a batch. */
+function ofWrite(index: number, refused: ServiceError): ServiceError {
+  const { param, message = refused.message } = refused.details;
+  return new ServiceError(refused.code, {
+    ...refused.details,
+    param: param === 'id' || param === 'name' ? `writes.${index}.${param}` : param,
+    message: `Write ${index}: ${message}`,
+  });
 }

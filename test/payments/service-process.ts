@@ -46,7 +46,7 @@ export async function startServiceProcess(
     if (origin === undefined) continue;
     return { origin, kill: () => end('SIGKILL').then(() => undefined), terminate: () => end('SIGTERM') };
   }
-  throw new Error(`the service ended with ${child.exitCode} before it was ready`);
+  throw new Error(`the service ended with ${child.exitCode} ${child.signalCode} before it was ready`);
 }
 
 /** One request to a service that may be killed meanwhile: then there is no answer. */

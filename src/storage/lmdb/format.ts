@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { SettingsError } from '../../errors.ts';
+import { type Head, pageBytes, pagesNeeded, readHead } from './pages.ts';
 
 /** What a store's file says about itself, under `formatKey` in the environment's main database. */
 export interface Format {
@@ -37,12 +38,7 @@ function makeFormat(root: RootDatabase<string, string>): string {
   return JSON.stringify(format);
 }
 
-const pageBytes = 4096;
-/** Places in a meta page, as in LMDB's mdb.c: page header, then struct MDB_meta. */
-const at = { magic: 24, version: 28, mainRoot: 136, lastPage: 144, transaction: 152 };
-const lmdbMagic = 0xbeefc0de;
 const lmdbVersion = 2;
-const noPage = 0xffff_ffff_ffff_ffffn;
 
 /**
  * Refuses a file that LMDB should not touch: it would end the process on a file that is too short. Throws
@@ -56,32 +52,23 @@ export function checkFile(file: string): { readonly isEmpty: boolean } {
   try {
     const { size } = fstatSync(descriptor);
     if (size === 0) return { isEmpty: true };
-    const head = Buffer.alloc(2 * pageBytes);
-    const bytes = readSync(descriptor, head, 0, head.length, 0);
-    if (bytes < at.version + 4 || head.readUInt32LE(at.magic) !== lmdbMagic) {
-      throw refusal(file, 'is not a store of Counterfoil');
-    }
-    if (head.readUInt32LE(at.version) !== lmdbVersion) {
-      throw refusal(file, `is of another version of LMDB (${head.readUInt32LE(at.version)})`);
-    }
-    if (bytes < head.length) throw refusal(file, 'is damaged: it ends within its first pages');
-    const meta = newestMeta(head);
-    const lastPage = Number(meta.readBigUInt64LE(at.lastPage));
-    if (size < (lastPage + 1) * pageBytes) {
-      throw refusal(
-        file,
-        `is damaged: it should have ${lastPage + 1} pages, and ends after ${Math.floor(size / pageBytes)}`,
-      );
-    }
-    return { isEmpty: meta.readBigUInt64LE(at.mainRoot) === noPage };
+    const head = readHead(descriptor);
+    if (head === undefined)
+      throw refusal(file, 'is not a store of Counterfoil, or is damaged at its beginning');
+    if (head.version !== lmdbVersion) throw refusal(file, `is of another version of LMDB (${head.version})`);
+    if (size < head.pages * pageBytes) checkLength(file, descriptor, head, Math.floor(size / pageBytes));
+    return { isEmpty: head.mainRoot === undefined };
   } finally {
     closeSync(descriptor);
   }
 }
 
-function newestMeta(head: Buffer): Buffer {
-  const [first, second] = [head.subarray(0, pageBytes), head.subarray(pageBytes)];
-  return first.readBigUInt64LE(at.transaction) > second.readBigUInt64LE(at.transaction) ? first : second;
+/** A file may lack its last pages when they are free. */
+function checkLength(file: string, descriptor: number, head: Head, pages: number): void {
+  const needed = pagesNeeded(descriptor, head);
+  if (needed === undefined || needed > pages) {
+    throw refusal(file, `is damaged: it ends after ${pages} of ${needed ?? head.pages} pages`);
+  }
 }
 
 function otherVersion(version: unknown): string {

@@ -100,6 +100,7 @@ const comma = 0x2c;
 class Chunk {
   #bytes = Buffer.allocUnsafeSlow(0);
   #length = 0;
+  #isFirst = true;
 
   get isEmpty(): boolean {
     return this.#length === 0;
@@ -111,8 +112,9 @@ class Chunk {
 
   add(text: Buffer): void {
     if (text.length === 0) return;
-    if (this.isEmpty) this.#bytes = Buffer.allocUnsafeSlow(Math.max(scanChunkBytes, text.length));
-    else this.#bytes[this.#length++] = comma;
+    if (this.isEmpty) this.#bytes = Buffer.allocUnsafeSlow(Math.max(scanChunkBytes, 1 + text.length));
+    if (!this.#isFirst) this.#bytes[this.#length++] = comma;
+    this.#isFirst = false;
     this.#length += text.copy(this.#bytes, this.#length);
   }
 

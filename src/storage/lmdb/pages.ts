@@ -1,0 +1,93 @@
+import { readSync } from 'node:fs';
+
+/**
+ * LMDB's file as far as it must be known to tell whether it is whole: pages of 4 KiB, of which two meta pages name the
+ * roots of two B+trees, the free list and the main database, whose entries name those of further databases. The
+ * places are those of LMDB's mdb.c: MDB_meta, MDB_page_header, MDB_node, MDB_db, MDB_ovpage.
+ */
+export const pageBytes = 4096;
+const headerBytes = 24;
+const inMeta = { magic: 24, version: 28, freeRoot: 88, mainRoot: 136, lastPage: 144, transaction: 152 };
+const inPage = { flags: 18, lower: 20 };
+const inNode = { low: 0, high: 2, flags: 4, keyBytes: 6, key: 8 };
+const inDatabase = { root: 40 };
+const inOverflow = { page: 0, pages: 16 };
+const branchPage = 1;
+const leafPage = 2;
+const bigData = 1;
+const subDatabase = 2;
+const magic = 0xbeefc0de;
+const noPage = 0xffff_ffff_ffff_ffffn;
+
+/** What the newer one of the two meta pages says. */
+export interface Head {
+  readonly version: number;
+  readonly freeRoot: number | undefined;
+  /** Undefined where nothing was ever written. */
+  readonly mainRoot: number | undefined;
+  /** Behind the last one that was ever used; where the last ones are free, the file may be shorter. */
+  readonly pages: number;
+}
+
+/** Undefined for a file that is not LMDB's, or ends within its meta pages. */
+export function readHead(file: number): Head | undefined {
+  const head = Buffer.alloc(2 * pageBytes);
+  if (readSync(file, head, 0, head.length, 0) < head.length) return undefined;
+  const metas = [head.subarray(0, pageBytes), head.subarray(pageBytes)] as const;
+  if (metas.some((meta) => meta.readUInt32LE(inMeta.magic) !== magic)) return undefined;
+  const [first, second] = metas;
+  const isFirst = first.readBigUInt64LE(inMeta.transaction) > second.readBigUInt64LE(inMeta.transaction);
+  const meta = isFirst ? first : second;
+  return {
+    version: meta.readUInt32LE(inMeta.version),
+    freeRoot: pageAt(meta, inMeta.freeRoot),
+    mainRoot: pageAt(meta, inMeta.mainRoot),
+    pages: Number(meta.readBigUInt64LE(inMeta.lastPage)) + 1,
+  };
+}
+
+/** How many pages the file must have: behind the last one that a tree leads to. Undefined where a tree leads nowhere. */
+export function pagesNeeded(file: number, { freeRoot, mainRoot }: Head): number | undefined {
+  const page = Buffer.alloc(pageBytes);
+  const ahead = [freeRoot, mainRoot].filter((root) => root !== undefined);
+  let needed = 2;
+  for (let number = ahead.pop(); number !== undefined; number = ahead.pop()) {
+    if (readSync(file, page, 0, pageBytes, number * pageBytes) < pageBytes) return undefined;
+    needed = Math.max(needed, number + 1);
+    const flags = page.readUInt16LE(inPage.flags);
+    if ((flags & (branchPage | leafPage)) === 0) return undefined;
+    for (const node of nodesOf(page)) {
+      if ((flags & branchPage) !== 0) ahead.push(childOf(node));
+      else needed = Math.max(needed, leadsTo(node, ahead));
+    }
+  }
+  return needed;
+}
+
+function* nodesOf(page: Buffer): Generator<Buffer> {
+  const places = page.readUInt16LE(inPage.lower);
+  for (let at = headerBytes; at < headerBytes + places; at += 2) {
+    yield page.subarray(headerBytes + page.readUInt16LE(at));
+  }
+}
+
+function childOf(node: Buffer): number {
+  return node.readUInt32LE(inNode.low) + node.readUInt16LE(inNode.flags) * 2 ** 32;
+}
+
+/** Adds the root that a leaf's node names to those ahead. @returns the pages needed for a value of its own pages */
+function leadsTo(node: Buffer, ahead: number[]): number {
+  const flags = node.readUInt16LE(inNode.flags);
+  const data = node.subarray(inNode.key + node.readUInt16LE(inNode.keyBytes));
+  if ((flags & bigData) !== 0) {
+    return Number(data.readBigUInt64LE(inOverflow.page) + data.readBigUInt64LE(inOverflow.pages));
+  }
+  const root = (flags & subDatabase) !== 0 ? pageAt(data, inDatabase.root) : undefined;
+  if (root !== undefined) ahead.push(root);
+  return 0;
+}
+
+function pageAt(bytes: Buffer, at: number): number | undefined {
+  const page = bytes.readBigUInt64LE(at);
+  return page === noPage ? undefined : Number(page);
+}

@@ -1,0 +1,62 @@
+import { ServiceError } from '../errors.ts';
+import { itemBytesMax, itemIdBytesMax, tableNameCharactersMax } from '../limits.ts';
+import type { Space } from '../storage/engine.ts';
+
+export interface TableItem {
+  readonly id: string;
+  readonly name: string;
+}
+
+const tableNamePattern = new RegExp(`^[A-Za-z0-9_.-]{1,${tableNameCharactersMax}}$`);
+const spacePrefix = 'table:';
+
+/**
+ * The space of a user's table. `.` and `..` are within the alphabet but refused: in a path they mean "here" and
+ * "up" (RFC 3986, 5.2.4), so that most clients could not address such a table.
+ */
+export function tableSpace(table: string): Space {
+  if (!tableNamePattern.test(table) || table === '.' || table === '..') {
+    throw new ServiceError('invalid_request', {
+      param: 'TABLE_NAME',
+      message: `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", and not "." or "..".`,
+    });
+  }
+  return `${spacePrefix}${table}`;
+}
+
+export function tableName(space: Space): string {
+  return space.slice(spacePrefix.length);
+}
+
+/** Refuses with `invalid_request`. */
+export function checkItem({ id, name }: TableItem): void {
+  const itemBytes = checkId(id) + wellFormedBytes('name', name);
+  if (itemBytes > itemBytesMax) {
+    throw new ServiceError('invalid_request', {
+      param: 'name',
+      message: `id and name together must be at most ${itemBytesMax} bytes of UTF-8; these have ${itemBytes}.`,
+    });
+  }
+}
+
+/** @returns the bytes of the id. Refuses with `invalid_request`. */
+export function checkId(id: string, param = 'id'): number {
+  const bytes = wellFormedBytes(param, id);
+  if (bytes === 0 || bytes > itemIdBytesMax) {
+    throw new ServiceError('invalid_request', {
+      param,
+      message: `${param} must be 1 to ${itemIdBytesMax} bytes of UTF-8; this one has ${bytes}.`,
+    });
+  }
+  return bytes;
+}
+
+function wellFormedBytes(param: string, text: string): number {
+  if (!text.isWellFormed()) {
+    throw new ServiceError('invalid_request', {
+      param,
+      message: `${param} holds half of a surrogate pair, which UTF-8 cannot carry.`,
+    });
+  }
+  return Buffer.byteLength(text);
+}
