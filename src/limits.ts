@@ -84,3 +84,11 @@ export const scanChunkBytes = 64 * 1024;
 
 /** A stop waits this long for running requests, then ends their connections: the exit comes within 10 s. */
 export const stopGraceMs = 9_000;
+/** When a worker that does not end is killed. */
+export const stopMsMax = 9_900;
+
+/** Processes of one service; more than any machine it makes sense on has cores. */
+export const workersMax = 128;
+/** The wait before a worker that could not start is tried again: doubled each time, from the first to the last. */
+export const workerDelayMsMin = 100;
+export const workerDelayMsMax = 10_000;

@@ -19,6 +19,7 @@ export interface LogFields {
   readonly payment_id?: string;
   readonly processor?: string;
   readonly state?: string;
+  readonly pid?: number;
 }
 
 const allowed: ReadonlySet<string> = new Set([
@@ -34,6 +35,7 @@ const allowed: ReadonlySet<string> = new Set([
   'payment_id',
   'processor',
   'state',
+  'pid',
 ] satisfies (keyof LogFields)[]);
 
 export interface Log {

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { SettingsError } from './errors.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { openDoor, type Routes } from './http/door.ts';
 import { integrationRoutes } from './http/integrations.ts';
@@ -16,13 +18,16 @@ import { recoverPayments } from './payments/recover-payments.ts';
 import type { Processor } from './processors/processor.ts';
 import { simulatedProcessor } from './processors/simulated.ts';
 import { MemoryLedger, RemoteLedger } from './processors/simulated-ledger.ts';
+import { type LedgerServer, serveLedger } from './processors/simulated-ledger-server.ts';
 import { stripeProcessor } from './processors/stripe.ts';
 import { repeat } from './repeat.ts';
 import { openSealer } from './secrets/master-key.ts';
 import type { Settings } from './settings/schema.ts';
 import { Integrations } from './sign-in/integrations.ts';
 import type { Engine } from './storage/engine.ts';
-import { openLmdbEngine } from './storage/lmdb/open.ts';
+import { noteLoss, verifyAfterLoss } from './storage/lmdb/loss.ts';
+import { openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
+import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify.ts';
 import { Tables } from './tables/tables.ts';
 import { version } from './version.ts';
 
@@ -62,7 +67,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
         settings.payments.port,
       );
     }
-    engine = openLmdbEngine(resolve(settings.data));
+    engine = await openEngine(resolve(settings.data), log);
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
     const payments: PaymentParts = {
       engine,
@@ -115,6 +120,31 @@ export async function startService(settings: Settings, options: ServiceOptions):
     await engine?.close();
     throw error;
   }
+}
+
+/** What sysexits.h calls an input/output error; whoever supervises the service starts it again. */
+const storeLostStatus = 74;
+
+async function openEngine(folder: string, log: Log): Promise<Engine> {
+  await verifyAfterLoss(folder);
+  return openLmdbEngine(folder, (error) => {
+    noteLoss(folder);
+    log.error('store_lost', { detail: error.message });
+    log.flush();
+    process.exit(storeLostStatus);
+  });
+}
+
+/** Walks the store of a data folder. Throws SettingsError where there is none, or not one of ours. */
+export async function verifyData({ data }: Settings, progress: Progress): Promise<Verified> {
+  const file = storeFile(resolve(data));
+  if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
+  return verifyStore(file, progress);
+}
+
+/** A ledger of the simulated processor that several processes share. */
+export function serveSimulatedLedger(): Promise<LedgerServer> {
+  return serveLedger(new MemoryLedger());
 }
 
 /** Each processor that the service knows; undefined for one without a key. */

@@ -6,9 +6,12 @@ enableCompileCache();
 
 const usage = `Usage: counterfoil <command>
 
-  serve [--simulate]   serve payments, tables and sign-in; --simulate adds a payment processor that moves no money
-  version              print the version
-  help                 print this text
+  serve      serve payments, tables and sign-in
+    --simulate     with a payment processor that moves no money
+    --workers N    in N processes on one port and one data folder; auto: one for each core
+  verify     walk the whole store and tell what is wrong with it; the service may be running
+  version    print the version
+  help       print this text
 `;
 
 const [command, ...rest] = process.argv.slice(2);
@@ -17,6 +20,11 @@ switch (command) {
   case 'serve': {
     const { serve } = await import('./serve.ts');
     await serve(rest);
+    break;
+  }
+  case 'verify': {
+    const { verify } = await import('./verify.ts');
+    await verify(rest);
     break;
   }
   case 'version': {

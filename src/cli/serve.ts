@@ -1,41 +1,48 @@
+import cluster from 'node:cluster';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { SettingsError } from '../errors.ts';
+import { workersMax } from '../limits.ts';
 import { startService } from '../main.ts';
 import { loadSettings } from '../settings/load.ts';
+import type { Settings } from '../settings/schema.ts';
+import { reportProblems } from './problems.ts';
+import { readyLine } from './ready-line.ts';
+import { serveAsWorker, serveByWorkers } from './workers.ts';
 
 /** `counterfoil serve`: runs until SIGTERM or SIGINT. Wrong settings are all listed, exit 2. */
 export async function serve(args: readonly string[]): Promise<void> {
   try {
-    const { simulate } = parseArgs({ args: [...args], options: { simulate: { type: 'boolean' } } }).values;
-    await run(simulate ?? false);
+    const { simulate = false, workers = '1' } = parseArgs({
+      args: [...args],
+      options: { simulate: { type: 'boolean' }, workers: { type: 'string' } },
+    }).values;
+    const count = countOfWorkers(workers);
+    const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate });
+    if (cluster.isWorker) await serveAsWorker(settings, simulate);
+    else if (count > 1) await serveByWorkers(settings, { simulate, count });
+    else await serveAlone(settings, simulate);
   } catch (error) {
-    for (const line of problemsOf(error)) process.stderr.write(`counterfoil: ${line}\n`);
-    process.exitCode = 2;
+    reportProblems(error);
+    // A worker lives as long as the channel to the process that started it.
+    cluster.worker?.disconnect();
   }
 }
 
-async function run(simulate: boolean): Promise<void> {
-  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate });
-  const service = await startService(settings, { simulate });
-  const payments = service.paymentOrigin === service.origin ? '' : `, payments on ${service.paymentOrigin}`;
-  const simulated = simulate ? ', with a simulated processor that moves no money' : '';
-  process.stdout.write(`Counterfoil is ready on ${service.origin}${payments}${simulated}\n`);
+function countOfWorkers(text: string): number {
+  if (text === 'auto') return Math.min(availableParallelism(), workersMax);
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= workersMax) return count;
+  throw new SettingsError([`--workers: must be "auto" or a number from 1 to ${workersMax}`]);
+}
 
+async function serveAlone(settings: Settings, simulate: boolean): Promise<void> {
+  const service = await startService(settings, { simulate });
+  process.stdout.write(readyLine(service, { simulate, count: 1 }));
   const stop = () => {
     // A second signal is the operator's last word.
     process.once('SIGTERM', () => process.exit(1)).once('SIGINT', () => process.exit(1));
     void service.stop().then(() => process.exit(0));
   };
   process.once('SIGTERM', stop).once('SIGINT', stop);
-}
-
-/** What an operator can mend; anything else is thrown on, with its stack. */
-function problemsOf(error: unknown): readonly string[] {
-  if (error instanceof SettingsError) return error.problems;
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code?.startsWith('ERR_PARSE_ARGS')) return [message];
-  if (code === 'EADDRINUSE') return ['port (PORT): another program already listens there'];
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return ['host (HOST): is no address of this machine'];
-  if (code === 'EACCES' || code === 'EROFS') return [`data (COUNTERFOIL_DATA): cannot be written (${code})`];
-  throw error;
 }

@@ -1,46 +1,8 @@
 import { spawn } from 'node:child_process';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
-import { json as readJson } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import {
-  type LedgerCharge,
-  type LedgerRequest,
-  MemoryLedger,
-} from '../../src/processors/simulated-ledger.ts';
-
-/**
- * The simulated processor's side of the wire over HTTP, so that it outlives a service which is killed: `POST
- * /charges` answers as the ledger does, `GET /charges` tells the charges it has made. A lost reply is a connection
- * that ends without one. Run as a program it listens on a free port of loopback and prints its origin.
- */
-async function serveLedger(ledger: MemoryLedger): Promise<Server> {
-  const server = createServer((request, response) => {
-    if (request.method === 'GET') answer(response, ledger.charges);
-    else void answerCharge(ledger, request, response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return server;
-}
-
-async function answerCharge(
-  ledger: MemoryLedger,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const reply = await ledger.charge((await readJson(request)) as LedgerRequest);
-  if (reply.kind === 'lost') request.socket.destroy();
-  else answer(response, reply);
-}
-
-function answer(response: ServerResponse, value: unknown): void {
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-}
-
-function originOf(server: Server): string {
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+import { type LedgerCharge, MemoryLedger } from '../../src/processors/simulated-ledger.ts';
+import { serveLedger } from '../../src/processors/simulated-ledger-server.ts';
 
 /** A ledger in this process, over HTTP; stopped after the test. */
 export async function startLedger(
@@ -48,14 +10,11 @@ export async function startLedger(
   ledger: MemoryLedger,
 ): Promise<{ readonly origin: string }> {
   const server = await serveLedger(ledger);
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { origin: originOf(server) };
+  t.after(() => server.close());
+  return server;
 }
 
-/** A ledger in a process of its own; ended after the test. */
+/** A ledger in a process of its own; ended after the test. Run as a program this file is that process. */
 export async function startLedgerProcess(
   t: TestContext,
 ): Promise<{ readonly origin: string; charges(): Promise<LedgerCharge[]> }> {
@@ -71,5 +30,5 @@ export async function startLedgerProcess(
 }
 
 if (import.meta.main) {
-  process.stdout.write(`${originOf(await serveLedger(new MemoryLedger()))}\n`);
+  process.stdout.write(`${(await serveLedger(new MemoryLedger())).origin}\n`);
 }

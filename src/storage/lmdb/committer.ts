@@ -23,7 +23,6 @@ export class Committer {
   readonly #folding: Folding;
   /** What the batch changes: ids by space. */
   #changed = new Map<Space, Set<string>>();
-  #transaction = 0;
 
   constructor(store: Store) {
     this.#store = store;
@@ -41,9 +40,7 @@ export class Committer {
     const refusals = batch.map((writes) => this.#commit(writes));
     let changes = 0;
     for (const ids of this.#changed.values()) changes += ids.size;
-    // A transaction that writes nothing leaves its number to the next one, which may be another process's.
-    if (changes === 0) this.#transaction = 0;
-    else {
+    if (changes > 0) {
       this.#foldSome(changes * foldShare);
       this.#append();
     }
@@ -64,15 +61,11 @@ export class Committer {
   forget(): void {
     this.#recent.forget();
     this.#folding.abandon();
-    this.#transaction = 0;
   }
 
   #begin(): void {
     this.#changed = new Map();
-    const transaction = this.#store.root.getWriteTxnId();
-    // In a row of our own transactions nobody else's can have come in between.
-    if (transaction !== this.#transaction + 1) this.#recent.catchUp();
-    this.#transaction = transaction;
+    this.#recent.catchUp();
   }
 
   /** All conditions first, so that a refused commit has changed nothing. */
@@ -143,7 +136,8 @@ export class Committer {
       return [space, count, textBytes, changes.flat()];
     });
     const entry: JournalEntry = { first: this.#recent.first, spaces };
-    this.#store.journal.putSync(commit, JSON.stringify(entry));
+    const isNew = this.#store.journal.putSync(commit, JSON.stringify(entry), { append: true });
+    if (!isNew) throw new Error(`the journal already has commit ${commit}`);
     this.#recent.append(commit);
   }
 }

@@ -1,6 +1,6 @@
 import { scanChunkBytes } from '../../limits.ts';
 import type { ScanOptions, Space } from '../engine.ts';
-import { type RunSize, textBetween, withChanges } from './merge.ts';
+import { passingRun, textBetween, withChanges } from './merge.ts';
 import type { Change } from './recent.ts';
 import { countOf, emptyRun, findText, type Run, search } from './run.ts';
 import { bytesOf, endKey, lastLeafKey, leafKey, type Store } from './store.ts';
@@ -47,9 +47,6 @@ export function changesIn(
   while (end < changes.length && leafKey(space, (changes[end] as Change).idBytes) <= key) end++;
   return changes.slice(from, end);
 }
-
-/** A run with changes is cut where its offsets end. */
-const passingRun: RunSize = { bytesMax: 0xffff, filled: true };
 
 /** The items of a space, leaf by leaf with the changes over them, as one transaction sees the leaves. */
 export function* runsOf(

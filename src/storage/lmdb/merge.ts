@@ -11,6 +11,9 @@ export interface RunSize {
   readonly filled: boolean;
 }
 
+/** For runs that are not stored: they end where their offsets do. */
+export const passingRun: RunSize = { bytesMax: 0xffff, filled: true };
+
 /**
  * The items of a run with changes applied, in as many runs as it takes; none when no item is left.
  *

@@ -24,7 +24,11 @@ export type StoreLost = (error: Error) => void;
  */
 export function openLmdbEngine(folder: string, lost: StoreLost = throwLater): Engine {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return new LmdbEngine(join(folder, 'store.mdb'), lost);
+  return new LmdbEngine(storeFile(folder), lost);
+}
+
+export function storeFile(folder: string): string {
+  return join(folder, 'store.mdb');
 }
 
 function throwLater(error: Error): void {

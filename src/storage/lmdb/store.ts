@@ -65,6 +65,8 @@ export function openStore(file: string): Store {
   const { isEmpty } = checkFile(file);
   const root = open<string, string>({ path: file, overlappingSync: false, maxDbs: 4, encoding: 'string' });
   const format = formatOf(file, root, isEmpty);
+  // Of processes that were killed: what they last read would be kept for ever.
+  root.readerCheck();
   const records = { name: 'records', keyEncoder: byteKeys, encoding: 'string' } as const;
   const leaves = { name: 'leaves', keyEncoder: byteKeys, encoder: runs } as const;
   const journal = { name: 'journal', keyEncoder: numberKeys, encoding: 'string' } as const;
@@ -86,6 +88,9 @@ export function bytesOf(id: string): string {
 export function leafKey(space: Space, idBytes: string): string {
   return `${space}\0${idBytes}`;
 }
+
+/** Before every key of every space. */
+export const firstKey = '\x01';
 
 export function lastLeafKey(space: Space): string {
   return `${space}\x01`;

@@ -1,0 +1,157 @@
+import type { Space } from '../engine.ts';
+import { type Item, itemText } from '../item-text.ts';
+import { changesIn, type Transaction } from './leaves.ts';
+import { passingRun, withChanges } from './merge.ts';
+import { type Change, Recent } from './recent.ts';
+import { countOf, emptyRun, itemTextAt, type Run, startOf, textBytes, textOf } from './run.ts';
+import { bytesOf, endKey, firstKey, leafKey, openStore, type Store } from './store.ts';
+
+export interface Verified {
+  readonly items: number;
+  /** What is wrong, a sentence each; none when the store is whole. */
+  readonly problems: readonly string[];
+}
+
+/** Called now and then, with the items walked so far and all that there should be. */
+export type Progress = (items: number, total: number) => void;
+
+/** Beyond these the rest is counted, not told. */
+const problemsToldMax = 100;
+
+/**
+ * Walks every leaf of one snapshot: order of keys and ids, offsets, JSON text, and for each space the count and the
+ * bytes that its record tells. A service may go on meanwhile. Throws SettingsError for a file that is no store of ours.
+ */
+export async function verifyStore(file: string, progress: Progress = () => undefined): Promise<Verified> {
+  const store = openStore(file);
+  try {
+    return new Verification(store, progress).run();
+  } finally {
+    await store.root.close();
+  }
+}
+
+class Verification {
+  readonly #store: Store;
+  readonly #progress: Progress;
+  readonly #recent: Recent;
+  readonly #problems: string[] = [];
+  #untold = 0;
+  #items = 0;
+  #total = 0;
+
+  constructor(store: Store, progress: Progress) {
+    this.#store = store;
+    this.#progress = progress;
+    this.#recent = new Recent(store);
+  }
+
+  run(): Verified {
+    const transaction = this.#store.root.useReadTransaction();
+    try {
+      this.#recent.catchUp();
+      const spaces = new Set<Space>(this.#recent.changedSpaces);
+      for (const { key } of this.#store.records.getRange({ start: firstKey, transaction }))
+        spaces.add(key as Space);
+      for (const space of spaces) this.#total += this.#recent.record(space)?.count ?? 0;
+      for (const space of spaces) this.#checkSpace(space, transaction);
+      this.#checkStrays(spaces, transaction);
+    } finally {
+      transaction.done();
+    }
+    if (this.#untold > 0) this.#problems.push(`and ${this.#untold} more`);
+    return { items: this.#items, problems: this.#problems };
+  }
+
+  #checkSpace(space: Space, transaction: Transaction): void {
+    const changes = this.#recent.changesOf(space);
+    const found = { count: 0, textBytes: 0 };
+    let folded = 0;
+    let before = leafKey(space, '');
+    const range = { start: before, end: endKey(space), transaction };
+    for (const { key, value } of this.#store.leaves.getRange(range)) {
+      // The library reads the next value into the same buffer.
+      const run = Buffer.from(value);
+      if (!this.#checkLeaf(space, run, before, key)) continue;
+      const changed = changesIn(key, space, changes, folded);
+      folded += changed.length;
+      this.#count(changed.length === 0 ? [run] : withChanges(run, changed, passingRun), found);
+      before = key;
+    }
+    this.#count(withChanges(emptyRun, changes.slice(folded) as readonly Change[], passingRun), found);
+    const record = this.#recent.record(space);
+    for (const name of ['count', 'textBytes'] as const) {
+      if (record?.[name] !== found[name]) {
+        this.#tell(
+          `${space}: its record has ${name} ${record?.[name] ?? 'nothing'}, its items ${found[name]}`,
+        );
+      }
+    }
+  }
+
+  #count(runs: readonly Run[], found: { count: number; textBytes: number }): void {
+    for (const run of runs) {
+      found.count += countOf(run);
+      found.textBytes += textBytes(run) - (countOf(run) - 1);
+      this.#items += countOf(run);
+    }
+    this.#progress(this.#items, this.#total);
+  }
+
+  /** @returns whether its items can be counted */
+  #checkLeaf(space: Space, run: Run, before: string, key: string): boolean {
+    const name = `${space}: the leaf up to ${JSON.stringify(key.slice(space.length + 1))}`;
+    const broken = brokenOffset(run);
+    if (broken !== undefined) {
+      this.#tell(`${name} ${broken}`);
+      return false;
+    }
+    let items: readonly Item[];
+    try {
+      items = JSON.parse(`[${textOf(run).toString()}]`) as readonly Item[];
+    } catch {
+      this.#tell(`${name} is not well-formed JSON`);
+      return false;
+    }
+    if (items.length !== countOf(run))
+      this.#tell(`${name} holds ${items.length} items and counts ${countOf(run)}`);
+    let last = before;
+    for (const [index, { id, name: value }] of items.entries()) {
+      const place = `${name}, item ${index}`;
+      if (itemTextAt(run, index).toString() !== itemText(id, value))
+        this.#tell(`${place} is not where its offset says`);
+      const itemKey = leafKey(space, bytesOf(String(id)));
+      if (itemKey <= last || itemKey > key) this.#tell(`${place} is out of order`);
+      last = itemKey;
+    }
+    return true;
+  }
+
+  /** Leaves that belong to no space that is known. */
+  #checkStrays(spaces: ReadonlySet<Space>, transaction: Transaction): void {
+    const strays = new Set<string>();
+    for (const key of this.#store.leaves.getKeys({ start: firstKey, transaction })) {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: a space's name ends where they begin
+      const space = key.split(/[\x00\x01]/, 1)[0] as Space;
+      if (!spaces.has(space)) strays.add(space);
+    }
+    for (const space of strays) this.#tell(`${space}: has leaves and no record`);
+  }
+
+  #tell(problem: string): void {
+    if (this.#problems.length < problemsToldMax) this.#problems.push(problem);
+    else this.#untold++;
+  }
+}
+
+function brokenOffset(run: Run): string | undefined {
+  if (run.length < emptyRun.length) return 'has no count';
+  if (countOf(run) === 0) return 'is empty';
+  if (textBytes(run) <= 0) return 'counts more items than it has room for';
+  for (let index = 0; index < countOf(run); index++) {
+    const start = startOf(run, index);
+    const isAfterLast = index === 0 ? start === 0 : start > startOf(run, index - 1);
+    if (!isAfterLast || start >= textBytes(run)) return `has a wrong offset at item ${index}`;
+  }
+  return undefined;
+}
