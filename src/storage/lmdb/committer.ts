@@ -136,7 +136,7 @@ export class Committer {
       return [space, count, textBytes, changes.flat()];
     });
     const entry: JournalEntry = { first: this.#recent.first, spaces };
-    const isNew = this.#store.journal.putSync(commit, JSON.stringify(entry), { append: true });
+    const isNew: unknown = this.#store.journal.putSync(commit, JSON.stringify(entry), { append: true });
     if (!isNew) throw new Error(`the journal already has commit ${commit}`);
     this.#recent.append(commit);
   }
