@@ -36,6 +36,8 @@ import { version } from './version.ts';
 export interface ServiceOptions {
   /** Whether the simulated processor is served. */
   readonly simulate: boolean;
+  /** Whether other processes listen on the same port, and connections are shared out among them. */
+  readonly sharesPort?: boolean;
   readonly log?: Log;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
@@ -52,10 +54,10 @@ export interface Service {
 
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
-  const { simulate, log = openLog(settings.logLevel), now = Date.now } = options;
+  const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
   let stopping = false;
 
-  const listener = await Listener.listen(settings.host, settings.port);
+  const listener = await Listener.listen(settings.host, settings.port, sharesPort);
   let paymentListener = listener;
   const inFlight = new InFlight();
   let engine: Engine | undefined;
@@ -65,6 +67,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       paymentListener = await Listener.listen(
         settings.payments.host ?? settings.host,
         settings.payments.port,
+        sharesPort,
       );
     }
     engine = await openEngine(resolve(settings.data), log);
@@ -140,6 +143,17 @@ export async function verifyData({ data }: Settings, progress: Progress): Promis
   const file = storeFile(resolve(data));
   if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
   return verifyStore(file, progress);
+}
+
+/** Throws what listening throws, for instance EADDRINUSE. */
+export async function checkPortsAreFree({ host, port, payments }: Settings): Promise<void> {
+  const listeners = [await Listener.listen(host, port)];
+  try {
+    if (payments.port !== undefined)
+      listeners.push(await Listener.listen(payments.host ?? host, payments.port));
+  } finally {
+    await Promise.all(listeners.map((listener) => listener.stop()));
+  }
 }
 
 /** A ledger of the simulated processor that several processes share. */

@@ -22,6 +22,11 @@ switch (command) {
     await serve(rest);
     break;
   }
+  case 'worker': {
+    const { work } = await import('./serve.ts');
+    await work(rest);
+    break;
+  }
   case 'verify': {
     const { verify } = await import('./verify.ts');
     await verify(rest);

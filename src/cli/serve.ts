@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { SettingsError } from '../errors.ts';
@@ -19,13 +18,24 @@ export async function serve(args: readonly string[]): Promise<void> {
     }).values;
     const count = countOfWorkers(workers);
     const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate });
-    if (cluster.isWorker) await serveAsWorker(settings, simulate);
-    else if (count > 1) await serveByWorkers(settings, { simulate, count });
+    if (count > 1) await serveByWorkers(settings, { simulate, count });
     else await serveAlone(settings, simulate);
   } catch (error) {
     reportProblems(error);
-    // A worker lives as long as the channel to the process that started it.
-    cluster.worker?.disconnect();
+  }
+}
+
+/** `counterfoil worker`: one of the processes of `serve --workers`, which alone starts it. */
+export async function work(args: readonly string[]): Promise<void> {
+  try {
+    const options = { simulate: { type: 'boolean', default: false } } as const;
+    const { simulate } = parseArgs({ args: [...args], options }).values;
+    const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate });
+    await serveAsWorker(settings, simulate);
+  } catch (error) {
+    reportProblems(error);
+    // The channel to the process that started it would keep it alive.
+    process.disconnect?.();
   }
 }
 

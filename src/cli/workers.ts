@@ -1,9 +1,9 @@
-import cluster, { type Worker } from 'node:cluster';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopMsMax, workerDelayMsMax, workerDelayMsMin } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
-import { type Service, serveSimulatedLedger, startService } from '../main.ts';
+import { checkPortsAreFree, type Service, serveSimulatedLedger, startService } from '../main.ts';
 import type { Settings } from '../settings/schema.ts';
 import { readyLine } from './ready-line.ts';
 
@@ -26,16 +26,19 @@ interface Plan {
 }
 
 /**
- * Several processes on one port and one data folder. This one takes connections and hands them to the workers in
- * turns; a worker that dies is replaced. SIGTERM and SIGINT stop all of them.
+ * Several processes on one port and one data folder, among which the kernel shares out connections (SO_REUSEPORT); a
+ * worker that dies is replaced. SIGTERM and SIGINT stop all of them.
  */
 export async function serveByWorkers(settings: Settings, plan: Plan): Promise<void> {
+  // Workers would share their port with those of another service, and nobody would be told.
+  await checkPortsAreFree(settings);
   const env = await workerEnvironment(settings, plan.simulate);
-  const crew = new Crew(openLog(settings.logLevel), env);
+  const crew = new Crew(openLog(settings.logLevel), plan.simulate, env);
   process.once('SIGTERM', () => crew.stop()).once('SIGINT', () => crew.stop());
   try {
     // The first one makes what there is only one of, the store and the master key, before the others look for it.
     const ready = await crew.start();
+    Object.assign(env, portsOf(ready));
     await Promise.all(Array.from({ length: plan.count - 1 }, () => crew.start()));
     process.stdout.write(readyLine(ready, plan));
   } catch (error) {
@@ -50,66 +53,81 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<vo
 export async function serveAsWorker(settings: Settings, simulate: boolean): Promise<void> {
   // Ctrl-C reaches every process of the terminal; the one that started this passes it on as SIGTERM.
   process.on('SIGINT', () => undefined);
-  const service = await startService(settings, { simulate });
+  const service = await startService(settings, { simulate, sharesPort: true });
   const stop = () => void service.stop().then(() => process.exit(0));
   process.once('SIGTERM', stop).once('disconnect', stop);
   const { origin, paymentOrigin } = service;
   process.send?.({ origin, paymentOrigin } satisfies Ready);
 }
 
+/** The ports that the first worker has taken, for the others. */
+function portsOf({ origin, paymentOrigin }: Ready): NodeJS.ProcessEnv {
+  const ports = { PORT: new URL(origin).port };
+  if (paymentOrigin === origin) return ports;
+  return { ...ports, COUNTERFOIL_PAYMENT_PORT: new URL(paymentOrigin).port };
+}
+
 /** Workers share one simulated processor, as they would a real one. */
 async function workerEnvironment({ simulated }: Settings, simulate: boolean): Promise<NodeJS.ProcessEnv> {
-  if (!simulate || simulated.ledger !== undefined) return {};
-  return { COUNTERFOIL_SIMULATED_LEDGER: (await serveSimulatedLedger()).origin };
+  if (!simulate || simulated.ledger !== undefined) return { ...process.env };
+  return { ...process.env, COUNTERFOIL_SIMULATED_LEDGER: (await serveSimulatedLedger()).origin };
 }
 
 class Crew {
   readonly #log: Log;
+  readonly #simulate: boolean;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #workers = new Set<ChildProcess>();
   #isStopping = false;
   #delayMs = workerDelayMsMin;
 
-  constructor(log: Log, env: NodeJS.ProcessEnv) {
+  /** @param env as it is when a worker starts */
+  constructor(log: Log, simulate: boolean, env: NodeJS.ProcessEnv) {
     this.#log = log;
+    this.#simulate = simulate;
     this.#env = env;
   }
 
   /** Resolves when the worker is ready; rejects with WorkerFailed when it ends before. Later it is replaced. */
   async start(): Promise<Ready> {
-    const worker = cluster.fork(this.#env);
-    const ended = once(worker, 'exit') as Promise<[number | null, string | null]>;
+    const args = ['worker', ...(this.#simulate ? ['--simulate'] : [])];
+    const worker = fork(process.argv[1] as string, args, { env: this.#env });
+    this.#workers.add(worker);
+    const ended = (once(worker, 'exit') as Promise<[number | null, string | null]>).finally(() => {
+      this.#workers.delete(worker);
+    });
     const ready = await Promise.race([
       once(worker, 'message').then(([message]) => message as Ready),
       ended.then(([status]) => {
         throw new WorkerFailed(status ?? 1);
       }),
     ]);
-    void ended.then(([status, signal]) => this.#replace(worker, status, signal));
+    void ended.then(([status, signal]) => this.#replace(worker.pid, signal ?? `status ${status}`));
     return ready;
   }
 
   stop(): void {
     this.#isStopping = true;
-    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-    for (const worker of workers) worker.process.kill('SIGTERM');
+    for (const worker of this.#workers) worker.kill('SIGTERM');
     const late = setTimeout(() => {
-      for (const worker of workers) worker.process.kill('SIGKILL');
+      for (const worker of this.#workers) worker.kill('SIGKILL');
     }, stopMsMax);
-    void Promise.all(workers.map((worker) => worker.isDead() || once(worker, 'exit'))).then(() => {
+    void Promise.all(Array.from(this.#workers, (worker) => once(worker, 'exit'))).then(() => {
       clearTimeout(late);
       process.exit();
     });
   }
 
-  async #replace(worker: Worker, status: number | null, signal: string | null): Promise<void> {
+  async #replace(pid: number | undefined, end: string): Promise<void> {
+    if (this.#isStopping) return;
+    this.#log.error('worker_died', { ...(pid === undefined ? {} : { pid }), detail: end });
     while (!this.#isStopping) {
-      const { pid = 0 } = worker.process;
-      this.#log.error('worker_died', { pid, detail: signal ?? `status ${status}` });
       try {
         await this.start();
         this.#delayMs = workerDelayMsMin;
         return;
-      } catch {
+      } catch (error) {
+        this.#log.error('worker_not_started', { detail: (error as Error).message });
         await sleep(this.#delayMs);
         this.#delayMs = Math.min(2 * this.#delayMs, workerDelayMsMax);
       }

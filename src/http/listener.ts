@@ -58,12 +58,15 @@ export class Listener {
     this.server.on('connect', (_request, socket) => this.#refuse(socket as Socket, refusalOfConnect()));
   }
 
-  /** @param port 0 takes a free one */
-  static async listen(host: string, port: number): Promise<Listener> {
+  /**
+   * @param port 0 takes a free one
+   * @param reusePort whether other processes may listen on it too
+   */
+  static async listen(host: string, port: number, reusePort = false): Promise<Listener> {
     const listener = new Listener();
     await new Promise<void>((resolve, reject) => {
       listener.server.once('error', reject);
-      listener.server.listen(port, host, resolve);
+      listener.server.listen({ port, host, reusePort }, resolve);
     });
     return listener;
   }

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newDataFolder } from '../support/service.ts';
+
+const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
+const path = '/v3/table/books';
+
+test('shows every worker what another one has written, at once', async (t) => {
+  const { clients } = await startWorkers(t, 3);
+  for (let n = 0; n < 300; n++) {
+    const [writer, reader, finder] = [0, 1, 2].map(
+      (k) => clients[(n * (k + 1) + k) % clients.length] as Client,
+    );
+    const written = await writer?.('POST', `${path}/create`, { id: `id-${n}`, name: `${n}` });
+    assert.equal(written?.status, 200);
+    const all = await reader?.('GET', `${path}/read`);
+    assert.equal(all?.json.body.length, n + 1);
+    const one = await finder?.('GET', `${path}/read?id=id-${n}`);
+    assert.deepEqual(one?.json.body, { id: `id-${n}`, name: `${n}` });
+  }
+});
+
+test('creates an id once, however many workers are asked for it', async (t) => {
+  const { clients } = await startWorkers(t, 3);
+  for (let round = 0; round < 5; round++) {
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, n) =>
+        (clients[n % clients.length] as Client)('POST', `${path}/create`, {
+          id: `one-${round}`,
+          name: `${n}`,
+        }),
+      ),
+    );
+    const statuses = answers.map(({ status }) => status).sort();
+    assert.deepEqual(statuses, [200, ...Array.from({ length: 63 }, () => 409)]);
+  }
+});
+
+test('charges once for one key, however many workers are asked, by one simulated processor', async (t) => {
+  const { clients } = await startWorkers(t, 2);
+  const answers = await Promise.all(
+    clients.map((client) =>
+      client(
+        'POST',
+        '/stage/payment/simulated/charge',
+        { amount: 100, currency: 'EUR', token: 'tok_slow' },
+        { 'idempotency-key': 'order-1' },
+      ),
+    ),
+  );
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+  assert.equal(new Set(answers.map(({ json }) => json.body.message.charge_id)).size, 1);
+});
+
+test('replaces a worker that dies, and loses nothing that was answered', async (t) => {
+  const { child, newClient, workers, logged } = await startWorkers(t, 2);
+  const before = workers();
+  const kept: string[] = [];
+  let isWriting = true;
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let n = 0; isWriting; n++) {
+      const id = `w${writer}-${n}`;
+      const answer = await newClient()('POST', `${path}/create`, { id, name: 'x' }).catch(() => undefined);
+      if (answer?.status === 200) kept.push(id);
+    }
+  });
+  await sleep(300);
+  process.kill(before[0] as number, 'SIGKILL');
+  await waitFor(() => workers().length === 2 && !workers().includes(before[0] as number));
+  await sleep(300);
+  isWriting = false;
+  await Promise.all(writers);
+  assert.match(logged(), /"detail":"SIGKILL","event":"worker_died"/);
+  const { json } = await newClient()('GET', `${path}/read`);
+  const found = new Set(json.body.map(({ id }: { id: string }) => id));
+  assert.deepEqual(
+    kept.filter((id) => !found.has(id)),
+    [],
+  );
+  assert.equal(child.exitCode, null);
+});
+
+test('ends all workers at SIGTERM, with status 0', async (t) => {
+  const { child, workers } = await startWorkers(t, 3);
+  const pids = workers();
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  assert.deepEqual(await exit, [0, null]);
+  assert.deepEqual(pids.filter(isAlive), []);
+});
+
+test('leaves no worker behind when the process that started them is killed', async (t) => {
+  const { child, workers } = await startWorkers(t, 2);
+  const pids = workers();
+  child.kill('SIGKILL');
+  await waitFor(() => !pids.some(isAlive));
+});
+
+test('tells why no worker can start, and ends with 2', async (t) => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  t.after(() => taken.close());
+  const port = String((taken.address() as { port: number }).port);
+  for (const [args, env, told] of [
+    [['--workers', '2'], { PORT: port }, /another program already listens there/],
+    [['--workers', '0'], {}, /--workers: must be "auto" or a number from 1 to 128/],
+    [['--workers', 'many'], {}, /--workers: must be/],
+  ] as const) {
+    const child = spawnProgram(t, args, env);
+    const stderr = readText(child.stderr);
+    assert.deepEqual(await once(child, 'exit'), [2, null]);
+    assert.match(await stderr, told);
+  }
+});
+
+type Client = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+) => Promise<{ readonly status: number; readonly json: any }>;
+
+/** With a connection for each client: workers are given connections in turns. */
+async function startWorkers(t: TestContext, count: number) {
+  const child = spawnProgram(t, ['--simulate', '--workers', String(count)], {});
+  let log = '';
+  child.stderr.on('data', (text) => {
+    log += String(text);
+  });
+  let ready = '';
+  for await (const text of child.stdout) {
+    ready += String(text);
+    if (ready.includes('\n')) break;
+  }
+  const origin = new RegExp(`^Counterfoil is ready on (http://127.0.0.1:\\d+), ${count} workers`).exec(
+    ready,
+  )?.[1];
+  assert.ok(origin !== undefined, `${ready}${log}`);
+  const agents: Agent[] = [];
+  t.after(() => {
+    for (const agent of agents) agent.destroy();
+  });
+  const newClient = (): Client => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    agents.push(agent);
+    return (method, target, body, headers) => send(agent, method, origin + target, body, headers);
+  };
+  const workers = () => childrenOf(child.pid as number);
+  return {
+    child,
+    newClient,
+    workers,
+    clients: Array.from({ length: 3 * count }, newClient),
+    logged: () => log,
+  };
+}
+
+function spawnProgram(t: TestContext, args: readonly string[], env: Record<string, string>) {
+  const cwd = mkdtempSync(join(tmpdir(), 'counterfoil-workers-'));
+  const child = spawn(process.execPath, [program, 'serve', ...args], {
+    cwd,
+    env: { PORT: '0', COUNTERFOIL_DATA: newDataFolder(t), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => {
+    child.kill('SIGKILL');
+    rmSync(cwd, { recursive: true, force: true });
+  });
+  return child;
+}
+
+async function send(agent: Agent, method: string, url: string, body: unknown, headers = {}) {
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  const sent = request(url, { agent, method, headers: { ...type, ...headers } });
+  sent.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = await once(sent, 'response');
+  return { status: response.statusCode as number, json: JSON.parse(await readText(response)) };
+}
+
+function childrenOf(pid: number): number[] {
+  const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return list === '' ? [] : list.split(' ').map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function waitFor(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    if (isSo()) return;
+    await sleep(50);
+  }
+  assert.fail('it did not come to be within 10 s');
+}
