@@ -77,10 +77,14 @@ export const foldShare = 3;
 /** Without a commit for so long, the journal is folded, in steps that hold up a commit for some milliseconds. */
 export const foldIdleMs = 100;
 export const foldStepChanges = 500;
-/** Small spaces kept in memory as read; with their bound of one chunk each at most 16 MiB. */
+/** Spaces up to this are kept in memory as they were read, and answered in one piece. */
+export const smallSpaceBytesMax = 32 * 1024;
+/** So many of them: with their answers at most 16 MiB. */
 export const smallSpacesKeptMax = 256;
-/** Piece size in which a long answer is handed to the socket. */
-export const scanChunkBytes = 64 * 1024;
+/** Piece size in which a long answer is handed to the socket; a scan has one buffer of it. */
+export const scanChunkBytes = 128 * 1024;
+/** What one reader is given before others have their turn: a fraction of a millisecond. */
+export const readTurnBytes = 512 * 1024;
 
 /** A stop waits this long for running requests, then ends their connections: the exit comes within 10 s. */
 export const stopGraceMs = 9_000;

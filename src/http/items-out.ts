@@ -1,10 +1,12 @@
-import { pipeline, Readable } from 'node:stream';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { pipeline, Readable, type Writable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { jsonContentType } from '../envelope.ts';
-import { compressedBytesMin, readStallMsMax, scanChunkBytes } from '../limits.ts';
+import { compressedBytesMin, readStallMsMax, readTurnBytes } from '../limits.ts';
 import type { Scan, SpaceFacts } from '../tables/tables.ts';
 import { sendText } from './answer.ts';
-import { type ContentCoding, compressor, wantedCoding } from './content-coding.ts';
+import { compressor, wantedCoding } from './content-coding.ts';
 
 const opening = '{"statusCode":200,"body":[';
 const closing = ']}';
@@ -15,22 +17,33 @@ export function sendItems(request: FastifyRequest, reply: FastifyReply, scan: Sc
   const coding =
     textBytes < compressedBytesMin ? undefined : wantedCoding(request.headers['accept-encoding']);
   reply.header('etag', `"${version}"`);
-  if (coding === undefined && Array.isArray(chunks))
-    return sendText(reply, 200, opening + chunks.join('') + closing);
+  if (coding === undefined && Array.isArray(chunks)) return sendText(reply, 200, wholeAnswer(chunks));
 
   reply.header('content-type', jsonContentType);
   if (textBytes >= compressedBytesMin) reply.header('vary', 'accept-encoding');
-  // A reader that stalls keeps its snapshot, and so the pages of the store that it reads.
-  reply.raw.setTimeout(readStallMsMax, () => reply.raw.destroy());
-  const items = new ItemsAnswer(chunks);
   if (coding === undefined) {
     reply.header('content-length', opening.length + textBytes + closing.length);
-    return reply.send(items);
+    return stream(reply, chunks, reply.raw);
   }
   reply.header('content-encoding', coding);
   // The bytes are others than those of the plain answer, and so is what a strong tag stands for.
   reply.header('etag', `"${version}-${coding}"`);
-  return reply.send(compressed(items, coding));
+  const compressing = compressor(coding);
+  // A failure of either ends both, and with them the connection; there is nobody else to tell.
+  pipeline(compressing, reply.raw, () => undefined);
+  return stream(reply, chunks, compressing);
+}
+
+/** By the chunks, which stay the same as long as the table does. */
+const wholeAnswers = new WeakMap<readonly Buffer[], string>();
+
+function wholeAnswer(chunks: readonly Buffer[]): string {
+  let text = wholeAnswers.get(chunks);
+  if (text === undefined) {
+    text = opening + chunks.join('') + closing;
+    wholeAnswers.set(chunks, text);
+  }
+  return text;
 }
 
 /** The headers that `sendItems` would send. */
@@ -41,39 +54,42 @@ export function sendItemsHead(reply: FastifyReply, { textBytes, version }: Space
   return reply.header('content-length', opening.length + textBytes + closing.length).send(Readable.from([]));
 }
 
-/** What is compressed ends with the answer, whichever of the two ends first. */
-function compressed(items: Readable, coding: ContentCoding): Readable {
-  const compressing = compressor(coding);
-  // A failure destroys both, and with them the connection; there is nobody else to tell.
-  pipeline(items, compressing, () => undefined);
-  return compressing;
+/** From here on the answer is written past the framework, which would keep chunks for as long as it likes. */
+function stream(reply: FastifyReply, chunks: Scan['chunks'], sink: Writable): FastifyReply {
+  reply.hijack();
+  const { raw } = reply;
+  // A reader that stalls keeps its snapshot, and so the pages of the store that it reads.
+  raw.setTimeout(readStallMsMax, () => raw.destroy());
+  raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
+  // Whether the store fails or the reader hangs up: the answer must not end as if it were whole.
+  pour(chunks, sink).catch(() => raw.destroy());
+  return reply;
 }
 
-/** The answer as a stream. Ended early, for whatever reason, it lets go of the snapshot; it never ends as if whole. */
-class ItemsAnswer extends Readable {
-  readonly #chunks: Iterator<Buffer> | AsyncIterator<Buffer>;
-  #isOpened = false;
-
-  constructor(chunks: Scan['chunks']) {
-    super({ highWaterMark: scanChunkBytes });
-    this.#chunks =
-      Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]();
-  }
-
-  override async _read(): Promise<void> {
-    try {
-      const { done, value } = await this.#chunks.next();
-      if (!this.#isOpened) this.push(opening);
-      this.#isOpened = true;
-      this.push(done ? closing : value);
-      if (done) this.push(null);
-    } catch (error) {
-      this.destroy(error as Error);
+/** Leaving the loop early, for whatever reason, lets go of the snapshot. */
+async function pour(chunks: Scan['chunks'], sink: Writable): Promise<void> {
+  let written = 0;
+  let prefix = opening;
+  for await (const chunk of chunks) {
+    sink.cork();
+    sink.write(prefix);
+    const isWritten = write(sink, chunk);
+    sink.uncork();
+    await isWritten;
+    prefix = '';
+    written += chunk.length;
+    if (written >= readTurnBytes) {
+      written = 0;
+      // To a reader on this machine all could go out in one turn, and nobody else would be answered meanwhile.
+      await setImmediate();
     }
   }
+  sink.end(prefix + closing);
+}
 
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    void this.#chunks.return?.();
-    callback(error);
-  }
+/** Resolves when the chunk is out of our hands; until then it may not be used for the next one. */
+function write(sink: Writable, chunk: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    sink.write(chunk, (error) => (error ? reject(error) : resolve()));
+  });
 }

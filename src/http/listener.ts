@@ -30,7 +30,7 @@ export class Listener {
   readonly server: Server;
   #requests: RequestListener = answerStarting;
   /** The answers that a connection is still to get, oldest first. */
-  readonly #owed = new WeakMap<Socket, readonly ServerResponse[]>();
+  readonly #owed = new WeakMap<Socket, ServerResponse[]>();
 
   private constructor() {
     this.server = createServer(
@@ -44,7 +44,7 @@ export class Listener {
         requireHostHeader: false,
       },
       (request, response) => {
-        this.#owed.set(request.socket, [...this.#unfinished(request.socket), response]);
+        this.#owe(request.socket, response);
         this.#requests(request, response);
       },
     );
@@ -85,6 +85,16 @@ export class Listener {
     const last = this.#unfinished(socket).findLast(({ req }) => req.complete);
     if (last === undefined) answerByHand(socket, refusal);
     else last.once('close', () => socket.destroySoon());
+  }
+
+  #owe(socket: Socket, response: ServerResponse): void {
+    const owed = this.#owed.get(socket);
+    if (owed === undefined) {
+      this.#owed.set(socket, [response]);
+      return;
+    }
+    while (owed[0]?.writableFinished) owed.shift();
+    owed.push(response);
   }
 
   #unfinished(socket: Socket): readonly ServerResponse[] {

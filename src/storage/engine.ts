@@ -84,8 +84,8 @@ export interface Scan extends SpaceFacts {
 }
 
 /**
- * One behind the other they are the items as JSON text, joined by commas; each ends with an item, none is empty. They
- * hold a snapshot: whoever takes them reads them to the end, or leaves them by the iterator's `return`, as leaving a
- * loop does.
+ * One behind the other they are the items as JSON text, joined by commas; each ends with an item, none is empty. A
+ * chunk is good until the next one is asked for, in the same bytes. They hold a snapshot: whoever takes them reads them
+ * to the end, or leaves them by the iterator's `return`, as leaving a loop does.
  */
 export type Chunks = Iterable<Buffer> | AsyncIterable<Buffer>;

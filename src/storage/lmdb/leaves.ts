@@ -70,9 +70,13 @@ export function* runsOf(
 
 const noChanges: readonly Change[] = [];
 
-/** The text of runs in chunks of about `scanChunkBytes`, each a buffer of its own; none is empty. */
-export function* chunksOf(runs: Iterable<Run>, { after, limit = Number.POSITIVE_INFINITY }: ScanOptions) {
-  const chunk = new Chunk();
+/** The text of runs in chunks of a size, one buffer for all of them; none is empty. */
+export function* chunksOf(
+  runs: Iterable<Run>,
+  { after, limit = Number.POSITIVE_INFINITY }: ScanOptions,
+  chunkBytes = scanChunkBytes,
+): Generator<Buffer> {
+  const chunk = new Chunk(chunkBytes);
   const afterBytes = after === undefined ? undefined : Buffer.from(after);
   let left = limit;
   for (const run of runs) {
@@ -95,9 +99,13 @@ function firstAfter(run: Run, id: Buffer): number {
 const comma = 0x2c;
 
 class Chunk {
-  #bytes = Buffer.allocUnsafeSlow(0);
+  #bytes: Buffer;
   #length = 0;
   #isFirst = true;
+
+  constructor(bytes: number) {
+    this.#bytes = Buffer.allocUnsafeSlow(bytes);
+  }
 
   get isEmpty(): boolean {
     return this.#length === 0;
@@ -109,12 +117,13 @@ class Chunk {
 
   add(text: Buffer): void {
     if (text.length === 0) return;
-    if (this.isEmpty) this.#bytes = Buffer.allocUnsafeSlow(Math.max(scanChunkBytes, 1 + text.length));
+    if (1 + text.length > this.#bytes.length) this.#bytes = Buffer.allocUnsafeSlow(1 + text.length);
     if (!this.#isFirst) this.#bytes[this.#length++] = comma;
     this.#isFirst = false;
     this.#length += text.copy(this.#bytes, this.#length);
   }
 
+  /** Good until more is added. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#length = 0;

@@ -1,4 +1,4 @@
-import { scanChunkBytes, smallSpacesKeptMax } from '../../limits.ts';
+import { smallSpaceBytesMax, smallSpacesKeptMax } from '../../limits.ts';
 import type { Scan, ScanOptions, Space, SpaceFacts } from '../engine.ts';
 import type { Item } from '../item-text.ts';
 import type { LastCommit } from './last-commit.ts';
@@ -16,10 +16,10 @@ interface Snapshots {
   addListener(event: 'begin-transaction', listener: () => void): void;
 }
 
-/** A space of one chunk, as it read at a generation. */
+/** A space as it was read, for as long as its record is this one. */
 interface SmallSpace {
-  readonly generation: number;
-  readonly chunks: readonly Buffer[];
+  readonly record: SpaceRecord;
+  readonly scan: Scan;
 }
 
 /**
@@ -63,21 +63,21 @@ export class Reader {
     this.#catchUp();
     const record = this.#recent.record(space);
     if (record === undefined) return undefined;
-    const facts = this.#factsOf(record);
     const isWhole = options.after === undefined && options.limit === undefined;
-    if (isWhole && facts.textBytes <= scanChunkBytes)
-      return { ...facts, chunks: this.#smallSpace(space, record) };
+    if (isWhole && record.textBytes <= smallSpaceBytesMax) return this.#smallSpace(space, record);
     const changes = this.#recent.changesOf(space);
-    return { ...facts, chunks: new SnapshotChunks(this.#store, space, changes, options) };
+    return { ...this.#factsOf(record), chunks: new SnapshotChunks(this.#store, space, changes, options) };
   }
 
-  #smallSpace(space: Space, { generation }: SpaceRecord): readonly Buffer[] {
+  #smallSpace(space: Space, record: SpaceRecord): Scan {
     const kept = this.#smallSpaces.get(space);
-    if (kept?.generation === generation) return kept.chunks;
-    const chunks = [...chunksOf(runsOf(this.#store, space, this.#recent.changesOf(space), {}), {})];
+    if (kept?.record === record) return kept.scan;
+    const runs = runsOf(this.#store, space, this.#recent.changesOf(space), {});
+    const chunks = Array.from(chunksOf(runs, {}, smallSpaceBytesMax), (chunk) => Buffer.from(chunk));
+    const scan = { ...this.#factsOf(record), chunks };
     if (this.#smallSpaces.size >= smallSpacesKeptMax) this.#smallSpaces.clear();
-    this.#smallSpaces.set(space, { generation, chunks });
-    return chunks;
+    this.#smallSpaces.set(space, { record, scan });
+    return scan;
   }
 
   #factsOf({ count, textBytes, generation }: SpaceRecord): SpaceFacts {
