@@ -10,25 +10,31 @@ export function compressor(coding: ContentCoding): Transform {
   return codings[coding]();
 }
 
-/** The coding that a client wants most, or undefined where it has not asked for one of ours (RFC 9110, 12.5.3). */
+/**
+ * The coding that a client wants most, or undefined where it has not asked for one of ours, or would rather have the
+ * answer as it is (RFC 9110, 12.5.3).
+ */
 export function wantedCoding(acceptEncoding: string | undefined): ContentCoding | undefined {
   if (acceptEncoding === undefined) return undefined;
+  const wishes = wishesOf(acceptEncoding);
   let wanted: ContentCoding | undefined;
   let best = 0;
   for (const coding of contentCodings) {
-    const quality = qualityOf(acceptEncoding, coding);
+    // What is not named is not asked for, and `*` asks for nothing in particular.
+    const quality = wishes.get(coding) ?? 0;
     if (quality > best) [wanted, best] = [coding, quality];
   }
-  return wanted;
+  return (wishes.get('identity') ?? 0) > best ? undefined : wanted;
 }
 
-/** 0 for what is not named: `*` and silence ask for nothing in particular. */
-function qualityOf(acceptEncoding: string, coding: string): number {
-  for (const part of acceptEncoding.toLowerCase().split(',')) {
-    const [name, ...parameters] = part.split(';').map((piece) => piece.trim());
-    if (name !== coding) continue;
-    const quality = parameters.find((parameter) => parameter.startsWith('q='));
-    return quality === undefined ? 1 : Number(quality.slice(2)) || 0;
-  }
-  return 0;
+function wishesOf(acceptEncoding: string): ReadonlyMap<string, number> {
+  const wishes = acceptEncoding
+    .toLowerCase()
+    .split(',')
+    .map((wish): [string, number] => {
+      const [name = '', ...parameters] = wish.split(';').map((piece) => piece.trim());
+      const quality = parameters.find((parameter) => parameter.startsWith('q='));
+      return [name, quality === undefined ? 1 : Number(quality.slice(2)) || 0];
+    });
+  return new Map(wishes);
 }

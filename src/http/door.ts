@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { ServiceError } from '../errors.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { requestFields, sendError } from './errors-out.ts';
+import { asServiceError, logFailure, requestFields, sendError } from './errors-out.ts';
 import { KnownPaths } from './known-paths.ts';
 import type { Listener } from './listener.ts';
 import { newRequestId } from './request-id.ts';
@@ -58,6 +58,9 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
   takeStrictJsonAlone(app);
   guardRequests(app as App, paths, options);
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
+  app.decorate('tellBrokenAnswer', (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    logFailure(options.log, asServiceError(error), request, reply),
+  );
   for (const routes of options.routes) await routes(app as App);
 
   await app.ready();

@@ -10,6 +10,10 @@ declare module 'fastify' {
     /** The documented fields of the operation, as they read on a failure. */
     besideError?: FieldsBesideError;
   }
+  interface FastifyInstance {
+    /** Logs what ended an answer that was under way. */
+    tellBrokenAnswer(error: unknown, request: FastifyRequest, reply: FastifyReply): void;
+  }
 }
 
 /** Answers whatever was thrown on the way: in the envelope, by the closed list. */
@@ -28,7 +32,12 @@ export function sendError(
   return sendEnvelope(reply, failure(error, request.id, besideError));
 }
 
-function logFailure(log: Log, error: ServiceError, request: FastifyRequest, reply: FastifyReply): void {
+export function logFailure(
+  log: Log,
+  error: ServiceError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const { code, status, details } = error;
   const fields: LogFields = { ...requestFields(request, reply), status, code, detail: details.detail };
   if (code === 'internal') log.error('unforeseen_error', { ...fields, ...errorFields(details.cause) });
@@ -47,7 +56,7 @@ export function requestFields(request: FastifyRequest, reply: FastifyReply): Log
   };
 }
 
-function asServiceError(thrown: unknown): ServiceError {
+export function asServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   const { code, validation, validationContext } = (thrown ?? {}) as Partial<FastifyError>;
   const broken = validation?.[0];

@@ -1,37 +1,74 @@
-import type { OutgoingHttpHeaders } from 'node:http';
-import { pipeline, Readable, type Writable } from 'node:stream';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { pipeline, type Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { jsonContentType } from '../envelope.ts';
 import { compressedBytesMin, readStallMsMax, readTurnBytes } from '../limits.ts';
 import type { Scan, SpaceFacts } from '../tables/tables.ts';
 import { sendText } from './answer.ts';
-import { compressor, wantedCoding } from './content-coding.ts';
+import { type ContentCoding, compressor, wantedCoding } from './content-coding.ts';
 
 const opening = '{"statusCode":200,"body":[';
 const closing = ']}';
 
-/** The items of a table as the answer: a table that is at hand in one piece, a larger one as it is read. */
-export function sendItems(request: FastifyRequest, reply: FastifyReply, scan: Scan): FastifyReply {
-  const { chunks, textBytes, version } = scan;
-  const coding =
-    textBytes < compressedBytesMin ? undefined : wantedCoding(request.headers['accept-encoding']);
-  reply.header('etag', `"${version}"`);
-  if (coding === undefined && Array.isArray(chunks)) return sendText(reply, 200, wholeAnswer(chunks));
+/** How a table is answered to this request; what a GET, a HEAD and a 304 have in common. */
+export interface Representation {
+  readonly coding: ContentCoding | undefined;
+  /** The bytes of a compressed answer are others than those of the plain one, and so is what a strong tag stands for. */
+  readonly tag: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
 
-  reply.header('content-type', jsonContentType);
-  if (textBytes >= compressedBytesMin) reply.header('vary', 'accept-encoding');
-  if (coding === undefined) {
-    reply.header('content-length', opening.length + textBytes + closing.length);
-    return stream(reply, chunks, reply.raw);
+export function representationOf(
+  { headers }: FastifyRequest,
+  { textBytes, version }: SpaceFacts,
+): Representation {
+  if (textBytes < compressedBytesMin)
+    return { coding: undefined, tag: version, headers: { etag: `"${version}"` } };
+  const coding = wantedCoding(headers['accept-encoding']);
+  const tag = coding === undefined ? version : `${version}-${coding}`;
+  return { coding, tag, headers: { etag: `"${tag}"`, vary: 'accept-encoding' } };
+}
+
+/** The items of a table: a table that is at hand in one piece, a larger one as it is read. */
+export async function sendItems(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  scan: Scan,
+): Promise<FastifyReply> {
+  const { coding, headers } = representationOf(request, scan);
+  const { chunks, textBytes } = scan;
+  if (coding === undefined && Array.isArray(chunks)) {
+    return sendText(reply.headers(headers), 200, wholeAnswer(chunks));
   }
-  reply.header('content-encoding', coding);
-  // The bytes are others than those of the plain answer, and so is what a strong tag stands for.
-  reply.header('etag', `"${version}-${coding}"`);
-  const compressing = compressor(coding);
-  // A failure of either ends both, and with them the connection; there is nobody else to tell.
-  pipeline(compressing, reply.raw, () => undefined);
-  return stream(reply, chunks, compressing);
+  const text = new ChunkReader(chunks);
+  // Until something is sent a failure can be answered as what it is.
+  await text.begin();
+  reply.headers({ ...headers, 'content-type': jsonContentType });
+  if (coding === undefined) reply.header('content-length', answerBytes(textBytes));
+  else reply.header('content-encoding', coding);
+  stream(request, reply, text, coding);
+  return reply;
+}
+
+/** The headers that `sendItems` would send. */
+export function sendItemsHead(request: FastifyRequest, reply: FastifyReply, facts: SpaceFacts): FastifyReply {
+  const { coding, headers } = representationOf(request, facts);
+  reply.headers({ ...headers, 'content-type': jsonContentType });
+  if (coding === undefined) reply.header('content-length', answerBytes(facts.textBytes));
+  else reply.header('content-encoding', coding);
+  return sendHead(reply, 200);
+}
+
+/** An answer without a body; the framework would say that its length is 0. */
+export function sendHead(reply: FastifyReply, status: number): FastifyReply {
+  reply.hijack();
+  reply.raw.writeHead(status, reply.getHeaders() as OutgoingHttpHeaders).end();
+  return reply;
+}
+
+function answerBytes(textBytes: number): number {
+  return opening.length + textBytes + closing.length;
 }
 
 /** By the chunks, which stay the same as long as the table does. */
@@ -46,40 +83,49 @@ function wholeAnswer(chunks: readonly Buffer[]): string {
   return text;
 }
 
-/** The headers that `sendItems` would send. */
-export function sendItemsHead(reply: FastifyReply, { textBytes, version }: SpaceFacts): FastifyReply {
-  reply.header('etag', `"${version}"`).header('content-type', jsonContentType);
-  if (textBytes >= compressedBytesMin) reply.header('vary', 'accept-encoding');
-  // Of a HEAD answer that is a stream Fastify leaves the length as it is.
-  return reply.header('content-length', opening.length + textBytes + closing.length).send(Readable.from([]));
-}
-
 /** From here on the answer is written past the framework, which would keep chunks for as long as it likes. */
-function stream(reply: FastifyReply, chunks: Scan['chunks'], sink: Writable): FastifyReply {
+function stream(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  text: ChunkReader,
+  coding: ContentCoding | undefined,
+): void {
   reply.hijack();
   const { raw } = reply;
   // A reader that stalls keeps its snapshot, and so the pages of the store that it reads.
   raw.setTimeout(readStallMsMax, () => raw.destroy());
+  raw.once('close', () => text.leave());
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
-  // Whether the store fails or the reader hangs up: the answer must not end as if it were whole.
-  pour(chunks, sink).catch(() => raw.destroy());
-  return reply;
+  pour(text, coding === undefined ? raw : compressedInto(raw, coding)).catch((error) => {
+    if (!raw.destroyed) request.server.tellBrokenAnswer(error, request, reply);
+    text.leave();
+    // The answer must not end as if it were whole.
+    raw.destroy();
+  });
 }
 
-/** Leaving the loop early, for whatever reason, lets go of the snapshot. */
-async function pour(chunks: Scan['chunks'], sink: Writable): Promise<void> {
-  let written = 0;
+function compressedInto(raw: ServerResponse, coding: ContentCoding): Writable {
+  const compressing = compressor(coding);
+  // The first compressed byte may be long in coming.
+  raw.flushHeaders();
+  // When either ends early, so does the other; `pour` tells why.
+  pipeline(compressing, raw, () => undefined);
+  return compressing;
+}
+
+async function pour(text: ChunkReader, sink: Writable): Promise<void> {
+  let turnBytes = 0;
   let prefix = opening;
-  for await (const chunk of chunks) {
+  for (let chunk = text.first; chunk !== undefined; chunk = await text.next()) {
     sink.cork();
-    sink.write(prefix);
+    if (prefix !== '') sink.write(prefix);
     const isWritten = write(sink, chunk);
     sink.uncork();
-    await isWritten;
     prefix = '';
-    written += chunk.length;
-    if (written >= readTurnBytes) {
-      written = 0;
+    await isWritten;
+    turnBytes += chunk.length;
+    if (turnBytes >= readTurnBytes) {
+      turnBytes = 0;
       // To a reader on this machine all could go out in one turn, and nobody else would be answered meanwhile.
       await setImmediate();
     }
@@ -92,4 +138,33 @@ function write(sink: Writable, chunk: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     sink.write(chunk, (error) => (error ? reject(error) : resolve()));
   });
+}
+
+/** Reads chunks one by one, and lets go of their snapshot at the end, on a failure, or when it is left. */
+class ChunkReader {
+  readonly #chunks: Iterator<Buffer> | AsyncIterator<Buffer>;
+  first: Buffer | undefined;
+
+  constructor(chunks: Scan['chunks']) {
+    this.#chunks =
+      Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]();
+  }
+
+  async begin(): Promise<void> {
+    this.first = await this.next();
+  }
+
+  async next(): Promise<Buffer | undefined> {
+    try {
+      const { done, value } = await this.#chunks.next();
+      return done ? undefined : value;
+    } catch (error) {
+      this.leave();
+      throw error;
+    }
+  }
+
+  leave(): void {
+    void this.#chunks.return?.();
+  }
 }

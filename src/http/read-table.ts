@@ -7,7 +7,7 @@ import { itemTag } from '../tables/entity-tags.ts';
 import type { Tables } from '../tables/tables.ts';
 import { sendEnvelope } from './answer.ts';
 import { isUnchanged } from './conditions.ts';
-import { sendItems, sendItemsHead } from './items-out.ts';
+import { representationOf, sendHead, sendItems, sendItemsHead } from './items-out.ts';
 import { closed } from './schemas.ts';
 
 const item = Type.Object({ id: Type.String(), name: Type.String() });
@@ -49,8 +49,9 @@ export async function read(tables: Tables, request: ReadRequest, reply: FastifyR
   const noneMatch = request.headers['if-none-match'];
   if (noneMatch !== undefined || isHead) {
     const facts = await tables.describe(table);
-    if (isUnchanged(noneMatch, facts.version)) return sendUnchanged(reply, facts.version);
-    if (isHead && limit === undefined && after === undefined) return sendItemsHead(reply, facts);
+    const { headers } = representationOf(request, facts);
+    if (isUnchanged(noneMatch, facts.version)) return sendHead(reply.headers(headers), 304);
+    if (isHead && limit === undefined && after === undefined) return sendItemsHead(request, reply, facts);
   }
   if (limit === undefined && after === undefined) return sendItems(request, reply, await tables.read(table));
 
@@ -70,12 +71,9 @@ async function readItem(
   }
   const found = await tables.find(params.TABLE_NAME, id);
   const tag = itemTag(found);
-  if (isUnchanged(headers['if-none-match'], tag)) return sendUnchanged(reply, tag);
-  return sendEnvelope(reply.header('etag', `"${tag}"`), success(found));
-}
-
-function sendUnchanged(reply: FastifyReply, tag: string): FastifyReply {
-  return reply.code(304).header('etag', `"${tag}"`).send();
+  reply.header('etag', `"${tag}"`);
+  if (isUnchanged(headers['if-none-match'], tag)) return sendHead(reply, 304);
+  return sendEnvelope(reply, success(found));
 }
 
 /** NaN for what is none: the domain names the bounds. */

@@ -204,6 +204,27 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
       await after.close();
     }
   });
+
+  promise('reads two large spaces in turns, and confuses nothing', async (engine) => {
+    const spaces = ['table:left', 'table:right'] as const;
+    for (const space of spaces) {
+      for (let n = 0; n < 4_000; n += 100) {
+        const writes = Array.from({ length: 100 }, (_, k) =>
+          create(`${n + k}`, `${space} ${'x'.repeat(200)}`, space),
+        );
+        await engine.commit(writes);
+      }
+    }
+    const pause = () => new Promise((resolve) => setImmediate(resolve));
+    const [left, right, again] = await Promise.all(
+      [...spaces, spaces[0]].map((space) => all(engine, space, {}, pause)),
+    );
+    assert.deepEqual(again, left);
+    for (const [n, items] of [left, right].entries()) {
+      assert.equal(items?.length, 4_000);
+      assert.ok(items.every(({ name }) => name.startsWith(spaces[n] as string)));
+    }
+  });
 }
 
 async function all(

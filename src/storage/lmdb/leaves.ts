@@ -83,8 +83,12 @@ export function* chunksOf(
     const first = afterBytes === undefined ? 0 : firstAfter(run, afterBytes);
     const end = Math.min(countOf(run), first + left);
     left -= end - first;
-    const text = textBetween(run, first, end);
-    if (!chunk.hasRoomFor(text)) yield chunk.take();
+    let text = textBetween(run, first, end);
+    if (!chunk.hasRoomFor(text)) {
+      // The library's buffer, in which it lies, may be another reader's when the next chunk is asked for.
+      text = Buffer.from(text);
+      yield chunk.take();
+    }
     chunk.add(text);
     if (left === 0) break;
   }
