@@ -70,7 +70,7 @@ export const commitBatchSizeMax = 8 * 1024 * 1024;
 export const commitWritesMax = 100;
 /** A leaf and LMDB's header of 24 bytes fill whole pages; docs/decisions/leaf-store.md has the measurements. */
 export const leafBytesMax = 8 * 1024 - 24;
-/** Characters that the journal may hold before its changes go into the leaves: about 8,000 small ones. */
+/** Characters that the journal may hold before its changes go into the leaves: about 12,000 small ones. */
 export const journalSizeMax = 1024 * 1024;
 /** Changes folded per change committed: the journal shrinks while writing goes on. */
 export const foldShare = 3;

@@ -93,12 +93,26 @@ function checkEncoding({ headers }: FastifyRequest): void {
   }
 }
 
+/** The framework takes what is no percent-encoding of UTF-8 literally, and so for another value than was meant. */
+function checkQuery(url: string): void {
+  const start = url.indexOf('?');
+  if (start < 0) return;
+  try {
+    decodeURIComponent(url.slice(start));
+  } catch {
+    throw new ServiceError('invalid_request', {
+      message: 'The query has a percent sign that encodes no UTF-8.',
+    });
+  }
+}
+
 function guardRequests(app: App, paths: KnownPaths, { log, checkAccess, isStopping }: DoorOptions): void {
   app.addHook('onRoute', (route) => paths.add(route));
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('request-id', request.id);
     if (isStopping()) reply.header('connection', 'close');
     checkAccess(request);
+    checkQuery(request.url);
     if (request.is404) throw paths.refusal(request.url);
     done();
   });

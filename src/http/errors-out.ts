@@ -94,9 +94,9 @@ function refusalOfValidation(
   const field = instancePath.slice(1).replaceAll('/', '.');
   switch (keyword) {
     case 'required':
-      return refused(String(params.missingProperty), (name) => `${name} is required.`);
+      return refused(within(field, String(params.missingProperty)), (name) => `${name} is required.`);
     case 'additionalProperties':
-      return refused(plainName(String(params.additionalProperty)), () =>
+      return refused(within(field, plainName(String(params.additionalProperty))), () =>
         place === 'body'
           ? 'The body has a field that this operation does not take.'
           : 'The query has a parameter that this operation does not take.',
@@ -114,6 +114,12 @@ function refusalOfValidation(
 
 function refused(param: string | undefined, message: (name: string | undefined) => string): ServiceError {
   return new ServiceError('invalid_request', { param, message: message(param) });
+}
+
+/** A field of an object that is itself a field. */
+function within(field: string, name: string | undefined): string | undefined {
+  if (field === '' || name === undefined) return name ?? (field === '' ? undefined : field);
+  return `${field}.${name}`;
 }
 
 function plainName(name: string): string | undefined {

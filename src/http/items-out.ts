@@ -92,16 +92,29 @@ function stream(
 ): void {
   reply.hijack();
   const { raw } = reply;
-  // A reader that stalls keeps its snapshot, and so the pages of the store that it reads.
-  raw.setTimeout(readStallMsMax, () => raw.destroy());
-  raw.once('close', () => text.leave());
+  const stall = endWhenStalled(raw);
+  raw.once('close', () => {
+    clearTimeout(stall);
+    text.leave();
+  });
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
-  pour(text, coding === undefined ? raw : compressedInto(raw, coding)).catch((error) => {
+  const sink = coding === undefined ? raw : compressedInto(raw, coding);
+  pour(text, sink, () => stall.refresh()).catch((error) => {
     if (!raw.destroyed) request.server.tellBrokenAnswer(error, request, reply);
     text.leave();
     // The answer must not end as if it were whole.
     raw.destroy();
   });
+}
+
+/** A reader that stalls keeps its snapshot, and so the pages of the store that it reads. */
+function endWhenStalled(raw: ServerResponse): NodeJS.Timeout {
+  const stall = setTimeout(() => {
+    // Behind another answer on the same connection it is not this one's turn yet.
+    if (raw.socket === null) stall.refresh();
+    else raw.destroy();
+  }, readStallMsMax);
+  return stall;
 }
 
 function compressedInto(raw: ServerResponse, coding: ContentCoding): Writable {
@@ -113,7 +126,7 @@ function compressedInto(raw: ServerResponse, coding: ContentCoding): Writable {
   return compressing;
 }
 
-async function pour(text: ChunkReader, sink: Writable): Promise<void> {
+async function pour(text: ChunkReader, sink: Writable, progressed: () => void): Promise<void> {
   let turnBytes = 0;
   let prefix = opening;
   for (let chunk = text.first; chunk !== undefined; chunk = await text.next()) {
@@ -123,6 +136,7 @@ async function pour(text: ChunkReader, sink: Writable): Promise<void> {
     sink.uncork();
     prefix = '';
     await isWritten;
+    progressed();
     turnBytes += chunk.length;
     if (turnBytes >= readTurnBytes) {
       turnBytes = 0;

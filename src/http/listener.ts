@@ -82,9 +82,12 @@ export class Listener {
    * nothing may come before those answers or be taken for one: then the connection ends with the last of them.
    */
   #refuse(socket: Socket, refusal: ServiceError): void {
-    const last = this.#unfinished(socket).findLast(({ req }) => req.complete);
-    if (last === undefined) answerByHand(socket, refusal);
-    else last.once('close', () => socket.destroySoon());
+    const unfinished = this.#unfinished(socket);
+    const last = unfinished.findLast(({ req }) => req.complete);
+    if (last !== undefined) last.once('close', () => socket.destroySoon());
+    // An answer that has begun before its request had come to an end: nothing may stand within it.
+    else if (unfinished.some(({ headersSent }) => headersSent)) socket.destroy();
+    else answerByHand(socket, refusal);
   }
 
   #owe(socket: Socket, response: ServerResponse): void {

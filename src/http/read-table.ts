@@ -4,7 +4,7 @@ import { success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { pageItemsMax } from '../limits.ts';
 import { itemTag } from '../tables/entity-tags.ts';
-import type { Tables } from '../tables/tables.ts';
+import { checkPage, type Tables } from '../tables/tables.ts';
 import { sendEnvelope } from './answer.ts';
 import { isUnchanged } from './conditions.ts';
 import { representationOf, sendHead, sendItems, sendItemsHead } from './items-out.ts';
@@ -45,17 +45,21 @@ export async function read(tables: Tables, request: ReadRequest, reply: FastifyR
   const { id, limit, after } = request.query;
   if (id !== undefined) return readItem(tables, request, reply, id);
 
+  const isPage = limit !== undefined || after !== undefined;
+  const itemsMax = limit === undefined ? pageItemsMax : wholeNumber(limit);
+  if (isPage) checkPage(itemsMax, after);
+
   const isHead = request.method === 'HEAD';
   const noneMatch = request.headers['if-none-match'];
   if (noneMatch !== undefined || isHead) {
     const facts = await tables.describe(table);
     const { headers } = representationOf(request, facts);
     if (isUnchanged(noneMatch, facts.version)) return sendHead(reply.headers(headers), 304);
-    if (isHead && limit === undefined && after === undefined) return sendItemsHead(request, reply, facts);
+    if (isHead && !isPage) return sendItemsHead(request, reply, facts);
   }
-  if (limit === undefined && after === undefined) return sendItems(request, reply, await tables.read(table));
+  if (!isPage) return sendItems(request, reply, await tables.read(table));
 
-  const page = await tables.page(table, limit === undefined ? pageItemsMax : wholeNumber(limit), after);
+  const page = await tables.page(table, itemsMax, after);
   const envelope = { ...success(page.items), ...(page.next === undefined ? {} : { next: page.next }) };
   return sendEnvelope(reply, envelope);
 }

@@ -65,13 +65,7 @@ export class Tables {
    * Refuses with `invalid_request`, `table_not_found`.
    */
   async page(table: string, limit: number, after: string | undefined): Promise<Page> {
-    if (after !== undefined) checkId(after, 'after');
-    if (!Number.isInteger(limit) || limit < 1 || limit > pageItemsMax) {
-      throw new ServiceError('invalid_request', {
-        param: 'limit',
-        message: `limit must be a whole number from 1 to ${pageItemsMax}.`,
-      });
-    }
+    checkPage(limit, after);
     // One more than asked for tells whether there are more.
     const range = { limit: limit + 1, ...(after === undefined ? {} : { after }) };
     const scan = (await this.#engine.scan(tableSpace(table), range)) ?? this.#emptyTable(table);
@@ -176,6 +170,17 @@ export class Tables {
 
   #isDeclared(table: string): boolean {
     return this.#policy.declared.includes(table);
+  }
+}
+
+/** Refuses with `invalid_request`. */
+export function checkPage(limit: number, after: string | undefined): void {
+  if (after !== undefined) checkId(after, 'after');
+  if (!Number.isInteger(limit) || limit < 1 || limit > pageItemsMax) {
+    throw new ServiceError('invalid_request', {
+      param: 'limit',
+      message: `limit must be a whole number from 1 to ${pageItemsMax}.`,
+    });
   }
 }
 

@@ -31,7 +31,7 @@ export class Committer {
   }
 
   get hasUnfolded(): boolean {
-    return this.#recent.size > 0;
+    return !this.#recent.isEmpty;
   }
 
   /** Within a write transaction. Throws what the store throws; `forget` is then due. */
@@ -122,7 +122,7 @@ export class Committer {
 
   #foldSome(changesMax: number): void {
     if (!this.#folding.isUnderWay) {
-      if (this.#recent.size < journalSizeMax) return;
+      if (this.#recent.journalSize < journalSizeMax) return;
       this.#folding.begin();
     }
     this.#folding.step(changesMax);
@@ -136,8 +136,9 @@ export class Committer {
       return [space, count, textBytes, changes.flat()];
     });
     const entry: JournalEntry = { first: this.#recent.first, spaces };
-    const isNew: unknown = this.#store.journal.putSync(commit, JSON.stringify(entry), { append: true });
+    const text = JSON.stringify(entry);
+    const isNew: unknown = this.#store.journal.putSync(commit, text, { append: true });
     if (!isNew) throw new Error(`the journal already has commit ${commit}`);
-    this.#recent.append(commit);
+    this.#recent.append(commit, text.length);
   }
 }

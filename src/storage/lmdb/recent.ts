@@ -37,7 +37,9 @@ export class Recent {
   readonly #records = new Map<Space, SpaceRecord>();
   #first = 0;
   #last = 0;
-  #size = 0;
+  /** Of each entry in the journal, the oldest first. */
+  #entries: { readonly commit: number; readonly size: number }[] = [];
+  #journalSize = 0;
 
   constructor(store: Store) {
     this.#store = store;
@@ -53,9 +55,14 @@ export class Recent {
     return this.#first;
   }
 
-  /** How much is to be folded: characters of ids and values, and a few for each change. */
-  get size(): number {
-    return this.#size;
+  /** Whether there is anything to be folded. */
+  get isEmpty(): boolean {
+    return this.#spaces.size === 0;
+  }
+
+  /** Characters of what the journal holds. */
+  get journalSize(): number {
+    return this.#journalSize;
   }
 
   /** Reads what the journal has got since. */
@@ -63,7 +70,7 @@ export class Recent {
     for (const { key, value } of this.#store.journal.getRange({ start: this.#last + 1 })) {
       // Commits in between have come and gone, and what they changed is not known.
       if (key !== this.#last + 1) this.#records.clear();
-      this.#last = key;
+      this.append(key, value.length);
       const { first, spaces } = JSON.parse(value) as JournalEntry;
       for (const [space, count, textBytes, changes] of spaces) {
         for (let n = 0; n < changes.length; n += 2) {
@@ -75,9 +82,11 @@ export class Recent {
     }
   }
 
-  /** Notes a commit of one's own; its changes are set already. */
-  append(commit: number): void {
+  /** Notes an entry of the journal; its changes are set by themselves. */
+  append(commit: number, size: number): void {
     this.#last = commit;
+    this.#entries.push({ commit, size });
+    this.#journalSize += size;
   }
 
   set(space: Space, id: string, value: string | undefined, commit: number): void {
@@ -86,7 +95,7 @@ export class Recent {
       changes = new SpaceChanges();
       this.#spaces.set(space, changes);
     }
-    this.#size += changes.set({ id, idBytes: bytesOf(id), value, commit });
+    changes.set({ id, idBytes: bytesOf(id), value, commit });
   }
 
   setRecord(space: Space, record: SpaceRecord): void {
@@ -121,8 +130,11 @@ export class Recent {
   dropBefore(first: number): void {
     if (first <= this.#first) return;
     this.#first = first;
+    const kept = this.#entries.findIndex(({ commit }) => commit >= first);
+    for (const { size } of this.#entries.splice(0, kept < 0 ? this.#entries.length : kept))
+      this.#journalSize -= size;
     for (const [space, changes] of this.#spaces) {
-      this.#size -= changes.dropBefore(first);
+      changes.dropBefore(first);
       if (changes.isEmpty) this.#spaces.delete(space);
     }
   }
@@ -133,12 +145,10 @@ export class Recent {
     this.#records.clear();
     this.#first = 0;
     this.#last = 0;
-    this.#size = 0;
+    this.#entries = [];
+    this.#journalSize = 0;
   }
 }
-
-/** What a change weighs beside its strings. */
-const changeSize = 64;
 
 class SpaceChanges {
   readonly #byId = new Map<string, Change>();
@@ -155,26 +165,18 @@ class SpaceChanges {
     return this.#byId.get(id);
   }
 
-  /** @returns by how much the size grew */
-  set(change: Change): number {
-    const before = this.#byId.get(change.id);
-    if (before === undefined) this.#newIds.push(change.id);
+  set(change: Change): void {
+    if (!this.#byId.has(change.id)) this.#newIds.push(change.id);
     this.#byId.set(change.id, change);
     this.#isInOrder = false;
-    return sizeOf(change) - (before === undefined ? 0 : sizeOf(before));
   }
 
-  /** @returns by how much the size shrank */
-  dropBefore(first: number): number {
-    let size = 0;
-    for (const change of this.#byId.values()) {
-      if (change.commit >= first) continue;
-      this.#byId.delete(change.id);
-      size += sizeOf(change);
+  dropBefore(first: number): void {
+    for (const { id, commit } of this.#byId.values()) {
+      if (commit < first) this.#byId.delete(id);
     }
     this.#inOrder = this.#inOrder.filter(({ id }) => this.#byId.has(id));
     this.#newIds = this.#newIds.filter((id) => this.#byId.has(id));
-    return size;
   }
 
   inOrder(): readonly Change[] {
@@ -187,10 +189,6 @@ class SpaceChanges {
     this.#isInOrder = true;
     return this.#inOrder;
   }
-}
-
-function sizeOf({ id, value = '' }: Change): number {
-  return id.length + value.length + changeSize;
 }
 
 function byId(a: Change, b: Change): number {
