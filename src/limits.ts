@@ -68,15 +68,17 @@ export const commitBatchMax = 512;
 export const commitBatchSizeMax = 8 * 1024 * 1024;
 /** DynamoDB takes 100 writes in one transaction. */
 export const commitWritesMax = 100;
+/** Snapshots held at once by all threads of all processes: long reads, and one for each thread. */
+export const snapshotsMax = 4_096;
 /** A leaf and LMDB's header of 24 bytes fill whole pages; docs/decisions/leaf-store.md has the measurements. */
 export const leafBytesMax = 8 * 1024 - 24;
 /** Characters that the journal may hold before its changes go into the leaves: about 12,000 small ones. */
 export const journalSizeMax = 1024 * 1024;
-/** Changes folded per change committed: the journal shrinks while writing goes on. */
+/** Characters folded per character committed: the journal shrinks while writing goes on. */
 export const foldShare = 3;
 /** Without a commit for so long, the journal is folded, in steps that hold up a commit for some milliseconds. */
 export const foldIdleMs = 100;
-export const foldStepChanges = 500;
+export const foldStepSize = 32 * 1024;
 /** Spaces up to this are kept in memory as they were read, and answered in one piece. */
 export const smallSpaceBytesMax = 32 * 1024;
 /** So many of them: with their answers at most 16 MiB. */

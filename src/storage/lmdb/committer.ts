@@ -3,7 +3,7 @@ import type { Refusal, Space, Write } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { Folding } from './folding.ts';
 import { textInLeaves } from './leaves.ts';
-import { type JournalEntry, Recent, type SpaceEntry } from './recent.ts';
+import { Recent, type SpaceEntry } from './recent.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 export type Batch = readonly (readonly Write[])[];
@@ -38,23 +38,22 @@ export class Committer {
   carryOut(batch: Batch): (Refusal | undefined)[] {
     this.#begin();
     const refusals = batch.map((writes) => this.#commit(writes));
-    let changes = 0;
-    for (const ids of this.#changed.values()) changes += ids.size;
-    if (changes > 0) {
-      this.#foldSome(changes * foldShare);
-      this.#append();
+    if (this.#changed.size > 0) {
+      const spaces = JSON.stringify(this.#changedSpaces());
+      this.#foldSome(spaces.length * foldShare);
+      this.#append(spaces);
     }
     return refusals;
   }
 
-  /** Within a write transaction, when there is nothing else to do: folds about so many changes. */
-  fold(changesMax: number): void {
+  /** Within a write transaction, when there is nothing else to do: folds changes of about so many characters. */
+  fold(sizeMax: number): void {
     this.#begin();
     if (!this.hasUnfolded) return;
     if (!this.#folding.isUnderWay) this.#folding.begin();
-    this.#folding.step(changesMax);
+    this.#folding.step(sizeMax);
     // Whoever reads learns from the newest entry which commits have left the journal.
-    if (!this.#folding.isUnderWay) this.#append();
+    if (!this.#folding.isUnderWay) this.#append('[]');
   }
 
   /** After a transaction that failed: what is known may not be so. */
@@ -120,25 +119,28 @@ export class Committer {
     else ids.add(id);
   }
 
-  #foldSome(changesMax: number): void {
+  #foldSome(sizeMax: number): void {
     if (!this.#folding.isUnderWay) {
       if (this.#recent.journalSize < journalSizeMax) return;
       this.#folding.begin();
     }
-    this.#folding.step(changesMax);
+    this.#folding.step(sizeMax);
   }
 
-  #append(): void {
-    const commit = this.#recent.last + 1;
-    const spaces = Array.from(this.#changed, ([space, ids]): SpaceEntry => {
+  #changedSpaces(): readonly SpaceEntry[] {
+    return Array.from(this.#changed, ([space, ids]): SpaceEntry => {
       const { count, textBytes } = this.#recent.record(space) as SpaceRecord;
       const changes = Array.from(ids, (id) => [id, this.#recent.change(space, id)?.value ?? null]);
       return [space, count, textBytes, changes.flat()];
     });
-    const entry: JournalEntry = { first: this.#recent.first, spaces };
-    const text = JSON.stringify(entry);
-    const isNew: unknown = this.#store.journal.putSync(commit, text, { append: true });
+  }
+
+  /** @param spaces the `JournalEntry`'s, as JSON */
+  #append(spaces: string): void {
+    const commit = this.#recent.last + 1;
+    const entry = `{"first":${this.#recent.first},"spaces":${spaces}}`;
+    const isNew: unknown = this.#store.journal.putSync(commit, entry, { append: true });
     if (!isNew) throw new Error(`the journal already has commit ${commit}`);
-    this.#recent.append(commit, text.length);
+    this.#recent.append(commit, entry.length);
   }
 }

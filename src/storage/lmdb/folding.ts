@@ -41,9 +41,9 @@ export class Folding {
     }));
   }
 
-  /** Folds about so many changes. When all are folded, their commits leave the journal. */
-  step(changesMax: number): void {
-    let left = changesMax;
+  /** Folds changes of about so many characters. When all are folded, their commits leave the journal. */
+  step(sizeMax: number): void {
+    let left = sizeMax;
     while (left > 0) {
       const next = this.#spaces.pop();
       if (next === undefined) {
@@ -51,10 +51,11 @@ export class Folding {
         return;
       }
       const { space, changes } = next;
-      foldInto(this.#store, space, this.#asTheyAre(space, changes.slice(0, left)));
-      if (changes.length > left) this.#spaces.push({ space, changes: changes.slice(left) });
+      let count = 0;
+      while (count < changes.length && left > 0) left -= sizeOf(changes[count++] as Change);
+      foldInto(this.#store, space, this.#asTheyAre(space, changes.slice(0, count)));
+      if (count < changes.length) this.#spaces.push({ space, changes: changes.slice(count) });
       else this.#foldRecord(space);
-      left -= changes.length;
     }
   }
 
@@ -80,6 +81,11 @@ export class Folding {
     this.#recent.dropBefore(this.#last + 1);
     this.#isUnderWay = false;
   }
+}
+
+/** In characters, about what the change takes in the journal. */
+function sizeOf({ id, value = '' }: Change): number {
+  return id.length + value.length + 8;
 }
 
 /** Applies changes, in the order of their ids, to the leaves. */

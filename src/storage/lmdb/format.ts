@@ -40,6 +40,9 @@ function makeFormat(root: RootDatabase<string, string>): string {
 
 const lmdbVersion = 2;
 
+/** A process that writes meanwhile can make a whole file look short; then it is looked at again. */
+const looksMax = 10;
+
 /**
  * Refuses a file that LMDB should not touch: it would end the process on a file that is too short. Throws
  * SettingsError.
@@ -50,13 +53,12 @@ export function checkFile(file: string): { readonly isEmpty: boolean } {
   if (!existsSync(file)) return { isEmpty: true };
   const descriptor = openSync(file, 'r');
   try {
-    const { size } = fstatSync(descriptor);
-    if (size === 0) return { isEmpty: true };
+    if (fstatSync(descriptor).size === 0) return { isEmpty: true };
     const head = readHead(descriptor);
     if (head === undefined)
       throw refusal(file, 'is not a store of Counterfoil, or is damaged at its beginning');
     if (head.version !== lmdbVersion) throw refusal(file, `is of another version of LMDB (${head.version})`);
-    if (size < head.pages * pageBytes) checkLength(file, descriptor, head, Math.floor(size / pageBytes));
+    checkLength(file, descriptor, head);
     return { isEmpty: head.mainRoot === undefined };
   } finally {
     closeSync(descriptor);
@@ -64,10 +66,19 @@ export function checkFile(file: string): { readonly isEmpty: boolean } {
 }
 
 /** A file may lack its last pages when they are free. */
-function checkLength(file: string, descriptor: number, head: Head, pages: number): void {
-  const needed = pagesNeeded(descriptor, head);
-  if (needed === undefined || needed > pages) {
-    throw refusal(file, `is damaged: it ends after ${pages} of ${needed ?? head.pages} pages`);
+function checkLength(file: string, descriptor: number, first: Head): void {
+  let head = first;
+  for (let look = 1; ; look++) {
+    const pages = Math.floor(fstatSync(descriptor).size / pageBytes);
+    if (pages >= head.pages) return;
+    const needed = pagesNeeded(descriptor, head);
+    if (needed !== undefined && needed <= pages) return;
+    const next = readHead(descriptor);
+    const isStill = next?.transaction === head.transaction;
+    if (isStill) throw refusal(file, `is damaged: it ends after ${pages} of ${needed ?? head.pages} pages`);
+    // Somebody writes to it all the time, and so has it open without coming to grief.
+    if (next === undefined || look === looksMax) return;
+    head = next;
   }
 }
 

@@ -54,7 +54,10 @@ class LmdbEngine implements Engine {
     this.#writer = new Worker(new URL(`./writer${extname(import.meta.url)}`, import.meta.url), {
       workerData: file,
     });
-    this.#writer.on('error', lost).on('message', (outcome: Outcome) => {
+    this.#writer.on('error', lost).on('exit', (status) => {
+      if (!this.#closing) lost(new Error(`the writer's thread ended with status ${status}`));
+    });
+    this.#writer.on('message', (outcome: Outcome) => {
       if (outcome.kind === 'lost') lost(new Error(`the store could not be written: ${outcome.reason}`));
       else this.#answered?.(outcome);
     });
@@ -69,7 +72,12 @@ class LmdbEngine implements Engine {
   }
 
   async scan(space: Space, options: ScanOptions = {}): Promise<Scan | undefined> {
-    return this.#reader.scan(space, options);
+    try {
+      return this.#reader.scan(space, options);
+    } catch (error) {
+      const isTooMuch = (error as Error).message.startsWith('MDB_READERS_FULL');
+      throw isTooMuch ? new ServiceError('overloaded', { retryAfterSeconds: 1, cause: error }) : error;
+    }
   }
 
   async commit(writes: readonly Write[]): Promise<Refusal | undefined> {

@@ -22,6 +22,8 @@ const noPage = 0xffff_ffff_ffff_ffffn;
 /** What the newer one of the two meta pages says. */
 export interface Head {
   readonly version: number;
+  /** The number of the transaction that wrote it. */
+  readonly transaction: bigint;
   readonly freeRoot: number | undefined;
   /** Undefined where nothing was ever written. */
   readonly mainRoot: number | undefined;
@@ -40,6 +42,7 @@ export function readHead(file: number): Head | undefined {
   const meta = isFirst ? first : second;
   return {
     version: meta.readUInt32LE(inMeta.version),
+    transaction: meta.readBigUInt64LE(inMeta.transaction),
     freeRoot: pageAt(meta, inMeta.freeRoot),
     mainRoot: pageAt(meta, inMeta.mainRoot),
     pages: Number(meta.readBigUInt64LE(inMeta.lastPage)) + 1,

@@ -24,7 +24,7 @@ export interface Change {
   readonly commit: number;
 }
 
-/** Records kept in memory; beyond it they are read again. */
+/** Records of folded spaces kept in memory; beyond it they are read again. */
 const keptRecordsMax = 10_000;
 
 /**
@@ -34,6 +34,7 @@ const keptRecordsMax = 10_000;
 export class Recent {
   readonly #store: Store;
   readonly #spaces = new Map<Space, SpaceChanges>();
+  /** Of spaces whose changes are all in the leaves. */
   readonly #records = new Map<Space, SpaceRecord>();
   #first = 0;
   #last = 0;
@@ -99,8 +100,9 @@ export class Recent {
   }
 
   setRecord(space: Space, record: SpaceRecord): void {
-    if (this.#records.size >= keptRecordsMax) this.#records.clear();
-    this.#records.set(space, record);
+    const changes = this.#spaces.get(space);
+    if (changes !== undefined) changes.record = record;
+    else this.#keepRecord(space, record);
   }
 
   change(space: Space, id: string): Change | undefined {
@@ -117,7 +119,7 @@ export class Recent {
   }
 
   record(space: Space): SpaceRecord | undefined {
-    const known = this.#records.get(space);
+    const known = this.#spaces.get(space)?.record ?? this.#records.get(space);
     if (known !== undefined) return known;
     const text = this.#store.records.get(space);
     if (text === undefined) return undefined;
@@ -135,8 +137,15 @@ export class Recent {
       this.#journalSize -= size;
     for (const [space, changes] of this.#spaces) {
       changes.dropBefore(first);
-      if (changes.isEmpty) this.#spaces.delete(space);
+      if (!changes.isEmpty) continue;
+      this.#spaces.delete(space);
+      if (changes.record !== undefined) this.#keepRecord(space, changes.record);
     }
+  }
+
+  #keepRecord(space: Space, record: SpaceRecord): void {
+    if (this.#records.size >= keptRecordsMax) this.#records.clear();
+    this.#records.set(space, record);
   }
 
   /** For a transaction that came to nothing: all is read again. */
@@ -151,6 +160,8 @@ export class Recent {
 }
 
 class SpaceChanges {
+  /** As of the last of the changes: nobody else may know it yet. */
+  record: SpaceRecord | undefined;
   readonly #byId = new Map<string, Change>();
   #inOrder: readonly Change[] = [];
   /** Ids that came since the changes were last put in order. */

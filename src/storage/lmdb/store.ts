@@ -1,4 +1,5 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
+import { snapshotsMax } from '../../limits.ts';
 import type { Space } from '../engine.ts';
 import { checkFile, type Format, formatOf } from './format.ts';
 import type { Run } from './run.ts';
@@ -63,7 +64,13 @@ const runs = {
  */
 export function openStore(file: string): Store {
   const { isEmpty } = checkFile(file);
-  const root = open<string, string>({ path: file, overlappingSync: false, maxDbs: 4, encoding: 'string' });
+  const root = open<string, string>({
+    path: file,
+    overlappingSync: false,
+    maxDbs: 4,
+    maxReaders: snapshotsMax,
+    encoding: 'string',
+  });
   const format = formatOf(file, root, isEmpty);
   // Of processes that were killed: what they last read would be kept for ever.
   root.readerCheck();

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { foldIdleMs, foldStepChanges } from '../../limits.ts';
+import { foldIdleMs, foldStepSize } from '../../limits.ts';
 import type { Refusal } from '../engine.ts';
 import { type Batch, Committer } from './committer.ts';
 import { type Failure, failureOf } from './failure.ts';
@@ -72,7 +72,7 @@ async function foldWhenIdle(): Promise<void> {
     await sleep(foldIdleMs, undefined, { ref: false });
     if (performance.now() - lastCommitAt < foldIdleMs || isClosing) continue;
     const outcome = attempt(() => {
-      committer.fold(foldStepChanges);
+      committer.fold(foldStepSize);
       return { kind: 'durable', refusals: {} };
     });
     if (outcome.kind === 'lost') parentPort?.postMessage(outcome);
