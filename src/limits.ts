@@ -68,6 +68,8 @@ export const commitBatchMax = 512;
 export const commitBatchSizeMax = 8 * 1024 * 1024;
 /** DynamoDB takes 100 writes in one transaction. */
 export const commitWritesMax = 100;
+/** With less than this free the disk counts as full: a transaction must never meet its end. */
+export const diskReserveBytes = 16 * 1024 * 1024;
 /** Snapshots held at once by all threads of all processes: long reads, and one for each thread. */
 export const snapshotsMax = 4_096;
 /** A leaf and LMDB's header of 24 bytes fill whole pages; docs/decisions/leaf-store.md has the measurements. */

@@ -1,6 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { SettingsError } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Sealer } from './sealer.ts';
@@ -26,7 +36,7 @@ export async function openSealer(engine: Engine, { setting, dataFolder }: Master
   const file = `${resolve(dataFolder)}.key`;
   if (setting === undefined && !existsSync(file)) {
     if (noted !== undefined) throw lost(file, noted);
-    writeFileSync(file, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
+    makeKey(file);
   }
   const sealer = new Sealer(setting === undefined ? readKey(file) : Buffer.from(setting, 'base64'));
   const sealedBy = noted ?? (await note(engine, sealer.keyId));
@@ -37,6 +47,23 @@ export async function openSealer(engine: Engine, { setting, dataFolder }: Master
     ]);
   }
   return sealer;
+}
+
+/** On disk before the store notes it: a key that a power cut takes back would take the secrets along. */
+function makeKey(file: string): void {
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });
+  try {
+    // Fails when another process has made the key meanwhile: then that one holds.
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft);
+  }
+  const folder = openSync(dirname(file), 'r');
+  fsyncSync(folder);
+  closeSync(folder);
 }
 
 function readKey(file: string): Buffer {

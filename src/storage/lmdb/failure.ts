@@ -1,32 +1,32 @@
-import { statfsSync } from 'node:fs';
+import { accessSync, constants, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { diskReserveBytes } from '../../limits.ts';
 
-/** Why a transaction could not be made. */
+/** Why a transaction was not made. */
 export interface Failure {
   readonly kind: 'full' | 'read_only' | 'other';
   readonly reason: string;
 }
 
-/** Linux's error numbers, which the library hands on. */
-const noSpace = 28;
-const quotaExceeded = 122;
-const readOnly = 30;
-/** LMDB calls it an I/O error when the disk took a part of what it wrote; the rest of the disk is then less than this. */
-const nearlyFullBytes = 8 * 1024 * 1024;
-
-/** @param folder the data folder, on the disk that was written to */
-export function failureOf(error: Error & { readonly code?: unknown }, folder: string): Failure {
-  const reason = error.message;
-  if (error.code === readOnly) return { kind: 'read_only', reason };
-  if (error.code === noSpace || error.code === quotaExceeded || isNearlyFull(folder))
-    return { kind: 'full', reason };
-  return { kind: 'other', reason };
+/**
+ * Why the disk cannot take a transaction, or undefined when it can. It is asked beforehand: the library (lmdb 3.5)
+ * writes beyond its own memory when it reports a failed write, so that after one the process cannot go on.
+ *
+ * @param bytes that are to be written, about
+ */
+export function whyUnwritable(storeFile: string, bytes: number): Failure | undefined {
+  try {
+    accessSync(storeFile, constants.W_OK);
+    const { bavail, bsize } = statfsSync(dirname(storeFile));
+    if (bavail * bsize >= diskReserveBytes + bytes) return undefined;
+    return { kind: 'full', reason: 'the disk is full' };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return { kind: code === 'EROFS' ? 'read_only' : 'other', reason: message };
+  }
 }
 
-function isNearlyFull(folder: string): boolean {
-  try {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize < nearlyFullBytes;
-  } catch {
-    return false;
-  }
+/** Whether it is the system's error, of a write or a flush, and not one that LMDB found by itself. */
+export function isSystemError(error: Error & { readonly code?: unknown }): boolean {
+  return typeof error.code === 'number' && error.code > 0;
 }

@@ -69,8 +69,8 @@ export class Recent {
   /** Reads what the journal has got since. */
   catchUp(): void {
     for (const { key, value } of this.#store.journal.getRange({ start: this.#last + 1 })) {
-      // Commits in between have come and gone, and what they changed is not known.
-      if (key !== this.#last + 1) this.#records.clear();
+      // Commits in between have come and gone, and with them all that was known here: it is in the leaves.
+      if (key !== this.#last + 1) this.forget();
       this.append(key, value.length);
       const { first, spaces } = JSON.parse(value) as JournalEntry;
       for (const [space, count, textBytes, changes] of spaces) {
@@ -148,7 +148,7 @@ export class Recent {
     this.#records.set(space, record);
   }
 
-  /** For a transaction that came to nothing: all is read again. */
+  /** All is read again: after a transaction that came to nothing, or when something was missed. */
   forget(): void {
     this.#spaces.clear();
     this.#records.clear();

@@ -1,10 +1,9 @@
-import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { foldIdleMs, foldStepSize } from '../../limits.ts';
 import type { Refusal } from '../engine.ts';
 import { type Batch, Committer } from './committer.ts';
-import { type Failure, failureOf } from './failure.ts';
+import { type Failure, isSystemError, whyUnwritable } from './failure.ts';
 import { openStore } from './store.ts';
 
 /**
@@ -23,8 +22,9 @@ export type Outcome =
 export const closeMessage = 'close';
 
 const file = workerData as string;
-const folder = dirname(file);
 const store = openStore(file);
+/** In the journal, in a leaf that is rewritten for it, and what is folded beside it. */
+const bytesPerCharacter = 8;
 const committer = new Committer(store);
 let lastCommitAt = 0;
 let isFolding = false;
@@ -32,13 +32,13 @@ let isClosing = false;
 
 parentPort?.on('message', (message: string) => {
   if (message === closeMessage) void close();
-  else parentPort?.postMessage(commit(JSON.parse(message) as Batch));
+  else parentPort?.postMessage(commit(message));
 });
 
-function commit(batch: Batch): Outcome {
+function commit(message: string): Outcome {
   lastCommitAt = performance.now();
-  const outcome = attempt((): Outcome => {
-    const refusals = committer.carryOut(batch);
+  const outcome = attempt(message.length, (): Outcome => {
+    const refusals = committer.carryOut(JSON.parse(message) as Batch);
     const refused = refusals.flatMap((refusal, index) =>
       refusal === undefined ? [] : [[index, refusal] as const],
     );
@@ -48,8 +48,10 @@ function commit(batch: Batch): Outcome {
   return outcome;
 }
 
-/** One transaction; `work` is what happens before its flush. */
-function attempt(work: () => Outcome): Outcome {
+/** One transaction. @param size of what it writes anew, in characters; `work` is what happens before its flush */
+function attempt(size: number, work: () => Outcome): Outcome {
+  const failure = whyUnwritable(file, size * bytesPerCharacter);
+  if (failure !== undefined) return { kind: 'failed', failure };
   let isWorked = false;
   try {
     return store.root.transactionSync(() => {
@@ -59,9 +61,9 @@ function attempt(work: () => Outcome): Outcome {
     });
   } catch (error) {
     committer.forget();
-    const failure = failureOf(error as Error, folder);
-    if (isWorked && failure.kind === 'other') return { kind: 'lost', reason: failure.reason };
-    return { kind: 'failed', failure };
+    const reason = (error as Error).message;
+    if (isWorked || isSystemError(error as Error)) return { kind: 'lost', reason };
+    return { kind: 'failed', failure: { kind: 'other', reason } };
   }
 }
 
@@ -71,7 +73,7 @@ async function foldWhenIdle(): Promise<void> {
   while (committer.hasUnfolded && !isClosing) {
     await sleep(foldIdleMs, undefined, { ref: false });
     if (performance.now() - lastCommitAt < foldIdleMs || isClosing) continue;
-    const outcome = attempt(() => {
+    const outcome = attempt(foldStepSize, () => {
       committer.fold(foldStepSize);
       return { kind: 'durable', refusals: {} };
     });
