@@ -68,6 +68,8 @@ export const commitBatchMax = 512;
 export const commitBatchSizeMax = 8 * 1024 * 1024;
 /** DynamoDB takes 100 writes in one transaction. */
 export const commitWritesMax = 100;
+/** A flush that takes longer will not come to an end: the process makes one. */
+export const flushMsMax = 15_000;
 /** With less than this free the disk counts as full: a transaction must never meet its end. */
 export const diskReserveBytes = 16 * 1024 * 1024;
 /** Snapshots held at once by all threads of all processes: long reads, and one for each thread. */

@@ -125,16 +125,14 @@ export async function startService(settings: Settings, options: ServiceOptions):
   }
 }
 
-/** What sysexits.h calls an input/output error; whoever supervises the service starts it again. */
-const storeLostStatus = 74;
-
 async function openEngine(folder: string, log: Log): Promise<Engine> {
   await verifyAfterLoss(folder);
   return openLmdbEngine(folder, (error) => {
     noteLoss(folder);
     log.error('store_lost', { detail: error.message });
     log.flush();
-    process.exit(storeLostStatus);
+    // Not by an exit in good order: the library has harmed the memory that this would still use.
+    process.kill(process.pid, 'SIGKILL');
   });
 }
 

@@ -1,4 +1,4 @@
-import { accessSync, constants, statfsSync } from 'node:fs';
+import { openSync, statfsSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { diskReserveBytes } from '../../limits.ts';
 
@@ -8,21 +8,34 @@ export interface Failure {
   readonly reason: string;
 }
 
+const byte = Buffer.alloc(1);
+
 /**
- * Why the disk cannot take a transaction, or undefined when it can. It is asked beforehand: the library (lmdb 3.5)
- * writes beyond its own memory when it reports a failed write, so that after one the process cannot go on.
- *
- * @param bytes that are to be written, about
+ * Looks before each transaction whether the disk can take it. The library (lmdb 3.5) writes beyond its own memory when
+ * it reports a failed write, so that after one the process cannot go on.
  */
-export function whyUnwritable(storeFile: string, bytes: number): Failure | undefined {
-  try {
-    accessSync(storeFile, constants.W_OK);
-    const { bavail, bsize } = statfsSync(dirname(storeFile));
-    if (bavail * bsize >= diskReserveBytes + bytes) return undefined;
-    return { kind: 'full', reason: 'the disk is full' };
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    return { kind: code === 'EROFS' ? 'read_only' : 'other', reason: message };
+export class DiskProbe {
+  readonly #folder: string;
+  /** Written to, because a disk that the system has turned read-only tells it only then. */
+  readonly #probe: number;
+
+  constructor(storeFile: string) {
+    this.#folder = dirname(storeFile);
+    this.#probe = openSync(`${storeFile}-probe`, 'w', 0o600);
+  }
+
+  /** Undefined when the disk can take so many bytes. */
+  whyUnwritable(bytes: number): Failure | undefined {
+    try {
+      const { bavail, bsize } = statfsSync(this.#folder);
+      if (bavail * bsize < diskReserveBytes + bytes) return { kind: 'full', reason: 'the disk is full' };
+      writeSync(this.#probe, byte, 0, 1, 0);
+      return undefined;
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'ENOSPC' || code === 'EDQUOT') return { kind: 'full', reason: message };
+      return { kind: code === 'EROFS' ? 'read_only' : 'other', reason: message };
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
-import { commitWritesMax } from '../../limits.ts';
+import { commitWritesMax, flushMsMax } from '../../limits.ts';
 import type { Engine, Refusal, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
 import type { Batch } from './committer.ts';
 import type { Failure } from './failure.ts';
@@ -42,12 +42,14 @@ class LmdbEngine implements Engine {
   readonly #lastCommit: LastCommit;
   readonly #reader: Reader;
   readonly #writer: Worker;
+  readonly #lost: StoreLost;
   /** Of the batch that is being written. */
   #answered: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
   #closing = false;
   readonly #commits = new GroupCommit<readonly Write[], Refusal | undefined>((batch) => this.#flush(batch));
 
   constructor(file: string, lost: StoreLost) {
+    this.#lost = lost;
     this.#store = openStore(file);
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit);
@@ -100,7 +102,11 @@ class LmdbEngine implements Engine {
 
   async #flush(batch: Batch): Promise<readonly (Refusal | undefined)[]> {
     const outcome = await new Promise<Exclude<Outcome, { kind: 'lost' }>>((resolve) => {
-      this.#answered = resolve;
+      const late = setTimeout(() => this.#lost(new Error('a flush does not end')), flushMsMax);
+      this.#answered = (outcome) => {
+        clearTimeout(late);
+        resolve(outcome);
+      };
       // As text: copying it costs a fraction of what cloning its objects does.
       this.#writer.postMessage(JSON.stringify(batch));
     });

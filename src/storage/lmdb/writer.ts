@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { foldIdleMs, foldStepSize } from '../../limits.ts';
 import type { Refusal } from '../engine.ts';
 import { type Batch, Committer } from './committer.ts';
-import { type Failure, isSystemError, whyUnwritable } from './failure.ts';
+import { DiskProbe, type Failure, isSystemError } from './failure.ts';
 import { openStore } from './store.ts';
 
 /**
@@ -26,6 +26,7 @@ const store = openStore(file);
 /** In the journal, in a leaf that is rewritten for it, and what is folded beside it. */
 const bytesPerCharacter = 8;
 const committer = new Committer(store);
+const probe = new DiskProbe(file);
 let lastCommitAt = 0;
 let isFolding = false;
 let isClosing = false;
@@ -50,7 +51,7 @@ function commit(message: string): Outcome {
 
 /** One transaction. @param size of what it writes anew, in characters; `work` is what happens before its flush */
 function attempt(size: number, work: () => Outcome): Outcome {
-  const failure = whyUnwritable(file, size * bytesPerCharacter);
+  const failure = probe.whyUnwritable(size * bytesPerCharacter);
   if (failure !== undefined) return { kind: 'failed', failure };
   let isWorked = false;
   try {
