@@ -1,4 +1,4 @@
-import { SettingsError } from '../errors.ts';
+import { ServiceError, SettingsError } from '../errors.ts';
 
 /** Writes what an operator can mend, a line each, and ends with status 2; anything else is thrown on, with its stack. */
 export function reportProblems(error: unknown): void {
@@ -8,6 +8,7 @@ export function reportProblems(error: unknown): void {
 
 function problemsOf(error: unknown): readonly string[] {
   if (error instanceof SettingsError) return error.problems;
+  if (error instanceof ServiceError) return [error.message];
   const { code, message } = error as NodeJS.ErrnoException;
   if (code?.startsWith('ERR_PARSE_ARGS')) return [message];
   if (code === 'EADDRINUSE') return ['port (PORT): another program already listens there'];
