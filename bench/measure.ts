@@ -1,41 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Conditions } from './case.ts';
-import type { Workplace } from './workplace.ts';
 
-/** One thread is enough to keep a server of one thread busy, and leaves it the rest of a small machine. */
-const loadThreads = 1;
-const connections = 64;
 /** By then Node has compiled what is hot; the first seconds of a process are not what its users meet. */
 const warmUpSeconds = 2;
 
-export interface Load {
-  readonly url: string;
-  readonly seconds: number;
-  /** Path of a wrk script and what is handed to it; plain GET without one. */
-  readonly script?: { readonly path: string; readonly args: readonly string[] };
-}
-
-export interface LoadOutcome {
-  readonly requests: number;
-  readonly requestsPerSecond: number;
-}
-
-/** Puts a server under load by wrk. Throws when any answer was missing or not the expected one. */
-export async function putUnderLoad(workplace: Workplace, load: Load): Promise<LoadOutcome> {
-  const { url, seconds, script } = load;
-  const text = await workplace.run('wrk', [
-    `-t${loadThreads}`,
-    `-c${connections}`,
-    `-d${seconds}s`,
-    ...(script === undefined ? [url] : ['-s', script.path, url, '--', ...script.args]),
-  ]);
-  const wrong = /^\s*(?:Socket errors|Non-2xx or 3xx responses|Answers other than 200): .*$/gm;
-  const complaints = text.match(wrong);
-  if (complaints !== null) throw new Error(`${url}: ${complaints.map((line) => line.trim()).join('; ')}`);
-  const requests = Number(/(\d+) requests in /.exec(text)?.[1]);
-  const requestsPerSecond = Number(/^Requests\/sec:\s+([\d.]+)$/m.exec(text)?.[1]);
-  if (!(requestsPerSecond > 0)) throw new Error(`${url}: wrk counted no requests\n${text}`);
-  return { requests, requestsPerSecond };
-}
+/** What a side still has to do behind its last answer must not meet the next side. */
+const pauseMs = 250;
 
 /** One measurement of one side. */
 export interface Round {
@@ -46,36 +16,45 @@ export interface Round {
   readonly seconds: number;
 }
 
-export interface Sides {
-  /** @returns requests per second */
-  readonly yardstick: (round: Round) => Promise<number>;
-  /** @returns requests per second */
-  readonly ours: (round: Round) => Promise<number>;
+/** The labels of all rounds, the warm-up's first, for what has to be made beforehand. */
+export function roundLabels({ rounds }: Conditions): string[] {
+  return Array.from({ length: rounds + 1 }, (_, number) => roundLabel(number));
 }
 
-export interface Figures {
-  readonly yardstick: readonly number[];
-  readonly ours: readonly number[];
+function roundLabel(number: number): string {
+  return number === 0 ? 'warm-up' : `round-${number}`;
 }
 
 /**
- * Measures both sides in turns, so that what else the machine does meets both alike: a ratio within a round holds
+ * Measures all sides in turns, so that what else the machine does meets them alike: a ratio within a round holds
  * where absolute figures drift from one minute to the next.
+ *
+ * @returns the figures of each side, one per round
  */
-export async function compareInRounds(conditions: Conditions, sides: Sides): Promise<Figures> {
-  const warmUp: Round = { label: 'warm-up', number: 0, seconds: warmUpSeconds };
-  await sides.yardstick(warmUp);
-  await sides.ours(warmUp);
+export async function compareInRounds<Side extends string>(
+  conditions: Conditions,
+  sides: Readonly<Record<Side, (round: Round) => Promise<number>>>,
+): Promise<Record<Side, number[]>> {
+  const names = Object.keys(sides) as Side[];
+  const warmUp: Round = {
+    label: roundLabel(0),
+    number: 0,
+    seconds: Math.min(warmUpSeconds, conditions.seconds),
+  };
+  for (const name of names) {
+    await sides[name](warmUp);
+    await sleep(pauseMs);
+  }
 
-  const figures = { yardstick: [] as number[], ours: [] as number[] };
+  const figures = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Side, number[]>;
   for (let number = 1; number <= conditions.rounds; number++) {
-    const round: Round = { label: `round-${number}`, number, seconds: conditions.seconds };
-    const yardstick = await sides.yardstick(round);
-    const ours = await sides.ours(round);
-    figures.yardstick.push(yardstick);
-    figures.ours.push(ours);
-    const rates = `yardstick ${Math.round(yardstick)}/s, ours ${Math.round(ours)}/s`;
-    conditions.tell(`  ${round.label}: ${rates}, ratio ${(ours / yardstick).toFixed(3)}`);
+    const round: Round = { label: roundLabel(number), number, seconds: conditions.seconds };
+    for (const name of names) {
+      figures[name].push(await sides[name](round));
+      await sleep(pauseMs);
+    }
+    const told = names.map((name) => `${name} ${shortNumber(figures[name].at(-1) as number)}`);
+    conditions.tell(`  ${round.label}: ${told.join(', ')}`);
   }
   return figures;
 }
@@ -94,4 +73,15 @@ export function spreadOf(figures: readonly number[]): Spread {
     min: sorted[0] as number,
     max: sorted.at(-1) as number,
   };
+}
+
+/** With as many digits as a figure of a noisy machine deserves. */
+export function shortNumber(figure: number): string {
+  if (Math.abs(figure) >= 100) return Math.round(figure).toLocaleString('en');
+  return Math.abs(figure) >= 10 ? figure.toFixed(1) : figure.toFixed(2);
+}
+
+/** A size as it stands in the names of rows. */
+export function countText(count: number): string {
+  return count.toLocaleString('en');
 }

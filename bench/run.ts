@@ -1,108 +1,86 @@
-import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import type { Case, Conditions } from './case.ts';
-import { create } from './cases/create.ts';
-import { readTen } from './cases/read-10.ts';
-import { start } from './cases/start.ts';
+import { cases } from './cases.ts';
+import { type Command, commandLine, parseCommand, usage } from './command.ts';
+import { writePlots } from './plots.ts';
 import { type Outcome, plainReport, writtenReport } from './report.ts';
-import { Workplace } from './workplace.ts';
+import { fullSizes, quickSizes } from './sizes.ts';
+import { Stock } from './stock.ts';
+import { missingTool, toolVersions, wrk } from './tools.ts';
+import { Workplace, within } from './workplace.ts';
 
 /** `npm run bench`: reports, does not judge. Exit 1 where something could not be measured, 2 for a wrong command. */
 
-const cases: readonly Case[] = [readTen, create, start];
-
-const usage = `Usage: npm run bench -- [name…] [--rounds N] [--seconds N] [--write]
-
-  name       one of ${cases.map(({ name }) => name).join(', ')}; all without one
-  --rounds   rounds of load per case (5)
-  --seconds  seconds of load per measurement (3)
-  --write    write the report to bench/RESULTS.md
-`;
-
-interface Command {
-  readonly chosen: readonly Case[];
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly write: boolean;
-}
+/** Far beyond what any case honestly needs on a slow machine, so that only what hangs runs into it. */
+const caseMsMax = 30 * 60_000;
 
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<number> {
   let command: Command;
   try {
-    command = parseCommand(args);
+    command = parseCommand(args, cases);
   } catch (error) {
-    process.stderr.write(`bench: ${(error as Error).message}\n\n${usage}`);
+    process.stderr.write(`bench: ${(error as Error).message}\n\n${usage(cases)}`);
     return 2;
   }
-  const wrkVersion = findWrk();
-  if (wrkVersion === undefined) {
-    process.stderr.write('bench: needs wrk on the PATH; on Debian and Ubuntu: apt-get install wrk\n');
+  if (command.help) {
+    process.stdout.write(usage(cases));
+    return 0;
+  }
+  const missing = missingTool(wrk);
+  if (missing !== undefined) {
+    process.stderr.write(`bench: ${missing}\n`);
     return 1;
   }
+  const began = performance.now();
   const outcomes = await measureAll(command);
+  const minutes = (performance.now() - began) / 60_000;
   if (outcomes.length > 0) process.stdout.write(`\n${plainReport(outcomes)}\n`);
   if (outcomes.length < command.chosen.length) {
     if (command.write) process.stderr.write('bench: RESULTS.md is left as it was, since a case failed\n');
     return 1;
   }
-  if (command.write) {
-    const text = writtenReport(outcomes, { ...command, command: commandLine(args), wrkVersion });
-    writeFileSync(new URL('RESULTS.md', import.meta.url), text);
-  }
+  if (command.write) await write(outcomes, { ...command, command: commandLine(args), minutes });
   return 0;
 }
 
-function parseCommand(args: readonly string[]): Command {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '3' },
-      write: { type: 'boolean', default: false },
-    },
-  });
-  const unknown = positionals.find((name) => !cases.some((each) => each.name === name));
-  if (unknown !== undefined) throw new Error(`there is no case "${unknown}"`);
-  return {
-    chosen: cases.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
-    rounds: count('--rounds', values.rounds),
-    seconds: count('--seconds', values.seconds),
-    write: values.write,
-  };
-}
+type Written = Pick<Command, 'rounds' | 'seconds'> & { readonly command: string; readonly minutes: number };
 
-function count(option: string, text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new Error(`${option} must be a whole number from 1 to 9999`);
-  return Number(text);
-}
-
-/** What wrk calls itself, or undefined where it is missing. */
-function findWrk(): string | undefined {
-  // It prints its version beside its usage, and exits with 1.
-  const { error, stdout, stderr } = spawnSync('wrk', ['-v'], { encoding: 'utf8' });
-  return error === undefined ? /^wrk \S+/m.exec(stdout + stderr)?.[0] : undefined;
+async function write(outcomes: readonly Outcome[], written: Written): Promise<void> {
+  const curves = outcomes.flatMap(({ measured }) => measured.curves ?? []);
+  const names = await writePlots(curves, new URL('../docs/', import.meta.url));
+  const pictures = names.map((name) => `../docs/${name}`);
+  const text = writtenReport(outcomes, { ...written, tools: toolVersions(), pictures });
+  writeFileSync(new URL('RESULTS.md', import.meta.url), text);
 }
 
 /** One case after the other; one that fails does not keep the others from being measured. */
-async function measureAll({ chosen, rounds, seconds }: Command): Promise<Outcome[]> {
+async function measureAll({ chosen, rounds, seconds, quick, serveArguments }: Command): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   const tell = (line: string) => process.stderr.write(`${line}\n`);
-  for (const each of chosen) {
-    tell(`${each.name}: ${each.summary}`);
-    try {
-      outcomes.push({ case: each, measured: await measure(each, { rounds, seconds, tell }) });
-    } catch (error) {
-      process.stderr.write(`bench: ${each.name} failed: ${(error as Error).message}\n`);
+  const stock = new Stock();
+  const sizes = quick ? quickSizes : fullSizes;
+  const conditions: Conditions = { rounds, seconds, sizes, stock, serveArguments, tell };
+  try {
+    for (const each of chosen) {
+      tell(`${each.name}: ${each.summary}`);
+      try {
+        const measured = await measure(each, conditions);
+        if (measured === 'interrupted') break;
+        outcomes.push({ case: each, measured });
+      } catch (error) {
+        process.stderr.write(`bench: ${each.name} failed: ${(error as Error).message}\n`);
+        stock.clear();
+      }
     }
+  } finally {
+    stock.clear();
   }
   return outcomes;
 }
 
-async function measure(each: Case, conditions: Conditions): Promise<Outcome['measured']> {
+async function measure(each: Case, conditions: Conditions): Promise<Outcome['measured'] | 'interrupted'> {
   const workplace = new Workplace();
   let interrupted = false;
   // Without its processes the case fails at once, and leaves by the way below.
@@ -112,15 +90,12 @@ async function measure(each: Case, conditions: Conditions): Promise<Outcome['mea
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   try {
-    return await each.measure(workplace, conditions);
+    return await within(caseMsMax, each.measure(workplace, conditions));
+  } catch (error) {
+    if (interrupted) return 'interrupted';
+    throw error;
   } finally {
     await workplace.close();
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-    if (interrupted) process.exit(1);
   }
-}
-
-function commandLine(args: readonly string[]): string {
-  if (process.env.npm_lifecycle_event !== 'bench') return ['node bench/run.ts', ...args].join(' ');
-  return args.length === 0 ? 'npm run bench' : ['npm run bench --', ...args].join(' ');
 }

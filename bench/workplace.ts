@@ -4,12 +4,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 
 /** Far beyond any honest start, so that only what hangs runs into it. */
 const startMsMax = 30_000;
 /** The service itself promises to exit within 10 s. */
 const stopMsMax = 12_000;
+/** No single program of any case honestly needs longer, and one that hangs must not hang the whole run. */
+const runMsMax = 600_000;
+/** Where Debian puts servers such as nginx; not on every user's path. */
+const systemFolders = ['/usr/sbin', '/sbin'];
 /** The last lines of a failed program say why. */
 const tailCharactersMax = 4_000;
 
@@ -25,23 +28,19 @@ export interface ProgramOptions {
   readonly folder?: string;
 }
 
+export interface RunOptions extends ProgramOptions {
+  /** A run that takes longer is ended, and fails. */
+  readonly msMax?: number;
+}
+
 /** Where one case is measured: a folder of its own and all processes that the case starts, gone after `close`. */
 export class Workplace {
   readonly folder = mkdtempSync(join(tmpdir(), 'counterfoil-bench-'));
   readonly #children = new Set<ChildProcess>();
-
-  /** The service as its users start it, on a free port and new data. @returns its origin */
-  async startService(): Promise<string> {
-    const env = { PORT: '0', COUNTERFOIL_DATA: join(this.folder, 'data') };
-    return this.#startServer([sourceFile('../src/cli/counterfoil.ts'), 'serve'], { env });
-  }
-
-  /** The yardstick, which answers GET with the bytes of a file. @returns its origin */
-  async startYardstick(bodyFile?: string): Promise<string> {
-    return this.#startServer([sourceFile('yardstick.ts'), ...(bodyFile === undefined ? [] : [bodyFile])]);
-  }
+  #isClosed = false;
 
   start(command: string, args: readonly string[], options: ProgramOptions = {}): Program {
+    if (this.#isClosed) throw new Error('the case is over');
     const { env = {}, folder = this.folder } = options;
     const child = spawn(command, args, {
       cwd: folder,
@@ -56,15 +55,20 @@ export class Workplace {
   }
 
   /** Runs a program to its end. @returns what it wrote to standard output */
-  async run(command: string, args: readonly string[]): Promise<string> {
-    const { child, failed } = this.start(command, args);
+  async run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+    const program = this.start(command, args, options);
+    const { child, failed } = program;
     let text = '';
     child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
       text += piece;
     });
-    await failed.catch((error: unknown) => {
+    try {
+      await within(options.msMax ?? runMsMax, failed);
+    } catch (error) {
       if (child.exitCode !== 0) throw error;
-    });
+    } finally {
+      await this.stop(program);
+    }
     return text;
   }
 
@@ -73,17 +77,9 @@ export class Workplace {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.#children].map(stopGroup));
     rmSync(this.folder, { recursive: true, force: true });
-  }
-
-  /** Starts one of our own servers, which tell their origin once they listen. */
-  async #startServer(args: readonly string[], options?: ProgramOptions): Promise<string> {
-    const program = this.start(process.execPath, args, options);
-    const line = await firstLine(program, (candidate) => candidate.includes(' is ready on '));
-    const origin = / is ready on (http:\/\/[^\s,]+)/.exec(line)?.[1];
-    if (origin === undefined) throw new Error(`no origin in "${line}"`);
-    return origin;
   }
 }
 
@@ -118,20 +114,16 @@ export async function within<Result>(msMax: number, work: Promise<Result>): Prom
   }
 }
 
-function sourceFile(path: string): string {
-  return fileURLToPath(new URL(path, import.meta.url));
-}
-
 /**
  * The environment of a plain shell: without what `npm run bench` adds, such as the path of another Node for npm
  * itself to run on, and without settings of the user's own service.
  */
-function shellEnvironment(): NodeJS.ProcessEnv {
+export function shellEnvironment(): NodeJS.ProcessEnv {
   const added = /^(npm_.*|INIT_CWD|NODE|COUNTERFOIL_.*|(HOST|PORT)(_FILE)?)$/;
   const kept = Object.entries(process.env).filter(([name]) => !added.test(name));
   const folders = (process.env.PATH ?? '').split(delimiter);
-  const path = folders.filter((folder) => !/node_modules\/\.bin$|node-gyp-bin$/.test(folder)).join(delimiter);
-  return { ...Object.fromEntries(kept), PATH: path };
+  const path = folders.filter((folder) => !/node_modules\/\.bin$|node-gyp-bin$/.test(folder));
+  return { ...Object.fromEntries(kept), PATH: [...path, ...systemFolders].join(delimiter) };
 }
 
 function failureOf(command: string, child: ChildProcess): Promise<never> {

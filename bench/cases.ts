@@ -1,0 +1,27 @@
+import type { Case } from './case.ts';
+import { create } from './cases/create.ts';
+import { curves } from './cases/curves.ts';
+import { disk } from './cases/disk.ts';
+import { memory } from './cases/memory.ts';
+import { readTen } from './cases/read-10.ts';
+import { readAll } from './cases/read-all.ts';
+import { start } from './cases/start.ts';
+import { startFull } from './cases/start-full.ts';
+import { tableSize } from './cases/table-size.ts';
+import { unchanged } from './cases/unchanged.ts';
+import { update } from './cases/update.ts';
+
+/** All cases, in the order in which they are measured: those that add to the tables of the stock come last. */
+export const cases: readonly Case[] = [
+  readTen,
+  unchanged,
+  readAll,
+  memory,
+  create,
+  update,
+  disk,
+  start,
+  startFull,
+  tableSize,
+  curves,
+];

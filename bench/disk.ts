@@ -1,0 +1,49 @@
+import { closeSync, fdatasyncSync, openSync, readdirSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { spreadOf } from './measure.ts';
+
+/** What `statfs` calls file systems that are memory (linux/magic.h: tmpfs, ramfs). */
+const memoryFileSystems: readonly number[] = [0x01021994, 0x858458f6];
+const flushBytes = 4_096;
+const flushRuns = 101;
+/** What `stat` counts blocks in, whatever the file system's own are (stat(2)). */
+const blockBytes = 512;
+
+/** A flush to memory costs nothing, so that the figure would promise what no disk can keep. */
+export function refuseMemory(folder: string): void {
+  if (!memoryFileSystems.includes(statfsSync(folder).type)) return;
+  throw new Error(
+    `${folder} is in memory, where nothing is durable; run again with TMPDIR set to a folder on a disk, ` +
+      'for instance TMPDIR=/var/tmp',
+  );
+}
+
+/** What durability costs on this disk at the least, which the figures of durable writes hang on. */
+export function flushRemark(folder: string): string {
+  const ms = spreadOf(timeFlushes(join(folder, 'flushed'))).median;
+  return (
+    `One write of ${flushBytes / 1_024} KiB with its flush took ${ms.toFixed(2)} ms on this disk ` +
+    `(median of ${flushRuns}).`
+  );
+}
+
+function timeFlushes(file: string): number[] {
+  const descriptor = openSync(file, 'w');
+  const bytes = Buffer.alloc(flushBytes, 1);
+  try {
+    return Array.from({ length: flushRuns }, () => {
+      const began = performance.now();
+      writeSync(descriptor, bytes, 0, bytes.length, 0);
+      fdatasyncSync(descriptor);
+      return performance.now() - began;
+    });
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** What the files of a folder take up on the disk, holes left out. */
+export function bytesOnDisk(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  return files.reduce((sum, file) => sum + statSync(join(folder, file)).blocks * blockBytes, 0);
+}

@@ -1,0 +1,134 @@
+import { join } from 'node:path';
+import type { Conditions, Goal, Measured, Row } from './case.ts';
+import { flushRemark, refuseMemory } from './disk.ts';
+import { compareInRounds, countText, type Round, roundLabels } from './measure.ts';
+import { readOnce } from './reading.ts';
+import { type Rival, startRivals } from './rivals/writes.ts';
+import { type Server, startService, startYardstick } from './servers.ts';
+import { fillTables, type Tables } from './stock.ts';
+import type { Workplace } from './workplace.ts';
+import { itemBody, putUnderLoad, type Requests } from './wrk.ts';
+
+/** What each 200 promises to be on disk, beside the least that HTTP costs and beside others that promise the same. */
+export interface DurableWrite {
+  readonly name: 'create' | 'update';
+  readonly method: 'POST' | 'PUT';
+  /** The table of a round, which has `items` items before its load. */
+  readonly tableOf: (label: string) => string;
+  readonly items: (count: number) => Requests['items'];
+  /** Whether a table is what the load must have made of it; writes under way when wrk left may have come in as well. */
+  readonly isStored: (items: { before: number; answered: number; after: number }) => boolean;
+}
+
+const connectionGoals = [
+  { connections: 64, bound: 0.35, aim: 0.45 },
+  { connections: 256, bound: 0.5, aim: 0.65 },
+] as const;
+
+interface Sides {
+  readonly service: Server;
+  readonly yardstick: Server;
+  readonly rivals: readonly Rival[];
+}
+
+export async function measureWrites(
+  write: DurableWrite,
+  workplace: Workplace,
+  conditions: Conditions,
+): Promise<Measured> {
+  refuseMemory(workplace.folder);
+  const flush = flushRemark(workplace.folder);
+  const data = join(workplace.folder, 'data');
+  await fillTables(workplace, data, tablesOf(write, conditions), conditions.tell);
+  const sides: Sides = {
+    service: await startService(workplace, conditions, data),
+    yardstick: await startYardstick(workplace),
+    rivals: await startRivals(workplace, conditions.sizes.medium),
+  };
+  const rows: Row[] = [];
+  for (const { connections, ...levels } of connectionGoals) {
+    conditions.tell(`  ${connections} connections`);
+    const figures = await compareAt(connections, { write, workplace, conditions, sides });
+    const name = `${write.name}, ${countText(conditions.sizes.medium)} items, ${connections} connections`;
+    rows.push(...rowsOf(name, { of: 'ratio', side: 'least', ...levels }, sides.rivals, figures));
+  }
+  const beside = sides.rivals.filter(({ load }) => typeof load === 'function');
+  return { rows, remarks: [flush, ...new Set(beside.map(({ remark }) => remark))] };
+}
+
+function tablesOf({ tableOf }: DurableWrite, conditions: Conditions): Tables {
+  const labels = connectionGoals.flatMap(({ connections }) =>
+    roundLabels(conditions).map((label) => labelAt(connections, label)),
+  );
+  return Object.fromEntries(labels.map((label) => [tableOf(label), conditions.sizes.medium]));
+}
+
+function labelAt(connections: number, roundLabel: string): string {
+  return `${connections}-${roundLabel}`;
+}
+
+const yardstickSide = 'node:http';
+const ourSide = 'ours';
+
+interface Scene {
+  readonly write: DurableWrite;
+  readonly workplace: Workplace;
+  readonly conditions: Conditions;
+  readonly sides: Sides;
+}
+
+function compareAt(connections: number, scene: Scene): Promise<Record<string, number[]>> {
+  const { write, workplace, conditions, sides } = scene;
+  const count = conditions.sizes.medium;
+  const load = async (server: Server, round: Round) => {
+    const table = `${server.origin}/v3/table/${write.tableOf(labelAt(connections, round.label))}`;
+    const outcome = await putUnderLoad(workplace, {
+      url: `${table}/${write.name}`,
+      connections,
+      seconds: round.seconds,
+      requests: { method: write.method, body: itemBody, items: write.items(count) },
+    });
+    return { ...outcome, table };
+  };
+  const rivals = sides.rivals.flatMap(({ name, load: rivalLoad }) => {
+    if (typeof rivalLoad !== 'function') return [];
+    const side = ({ seconds }: Round) =>
+      rivalLoad({ operation: write.name, connections, seconds, items: count });
+    return [[name, side] as const];
+  });
+  return compareInRounds<string>(conditions, {
+    [yardstickSide]: async (round) => (await load(sides.yardstick, round)).requestsPerSecond,
+    [ourSide]: async (round) => {
+      const { requests, requestsPerSecond, table } = await load(sides.service, round);
+      const { items } = await readOnce(`${table}/read`, count);
+      if (!write.isStored({ before: count, answered: requests, after: items })) {
+        throw new Error(`${requests} of ${write.name} were answered, but the table now has ${items} items`);
+      }
+      return requestsPerSecond;
+    },
+    ...Object.fromEntries(rivals),
+  });
+}
+
+function rowsOf(
+  name: string,
+  goal: Goal,
+  rivals: readonly Rival[],
+  figures: Readonly<Record<string, number[]>>,
+): Row[] {
+  const row = (yardstick: string, rowGoal: Goal, beside: readonly number[]): Row => ({
+    name,
+    unit: 'requests/s',
+    ours: figures[ourSide] ?? [],
+    yardstick: { name: yardstick, figures: beside },
+    goal: rowGoal,
+  });
+  return [
+    row('bare node:http, JSON echo', goal, figures[yardstickSide] ?? []),
+    ...rivals.map((rival) =>
+      typeof rival.load === 'function'
+        ? row(rival.name, rival.goal, figures[rival.name] ?? [])
+        : { name, against: rival.name, goal: rival.goal, missing: rival.load.missing },
+    ),
+  ];
+}

@@ -1,0 +1,198 @@
+import { writeFileSync } from 'node:fs';
+import type { Spec } from 'vega';
+import { type Spread, spreadOf } from './measure.ts';
+
+/** What something costs at every size of the table; drawn as one picture. */
+export interface Curve {
+  /** The picture's name, without its ending. */
+  readonly file: string;
+  readonly title: string;
+  /** What the reader must know to read it. */
+  readonly subtitle: string;
+  /** By powers of ten, where figures lie far apart; from zero otherwise. */
+  readonly scale: 'log' | 'linear';
+  /** The first is ours. */
+  readonly series: readonly Series[];
+}
+
+export interface Series {
+  readonly name: string;
+  readonly points: readonly Point[];
+}
+
+export interface Point {
+  readonly items: number;
+  /** One per round. */
+  readonly figures: readonly number[];
+}
+
+const width = 600;
+const height = 300;
+/** The height of a line of text. */
+const labelPixels = 15;
+const ourColour = '#1559b7';
+const otherColours = ['#8a8f98', '#b6794a'];
+const textColour = '#30343b';
+const quietColour = '#6b7280';
+const gridColour = '#e5e7eb';
+const font = 'system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif';
+
+/** Writes each curve as an SVG into the folder. @returns the files' names */
+export async function writePlots(curves: readonly Curve[], folder: URL): Promise<string[]> {
+  if (curves.length === 0) return [];
+  // Only whoever draws has to wait for it.
+  const { parse, View } = await import('vega');
+  const names: string[] = [];
+  for (const curve of curves) {
+    const view = new View(parse(specOf(curve)), { renderer: 'none' });
+    const name = `${curve.file}.svg`;
+    writeFileSync(new URL(name, folder), `${await view.toSVG()}\n`);
+    view.finalize();
+    names.push(name);
+  }
+  return names;
+}
+
+function specOf({ title, subtitle, scale, series }: Curve): Spec {
+  // Drawn in this order, so that ours lies on top.
+  const points = series
+    .toReversed()
+    .flatMap(({ name, points: all }) =>
+      all.map(({ items, figures }) => ({ series: name, items, ...spreadOf(figures) })),
+    );
+  const sizes = [...new Set(points.map(({ items }) => items))].sort((one, other) => one - other);
+  const ends = labelledEnds(points);
+  const place = { x: { scale: 'x', field: 'items' }, y: { scale: 'y', field: 'median' } };
+  const colour = { scale: 'colour', field: 'series' };
+  return {
+    $schema: 'https://vega.github.io/schema/vega/v6.json',
+    description: `${title}: ${subtitle}`,
+    width,
+    height,
+    padding: { left: 12, top: 12, right: 12, bottom: 12 },
+    background: 'white',
+    config: { text: { font }, title: { font }, axis: { labelFont: font, titleFont: font } },
+    title: {
+      text: title,
+      subtitle,
+      anchor: 'start',
+      frame: 'group',
+      offset: 18,
+      fontSize: 16,
+      color: textColour,
+      subtitleFont: font,
+      subtitleFontSize: 12,
+      subtitleColor: quietColour,
+      subtitlePadding: 4,
+    },
+    data: [
+      { name: 'points', values: points },
+      { name: 'ends', values: ends },
+    ],
+    scales: [
+      { name: 'x', type: 'log', domain: [sizes[0] ?? 1, sizes.at(-1) ?? 10], range: 'width' },
+      { name: 'y', ...yScales[scale], domain: { data: 'points', fields: ['min', 'max'] }, range: 'height' },
+      {
+        name: 'colour',
+        type: 'ordinal',
+        domain: series.map(({ name }) => name),
+        range: [ourColour, ...otherColours],
+      },
+    ],
+    axes: [
+      {
+        scale: 'x',
+        orient: 'bottom',
+        title: 'items in the table',
+        values: sizes,
+        format: ',.0f',
+        ...quietAxis,
+      },
+      {
+        scale: 'y',
+        orient: 'left',
+        grid: true,
+        gridColor: gridColour,
+        ...quietAxis,
+        domain: false,
+        ticks: false,
+        format: ',.0f',
+        ...(scale === 'log' ? { values: powersOfTen } : { tickCount: 5 }),
+      },
+    ],
+    marks: [
+      {
+        type: 'rule',
+        from: { data: 'points' },
+        encode: {
+          enter: {
+            x: place.x,
+            y: { scale: 'y', field: 'min' },
+            y2: { scale: 'y', field: 'max' },
+            stroke: colour,
+            strokeOpacity: { value: 0.35 },
+            strokeWidth: { value: 5 },
+          },
+        },
+      },
+      {
+        type: 'group',
+        from: { facet: { name: 'line', data: 'points', groupby: 'series' } },
+        marks: [
+          {
+            type: 'line',
+            from: { data: 'line' },
+            encode: { enter: { ...place, stroke: colour, strokeWidth: { value: 2 } } },
+          },
+        ],
+      },
+      {
+        type: 'symbol',
+        from: { data: 'points' },
+        encode: { enter: { ...place, fill: colour, size: { value: 36 } } },
+      },
+      {
+        type: 'text',
+        from: { data: 'ends' },
+        encode: {
+          enter: {
+            ...place,
+            dx: { value: 10 },
+            dy: { field: 'shift' },
+            baseline: { value: 'middle' },
+            text: { field: 'series' },
+            fill: colour,
+            fontSize: { value: 12 },
+            fontWeight: { value: 'bold' },
+          },
+        },
+      },
+    ],
+  };
+}
+
+type Drawn = { readonly series: string; readonly items: number } & Spread;
+
+/** Where each line ends, its name beside it; one line's name stands a little above its end, the next one's below. */
+function labelledEnds(points: readonly Drawn[]): (Drawn & { readonly shift: number })[] {
+  const names = [...new Set(points.map(({ series }) => series))];
+  const ends = names.flatMap((name) => points.findLast(({ series }) => series === name) ?? []);
+  return ends
+    .sort((one, other) => other.median - one.median)
+    .map((end, place) => ({ ...end, shift: (place - (ends.length - 1) / 2) * labelPixels }));
+}
+
+const yScales = {
+  log: { type: 'log', nice: true },
+  linear: { type: 'linear', nice: true, zero: true },
+} as const;
+const powersOfTen = Array.from({ length: 9 }, (_, power) => 10 ** power);
+const quietAxis = {
+  labelColor: quietColour,
+  titleColor: quietColour,
+  titleFontWeight: 'normal',
+  domainColor: gridColour,
+  tickColor: gridColour,
+  titlePadding: 10,
+  labelPadding: 6,
+} as const;

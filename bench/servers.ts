@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Conditions } from './case.ts';
+import { firstLine, type Program, type Workplace, within } from './workplace.ts';
+
+/** How the servers that are measured come up: our own tell their origin, others are asked until they answer. */
+export interface Server {
+  /** `http://127.0.0.1:port` */
+  readonly origin: string;
+  readonly program: Program;
+}
+
+const listenPollMs = 20;
+const listenMsMax = 30_000;
+
+export const serviceFile = sourceFile('../src/cli/counterfoil.ts');
+
+/** The service as its users start it, on a free port; on new data unless a data folder is given. */
+export async function startService(
+  workplace: Workplace,
+  { serveArguments }: Conditions,
+  data = join(workplace.folder, 'data'),
+): Promise<Server> {
+  const env = { PORT: '0', COUNTERFOIL_DATA: data };
+  return startTelling(workplace.start(process.execPath, [serviceFile, 'serve', ...serveArguments], { env }));
+}
+
+/** The yardstick, which answers GET with the bytes of a file and sends back what is posted. */
+export async function startYardstick(workplace: Workplace, bodyFile?: string): Promise<Server> {
+  const args = [sourceFile('yardstick.ts'), ...(bodyFile === undefined ? [] : [bodyFile])];
+  return startTelling(workplace.start(process.execPath, args));
+}
+
+async function startTelling(program: Program): Promise<Server> {
+  const line = await firstLine(program, (candidate) => candidate.includes(' is ready on '));
+  const origin = / is ready on (http:\/\/[^\s,]+)/.exec(line)?.[1];
+  if (origin === undefined) throw new Error(`no origin in "${line}"`);
+  return { origin, program };
+}
+
+/** A server of others, once it takes connections on the port that it was told. */
+export async function startListening(program: Program, port: number): Promise<Server> {
+  // Nobody reads it, but a full pipe would stop the server.
+  program.child.stdout?.resume();
+  const polling = new AbortController();
+  try {
+    await within(listenMsMax, Promise.race([untilListening(port, polling.signal), program.failed]));
+  } finally {
+    polling.abort();
+  }
+  return { origin: `http://127.0.0.1:${port}`, program };
+}
+
+async function untilListening(port: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && !(await isListening(port))) await sleep(listenPollMs);
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** For those who must be told their port before they start. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+export function sourceFile(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Installs what the conformance tests need beside npm's packages: on Debian or Ubuntu, as root. Go is for stripe-mock.
+set -euo pipefail
+
+missing=()
+for pair in nbdkit:nbdkit nbdfuse:libnbd-bin fusermount3:fuse3 mkfs.ext4:e2fsprogs strace:strace go:golang-go; do
+  command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+done
+[ "${#missing[@]}" -eq 0 ] && exit 0
+command -v apt-get >/dev/null || { echo "install by hand: ${missing[*]}" >&2; exit 1; }
+apt-get update -qq
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { randomFrom, seedOf } from '../support/random.ts';
+import { newData, type ServeOptions, ServeProcess } from '../support/serve-process.ts';
+import {
+  type LoadResult,
+  load,
+  verifyTable,
+  type WatchedTable,
+  watchedTable,
+} from '../support/table-load.ts';
+import { assertWhole } from '../support/verify-command.ts';
+import { type InjectedError, injectErrors } from './injected-errors.ts';
+import { SmallDisk } from './mounted-disk.ts';
+import { needRootAnd } from './needs.ts';
+import { PowerDisk } from './power-disk.ts';
+
+/**
+ * A flush that fails leaves nobody knowing what is on the disk: the kernel may have dropped what it could not write, and
+ * the next flush would succeed without it. So it is fatal (promise 12): the service says so and ends with an error,
+ * nobody is told of a success that is none, and what was acknowledged is there at the next start.
+ */
+needRootAnd('strace', 'nbdkit', 'nbdfuse', 'fusermount3', 'mkfs.ext4', 'losetup');
+
+const endMsMax = 10_000;
+const callersPerTable = 8;
+const itemsPerTable = 100;
+const beforeErrorMs = 300;
+const afterErrorMs = 700;
+const nearlyFullMegabytes = 20;
+const stillRunning = 'nothing, it is still running';
+
+/** With O_DSYNC a write is a flush as well, so that each of them is tried. */
+const flushes = ['fsync', 'fdatasync', 'msync', 'sync_file_range'];
+const writes = ['pwrite64', 'pwritev', 'pwritev2', 'writev'];
+
+for (const when of [1, 2, 5]) {
+  test(`ends when flush ${when} fails, and has all that was acknowledged at its next start`, (t) =>
+    endsAtError(t, { calls: flushes, when, error: 'EIO' }));
+  test(`ends when write ${when} to the store fails, and has all that was acknowledged at its next start`, (t) =>
+    endsAtError(t, { calls: writes, when, error: 'EIO' }));
+}
+
+for (const [what, calls, when] of [
+  ['flush 1', flushes, 1],
+  ['write 1', writes, 1],
+  ['write 2', writes, 2],
+] as const) {
+  test(`ends or takes writes again after ${what} found no space, and has all that was acknowledged`, (t) =>
+    goesOnAfter(t, { calls, when, error: 'ENOSPC' }));
+}
+
+test('ends when a flush fails on a disk that is nearly full as well', (t) => {
+  const { folder } = SmallDisk.mount(t, nearlyFullMegabytes);
+  return endsAtError(t, { calls: flushes, when: 1, error: 'EIO' }, join(folder, 'store'));
+});
+
+test('ends when its disk fails, and has all that was acknowledged when the disk is back', async (t) => {
+  const disk = PowerDisk.plugIn(t);
+  // Given, so that this test does not hang on the file of the master key (power-cut.conformance.ts does).
+  const env = { COUNTERFOIL_MASTER_KEY: randomBytes(32).toString('base64') };
+  await drill(t, {
+    options: { data: join(disk.folder, 'store'), env },
+    fail: async () => disk.fail(),
+    repair: async () => {
+      await disk.cut([]);
+      await disk.restore();
+    },
+  });
+});
+
+type Injected = Omit<InjectedError, 'folder'>;
+
+function endsAtError(t: TestContext, error: Injected, data = newData(t)): Promise<void> {
+  const options = { data };
+  return drill(t, {
+    options,
+    fail: ({ pid }) => injectErrors(t, pid, { ...error, folder: data }),
+    repair: async () => undefined,
+  });
+}
+
+/** One error that tells of no space is no reason to stand still: the next write may find some. */
+async function goesOnAfter(t: TestContext, error: Injected): Promise<void> {
+  const random = randomFrom(seedOf(t));
+  const tables = newTables();
+  const options = { data: newData(t) };
+  const service = await ServeProcess.start(t, options);
+  const origin = await service.ready();
+  const ended = service.ended();
+  const anyWrites = { origin, tables, callers: callersPerTable, random };
+  await load({ ...anyWrites, until: sleep(beforeErrorMs) });
+  await injectErrors(t, service.pid, { ...error, folder: options.data });
+  const result = await load({ ...anyWrites, until: Promise.race([ended, sleep(afterErrorMs)]) });
+  t.diagnostic(toldOf(result));
+  assert.ok(result.lost + result.failed.size > 0, 'the error has met a request');
+  const code = await Promise.race([ended, sleep(0, stillRunning)]);
+  if (code === stillRunning) {
+    const after = await load({ ...anyWrites, until: sleep(beforeErrorMs) });
+    assert.ok(after.acknowledged > 0 && after.failed.size === 0, `afterwards: ${toldOf(after)}`);
+    await service.kill();
+  }
+  assert.notEqual(code, 0);
+  await assertKept(t, options, tables);
+}
+
+interface Drill {
+  readonly options: ServeOptions;
+  readonly fail: (service: ServeProcess) => Promise<void>;
+  readonly repair: () => Promise<void>;
+}
+
+async function drill(t: TestContext, { options, fail, repair }: Drill): Promise<void> {
+  const random = randomFrom(seedOf(t));
+  const tables = newTables();
+  const service = await ServeProcess.start(t, options);
+  const ended = service.ended();
+  const outOfTime = sleep(beforeErrorMs + endMsMax, stillRunning, { ref: false });
+  const until = Promise.race([ended, outOfTime]);
+  const origin = await service.ready();
+  const loading = load({ origin, tables, callers: callersPerTable, random, until });
+  await sleep(beforeErrorMs);
+  await fail(service);
+  const result = await loading;
+
+  t.diagnostic(toldOf(result));
+  const code = await until;
+  // Null is an end by a signal: after a failed write LMDB's binding may abort on the way out.
+  assert.ok(code !== 0 && code !== stillRunning, `the service ended with ${code}: ${service.errors}`);
+  assert.match(service.errors, /Input\/output error|EIO/, 'the log tells why');
+  assert.ok(result.lost + (result.failed.get(503) ?? 0) > 0, 'the error has met a request');
+  assert.deepEqual(
+    [...result.failed.keys()].filter((status) => status !== 503),
+    [],
+  );
+
+  await repair();
+  await assertKept(t, options, tables);
+}
+
+function newTables(): readonly WatchedTable[] {
+  return ['books', 'authors'].map((name) => watchedTable(name, itemsPerTable));
+}
+
+async function assertKept(
+  t: TestContext,
+  options: ServeOptions,
+  tables: readonly WatchedTable[],
+): Promise<void> {
+  const again = await ServeProcess.start(t, options);
+  for (const table of tables) await verifyTable(await again.ready(), table);
+  assert.equal(await again.terminate(), 0, again.errors);
+  await assertWhole(options.data);
+}
+
+function toldOf({ acknowledged, lost, failed }: LoadResult): string {
+  const statuses = [...failed].map(([status, times]) => `${times} × ${status}`).join(', ');
+  return `${acknowledged} acknowledged, ${lost} lost, 5xx: ${statuses || 'none'}`;
+}

@@ -1,0 +1,36 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** Programs, and the Debian packages that bring them. */
+const packages = {
+  nbdkit: 'nbdkit',
+  nbdfuse: 'libnbd-bin',
+  fusermount3: 'fuse3',
+  'mkfs.ext4': 'e2fsprogs',
+  losetup: 'util-linux',
+  mount: 'mount',
+  strace: 'strace',
+} as const;
+export type Program = keyof typeof packages;
+
+/** Throws, with a word on everything that is missing, unless this is root on a machine with these programs. */
+export function needRootAnd(...programs: readonly Program[]): void {
+  const lacks = programs.filter((program) => !isThere(program));
+  const problems = [
+    ...(process.getuid?.() === 0 ? [] : ['to be run by root']),
+    ...lacks.map((program) => `${program} (Debian package ${packages[program]})`),
+  ];
+  if (problems.length > 0) throw new Error(`this needs ${problems.join(', ')}`);
+}
+
+function isThere(program: string): boolean {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
+  return folders.some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { Caller } from '../support/caller.ts';
+import { count, workers } from '../support/extent.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { itemsIn, readTable, writeTable } from '../support/table-operations.ts';
+
+/** Of 64 that create one id at once, one wins, and the others are told (promise 11). */
+const table = 'prizes';
+const callersAtOnce = 64;
+const rounds = count({ short: 40, long: 2_000 });
+/** Some rounds end with a kill: the winner that was told stays the winner. */
+const roundsPerLife = count({ short: 20, long: 100 });
+
+test('lets one of 64 concurrent creates of an id win', (t) => race(t, 1));
+
+test('lets one of 64 concurrent creates of an id win, across processes', (t) => race(t, workers));
+
+async function race(t: TestContext, processes: number): Promise<void> {
+  const data = newData(t);
+  const winners = new Map<string, string>();
+  for (let first = 0; first < rounds; first += roundsPerLife) {
+    const service = await ServeProcess.start(t, { data, workers: processes });
+    const origin = await service.ready();
+    const callers = Array.from({ length: callersAtOnce }, () => new Caller(origin));
+    // Connected beforehand, so that the creates arrive together, and in turns, so that each process gets its share.
+    for (const caller of callers) await caller.send('GET', '/livez');
+    if (processes > 1) assertSpread(service);
+    for (let round = first; round < first + roundsPerLife; round++) {
+      const id = `item-${round}`;
+      winners.set(id, await winnerOf(callers, id));
+    }
+    for (const caller of callers) caller.close();
+    await service.kill();
+  }
+  await assertKept(t, { data, winners });
+}
+
+/** @returns the name that won */
+async function winnerOf(callers: readonly Caller[], id: string): Promise<string> {
+  const nameOf = (caller: number) => `${id} of caller ${caller}`;
+  const answers = await Promise.all(
+    callers.map((caller, index) => writeTable(caller, table, [{ kind: 'create', id, name: nameOf(index) }])),
+  );
+  const told = answers.map((answer) => (answer.kind === 'answered' ? answer : assert.fail(answer.kind)));
+  const won = told.flatMap(({ status }, index) => (status === 200 ? [index] : []));
+  assert.equal(won.length, 1, `${won.length} callers were told that they had created ${id}`);
+  for (const { status, text } of told) {
+    if (status === 200) continue;
+    assert.equal(status, 409, text);
+    const { body } = JSON.parse(text) as { body: { complete: boolean; error: { code: string } } };
+    assert.deepEqual([body.complete, body.error.code], [false, 'item_exists']);
+  }
+  const winner = nameOf(won[0] as number);
+  // Each caller, so each process, sees the winner at once.
+  for (const answer of await Promise.all(callers.slice(0, 8).map((caller) => readTable(caller, table)))) {
+    assert.ok(answer.kind === 'answered');
+    assert.equal(itemsIn(answer.text).find((item) => item.id === id)?.name, winner);
+  }
+  return winner;
+}
+
+async function assertKept(
+  t: TestContext,
+  { data, winners }: { data: string; winners: ReadonlyMap<string, string> },
+): Promise<void> {
+  const service = await ServeProcess.start(t, { data });
+  const caller = new Caller(await service.ready());
+  const answer = await readTable(caller, table);
+  caller.close();
+  assert.ok(answer.kind === 'answered');
+  assert.deepEqual(new Map(itemsIn(answer.text).map(({ id, name }) => [id, name])), winners);
+}
+
+/** That the callers are connected to more than one process, without which the race would be within one. */
+function assertSpread({ workerPids }: ServeProcess): void {
+  const connected = workerPids.map(socketsOf);
+  const busy = connected.filter((sockets) => sockets >= callersAtOnce / 8);
+  assert.ok(busy.length > 1, `the processes hold ${connected.join(', ')} sockets`);
+}
+
+function socketsOf(pid: number): number {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).filter((name) => isSocket(`${folder}/${name}`)).length;
+}
+
+/** A descriptor may be closed between its being listed and its being looked at. */
+function isSocket(path: string): boolean {
+  try {
+    return readlinkSync(path).startsWith('socket:');
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { get, type IncomingMessage } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Caller } from '../support/caller.ts';
+import { count, workers } from '../support/extent.ts';
+import { randomFrom, seedOf, shuffled } from '../support/random.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { itemsIn, resultOf, tablePath, writeTable } from '../support/table-operations.ts';
+import { CountingWriter, nameAs } from './counting-writer.ts';
+
+/**
+ * Who reads a whole table sees one committed state of it, however long the reading takes (promise 10). Each writer
+ * counts through items of its own, one acknowledged write after the other, so that one number says what all of its
+ * items must read; a state of the table is one number per writer, and all states that were ever committed are a chain.
+ */
+const table = 'counters';
+const items = 20_000;
+const writers = 6;
+const itemsPerWriter = 300;
+const readingMs = count({ short: 2_500, long: 300_000 });
+/** What the readers wait after each piece of 64 KiB: the slow ones' answers of 12 MB outlive hundreds of writes. */
+const readers = [8, 8, 4, 0];
+/** Between two reads, so that the writers come to their turn. */
+const betweenReadsMs = 250;
+const creatorsAtOnce = 4;
+const batchItems = 100;
+
+test('shows each reader of a big table one committed state while it is written', (t) => drill(t, 1));
+
+test('shows each reader of a big table one committed state while several processes write it', (t) =>
+  drill(t, workers));
+
+async function drill(t: TestContext, processes: number): Promise<void> {
+  const random = randomFrom(seedOf(t));
+  const ids = Array.from({ length: items }, (_, index) => `item-${String(index).padStart(6, '0')}`);
+  const service = await ServeProcess.start(t, { data: newData(t), workers: processes });
+  const origin = await service.ready();
+  await createAll(origin, ids);
+
+  const written = shuffled(random, ids);
+  const counting = Array.from(
+    { length: writers },
+    () => new CountingWriter(table, written.splice(0, itemsPerWriter)),
+  );
+  const over = sleep(readingMs);
+  let isOver = false;
+  const writing = counting.map((writer) => writer.keepWriting(origin, () => isOver));
+  const seen: (readonly number[])[] = [];
+  const reading = readers.map(async (pauseMs) => {
+    while (!isOver) {
+      seen.push(await readState({ origin, pauseMs, counting, unwritten: written }));
+      await sleep(betweenReadsMs);
+    }
+  });
+  void over.then(() => {
+    isOver = true;
+  });
+  const ends = await Promise.allSettled([...reading, ...writing]);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  assertChain(seen);
+  const writes = counting.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
+  t.diagnostic(`${seen.length} reads during ${writes} writes`);
+  await service.kill();
+}
+
+async function createAll(origin: string, ids: readonly string[]): Promise<void> {
+  const left = [...ids];
+  const create = async () => {
+    const caller = new Caller(origin);
+    while (left.length > 0) {
+      const some = left.splice(0, batchItems);
+      const writes = some.map((id) => ({ kind: 'create', id, name: nameAs(0) }) as const);
+      const answer = await writeTable(caller, table, writes);
+      assert.ok(answer.kind === 'answered' && resultOf(writes, answer) === 'done');
+    }
+    caller.close();
+  };
+  await Promise.all(Array.from({ length: creatorsAtOnce }, create));
+}
+
+interface Reading {
+  readonly origin: string;
+  readonly pauseMs: number;
+  readonly counting: readonly CountingWriter[];
+  /** The ids that nobody writes. */
+  readonly unwritten: readonly string[];
+}
+
+/** @returns the state that a read has shown: how far each writer had come */
+async function readState({ origin, pauseMs, counting, unwritten }: Reading): Promise<readonly number[]> {
+  const before = counting.map(({ acknowledged }) => acknowledged);
+  const text = await readSlowly(origin, pauseMs);
+  const after = counting.map(({ sent }) => sent);
+  const names = new Map(itemsIn(text).map(({ id, name }) => [id, name]));
+  assert.equal(names.size, items);
+  for (const id of unwritten) assert.equal(names.get(id), nameAs(0));
+  return counting.map((writer, index) => {
+    const shown = writer.shownIn(names);
+    assert.ok(
+      shown >= (before[index] as number),
+      `${shown} was shown after ${before[index]} was acknowledged`,
+    );
+    assert.ok(shown <= (after[index] as number), `${shown} was shown before it was sent`);
+    return shown;
+  });
+}
+
+async function readSlowly(origin: string, pauseMs: number): Promise<string> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(origin + tablePath(table, 'read'), { agent: false }, resolve).on('error', reject);
+  });
+  const chunks: Buffer[] = [];
+  let owed = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    owed += (chunk.length / 65_536) * pauseMs;
+    if (owed < 1) continue;
+    await sleep(owed);
+    owed = 0;
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** Of two states that were both committed, one is at least as far as the other for every writer. */
+function assertChain(states: readonly (readonly number[])[]): void {
+  const sum = (state: readonly number[]) => state.reduce((total, number) => total + number, 0);
+  const sorted = states.toSorted((one, other) => sum(one) - sum(other));
+  for (const [index, state] of sorted.entries()) {
+    const next = sorted[index + 1] ?? state;
+    assert.ok(
+      state.every((number, writer) => number <= (next[writer] as number)),
+      `one read shows the writers at ${state.join(', ')}, another at ${next.join(', ')}`,
+    );
+  }
+}

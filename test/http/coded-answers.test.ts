@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask } from '../support/exact-answer.ts';
+import { chunksOf, openDoorOver, scanOf } from '../tables/door-over.ts';
+import { items } from '../tables/filled-tables.ts';
+import { codings, read, startWithTables, tableNames } from './compressible-tables.ts';
+import { assertError } from './error-answer.ts';
+
+const service = await startWithTables();
+
+test('gives each coding an ETag of its own, by which who has it is told that nothing changed', async () => {
+  for (const table of tableNames) {
+    const tags = new Map<string, string>();
+    for (const coding of ['identity', ...codings]) {
+      const tag = (await read(service, table, coding)).headers.get('etag') as string;
+      assert.match(tag, /^"[\x21\x23-\x7e]+"$/);
+      assert.equal((await read(service, table, coding)).headers.get('etag'), tag);
+      tags.set(coding, tag);
+    }
+    assert.equal(new Set(tags.values()).size, 3);
+    for (const [coding, tag] of tags) {
+      for (const noneMatch of [tag, `W/${tag}`, `"x", ${tag}`]) {
+        const unchanged = await read(service, table, coding, { 'If-None-Match': noneMatch });
+        assert.equal(unchanged.status, 304, `${coding}: ${noneMatch}`);
+        assert.equal(unchanged.bytes.length, 0);
+        assert.equal(unchanged.headers.get('content-encoding'), undefined);
+      }
+    }
+    await service.post(`/v3/table/${table}/create`, { id: 'new', name: '' });
+    for (const [coding, tag] of tags) {
+      assert.equal((await read(service, table, coding, { 'If-None-Match': tag })).status, 200);
+    }
+  }
+});
+
+test('tells in a 304 the ETag that a 200 to the same request would have', async () => {
+  for (const coding of codings) {
+    const tag = (await read(service, 'large', coding)).headers.get('etag') as string;
+    const unchanged = await read(service, 'large', coding, { 'If-None-Match': tag });
+    // RFC 9110, 15.4.5: a cache finds by it which of the answers it keeps is still good (RFC 9111, 4.3.4).
+    assert.equal(unchanged.headers.get('etag'), tag);
+  }
+});
+
+for (const [what, headers] of [
+  ['a plain answer', {}],
+  ['a compressed answer', { 'Accept-Encoding': 'gzip' }],
+  ['a 304', { 'If-None-Match': '*' }],
+] as const) {
+  test(`says of ${what} that it depends on Accept-Encoding`, async () => {
+    for (const table of tableNames) {
+      for (const method of ['GET', 'HEAD']) {
+        const answer = await ask(service.origin, `${method} /v3/table/${table}/read`, headers);
+        assert.equal(answer.headers.get('vary'), 'accept-encoding', `${method} ${table}`);
+      }
+    }
+  });
+}
+
+test('says of HEAD what it would say of GET, in every coding', async () => {
+  for (const coding of ['identity', ...codings]) {
+    const got = await read(service, 'large', coding);
+    const head = await ask(service.origin, 'HEAD /v3/table/large/read', { 'Accept-Encoding': coding });
+    for (const name of ['etag', 'content-encoding', 'content-type', 'vary']) {
+      assert.equal(head.headers.get(name), got.headers.get(name), `${name} of ${coding}`);
+    }
+  }
+});
+
+test('does not compress a refusal, nor say that it has', async () => {
+  for (const path of [
+    '/v3/table/nothing/read',
+    '/v3/table/medium/read?limit=0',
+    '/v3/table/medium/read?id=x',
+  ]) {
+    const refused = await ask(service.origin, `GET ${path}`, { 'Accept-Encoding': 'gzip, zstd' });
+    assertError(refused, { status: refused.status, code: refused.json.body.error.code });
+    assert.equal(refused.headers.get('content-encoding'), undefined);
+    assert.equal(refused.headers.get('etag'), undefined);
+  }
+});
+
+test('answers a failure before the first byte so that it can be read, whatever coding was asked for', async (t) => {
+  const all = chunksOf(items(50, 100));
+  const door = await openDoorOver(t, {
+    scan: async () => scanOf(all, failingAtOnce()),
+  });
+  for (const coding of ['identity', ...codings]) {
+    const failed = await ask(door.origin, 'GET /v3/table/books/read', { 'Accept-Encoding': coding });
+    assertError(failed, { status: 500, code: 'internal' });
+    assert.equal(failed.headers.get('content-encoding'), undefined, coding);
+    assert.equal(failed.headers.get('etag'), undefined, 'a failure has no tag');
+  }
+});
+
+function* failingAtOnce(): Generator<Buffer> {
+  yield* [];
+  throw new Error('an engine that fails');
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { compressedBytesMin, smallSpaceBytesMax } from '../../src/limits.ts';
+import { ask } from '../support/exact-answer.ts';
+import { requestText } from '../support/raw-http.ts';
+import { fill } from '../tables/filled-tables.ts';
+import {
+  type Coding,
+  codings,
+  decoders,
+  read,
+  startWithTables,
+  tableNames,
+  tables,
+} from './compressible-tables.ts';
+
+const service = await startWithTables();
+
+test('sends a table compressed to who asks for it, and it decodes to exactly the plain answer', async () => {
+  for (const table of tableNames) {
+    const plain = await read(service, table);
+    assert.equal(plain.headers.get('content-encoding'), undefined);
+    assert.equal(plain.json.body.length, tables[table]);
+    for (const coding of codings) {
+      const answer = await read(service, table, coding);
+      assert.equal(answer.status, 200);
+      assert.ok(answer.isWhole);
+      assert.equal(answer.headers.get('content-encoding'), coding);
+      assert.equal(answer.headers.get('content-type'), 'application/json');
+      assert.equal(decoders[coding](answer.bytes).toString(), plain.text);
+      assert.ok(answer.bytes.length < plain.bytes.length);
+    }
+  }
+});
+
+test('compresses items of 1 KiB and more, and none of less', async () => {
+  const empty = Buffer.byteLength(JSON.stringify({ id: 'a', name: '' }));
+  for (const [bytes, isCompressed] of [
+    [empty, false],
+    [compressedBytesMin - 1, false],
+    [compressedBytesMin, true],
+    [smallSpaceBytesMax, true],
+    [smallSpaceBytesMax + 1, true],
+  ] as const) {
+    const table = `of-${bytes}-bytes`;
+    const name = nameOf(bytes - empty);
+    await fill(service, `/v3/table/${table}`, [{ id: 'a', name }]);
+    for (const coding of codings) {
+      const answer = await ask(service.origin, `GET /v3/table/${table}/read`, { 'Accept-Encoding': coding });
+      assert.equal(answer.headers.get('content-encoding'), isCompressed ? coding : undefined, table);
+      const text = isCompressed ? decoders[coding](answer.bytes).toString() : answer.text;
+      assert.deepEqual(JSON.parse(text).body, [{ id: 'a', name }]);
+    }
+  }
+});
+
+/** What a client may take, by what it says (RFC 9110, 12.5.3); of several the first is the better one. */
+const wishes: Readonly<Record<string, Coding | 'identity'>> = {
+  gzip: 'gzip',
+  zstd: 'zstd',
+  GZip: 'gzip',
+  'gzip, deflate': 'gzip',
+  'gzip, deflate, br, zstd': 'zstd',
+  'deflate, br': 'identity',
+  '': 'identity',
+  identity: 'identity',
+  'gzip;q=1.0': 'gzip',
+  'gzip;q=0': 'identity',
+  'gzip;q=0.000, zstd;q=0.0': 'identity',
+  'zstd;q=0, gzip;q=0.001': 'gzip',
+  'zstd;q=0.5, gzip;q=0.8': 'gzip',
+  'gzip;q=0.5, zstd;q=0.8': 'zstd',
+  'zstd;q=0.9,gzip': 'gzip',
+  'gzip ; q=0.3 , zstd ; Q=0.2': 'gzip',
+  '\tgzip;\tq=1': 'gzip',
+  'gzip;q=0, *': 'identity',
+  'xgzip, gzipx': 'identity',
+  '*;q=0': 'identity',
+  'gzip;level=9;q=0': 'identity',
+  'gzip;q=nonsense': 'identity',
+};
+
+test('keeps to what Accept-Encoding says, and to its weights', async (t) => {
+  for (const [wish, coding] of Object.entries(wishes)) {
+    await t.test(wish || 'nothing at all', async () => {
+      const answer = await read(service, 'medium', wish);
+      assert.equal(answer.headers.get('content-encoding') ?? 'identity', coding);
+    });
+  }
+  const { origin } = service;
+  const twice = await ask(origin, 'GET /v3/table/medium/read', { 'Accept-Encoding': ['br', 'gzip'] });
+  assert.equal(twice.headers.get('content-encoding'), 'gzip', 'two lines are one list');
+});
+
+test('sends a table as it is to who would rather have it so', async () => {
+  for (const wish of ['identity, gzip;q=0.5', 'identity;q=0.8, gzip;q=0.5, zstd;q=0.7']) {
+    assert.equal((await read(service, 'medium', wish)).headers.get('content-encoding'), undefined);
+  }
+});
+
+test('sends a table whole to a client of HTTP/1.0, for which the end of the connection is the end', async () => {
+  const plain = await read(service, 'large');
+  for (const coding of ['identity', ...codings]) {
+    const { port, hostname } = new URL(service.origin);
+    const socket = connect(Number(port), hostname);
+    const request = requestText(service.origin, 'GET /v3/table/large/read', { 'Accept-Encoding': coding });
+    socket.write(request.replace('HTTP/1.1', 'HTTP/1.0'));
+    const bytes = await buffer(socket);
+    const bodyAt = bytes.indexOf('\r\n\r\n') + 4;
+    const head = bytes.toString('latin1', 0, bodyAt).toLowerCase();
+    assert.ok(!head.includes('transfer-encoding'), 'HTTP/1.0 knows no chunks');
+    const body = bytes.subarray(bodyAt);
+    const text = coding === 'identity' ? body : decoders[coding as Coding](body);
+    assert.equal(text.toString(), plain.text);
+  }
+});
+
+/** A name of so many bytes, and of fewer characters. */
+function nameOf(bytes: number): string {
+  return 'é'.repeat(bytes >> 1).padEnd(bytes - (bytes >> 1), 'x');
+}

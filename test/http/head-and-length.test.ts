@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { ask } from '../support/exact-answer.ts';
+import { RawConnection, requestText } from '../support/raw-http.ts';
+import { startTestService } from '../support/service.ts';
+import { fill, items } from '../tables/filled-tables.ts';
+import { startSharedService } from '../tables/shared-service.ts';
+
+const env = { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'empty,small,large' };
+const service = await startSharedService({ env });
+const { origin } = service;
+await fill(service, '/v3/table/small', items(3, 10));
+await fill(service, '/v3/table/large', items(1_000, 300));
+
+/** Of each kind of answer of read one; the large table is sent as it is read. */
+const reads = [
+  ...['empty/read', 'small/read', 'large/read', 'small/read?id=item-0000001', 'large/read?limit=3'],
+  ...[
+    'large/read?after=item-0000007',
+    'small/read?id=none',
+    'nothing/read',
+    'small/read?limit=0',
+    'small/read?x=1',
+  ],
+];
+
+test('tells HEAD what it tells GET: the same status, type, tag and length, and no body', async () => {
+  for (const path of reads) {
+    const got = await ask(origin, `GET /v3/table/${path}`);
+    const head = await ask(origin, `HEAD /v3/table/${path}`);
+    assert.equal(head.status, got.status, path);
+    assert.equal(head.bytes.length, 0);
+    assert.equal(got.headers.get('content-length'), String(got.bytes.length), path);
+    for (const name of ['content-type', 'content-length', 'etag']) {
+      assert.equal(head.headers.get(name), got.headers.get(name), `${name} of ${path}`);
+    }
+  }
+});
+
+test('sends nothing behind the head of an answer to HEAD, and keeps the connection', async () => {
+  const { port, hostname } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  for (const path of reads) socket.write(requestText(origin, `HEAD /v3/table/${path}`));
+  socket.write(requestText(origin, 'GET /livez', { Connection: 'close' }));
+  const all = (await text(socket)).split('\r\n\r\n');
+  assert.equal(all.length, reads.length + 2, 'one head behind the other, and one body');
+  assert.equal(all.at(-1), '{"statusCode":200,"body":{"status":"alive"}}');
+  assert.ok(all.slice(0, -1).every((head) => head.startsWith('HTTP/1.1 ')));
+});
+
+test('answers HEAD with 304 as GET, and says of no length that it is 0', async () => {
+  for (const path of ['small/read', 'large/read', 'small/read?id=item-0000001']) {
+    const tag = (await ask(origin, `GET /v3/table/${path}`)).headers.get('etag') as string;
+    const head = await ask(origin, `HEAD /v3/table/${path}`, { 'If-None-Match': tag });
+    assert.equal(head.status, 304);
+    assert.equal(head.headers.get('etag'), tag);
+    // RFC 9110, 8.6: in a 304 it would be the length of the 200.
+    assert.equal(head.headers.get('content-length'), undefined);
+    const changed = await ask(origin, `HEAD /v3/table/${path}`, { 'If-None-Match': '"x"' });
+    assert.equal(changed.status, 200);
+  }
+});
+
+test('answers requests that come one behind the other on a connection whole and in their order', async () => {
+  const paths = [
+    'large/read',
+    'small/read',
+    'large/read?limit=2',
+    'large/read',
+    'small/read?id=x',
+    'empty/read',
+  ];
+  const connection = await RawConnection.open(origin);
+  const lines = paths.map((path) => `GET /v3/table/${path}`);
+  connection.send(lines.map((line) => requestText(origin, line)).join(''));
+  for (const line of lines) {
+    const alone = await ask(origin, line);
+    const answer = await connection.answer();
+    assert.equal(answer.status, alone.status);
+    if (alone.status === 200) assert.equal(answer.text, alone.text);
+  }
+  connection.close();
+});
+
+test('tells the length of a large table before it sends it, and sends just as much', async (t) => {
+  const path = 'GET /v3/table/large/read';
+  const hard = ['\u0000', '"\\', 'é', '🔑', '\u2028', '\u{10ffff}'].map((id) => ({
+    id,
+    name: id.repeat(50),
+  }));
+  const changes = [
+    async () => fill(service, '/v3/table/large', hard),
+    async () =>
+      fill(
+        service,
+        '/v3/table/large',
+        hard.map(({ id }) => ({ id, name: 'x' })),
+        'update',
+      ),
+    async () => service.send('DELETE', '/v3/table/large/delete', { id: 'item-0000500' }),
+    async () => service.send('DELETE', '/v3/table/large/delete', { id: '\u0000' }),
+    async () => service.send('PUT', '/v3/table/large/update', { id: '🔑', name: '\u0001'.repeat(70_000) }),
+    async () => service.send('DELETE', '/v3/table/large/delete', { id: '\u{10ffff}' }),
+  ];
+  for (const change of changes) {
+    await change();
+    const answer = await ask(service.origin, path);
+    assert.ok(answer.isWhole);
+    assert.equal(answer.headers.get('content-length'), String(answer.bytes.length));
+    assert.equal(answer.headers.get('transfer-encoding'), undefined);
+    assert.equal(answer.json.statusCode, 200);
+    const head = await ask(service.origin, path.replace('GET', 'HEAD'));
+    assert.equal(head.headers.get('content-length'), String(answer.bytes.length));
+  }
+  await service.stop();
+  const again = await startTestService(t, { data: service.data });
+  const answer = await ask(again.origin, path);
+  assert.equal(answer.headers.get('content-length'), String(answer.bytes.length));
+});

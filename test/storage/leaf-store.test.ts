@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
+import { journalSizeMax } from '../../src/limits.ts';
+import type { Space, Write } from '../../src/storage/engine.ts';
+import { count } from '../support/extent.ts';
+import { seedOf } from '../support/random.ts';
+import { newDataFolder } from '../support/service.ts';
+import { assertAllFolded } from './leaf-walk.ts';
+import { StoreOpener } from './store-opener.ts';
+
+const program = join(import.meta.dirname, 'drill-sequences.ts');
+const hotIds = Array.from({ length: 50 }, (_, index) => `hot-${index}`);
+const sequencesAtOnce = 500;
+const sequences = count({ short: 300, long: 10_000 });
+
+test('a store holds and answers what a map would, whatever is written, folded, reopened or fails, in any order', async (t) => {
+  const first = seedOf(t);
+  for (let n = 0; n < sequences; n += sequencesAtOnce) {
+    const values = [program, `${(first + n) >>> 0}`, `${Math.min(sequencesAtOnce, sequences - n)}`];
+    await promisify(execFile)(process.execPath, values);
+  }
+});
+
+test('a process that finds everything folded by another one sees what is committed next', async (t) => {
+  const file = newFile(t);
+  const [first, second] = [new StoreOpener(file), new StoreOpener(file)];
+  const commit = ({ committer, transact }: StoreOpener, id: string) =>
+    transact(() => committer.carryOut([[create('table:a', id)]]));
+  for (let n = 0; n < 5; n++) {
+    // Either has something to fold, and the second one finds that it is folded.
+    for (const opener of [first, second]) commit(opener, `of ${opener === first} ${n}`);
+    for (const { committer, transact } of [first, second]) transact(() => committer.fold(1_000));
+    assert.deepEqual(commit(first, `${n}`), [undefined]);
+    assert.deepEqual(commit(second, `${n}`), [{ write: 0, reason: 'exists' }]);
+    assert.equal(second.reader.describe('table:a')?.count, 3 * (n + 1));
+  }
+  for (const opener of [first, second]) await opener.close();
+});
+
+test('a space whose changes are not folded yet is known, however many other spaces there are', async (t) => {
+  const opener = new StoreOpener(newFile(t));
+  const { committer, transact, reader } = opener;
+  const spaces = Array.from({ length: 12_000 }, (_, n): Space => `table:${n}`);
+  const commit = (writes: readonly Write[]) =>
+    transact(() => committer.carryOut(writes.map((write) => [write])));
+  commit([create('table:first', 'a'), create('table:first', 'b')]);
+  for (let from = 0; from < spaces.length; from += 100) {
+    commit(spaces.slice(from, from + 100).map((space) => create(space, 'a')));
+    assert.equal(reader.describe('table:first')?.count, 2);
+  }
+  assert.equal(reader.scan('table:first', {})?.count, 2);
+  for (const space of spaces) assert.equal(reader.describe(space)?.count, 1);
+  const alsoThere = { ...create('table:first', 'c'), makeSpace: false } as Write;
+  assert.deepEqual(commit([alsoThere]), [undefined]);
+  opener.foldAll();
+  assertAllFolded(opener.store);
+  assert.equal(reader.describe('table:first')?.count, 3);
+  await opener.close();
+});
+
+for (const [title, commitsOf] of Object.entries<(n: number) => Write[]>({
+  'the same small items change again and again': (n) => hotIds.map((id) => replace(id, `${n}`.padEnd(200))),
+  'the same large item changes again and again': (n) => [replace('hot-0', `${n}`.padEnd(100_000))],
+  'large items follow on many small ones': (n) =>
+    n < 80 ? hundredNew(n) : [replace('hot-0', `${n}`.padEnd(100_000))],
+})) {
+  test(`the journal stays bounded without a pause in writing when ${title}`, async (t) => {
+    const opener = new StoreOpener(newFile(t));
+    const { committer, transact, store } = opener;
+    transact(() => committer.carryOut([hotIds.map((id) => create('table:a', id))]));
+    let written = 0;
+    for (let n = 0; written < 12 * journalSizeMax; n++) {
+      const commits = commitsOf(n);
+      transact(() => committer.carryOut(commits.map((write) => [write])));
+      written += JSON.stringify(commits).length;
+    }
+    let size = 0;
+    for (const { value } of store.journal.getRange({ start: 0 })) size += value.length;
+    assert.ok(size < 4 * journalSizeMax, `the journal has ${size} characters`);
+    await opener.close();
+  });
+}
+
+function hundredNew(n: number): Write[] {
+  return Array.from({ length: 100 }, (_, index) => create('table:a', `${n}-${index}`));
+}
+
+function create(space: Space, id: string): Write {
+  return { kind: 'create', space, id, value: 'v', makeSpace: true };
+}
+
+function replace(id: string, value: string): Write {
+  return { kind: 'replace', space: 'table:a', id, value };
+}
+
+function newFile(t: TestContext): string {
+  const folder = newDataFolder(t);
+  mkdirSync(folder, { recursive: true });
+  return join(folder, 'store.mdb');
+}

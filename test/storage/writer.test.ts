@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../../src/errors.ts';
+import { commitQueueMax, commitQueueSizeMax, commitWritesMax, itemBytesMax } from '../../src/limits.ts';
+import type { Engine, Space, Write } from '../../src/storage/engine.ts';
+import { itemsOf } from '../../src/storage/item-text.ts';
+import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
+import { openStore } from '../../src/storage/lmdb/store.ts';
+import { between, randomFrom, seedOf } from '../support/random.ts';
+import { newDataFolder } from '../support/service.ts';
+import { EngineProcess } from './engine-process.ts';
+import { assertAllFolded, walkLeaves } from './leaf-walk.ts';
+import { untilAtRest } from './rest.ts';
+import { SpaceModel } from './space-model.ts';
+
+const space: Space = 'table:written';
+const create = (id: string, value: string): Write => ({ kind: 'create', space, id, value, makeSpace: true });
+
+function open(t: TestContext): { readonly engine: Engine; readonly file: string } {
+  const folder = newDataFolder(t);
+  const engine = openLmdbEngine(folder);
+  t.after(() => engine.close());
+  return { engine, file: join(folder, 'store.mdb') };
+}
+
+test('an idle store folds its journal into the leaves, loses nothing by it, and then rests', async (t) => {
+  const random = randomFrom(seedOf(t));
+  const { engine, file } = open(t);
+  const model = new SpaceModel();
+  for (let round = 0; round < 3; round++) {
+    const writing = Array.from({ length: 60 }, () => {
+      const ids = new Set(Array.from({ length: 30 }, () => `${between(random, 0, 3_000)}`));
+      const writes = Array.from(ids, (id): Write => {
+        if (model.get(space, id) === undefined) return create(id, 'v'.repeat(between(random, 0, 600)));
+        const kind = random() < 0.5 ? 'delete' : 'replace';
+        return { kind, space, id, value: `replaced in round ${round}` };
+      });
+      model.commit(writes);
+      return engine.commit(writes);
+    });
+    assert.deepEqual(new Set(await Promise.all(writing)), new Set([undefined]));
+    await untilAtRest(file);
+    const store = openStore(file);
+    assertAllFolded(store);
+    assert.deepEqual(walkLeaves(store).get(space), model.items(space));
+    await store.root.close();
+    const scan = await engine.scan(space);
+    assert.deepEqual(await Array.fromAsync(itemsOf(scan?.chunks ?? [])), model.items(space));
+  }
+});
+
+test('commits beyond the queue’s count are refused as overloaded, and all that were taken are carried out', async (t) => {
+  const { engine } = open(t);
+  const beyond = 500;
+  const commits = Array.from({ length: commitQueueMax + beyond }, (_, n) =>
+    engine.commit([create(`${n}`, '')]),
+  );
+  await assertTaken(engine, commits, commitQueueMax);
+});
+
+test('commits beyond the queue’s size are refused as overloaded, and all that were taken are carried out', async (t) => {
+  const { engine } = open(t);
+  const value = 'v'.repeat(itemBytesMax);
+  // The one that reaches the bound is still taken.
+  const taken = Math.ceil(commitQueueSizeMax / itemBytesMax);
+  const commits = Array.from({ length: taken + 20 }, (_, n) =>
+    engine.commit([create(`${n}`.slice(0, 1) + n, value)]),
+  );
+  await assertTaken(engine, commits, taken);
+});
+
+async function assertTaken(
+  engine: Engine,
+  commits: readonly Promise<unknown>[],
+  taken: number,
+): Promise<void> {
+  const outcomes = await Promise.allSettled(commits);
+  for (const [index, outcome] of outcomes.entries()) {
+    if (index < taken) assert.deepEqual(outcome, { status: 'fulfilled', value: undefined });
+    else {
+      assert.ok(outcome.status === 'rejected' && outcome.reason instanceof ServiceError);
+      assert.equal(outcome.reason.code, 'overloaded');
+    }
+  }
+  assert.equal((await engine.describe(space))?.count, taken);
+  assert.equal(await engine.commit([create('afterwards', '')]), undefined);
+}
+
+test('a commit of as many writes as are taken, large ones, goes through beside small ones', async (t) => {
+  const { engine } = open(t);
+  const value = '\u0001'.repeat(itemBytesMax / 8);
+  const large = Array.from({ length: commitWritesMax }, (_, n) => create(`large-${n}`, value));
+  const outcomes = await Promise.all([
+    engine.commit(large),
+    ...Array.from({ length: 200 }, (_, n) => engine.commit([create(`small-${n}`, '')])),
+  ]);
+  assert.deepEqual(new Set(outcomes), new Set([undefined]));
+  for (const n of [0, commitWritesMax - 1]) assert.equal(await engine.get(space, `large-${n}`), value);
+  assert.equal((await engine.describe(space))?.count, commitWritesMax + 200);
+});
+
+for (const [title, verb] of [
+  ['throws', 'break writer'],
+  ['ends without a word', 'end writer'],
+] as const) {
+  test(`a process whose writer’s thread ${title} ends, and says no commit is done that is not`, async (t) => {
+    const folder = newDataFolder(t);
+    const engine = await EngineProcess.open(t, folder);
+    assert.equal(await engine.commit([create('before', '')]), undefined);
+    // The thread ends on its own time; what it is told meanwhile may still be done.
+    const told = [
+      engine.ask(verb),
+      ...Array.from({ length: 50 }, (_, n) => engine.commit([create(`${n}`, '')])),
+    ];
+    const outcomes = (await withinSeconds(10, Promise.allSettled(told))).slice(1);
+    const code = await withinSeconds(10, engine.ended());
+    assert.notEqual(code, 0);
+    const again = openLmdbEngine(folder);
+    t.after(() => again.close());
+    assert.equal(await again.get(space, 'before'), '');
+    for (const [n, { status }] of outcomes.entries()) {
+      if (status === 'fulfilled') assert.equal(await again.get(space, `${n}`), '');
+    }
+  });
+}
+
+async function withinSeconds<Result>(seconds: number, result: Promise<Result>): Promise<Result> {
+  const controller = new AbortController();
+  const late = sleep(seconds * 1_000, undefined, { signal: controller.signal }).then(() =>
+    assert.fail(`nothing happened within ${seconds} s`),
+  );
+  late.catch(() => undefined);
+  return Promise.race([result, late]).finally(() => controller.abort());
+}

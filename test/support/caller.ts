@@ -1,0 +1,66 @@
+import { Agent, type IncomingMessage, request } from 'node:http';
+
+/**
+ * What became of a request. `lost`: it may have been carried out or not; `text` is what came of the answer.
+ * `not sent`: nobody listened, so that it certainly was not.
+ */
+export type Outcome =
+  | { readonly kind: 'answered'; readonly status: number; readonly text: string }
+  | { readonly kind: 'lost'; readonly text: string }
+  | { readonly kind: 'not sent' };
+
+const silentMsMax = 20_000;
+
+/**
+ * A caller with one connection, on which it sends one request after the other and never one again by itself: what it
+ * reports lost was sent once. It goes on over a new connection when its own has ended.
+ */
+export class Caller {
+  readonly #origin: string;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+
+  constructor(origin: string) {
+    this.#origin = origin;
+  }
+
+  /** Rejects when the service stays silent: a lost answer is a broken connection, a hang is a failure. */
+  send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Outcome> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const ofBody: Record<string, string> =
+      text === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) };
+    const headers = { ...ofBody, ...more };
+    return new Promise((resolve, reject) => {
+      const sent = request(this.#origin + path, { method, agent: this.#agent, headers }, (response) => {
+        void readAnswer(response).then(resolve);
+      });
+      sent.setTimeout(silentMsMax, () => {
+        reject(new Error(`${method} ${path}: no answer in ${silentMsMax} ms`));
+        sent.destroy();
+      });
+      sent.on('error', ({ code }: NodeJS.ErrnoException) =>
+        resolve(code === 'ECONNREFUSED' ? { kind: 'not sent' } : { kind: 'lost', text: '' }),
+      );
+      sent.end(text);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+async function readAnswer(response: IncomingMessage): Promise<Outcome> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of response) chunks.push(chunk);
+    return {
+      kind: 'answered',
+      status: response.statusCode as number,
+      text: Buffer.concat(chunks).toString(),
+    };
+  } catch {
+    return { kind: 'lost', text: Buffer.concat(chunks).toString() };
+  }
+}

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { ServiceError } from '../../src/errors.ts';
+import type { Scan } from '../../src/storage/engine.ts';
+import { assertError } from '../http/error-answer.ts';
+import { ask, type ExactAnswer } from '../support/exact-answer.ts';
+import { requestText } from '../support/raw-http.ts';
+import { chunksOf, type DoorOverEngine, openDoorOver, scanOf } from './door-over.ts';
+import { items } from './filled-tables.ts';
+
+/**
+ * An engine that fails while a table is read. Who reads must notice: what came so far must not look like all there is.
+ */
+const all = chunksOf(items(40, 20_000));
+const canary = 'canary-in-an-exception';
+const failures = { 'an unforeseen error': new Error(canary), 'a known one': new ServiceError('unavailable') };
+const decoders = { gzip: gunzipSync, zstd: zstdDecompressSync };
+const read = 'GET /v3/table/books/read';
+
+/** How many chunks come before the failure; the last count is that of all, so that only the end is missing. */
+const failingAfter = [1, 20, all.length];
+
+for (const coding of ['identity', 'gzip', 'zstd'] as const) {
+  for (const [what, error] of Object.entries(failures)) {
+    test(`breaks the connection when ${what} ends a read (${coding})`, async (t) => {
+      let broken = 0;
+      let chunks: () => Scan['chunks'] = () => [];
+      const door = await openDoorOver(t, { scan: async () => scanOf(all, chunks()) });
+      for (const make of [syncChunks, asyncChunks]) {
+        for (const after of failingAfter) {
+          chunks = () => make(after, error);
+          const answer = await ask(door.origin, read, { 'Accept-Encoding': coding }).catch(isHangUp);
+          // Of a compressed answer nothing may have gone out yet; then it may be told as what it is.
+          if (answer !== undefined && answer.status >= 500) continue;
+          if (answer !== undefined) assertBroken(answer, coding);
+          broken++;
+        }
+      }
+      assert.ok(broken >= failingAfter.length, 'most of the failures came in the middle of an answer');
+    });
+  }
+}
+
+test('does not look whole to a client of HTTP/1.0 either, when a read fails', async (t) => {
+  let chunks: () => Scan['chunks'] = () => [];
+  const door = await openDoorOver(t, { scan: async () => scanOf(all, chunks()) });
+  for (const coding of ['identity', 'gzip', 'zstd'] as const) {
+    let broken = 0;
+    for (const after of failingAfter) {
+      chunks = () => asyncChunks(after, new Error(canary));
+      const bytes = await allThatComes(door.origin, coding);
+      const bodyAt = bytes.indexOf('\r\n\r\n') + 4;
+      if (bytes.toString('latin1', 9, 12) !== '200') continue;
+      assertNoJson(bytes.subarray(bodyAt), coding);
+      broken++;
+    }
+    assert.ok(broken > 0, 'some of the failures came in the middle of an answer');
+  }
+});
+
+test('answers a failure before the first item as what it is, in the envelope', async (t) => {
+  for (const make of [syncChunks, asyncChunks]) {
+    const unforeseen = await openDoorOver(t, { scan: async () => scanOf(all, make(0, new Error(canary))) });
+    const answer = await ask(unforeseen.origin, read);
+    assertError(answer, { status: 500, code: 'internal' });
+    assert.ok(!`${answer.text}${unforeseen.logged()}`.includes(canary));
+    const known = await openDoorOver(t, {
+      scan: async () => scanOf(all, make(0, new ServiceError('unavailable'))),
+    });
+    assertError(await ask(known.origin, read), { status: 503, code: 'unavailable' });
+  }
+});
+
+test('fails a page or one item whole, and never answers a part of it', async (t) => {
+  for (const make of [syncChunks, asyncChunks]) {
+    const door = await openDoorOver(t, {
+      scan: async () => scanOf(all, make(5, new Error(canary))),
+      get: async () => Promise.reject(new ServiceError('unavailable')),
+      describe: async () => Promise.reject(new ServiceError('unavailable')),
+    });
+    for (const query of ['limit=100', 'after=a', 'limit=6']) {
+      assertError(await ask(door.origin, `${read}?${query}`), { status: 500, code: 'internal' });
+    }
+    assertError(await ask(door.origin, `${read}?id=a`), { status: 503, code: 'unavailable' });
+    const conditional = await ask(door.origin, read, { 'If-None-Match': '"x"' });
+    assertError(conditional, { status: 503, code: 'unavailable' });
+  }
+});
+
+test('tells in the log that a read has failed on its way, and not with what message', async (t) => {
+  for (const coding of ['identity', 'gzip']) {
+    const door = await openDoorOver(t, {
+      scan: async () => scanOf(all, asyncChunks(30, new Error(canary))),
+    });
+    const answer = await ask(door.origin, read, { 'Accept-Encoding': coding });
+    assert.equal(answer.status, 200);
+    assert.ok(!answer.isWhole);
+    assert.ok(!door.logged().includes(canary));
+    assert.match(door.logged(), /"level":"error".*"event":"unforeseen_error"/, coding);
+  }
+});
+
+test('leaves a scan that nobody reads to its end, however the reading ends', async (t) => {
+  for (const coding of ['identity', 'gzip']) {
+    for (const bytesRead of [0, 1, 100_000]) {
+      const scans: CountingChunks[] = [];
+      const door = await openDoorOver(t, {
+        scan: async () => {
+          const chunks = new CountingChunks();
+          scans.push(chunks);
+          return scanOf(all, chunks);
+        },
+      });
+      for (let n = 0; n < 10; n++) await hangUpAfter(door, bytesRead, coding);
+      // One that was served before the service heard of the hang-up has been begun; each of these must be left.
+      await ask(door.origin, `${read}?limit=1`);
+      await until(() => scans.every(({ isLeft }) => isLeft));
+      assert.ok(scans.length > 0);
+    }
+  }
+});
+
+/** The connection was closed before anything came. */
+function isHangUp({ code }: NodeJS.ErrnoException): undefined {
+  assert.equal(code, 'ECONNRESET');
+}
+
+/** To the end of the connection, also where it is a reset. */
+async function allThatComes(origin: string, coding: string): Promise<Buffer> {
+  const { port, hostname } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  socket.write(requestText(origin, read, { 'Accept-Encoding': coding }).replace('/1.1', '/1.0'));
+  const chunks: Buffer[] = [];
+  socket.on('data', (data: Buffer) => chunks.push(data)).on('error', () => undefined);
+  await new Promise((resolve) => socket.once('close', resolve));
+  return Buffer.concat(chunks);
+}
+
+function assertBroken(answer: ExactAnswer, coding: 'identity' | 'gzip' | 'zstd'): void {
+  assert.equal(answer.status, 200);
+  assert.ok(!answer.isWhole, 'the connection ends before the answer does');
+  const length = answer.headers.get('content-length');
+  assert.ok(length === undefined || Number(length) > answer.bytes.length);
+  assertNoJson(answer.bytes, coding);
+}
+
+function assertNoJson(bytes: Buffer, coding: 'identity' | 'gzip' | 'zstd'): void {
+  assert.ok(!bytes.includes(canary), 'nothing of the error is shown');
+  assert.throws(() => {
+    const text = coding === 'identity' ? bytes : decoders[coding](bytes);
+    JSON.parse(text.toString());
+  }, 'what has come is no JSON');
+}
+
+function* syncChunks(count: number, error: Error): Generator<Buffer> {
+  yield* all.slice(0, count);
+  throw error;
+}
+
+async function* asyncChunks(count: number, error: Error): AsyncGenerator<Buffer> {
+  for (const chunk of all.slice(0, count)) {
+    await new Promise((resolve) => setImmediate(resolve));
+    yield chunk;
+  }
+  throw error;
+}
+
+/** Chunks without an end that know whether they were left. */
+class CountingChunks implements IterableIterator<Buffer> {
+  isLeft = false;
+  #next = 0;
+
+  [Symbol.iterator](): this {
+    return this;
+  }
+
+  next(): IteratorResult<Buffer> {
+    return { done: false, value: all[this.#next++ % all.length] as Buffer };
+  }
+
+  return(): IteratorResult<Buffer> {
+    this.isLeft = true;
+    return { done: true, value: undefined };
+  }
+}
+
+async function hangUpAfter({ origin }: DoorOverEngine, bytes: number, coding: string): Promise<void> {
+  const { port, hostname } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  let received = 0;
+  await new Promise<void>((resolve) => {
+    socket.once('connect', () => {
+      socket.write(requestText(origin, read, { 'Accept-Encoding': coding }), () => {
+        if (bytes === 0) socket.resetAndDestroy();
+      });
+    });
+    socket.on('data', (data: Buffer) => {
+      received += data.length;
+      if (received >= bytes) socket.destroy();
+    });
+    socket.once('close', () => resolve());
+    socket.once('error', () => undefined);
+  });
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  const giveUpAt = Date.now() + 5_000;
+  while (!holds()) {
+    assert.ok(Date.now() < giveUpAt, 'it did not come to be in 5 s');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ask } from '../support/exact-answer.ts';
+import { requestText } from '../support/raw-http.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { fill, items } from './filled-tables.ts';
+import { fileBytes, GrowingStore } from './growing-store.ts';
+
+const path = '/v3/table/large/read';
+/** More than sockets and streams take in before anybody reads. */
+const large = items(1_200, 10_000);
+const rounds = 8;
+/** While a snapshot is held so many rounds add several times as much; while none is they add nothing. */
+const growthBytesMax = 2 * 1024 * 1024;
+
+/** Ways in which a read ends early, or is none. After each the store must have its room back. */
+const endings: Readonly<Record<string, (service: TestService) => Promise<unknown>>> = {
+  'hanging up in the middle': async (service) => {
+    for (const coding of ['identity', 'gzip']) {
+      for (const end of ['destroy', 'resetAndDestroy'] as const) {
+        const socket = await begun(service, [coding]);
+        socket[end]();
+      }
+    }
+  },
+  'hanging up in the middle of several answers asked for on one connection': async (service) => {
+    const socket = await begun(service, ['identity', 'gzip', 'identity', 'zstd']);
+    socket.destroy();
+  },
+  'hanging up before the first byte, many times': async (service) => {
+    for (let wave = 0; wave < 4; wave++) {
+      const sockets = await Promise.all(Array.from({ length: 40 }, () => connected(service)));
+      for (const [index, socket] of sockets.entries()) {
+        socket.write(
+          request(service, index % 2 === 0 ? 'identity' : 'gzip').slice(0, index % 8 === 0 ? -2 : undefined),
+        );
+        if (index % 4 < 2) socket.destroy();
+        else setImmediate(() => socket.resetAndDestroy());
+      }
+    }
+  },
+  'pages, one item, HEAD, 304, and reading to the end': async ({ origin }) => {
+    for (let n = 0; n < 10; n++) {
+      await ask(origin, `GET ${path}?limit=1`);
+      await ask(origin, `GET ${path}?limit=1000&after=item-0000100`);
+      await ask(origin, `GET ${path}?id=item-0000100`);
+      await ask(origin, `HEAD ${path}`, { 'Accept-Encoding': 'gzip' });
+      await ask(origin, `GET ${path}`, { 'If-None-Match': '*' });
+    }
+    assert.ok((await ask(origin, `GET ${path}`)).isWhole);
+  },
+};
+
+test('frees the snapshot of a read, however it ends, so that overwriting does not make the store grow', async (t) => {
+  const service = await startTestService(t);
+  await fill(service, '/v3/table/large', large);
+  const store = await GrowingStore.of(service);
+  for (const [what, end] of Object.entries(endings)) {
+    await t.test(what, async () => {
+      await end(service);
+      // A closed connection is noticed in a later turn of the event loop.
+      await sleep(50);
+      const growth = await store.growthIn(rounds);
+      assert.ok(growth < growthBytesMax, `the store grew by ${growth} bytes`);
+    });
+  }
+  await t.test('while a reader takes its time the snapshot is held, and then freed', async () => {
+    const socket = await begun(service, ['identity']);
+    const held = await store.growthIn(rounds);
+    assert.ok(held > growthBytesMax, `this is how a held snapshot shows: ${held} bytes`);
+    socket.destroy();
+    await sleep(50);
+    const growth = await store.growthIn(rounds);
+    assert.ok(growth < growthBytesMax, `the store grew by ${growth} bytes`);
+  });
+});
+
+test('does not let the store grow while the same few items are written again and again', async (t) => {
+  const service = await startTestService(t);
+  const few = items(30, 4_000);
+  await fill(service, '/v3/table/few', few);
+  const began = fileBytes(service);
+  // All of it is 12 MB; what holds at the end is 0.12 MB, and the journal may hold 1 MB more.
+  for (let round = 0; round < 100; round++) await fill(service, '/v3/table/few', few, 'update');
+  const growth = fileBytes(service) - began;
+  assert.ok(growth < 2 * growthBytesMax, `the store grew by ${growth} bytes`);
+});
+
+function request({ origin }: TestService, coding: string): string {
+  return requestText(origin, `GET ${path}`, { 'Accept-Encoding': coding });
+}
+
+async function connected({ origin }: TestService): Promise<Socket> {
+  const { port, hostname } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  socket.on('error', () => undefined);
+  return socket;
+}
+
+/** Asks, reads the beginning of what comes, and no more. */
+async function begun(service: TestService, codings: readonly string[]): Promise<Socket> {
+  const socket = await connected(service);
+  socket.write(codings.map((coding) => request(service, coding)).join(''));
+  await new Promise<void>((resolve) => socket.once('data', () => resolve()));
+  socket.pause();
+  return socket;
+}

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { subscribe } from 'node:diagnostics_channel';
+import { connect, Socket } from 'node:net';
+import { mock, suite, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readStallMsMax } from '../../src/limits.ts';
+import { isLong } from '../support/extent.ts';
+import { RawConnection, requestText } from '../support/raw-http.ts';
+import type { TestService } from '../support/service.ts';
+import { fill, items } from './filled-tables.ts';
+import { startSharedService } from './shared-service.ts';
+
+/** How long a reader may stall: nobody would wait for the real bound in every run. */
+const stallMs = isLong ? readStallMsMax : 400;
+/** A socket that was busy when its timer began gets a second time; the rest is for a machine that is busy. */
+const cutOffMsMax = stallMs * (isLong ? 2.5 : 12);
+shortenTimers();
+
+/** The ports from which connections have come whose other end the service has closed. */
+const closedPorts = new Set<number>();
+subscribe('http.server.request.start', (message) => {
+  const { socket } = message as { readonly socket: Socket };
+  const { remotePort } = socket;
+  socket.once('close', () => closedPorts.add(remotePort as number));
+});
+
+const service = await startSharedService();
+/** More than sockets and streams take in before anybody reads. */
+const large = items(1_200, 10_000);
+await fill(service, '/v3/table/large', large);
+await fill(service, '/v3/table/medium', large.slice(0, 20));
+
+suite('a read whose reader is slow', { concurrency: true }, () => {
+  for (const coding of ['identity', 'gzip']) {
+    test(`is broken off when the reader takes nothing (${coding})`, async () => {
+      const reading = await SlowReading.begin(service, coding);
+      await assertCutOff(reading, cutOffMsMax);
+    });
+  }
+
+  const sent = {
+    'one request after the other': () => requestText(service.origin, 'GET /livez'),
+    'one more request, byte by byte': (n: number) => 'GET /livez HTTP/1.1\r\nX-A: '[n] ?? 'a',
+  };
+  for (const [what, piece] of Object.entries(sent)) {
+    test(`is broken off when the reader takes nothing, though it sends ${what}`, async () => {
+      const reading = await SlowReading.begin(service, 'identity');
+      let n = 0;
+      const sending = setInterval(() => reading.send(piece(n++)), stallMs / 4);
+      await assertCutOff(reading, stallMs * 4).finally(() => clearInterval(sending));
+    });
+  }
+
+  test('comes to its end when the reader takes something now and then', async () => {
+    const reading = await SlowReading.begin(service, 'identity');
+    for (let n = 0; n < 12; n++) {
+      await reading.readMore(800_000);
+      await sleep(stallMs / 4);
+    }
+    await reading.readToEnd();
+    assert.ok(reading.isWhole);
+  });
+
+  test('leaves its connection open for the next request, for longer than a reader may stall', async () => {
+    const connection = await RawConnection.open(service.origin);
+    connection.send(requestText(service.origin, 'GET /v3/table/medium/read'));
+    assert.equal((await connection.answer()).json.body.length, 20);
+    await sleep(stallMs * 1.5);
+    connection.send(requestText(service.origin, 'GET /livez'));
+    assert.equal((await connection.answer()).status, 200);
+    connection.close();
+  });
+});
+
+test('writes nothing into an answer under way when the rest of its request turns out to be malformed', async () => {
+  const { port, hostname } = new URL(service.origin);
+  const socket = connect(Number(port), hostname);
+  const chunked = { 'Transfer-Encoding': 'chunked' };
+  socket.write(requestText(service.origin, 'GET /v3/table/large/read', chunked));
+  const chunks: Buffer[] = [];
+  await new Promise<void>((resolve) => socket.once('data', () => resolve()));
+  socket.pause();
+  socket.write('this is no chunk\r\n');
+  await sleep(100);
+  socket.on('data', (data: Buffer) => chunks.push(data)).on('error', () => undefined);
+  socket.resume();
+  await new Promise((resolve) => socket.once('close', resolve));
+  const came = Buffer.concat(chunks);
+  assert.ok(!came.includes('HTTP/1.1 '), 'a second answer stands in the middle of the first');
+});
+
+test('finishes a read that is under way when the service is stopped', async () => {
+  const reading = await SlowReading.begin(service, 'identity');
+  const stopped = service.stop();
+  await sleep(100);
+  await reading.readToEnd();
+  assert.ok(reading.isWhole);
+  await stopped;
+});
+
+/** Timers of the system's own, which no mock of timers reaches, and all others: only their length is changed. */
+function shortenTimers(): void {
+  const shortened = (ms: number | undefined) => (ms === readStallMsMax ? stallMs : ms);
+  const { setTimeout: setSocketTimeout } = Socket.prototype;
+  mock.method(Socket.prototype, 'setTimeout', function (this: Socket, ms: number, heard?: () => void) {
+    return setSocketTimeout.call(this, shortened(ms) as number, heard);
+  });
+  for (const name of ['setTimeout', 'setInterval'] as const) {
+    const begin = globalThis[name] as (act: () => void, ms?: number) => unknown;
+    mock.method(globalThis, name, (act: () => void, ms?: number) => begin(act, shortened(ms)));
+  }
+}
+
+async function assertCutOff(reading: SlowReading, withinMs: number): Promise<void> {
+  const giveUpAt = performance.now() + withinMs;
+  while (!reading.isClosedByService && performance.now() < giveUpAt) await sleep(5);
+  const wasClosed = reading.isClosedByService;
+  // What the system had taken from the service before still comes.
+  await reading.readToEnd();
+  assert.ok(wasClosed, `the connection is closed within ${withinMs} ms`);
+  assert.ok(!reading.isWhole, 'the answer is broken off');
+}
+
+/** Reads the large table as slowly as a test wants. */
+class SlowReading {
+  readonly #socket: Socket;
+  #head = '';
+  #isInBody = false;
+  #bodyBytes = 0;
+  #lastBytes = Buffer.alloc(0);
+  #isEnded = false;
+  #bytesWanted = 0;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('data', (data: Buffer) => this.#take(data));
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.#isEnded = true;
+    });
+  }
+
+  /** Asks, and reads a little of the answer. */
+  static async begin({ origin }: TestService, coding: string): Promise<SlowReading> {
+    const { port, hostname } = new URL(origin);
+    const socket = connect(Number(port), hostname);
+    await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+    const reading = new SlowReading(socket);
+    reading.send(requestText(origin, 'GET /v3/table/large/read', { 'Accept-Encoding': coding }));
+    await reading.readMore(1);
+    return reading;
+  }
+
+  send(text: string): void {
+    this.#socket.write(text);
+  }
+
+  async readMore(bytes: number): Promise<void> {
+    this.#bytesWanted = this.#bodyBytes + bytes;
+    this.#socket.resume();
+    while (this.#bodyBytes < this.#bytesWanted && !this.#isEnded && !this.isWhole) await sleep(1);
+    this.#socket.pause();
+  }
+
+  async readToEnd(): Promise<void> {
+    await this.readMore(Number.POSITIVE_INFINITY);
+    this.#socket.destroy();
+  }
+
+  get isClosedByService(): boolean {
+    return closedPorts.has(this.#socket.localPort as number);
+  }
+
+  get isWhole(): boolean {
+    const length = /\r\ncontent-length: (\d+)/i.exec(this.#head)?.[1];
+    // A compressed answer comes in chunks, of which the last is empty.
+    return length === undefined
+      ? this.#lastBytes.toString('latin1') === '\r\n0\r\n\r\n'
+      : this.#bodyBytes >= Number(length);
+  }
+
+  #take(data: Buffer): void {
+    const body = this.#isInBody ? data : this.#bodyBehindHead(data);
+    this.#bodyBytes += body.length;
+    this.#lastBytes = Buffer.concat([this.#lastBytes, body.subarray(-7)]).subarray(-7);
+    if (this.#bodyBytes >= this.#bytesWanted) this.#socket.pause();
+  }
+
+  #bodyBehindHead(data: Buffer): Buffer {
+    const headBytes = this.#head.length;
+    this.#head += data.toString('latin1');
+    const headEnd = this.#head.indexOf('\r\n\r\n');
+    if (headEnd < 0) return data.subarray(data.length);
+    this.#isInBody = true;
+    this.#head = this.#head.slice(0, headEnd);
+    return data.subarray(headEnd + 4 - headBytes);
+  }
+}
