@@ -17,6 +17,8 @@ const leafPage = 2;
 const bigData = 1;
 const subDatabase = 2;
 const magic = 0xbeefc0de;
+/** Of the eight that a page number has: more pages than these can tell no disk holds. */
+const numberBytes = 6;
 const noPage = 0xffff_ffff_ffff_ffffn;
 
 /** What the newer one of the two meta pages says. */
@@ -59,33 +61,35 @@ export function pagesNeeded(file: number, { freeRoot, mainRoot }: Head): number 
     needed = Math.max(needed, number + 1);
     const flags = page.readUInt16LE(inPage.flags);
     if ((flags & (branchPage | leafPage)) === 0) return undefined;
-    for (const node of nodesOf(page)) {
-      if ((flags & branchPage) !== 0) ahead.push(childOf(node));
-      else needed = Math.max(needed, leadsTo(node, ahead));
+    const isBranch = (flags & branchPage) !== 0;
+    const places = page.readUInt16LE(inPage.lower);
+    for (let place = headerBytes; place < headerBytes + places; place += 2) {
+      const node = headerBytes + page.readUInt16LE(place);
+      if (isBranch) ahead.push(childOf(page, node));
+      else needed = Math.max(needed, leadsTo(page, node, ahead));
     }
   }
   return needed;
 }
 
-function* nodesOf(page: Buffer): Generator<Buffer> {
-  const places = page.readUInt16LE(inPage.lower);
-  for (let at = headerBytes; at < headerBytes + places; at += 2) {
-    yield page.subarray(headerBytes + page.readUInt16LE(at));
-  }
-}
+// A large store has a hundred thousand nodes and they are walked at start: no node is worth an object of its own.
 
-function childOf(node: Buffer): number {
-  return node.readUInt32LE(inNode.low) + node.readUInt16LE(inNode.flags) * 2 ** 32;
+function childOf(page: Buffer, node: number): number {
+  return page.readUInt32LE(node + inNode.low) + page.readUInt16LE(node + inNode.flags) * 2 ** 32;
 }
 
 /** Adds the root that a leaf's node names to those ahead. @returns the pages needed for a value of its own pages */
-function leadsTo(node: Buffer, ahead: number[]): number {
-  const flags = node.readUInt16LE(inNode.flags);
-  const data = node.subarray(inNode.key + node.readUInt16LE(inNode.keyBytes));
+function leadsTo(page: Buffer, node: number, ahead: number[]): number {
+  const flags = page.readUInt16LE(node + inNode.flags);
+  if ((flags & (bigData | subDatabase)) === 0) return 0;
+  const data = node + inNode.key + page.readUInt16LE(node + inNode.keyBytes);
   if ((flags & bigData) !== 0) {
-    return Number(data.readBigUInt64LE(inOverflow.page) + data.readBigUInt64LE(inOverflow.pages));
+    return (
+      page.readUIntLE(data + inOverflow.page, numberBytes) +
+      page.readUIntLE(data + inOverflow.pages, numberBytes)
+    );
   }
-  const root = (flags & subDatabase) !== 0 ? pageAt(data, inDatabase.root) : undefined;
+  const root = pageAt(page, data + inDatabase.root);
   if (root !== undefined) ahead.push(root);
   return 0;
 }
