@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { journalSizeMax } from '../../src/limits.ts';
 import type { Space, Write } from '../../src/storage/engine.ts';
+import { Recent } from '../../src/storage/lmdb/recent.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
@@ -60,6 +61,25 @@ test('a space whose changes are not folded yet is known, however many other spac
   assertAllFolded(opener.store);
   assert.equal(reader.describe('table:first')?.count, 3);
   await opener.close();
+});
+
+test('what is folded stays in nobody’s memory', async (t) => {
+  const file = newFile(t);
+  const [first, second] = [new StoreOpener(file), new StoreOpener(file)];
+  const recent = new Recent(second.store);
+  for (let round = 0; round < 3; round++) {
+    for (let n = 0; n < 5; n++) {
+      first.transact(() => first.committer.carryOut([hundredNew(5 * round + n)]));
+      // Entry by entry, as who reads all the time does.
+      second.transact(() => recent.catchUp());
+    }
+    assert.equal(recent.changesOf('table:a').length, 500);
+    first.foldAll();
+    second.transact(() => recent.catchUp());
+    assert.equal(recent.isEmpty, true);
+    assert.ok(recent.journalSize < 100, `${recent.journalSize} characters are in the journal`);
+  }
+  for (const opener of [first, second]) await opener.close();
 });
 
 for (const [title, commitsOf] of Object.entries<(n: number) => Write[]>({
