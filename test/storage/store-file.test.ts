@@ -10,6 +10,7 @@ import {
   statSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -20,6 +21,7 @@ import type { Space } from '../../src/storage/engine.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { openStore } from '../../src/storage/lmdb/store.ts';
 import { newDataFolder } from '../support/service.ts';
+import { EngineProcess } from './engine-process.ts';
 import { untilAtRest } from './rest.ts';
 
 const space: Space = 'table:kept';
@@ -135,11 +137,6 @@ function hashOf(file: string): string {
 test('refuses a store cut off at any page that is in use, and opens one that lacks only free ones', async (t) => {
   const { folder, file } = newStoreFile(t);
   await makeStore(folder);
-  // So that the last pages in use are those of one value.
-  const largePages = 100;
-  const store = openStore(file);
-  store.root.transactionSync(() => store.leaves.putSync('~', Buffer.alloc(largePages * pageBytes - 24)));
-  await store.root.close();
   const pages = statSync(file).size / pageBytes;
   const verdicts: boolean[] = [];
   for (let left = 2; left <= pages; left++) {
@@ -152,8 +149,62 @@ test('refuses a store cut off at any page that is in use, and opens one that lac
   }
   assert.equal(verdicts.at(-1), true);
   assert.deepEqual(verdicts, verdicts.toSorted(), 'from some length on every file is taken');
-  assert.ok(verdicts.filter((isTaken) => isTaken).length < largePages / 2);
+  assert.ok(verdicts.filter((isTaken) => !isTaken).length > pages / 3);
 });
+
+test('refuses a store that lacks the last pages of a value, wherever what leads to it has moved', async (t) => {
+  const { folder, file } = newStoreFile(t);
+  await makeStore(folder);
+  const value = Buffer.alloc(100 * pageBytes, 1);
+  const store = openStore(file);
+  store.root.transactionSync(() => store.leaves.putSync('~', value));
+  for (let n = 0; n < 12; n++) {
+    store.root.transactionSync(() => store.leaves.putSync('~~', Buffer.alloc(n)));
+    for (const pagesCut of [1, 2, 3]) {
+      const cut = newStoreFile(t);
+      copyFileSync(file, cut.file);
+      truncateSync(cut.file, statSync(file).size - pagesCut * pageBytes);
+      if (!(await opens(cut.folder))) continue;
+      // Reading what the file does not have ends the process.
+      const taken = openStore(cut.file);
+      assert.ok(taken.leaves.get('~')?.equals(value));
+      await taken.root.close();
+    }
+  }
+  await store.root.close();
+});
+
+/** A branch page whose only node leads to the page itself, in the places where LMDB has them. */
+function pageToItself(number: number): Buffer {
+  const page = Buffer.alloc(pageBytes);
+  page.writeUInt16LE(1, 18);
+  page.writeUInt16LE(2, 20);
+  page.writeUInt16LE(100, 24);
+  page.writeUInt32LE(number, 24 + 100);
+  return page;
+}
+
+for (const [title, pageOf] of Object.entries<(number: number) => Buffer>({
+  'with text': () => Buffer.alloc(pageBytes, '{"id":"'),
+  'with random bytes': () => randomBytes(pageBytes),
+  'with pages that lead to themselves': pageToItself,
+})) {
+  test(`refuses a store that is cut off and was overwritten ${title}`, async (t) => {
+    const { folder, file } = newStoreFile(t);
+    await makeStore(folder);
+    const left = Math.floor(statSync(file).size / pageBytes) - 3;
+    truncateSync(file, left * pageBytes);
+    const descriptor = openSync(file, 'r+');
+    for (let number = 2; number < left; number++)
+      writeSync(descriptor, pageOf(number), 0, pageBytes, number * pageBytes);
+    closeSync(descriptor);
+    // In a process of its own, for whoever follows such pages may never come back.
+    const process = new EngineProcess(t, folder);
+    const ending = await Promise.race([process.ended(), sleep(10_000, 'hangs', { ref: false })]);
+    assert.equal(ending, 1);
+    assert.match(process.errors, /SettingsError.*is damaged/);
+  });
+}
 
 test('opens a store whose last pages were taken and freed again by one transaction, and so never written', async (t) => {
   const { folder, file } = newStoreFile(t);

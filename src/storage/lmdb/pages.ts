@@ -52,11 +52,24 @@ export function readHead(file: number): Head | undefined {
 }
 
 /** How many pages the file must have: behind the last one that a tree leads to. Undefined where a tree leads nowhere. */
-export function pagesNeeded(file: number, { freeRoot, mainRoot }: Head): number | undefined {
+export function pagesNeeded(file: number, head: Head): number | undefined {
+  try {
+    return walk(file, head);
+  } catch (error) {
+    // A page that is none of LMDB's names places outside of itself, or of any file.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function walk(file: number, { freeRoot, mainRoot, pages }: Head): number | undefined {
   const page = Buffer.alloc(pageBytes);
   const ahead = [freeRoot, mainRoot].filter((root) => root !== undefined);
   let needed = 2;
+  let walked = 0;
   for (let number = ahead.pop(); number !== undefined; number = ahead.pop()) {
+    // No tree leads to a page twice.
+    if (++walked > pages) return undefined;
     if (readSync(file, page, 0, pageBytes, number * pageBytes) < pageBytes) return undefined;
     needed = Math.max(needed, number + 1);
     const flags = page.readUInt16LE(inPage.flags);
