@@ -83,6 +83,8 @@ export const foldShare = 3;
 /** Without a commit for so long, the journal is folded, in steps that hold up a commit for some milliseconds. */
 export const foldIdleMs = 100;
 export const foldStepSize = 32 * 1024;
+/** What a stop spends on it: a full journal takes half as long. */
+export const foldClosingMsMax = 2_000;
 /** Spaces up to this are kept in memory as they were read, and answered in one piece. */
 export const smallSpaceBytesMax = 32 * 1024;
 /** So many of them: with their answers at most 16 MiB. */

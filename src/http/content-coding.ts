@@ -16,6 +16,18 @@ export function compressor(coding: ContentCoding): Transform {
  */
 export function wantedCoding(acceptEncoding: string | undefined): ContentCoding | undefined {
   if (acceptEncoding === undefined) return undefined;
+  if (!known.has(acceptEncoding)) {
+    if (known.size === knownMax) known.clear();
+    known.set(acceptEncoding, read(acceptEncoding));
+  }
+  return known.get(acceptEncoding);
+}
+
+/** Clients are of few kinds, and each always says the same. */
+const known = new Map<string, ContentCoding | undefined>();
+const knownMax = 100;
+
+function read(acceptEncoding: string): ContentCoding | undefined {
   const wishes = wishesOf(acceptEncoding);
   let wanted: ContentCoding | undefined;
   let best = 0;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fstatSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { SettingsError } from '../../errors.ts';
 import { type Head, pageBytes, pagesNeeded, readHead } from './pages.ts';
@@ -79,6 +79,21 @@ function checkLength(file: string, descriptor: number, first: Head): void {
     // Somebody writes to it all the time, and so has it open without coming to grief.
     if (next === undefined || look === looksMax) return;
     head = next;
+  }
+}
+
+/**
+ * Gives a file that lacks its last pages, because they are free, its whole length, which takes no disk: the next start
+ * then need not look which pages are in use. To be called while nobody can write.
+ */
+export function fillUp(file: string): void {
+  const descriptor = openSync(file, 'r+');
+  try {
+    const head = readHead(descriptor);
+    const bytes = (head?.pages ?? 0) * pageBytes;
+    if (fstatSync(descriptor).size < bytes) ftruncateSync(descriptor, bytes);
+  } finally {
+    closeSync(descriptor);
   }
 }
 

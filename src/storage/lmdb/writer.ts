@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { foldIdleMs, foldStepSize } from '../../limits.ts';
+import { foldClosingMsMax, foldIdleMs, foldStepSize } from '../../limits.ts';
 import type { Refusal } from '../engine.ts';
 import { type Batch, Committer } from './committer.ts';
 import { DiskProbe, type Failure, isSystemError } from './failure.ts';
+import { fillUp } from './format.ts';
 import { openStore } from './store.ts';
 
 /**
@@ -35,6 +36,8 @@ parentPort?.on('message', (message: string) => {
   if (message === closeMessage) void close();
   else parentPort?.postMessage(commit(message));
 });
+
+void foldWhenIdle();
 
 function commit(message: string): Outcome {
   lastCommitAt = performance.now();
@@ -68,25 +71,37 @@ function attempt(size: number, work: () => Outcome): Outcome {
   }
 }
 
-/** What a busy time has left in the journal goes into the leaves when nobody waits for the store. */
+/** What a busy time, or a process before, has left in the journal goes into the leaves when nobody waits for the store. */
 async function foldWhenIdle(): Promise<void> {
   isFolding = true;
-  while (committer.hasUnfolded && !isClosing) {
+  do {
     await sleep(foldIdleMs, undefined, { ref: false });
     if (performance.now() - lastCommitAt < foldIdleMs || isClosing) continue;
-    const outcome = attempt(foldStepSize, () => {
-      committer.fold(foldStepSize);
-      return { kind: 'durable', refusals: {} };
-    });
+    const outcome = foldStep();
     if (outcome.kind === 'lost') parentPort?.postMessage(outcome);
     // The next commit meets the same trouble, and has somebody to tell.
     if (outcome.kind !== 'durable') break;
-  }
+  } while (committer.hasUnfolded && !isClosing);
   isFolding = false;
+}
+
+function foldStep(): Outcome {
+  return attempt(foldStepSize, () => {
+    committer.fold(foldStepSize);
+    return { kind: 'durable', refusals: {} };
+  });
 }
 
 async function close(): Promise<void> {
   isClosing = true;
+  // The next start reads what is in the journal before it answers anything.
+  const until = performance.now() + foldClosingMsMax;
+  while (foldStep().kind === 'durable' && committer.hasUnfolded && performance.now() < until);
+  // Within a transaction, so that no other process writes meanwhile.
+  attempt(0, () => {
+    fillUp(file);
+    return { kind: 'durable', refusals: {} };
+  });
   await store.root.close();
   parentPort?.close();
 }
