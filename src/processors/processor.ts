@@ -1,20 +1,43 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
 /**
  * The port to a payment processor. An adapter makes no decision about a payment: it asks, and says exactly what
  * is known of the answer. Amounts are integers in the smallest unit of the currency (ISO 4217), currencies upper
- * case.
+ * case. No method rejects for what a processor or a network can do: that is an outcome.
  */
 export interface Processor {
   /** The path segment that names it. */
   readonly name: string;
+
+  /** For how long it surely remembers a `processorKey`; after that asking again may charge, or refund, again. */
+  readonly keyLifeMs: number;
 
   /** Whether the processor lets this token be charged once only, so that the token itself is an idempotency key. */
   isSingleUse(token: string): boolean;
 
   /**
    * Asks for one charge. Called again with the same `processorKey` and the same request it must not charge a
-   * second time. Never rejects for what a processor or a network can do: that is an outcome.
+   * second time.
    */
   charge(request: ChargeRequest): Promise<ChargeOutcome>;
+
+  /** Looks for the charge of a payment and asks for none. */
+  findCharge(sought: SoughtCharge): Promise<LookUp<ChargeOutcome>>;
+
+  /** Asks for one refund; as safe to repeat as `charge`. */
+  refund(request: RefundRequest): Promise<RefundOutcome>;
+
+  /** Looks for a refund and asks for none. */
+  findRefund(sought: SoughtRefund): Promise<LookUp<RefundOutcome>>;
+
+  /** Whose charge this is: what was left with it when it was asked for. */
+  findOwner(chargeId: string, timeoutMs: number): Promise<Owner | Unknown>;
+
+  /** Every charge that was made in a period, whoever asked for it. Rejects when the list cannot be read to its end. */
+  charges(period: Period): AsyncIterable<ProcessorCharge>;
+
+  /** Reads an event that the processor has sent, having checked its signature in constant time. */
+  readEvent(delivery: Delivery): Promise<Reading>;
 }
 
 export interface ChargeRequest {
@@ -41,7 +64,130 @@ export type ChargeOutcome =
       readonly message: string;
       readonly detail: string;
     }
-  /** The processor could not be asked, or turned us away before looking at the charge; nothing was charged. */
-  | { readonly kind: 'not_taken'; readonly detail: string }
-  /** Anything else: it may or may not have been charged. */
-  | { readonly kind: 'unknown'; readonly detail: string };
+  | NotTaken
+  | Unknown;
+
+export interface RefundRequest {
+  /** Our refund id, left with the processor so that the refund can be found by it. */
+  readonly refundId: string;
+  readonly paymentId: string;
+  readonly chargeId: string;
+  readonly processorKey: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly timeoutMs: number;
+}
+
+export type RefundOutcome =
+  /** The processor has carried it out. It may still fail, when the cardholder's bank sends the money back. */
+  | { readonly kind: 'succeeded'; readonly processorRefundId: string }
+  /** The processor has taken it and will carry it out. */
+  | { readonly kind: 'pending'; readonly processorRefundId: string }
+  /** It was taken and came to nothing; the money is with us. */
+  | { readonly kind: 'failed'; readonly processorRefundId: string }
+  /** The processor will not take it; asking again changes nothing. */
+  | { readonly kind: 'refused'; readonly message: string; readonly detail: string }
+  | NotTaken
+  | Unknown;
+
+/** The processor could not be asked, or turned us away before looking at the request; nothing was done. */
+export interface NotTaken {
+  readonly kind: 'not_taken';
+  readonly detail: string;
+}
+
+/** Anything else: it may or may not have been done. */
+export interface Unknown {
+  readonly kind: 'unknown';
+  readonly detail: string;
+}
+
+/** `absent`: the processor's list was read to its end, and it is not in it. */
+export type LookUp<Outcome> = Outcome | { readonly kind: 'absent' };
+
+/** Undefined for a charge that somebody else asked for, or that is not there. */
+export interface Owner {
+  readonly kind: 'owner';
+  readonly paymentId: string | undefined;
+}
+
+export interface SoughtCharge {
+  readonly paymentId: string;
+  /** When the processor may have been asked first, and last, in milliseconds since 1970. */
+  readonly askedFrom: number;
+  readonly askedUntil: number;
+  readonly timeoutMs: number;
+}
+
+export interface SoughtRefund {
+  readonly refundId: string;
+  readonly chargeId: string;
+  readonly timeoutMs: number;
+}
+
+/** In milliseconds since 1970; `until` is not part of it. */
+export interface Period {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** A charge as the processor has it on its books. */
+export interface ProcessorCharge {
+  readonly chargeId: string;
+  /** Undefined for one that somebody else asked for. */
+  readonly paymentId: string | undefined;
+  readonly amount: number;
+  readonly amountRefunded: number;
+  readonly currency: string;
+}
+
+/** A request of the processor's, as it came. */
+export interface Delivery {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** Milliseconds since 1970. */
+  readonly receivedAt: number;
+}
+
+export type Reading =
+  /** The settings have no secret to check signatures with. */
+  | { readonly kind: 'not_configured' }
+  /** It was not the processor that signed this, or too long ago; `detail` says which. */
+  | { readonly kind: 'forged'; readonly detail: string }
+  /** It says nothing that this service keeps. */
+  | { readonly kind: 'irrelevant' }
+  | { readonly kind: 'event'; readonly event: ProcessorEvent };
+
+export interface ProcessorEvent {
+  /** The same when it is delivered again. */
+  readonly id: string;
+  /** When it happened, in milliseconds since 1970; events arrive in any order. */
+  readonly happenedAt: number;
+  readonly news: ChargeNews | RefundNews | DisputeNews;
+}
+
+export interface ChargeNews {
+  readonly about: 'charge';
+  readonly paymentId: string;
+  readonly outcome: Extract<ChargeOutcome, { kind: 'succeeded' | 'declined' }>;
+}
+
+export interface RefundNews {
+  readonly about: 'refund';
+  readonly chargeId: string;
+  readonly processorRefundId: string;
+  /** Undefined for one that was not asked for by this service. */
+  readonly refundId: string | undefined;
+  readonly amount: number;
+  readonly state: 'pending' | 'succeeded' | 'failed';
+}
+
+export interface DisputeNews {
+  readonly about: 'dispute';
+  readonly chargeId: string;
+  readonly disputeId: string;
+  readonly amount: number;
+  /** In the processor's words. */
+  readonly status: string;
+  readonly reason: string;
+}

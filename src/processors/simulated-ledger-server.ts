@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
-import type { LedgerRequest, MemoryLedger } from './simulated-ledger.ts';
+import type { LedgerRefundRequest, LedgerRequest, MemoryLedger } from './simulated-ledger.ts';
 
 export interface LedgerServer {
   /** For `RemoteLedger`. */
@@ -11,30 +11,29 @@ export interface LedgerServer {
 
 /**
  * The simulated processor's side of the wire over HTTP, so that several processes share it and it outlives one that
- * is killed: `POST /charges` answers as the ledger does, `GET /charges` tells the charges it has made. A lost reply is
- * a connection that ends without one. It listens on a free port of loopback.
+ * is killed: `POST /charges` and `POST /refunds` answer as the ledger does, `GET /books` tells all that it has done. A
+ * lost reply is a connection that ends without one. It listens on a free port of loopback.
  */
 export async function serveLedger(ledger: MemoryLedger): Promise<LedgerServer> {
-  const server = createServer((request, response) => {
-    if (request.method === 'GET') answer(response, ledger.charges);
-    else void answerCharge(ledger, request, response);
-  });
+  const server = createServer((request, response) => void answer(ledger, request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { origin: originOf(server), close: () => close(server) };
 }
 
-async function answerCharge(
+async function answer(
   ledger: MemoryLedger,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const reply = await ledger.charge((await readJson(request)) as LedgerRequest);
-  if (reply.kind === 'lost') request.socket.destroy();
-  else answer(response, reply);
+  const reply = await replyTo(ledger, request);
+  if ('kind' in reply && reply.kind === 'lost') request.socket.destroy();
+  else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply));
 }
 
-function answer(response: ServerResponse, value: unknown): void {
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+async function replyTo(ledger: MemoryLedger, request: IncomingMessage) {
+  if (request.url === '/charges') return ledger.charge((await readJson(request)) as LedgerRequest);
+  if (request.url === '/refunds') return ledger.refund((await readJson(request)) as LedgerRefundRequest);
+  return ledger.books();
 }
 
 function originOf(server: Server): string {

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { Agent, request as send } from 'node:http';
+import { json as readJson } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What a simulated processor is asked, and what it answers as a real one would over its API. */
@@ -20,11 +22,41 @@ export type LedgerReply =
 
 export interface LedgerCharge extends LedgerRequest {
   readonly chargeId: string;
+  /** Milliseconds since 1970. */
+  readonly madeAt: number;
+}
+
+export interface LedgerRefundRequest {
+  readonly key: string;
+  readonly refundId: string;
+  readonly chargeId: string;
+  readonly amount: number;
+}
+
+export type LedgerRefundReply =
+  | { readonly kind: 'refunded' | 'pending'; readonly ledgerRefundId: string }
+  | { readonly kind: 'no_such_charge' }
+  | { readonly kind: 'too_much' }
+  | { readonly kind: 'refused' }
+  /** The refund was made, and the reply to it never arrives. */
+  | { readonly kind: 'lost' };
+
+export interface LedgerRefund extends LedgerRefundRequest {
+  readonly ledgerRefundId: string;
+  readonly isPending: boolean;
+}
+
+/** All that the ledger has done. */
+export interface LedgerBooks {
+  readonly charges: readonly LedgerCharge[];
+  readonly refunds: readonly LedgerRefund[];
 }
 
 /** The simulated processor's side of the wire; it may live in another process. */
 export interface SimulatedLedger {
   charge(request: LedgerRequest): Promise<LedgerReply>;
+  refund(request: LedgerRefundRequest): Promise<LedgerRefundReply>;
+  books(): Promise<LedgerBooks>;
 }
 
 /** Tokens that decline, in the words of the decline code they answer. */
@@ -40,52 +72,106 @@ export const decliningTokens = [
   'authentication_required',
 ] as const;
 
+/** Tokens that pay; the last ones script what becomes of a refund. */
+const payingTokens = [
+  'paid',
+  'visa',
+  'slow',
+  'lost_reply',
+  'refund_pending',
+  'refund_refused',
+  'refund_lost_reply',
+];
+
 export const slowReplyMs = 2_000;
 
 /**
  * A ledger in memory, scripted by its tokens: `tok_paid` (and `tok_visa`, so that a request written for Stripe's
- * test mode works), `tok_<decline code>`, `tok_processor_error`, `tok_slow`, `tok_lost_reply`. As at a real
- * processor a key is answered once: the same key again gets the first answer and charges nothing.
+ * test mode works), `tok_<decline code>`, `tok_processor_error`, `tok_slow`, `tok_lost_reply`, and for the refunds of
+ * a charge that pays `tok_refund_pending`, `tok_refund_refused`, `tok_refund_lost_reply`. As at a real processor a key
+ * is answered once: the same key again gets the first answer and does nothing.
  */
 export class MemoryLedger implements SimulatedLedger {
   readonly charges: LedgerCharge[] = [];
-  readonly #answered = new Map<string, LedgerReply>();
+  readonly refunds: LedgerRefund[] = [];
+  readonly #chargeReplies = new Map<string, LedgerReply>();
+  readonly #refundReplies = new Map<string, LedgerRefundReply>();
 
   async charge(request: LedgerRequest): Promise<LedgerReply> {
-    const before = this.#answered.get(request.key);
+    const before = this.#chargeReplies.get(request.key);
     if (before !== undefined) return before;
     if (request.token === 'tok_processor_error') return { kind: 'error' };
     const reply = this.#decide(request);
-    this.#answered.set(request.key, reply);
+    this.#chargeReplies.set(request.key, reply);
     if (request.token === 'tok_slow') await sleep(slowReplyMs);
     return request.token === 'tok_lost_reply' ? { kind: 'lost' } : reply;
   }
 
   #decide(request: LedgerRequest): LedgerReply {
-    const word = /^tok_([a-z_]+)$/.exec(request.token)?.[1];
+    const word = wordOf(request.token);
     const declineCode = decliningTokens.find((code) => code === word);
     if (declineCode !== undefined) return { kind: 'declined', declineCode };
-    if (word === undefined || !['paid', 'visa', 'slow', 'lost_reply'].includes(word))
-      return { kind: 'no_such_token' };
+    if (word === undefined || !payingTokens.includes(word)) return { kind: 'no_such_token' };
     const chargeId = `ch_simulated_${randomBytes(12).toString('hex')}`;
-    this.charges.push({ ...request, chargeId });
+    this.charges.push({ ...request, chargeId, madeAt: Date.now() });
     return { kind: 'paid', chargeId };
   }
+
+  async refund(request: LedgerRefundRequest): Promise<LedgerRefundReply> {
+    const before = this.#refundReplies.get(request.key);
+    if (before !== undefined) return before;
+    const charge = this.charges.find(({ chargeId }) => chargeId === request.chargeId);
+    if (charge === undefined) return { kind: 'no_such_charge' };
+    const word = wordOf(charge.token);
+    if (word === 'refund_refused') return { kind: 'refused' };
+    const given = this.refunds.filter(({ chargeId }) => chargeId === request.chargeId);
+    if (given.reduce((sum, { amount }) => sum + amount, request.amount) > charge.amount)
+      return { kind: 'too_much' };
+    const ledgerRefundId = `re_simulated_${randomBytes(12).toString('hex')}`;
+    const isPending = word === 'refund_pending';
+    this.refunds.push({ ...request, ledgerRefundId, isPending });
+    const reply: LedgerRefundReply = { kind: isPending ? 'pending' : 'refunded', ledgerRefundId };
+    this.#refundReplies.set(request.key, reply);
+    return word === 'refund_lost_reply' ? { kind: 'lost' } : reply;
+  }
+
+  async books(): Promise<LedgerBooks> {
+    return this;
+  }
+}
+
+function wordOf(token: string): string | undefined {
+  return /^tok_([a-z_]+)$/.exec(token)?.[1];
 }
 
 /** A ledger in a process of its own, over HTTP on loopback. */
 export class RemoteLedger implements SimulatedLedger {
   readonly #origin: string;
+  readonly #agent = new Agent({ keepAlive: true });
 
   constructor(origin: string) {
     this.#origin = origin;
   }
 
-  async charge(request: LedgerRequest): Promise<LedgerReply> {
-    const response = await fetch(`${this.#origin}/charges`, {
-      method: 'POST',
-      body: JSON.stringify(request),
+  charge(request: LedgerRequest): Promise<LedgerReply> {
+    return this.#call('/charges', request);
+  }
+
+  refund(request: LedgerRefundRequest): Promise<LedgerRefundReply> {
+    return this.#call('/refunds', request);
+  }
+
+  books(): Promise<LedgerBooks> {
+    return this.#call('/books');
+  }
+
+  #call<Reply>(path: string, asked?: unknown): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const method = asked === undefined ? 'GET' : 'POST';
+      const request = send(`${this.#origin}${path}`, { agent: this.#agent, method }, (response) => {
+        readJson(response).then((reply) => resolve(reply as Reply), reject);
+      });
+      request.on('error', reject).end(asked === undefined ? undefined : JSON.stringify(asked));
     });
-    return (await response.json()) as LedgerReply;
   }
 }

@@ -1,6 +1,24 @@
 import { inTime } from './in-time.ts';
-import type { ChargeOutcome, ChargeRequest, Processor } from './processor.ts';
-import type { LedgerReply, SimulatedLedger } from './simulated-ledger.ts';
+import type {
+  ChargeOutcome,
+  ChargeRequest,
+  LookUp,
+  Owner,
+  Period,
+  Processor,
+  ProcessorCharge,
+  RefundOutcome,
+  RefundRequest,
+  SoughtCharge,
+  SoughtRefund,
+  Unknown,
+} from './processor.ts';
+import type { LedgerRefundReply, LedgerReply, SimulatedLedger } from './simulated-ledger.ts';
+
+/** The ledger never forgets a key. */
+const keyLifeMs = 365 * 24 * 60 * 60 * 1_000;
+const late: Unknown = { kind: 'unknown', detail: 'no reply in time' };
+const unreachable: Unknown = { kind: 'unknown', detail: 'the ledger could not be reached' };
 
 /**
  * A processor that moves no money, for trying things out and for crash drills. It is served only when asked for
@@ -9,17 +27,24 @@ import type { LedgerReply, SimulatedLedger } from './simulated-ledger.ts';
 export function simulatedProcessor(ledger: SimulatedLedger): Processor {
   return {
     name: 'simulated',
+    keyLifeMs,
     isSingleUse: () => false,
-    charge: (request) => askLedger(ledger, request),
+    charge: (request) => charge(ledger, request),
+    findCharge: (sought) => findCharge(ledger, sought),
+    refund: (request) => refund(ledger, request),
+    findRefund: (sought) => findRefund(ledger, sought),
+    findOwner: (chargeId, timeoutMs) => findOwner(ledger, chargeId, timeoutMs),
+    charges: (period) => charges(ledger, period),
+    readEvent: async () => ({ kind: 'not_configured' }),
   };
 }
 
-async function askLedger(ledger: SimulatedLedger, request: ChargeRequest): Promise<ChargeOutcome> {
+function charge(ledger: SimulatedLedger, request: ChargeRequest): Promise<ChargeOutcome> {
   const { paymentId, processorKey: key, amount, currency, token, timeoutMs } = request;
   const answer = ledger
     .charge({ key, paymentId, amount, currency, token })
-    .then(outcomeOf, (): ChargeOutcome => ({ kind: 'unknown', detail: 'the ledger could not be reached' }));
-  return inTime(answer, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+    .then(outcomeOf, (): ChargeOutcome => unreachable);
+  return inTime(answer, timeoutMs, late);
 }
 
 function outcomeOf(reply: LedgerReply): ChargeOutcome {
@@ -43,5 +68,83 @@ function outcomeOf(reply: LedgerReply): ChargeOutcome {
       return { kind: 'not_taken', detail: 'scripted processor error' };
     case 'lost':
       return { kind: 'unknown', detail: 'scripted loss of the reply' };
+  }
+}
+
+function findCharge(
+  ledger: SimulatedLedger,
+  { paymentId, timeoutMs }: SoughtCharge,
+): Promise<LookUp<ChargeOutcome>> {
+  const found = ledger.books().then((books): LookUp<ChargeOutcome> => {
+    const made = books.charges.find((each) => each.paymentId === paymentId);
+    return made === undefined ? { kind: 'absent' } : { kind: 'succeeded', chargeId: made.chargeId };
+  });
+  return inTime(
+    found.catch(() => unreachable),
+    timeoutMs,
+    late,
+  );
+}
+
+function refund(ledger: SimulatedLedger, request: RefundRequest): Promise<RefundOutcome> {
+  const { refundId, chargeId, processorKey: key, amount, timeoutMs } = request;
+  const answer = ledger
+    .refund({ key, refundId, chargeId, amount })
+    .then(outcomeOfRefund, (): RefundOutcome => unreachable);
+  return inTime(answer, timeoutMs, late);
+}
+
+function outcomeOfRefund(reply: LedgerRefundReply): RefundOutcome {
+  switch (reply.kind) {
+    case 'refunded':
+      return { kind: 'succeeded', processorRefundId: reply.ledgerRefundId };
+    case 'pending':
+      return { kind: 'pending', processorRefundId: reply.ledgerRefundId };
+    case 'lost':
+      return { kind: 'unknown', detail: 'scripted loss of the reply' };
+    default:
+      return {
+        kind: 'refused',
+        message: 'The simulated processor refused the refund; nothing was refunded.',
+        detail: reply.kind,
+      };
+  }
+}
+
+function findRefund(
+  ledger: SimulatedLedger,
+  { refundId, timeoutMs }: SoughtRefund,
+): Promise<LookUp<RefundOutcome>> {
+  const found = ledger.books().then((books): LookUp<RefundOutcome> => {
+    const made = books.refunds.find((each) => each.refundId === refundId);
+    if (made === undefined) return { kind: 'absent' };
+    return { kind: made.isPending ? 'pending' : 'succeeded', processorRefundId: made.ledgerRefundId };
+  });
+  return inTime(
+    found.catch(() => unreachable),
+    timeoutMs,
+    late,
+  );
+}
+
+function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number): Promise<Owner | Unknown> {
+  const found = ledger.books().then((books): Owner => {
+    const made = books.charges.find((each) => each.chargeId === chargeId);
+    return { kind: 'owner', paymentId: made?.paymentId };
+  });
+  return inTime<Owner | Unknown>(
+    found.catch(() => unreachable),
+    timeoutMs,
+    late,
+  );
+}
+
+async function* charges(ledger: SimulatedLedger, { from, until }: Period): AsyncGenerator<ProcessorCharge> {
+  const books = await ledger.books();
+  for (const { chargeId, paymentId, amount, currency, madeAt } of books.charges) {
+    if (madeAt < from || madeAt >= until) continue;
+    const refunds = books.refunds.filter((each) => each.chargeId === chargeId);
+    const amountRefunded = refunds.reduce((sum, each) => sum + each.amount, 0);
+    yield { chargeId, paymentId, amount, amountRefunded, currency };
   }
 }

@@ -10,7 +10,8 @@ import {
   RemoteLedger,
   slowReplyMs,
 } from '../../src/processors/simulated-ledger.ts';
-import { chargeOf, type ProcessorFixture, processorContract } from '../contracts/processor.ts';
+import { chargeOf, processorContract } from '../contracts/processor.ts';
+import { type RefundFixture, refundContract } from '../contracts/processor-refunds.ts';
 import { startLedger } from '../support/ledger-process.ts';
 
 const tokens = {
@@ -34,23 +35,37 @@ class SilentLedger extends MemoryLedger {
   }
 }
 
-function fixture(ledger: SilentLedger, processor: Processor): ProcessorFixture {
+function fixture(ledger: SilentLedger, processor: Processor): RefundFixture {
   const repair = () => {
     ledger.repaired = true;
   };
-  return { processor, charges: () => ledger.charges, repair, tokens };
+  return {
+    processor,
+    charges: () => ledger.charges,
+    refunds: () =>
+      ledger.refunds.map(({ ledgerRefundId, chargeId, amount }) => ({
+        processorRefundId: ledgerRefundId,
+        chargeId,
+        amount,
+      })),
+    repair,
+    tokens,
+    refundReplyLost: 'tok_refund_lost_reply',
+  };
 }
 
-processorContract('simulated', async () => {
-  const ledger = new SilentLedger();
-  return fixture(ledger, simulatedProcessor(ledger));
-});
+for (const contract of [processorContract, refundContract]) {
+  contract('simulated', async () => {
+    const ledger = new SilentLedger();
+    return fixture(ledger, simulatedProcessor(ledger));
+  });
 
-processorContract('simulated, with its ledger over HTTP', async (t) => {
-  const ledger = new SilentLedger();
-  const { origin } = await startLedger(t, ledger);
-  return fixture(ledger, simulatedProcessor(new RemoteLedger(origin)));
-});
+  contract('simulated, with its ledger over HTTP', async (t) => {
+    const ledger = new SilentLedger();
+    const { origin } = await startLedger(t, ledger);
+    return fixture(ledger, simulatedProcessor(new RemoteLedger(origin)));
+  });
+}
 
 test('simulated: every token that declines says its own decline code', async () => {
   const processor = simulatedProcessor(new MemoryLedger());

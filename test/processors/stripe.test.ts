@@ -1,40 +1,20 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import type { Processor } from '../../src/processors/processor.ts';
-import { stripeProcessor } from '../../src/processors/stripe.ts';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stripeProcessor } from '../../src/processors/stripe/stripe.ts';
 import { chargeOf, givesUpInTime, processorContract } from '../contracts/processor.ts';
-import {
-  droppedLateAfterMs,
-  type ScriptedStripe,
-  singleUseToken,
-  startScriptedStripe,
-} from '../support/scripted-stripe.ts';
+import { refundContract } from '../contracts/processor-refunds.ts';
+import { droppedLateAfterMs, singleUseToken } from '../support/scripted-stripe.ts';
+import { openStripe, stripeFixture } from '../support/stripe/adapter.ts';
+import { keyLifeMs } from '../support/stripe/keys.ts';
 
-async function open(t: TestContext): Promise<{ stripe: ScriptedStripe; processor: Processor }> {
-  const stripe = await startScriptedStripe(t);
-  return { stripe, processor: await stripeProcessor({ key: stripe.key, apiBase: stripe.origin }) };
-}
-
-processorContract('stripe', async (t) => {
-  const { stripe, processor } = await open(t);
-  return {
-    processor,
-    charges: () => stripe.charges,
-    repair: () => stripe.repair(),
-    tokens: {
-      paid: 'tok_paid',
-      declined: 'tok_insufficient_funds',
-      authenticationRequired: 'tok_authentication_required',
-      unheardOf: 'tok_nobody_has_heard_of',
-      turnedAway: 'tok_rate_limited',
-      replyLost: 'tok_dropped_after_charging',
-      neverAnswered: 'tok_never_answers',
-    },
-  };
-});
+processorContract('stripe', stripeFixture);
+refundContract('stripe', stripeFixture);
 
 test('stripe: sends what the documentation of a confirmed PaymentIntent asks for', async (t) => {
-  const { stripe, processor } = await open(t);
+  const { stripe, processor } = await openStripe(t);
   const request = chargeOf('tok_paid', { amount: 1_050, currency: 'EUR' });
   await processor.charge(request);
   const [method, intent, ...more] = stripe.requests;
@@ -61,14 +41,14 @@ test('stripe: sends what the documentation of a confirmed PaymentIntent asks for
 });
 
 test('stripe: tells Stripe nothing of earlier requests, by the telemetry header of its library', async (t) => {
-  const { stripe, processor } = await open(t);
+  const { stripe, processor } = await openStripe(t);
   for (const _again of [1, 2, 3]) await processor.charge(chargeOf('tok_paid'));
   assert.equal(stripe.requests.length, 6);
   for (const { headers } of stripe.requests) assert.equal(headers['x-stripe-client-telemetry'], undefined);
 });
 
 test('stripe: charges a payment method as it is, without making one', async (t) => {
-  const { stripe, processor } = await open(t);
+  const { stripe, processor } = await openStripe(t);
   assert.equal((await processor.charge(chargeOf('pm_card_visa'))).kind, 'succeeded');
   assert.deepEqual(
     stripe.requests.map(({ path, fields }) => [path, fields.payment_method]),
@@ -77,14 +57,14 @@ test('stripe: charges a payment method as it is, without making one', async (t) 
 });
 
 test('stripe: refuses a payment method that nobody has heard of, naming the token', async (t) => {
-  const { processor } = await open(t);
+  const { processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('pm_nobody_has_heard_of'));
   assert.ok(outcome.kind === 'refused');
   assert.equal(outcome.param, 'token');
 });
 
 test('stripe: knows which tokens can be used once', async (t) => {
-  const { processor } = await open(t);
+  const { processor } = await openStripe(t);
   assert.equal(processor.isSingleUse(singleUseToken), true);
   const named = ['tok_visa', 'tok_mastercard_debit', 'tok_paid', 'tok_visa_chargeDeclined', 'pm_card_visa'];
   for (const token of [...named, 'tok_threeDSecure2Required']) {
@@ -93,7 +73,7 @@ test('stripe: knows which tokens can be used once', async (t) => {
 });
 
 test('stripe: refuses a token that was used before, and charges nothing', async (t) => {
-  const { stripe, processor } = await open(t);
+  const { stripe, processor } = await openStripe(t);
   assert.equal((await processor.charge(chargeOf(singleUseToken))).kind, 'succeeded');
   const outcome = await processor.charge(chargeOf(singleUseToken));
   assert.ok(outcome.kind === 'refused');
@@ -102,13 +82,13 @@ test('stripe: refuses a token that was used before, and charges nothing', async 
 });
 
 test('stripe: an error code stands in where a decline has no decline code', async (t) => {
-  const { processor } = await open(t);
+  const { processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_expired_card'));
   assert.deepEqual(outcome, { kind: 'declined', declineCode: 'expired_card', authenticationRequired: false });
 });
 
 test('stripe: a card that is declined before the charge is declined', async (t) => {
-  const { stripe, processor } = await open(t);
+  const { stripe, processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_method_declined'));
   assert.deepEqual(outcome, {
     kind: 'declined',
@@ -119,7 +99,7 @@ test('stripe: a card that is declined before the charge is declined', async (t) 
 });
 
 test('stripe: refuses an amount that Stripe does not take, naming it', async (t) => {
-  const { stripe, processor } = await open(t);
+  const { stripe, processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_amount_too_small'));
   assert.ok(outcome.kind === 'refused');
   assert.equal(outcome.param, 'amount');
@@ -127,24 +107,83 @@ test('stripe: refuses an amount that Stripe does not take, naming it', async (t)
 });
 
 test('stripe: a key that Stripe does not know takes no charge', async (t) => {
-  const { stripe, processor } = await open(t);
-  const stranger = await stripeProcessor({ key: 'sk_test_of_nobody', apiBase: stripe.origin });
+  const { stripe, processor } = await openStripe(t);
+  const stranger = await stripeProcessor({
+    key: 'sk_test_of_nobody',
+    apiBase: stripe.origin,
+    webhookSecrets: [],
+  });
   assert.equal((await stranger.charge(chargeOf('tok_paid'))).kind, 'not_taken');
   assert.equal((await processor.charge(chargeOf('tok_bad_key'))).kind, 'not_taken');
   assert.deepEqual(stripe.charges, []);
 });
 
-for (const token of ['tok_error_after_charging', 'tok_error_before_charging', 'tok_key_in_use']) {
+/** Some replies prove nothing, and Stripe repeats those that it has kept. */
+const provesNothing = [
+  'tok_error_after_charging',
+  'tok_error_after_declining',
+  'tok_error_before_charging',
+  'tok_error_while_confirming',
+  'tok_dependency_failed',
+  'tok_key_in_use',
+  'tok_processing',
+  'tok_cut_after_charging',
+  'tok_declined_and_cut',
+  'tok_malformed_after_charging',
+];
+
+for (const token of provesNothing) {
   test(`stripe: does not know what became of a charge after ${token.slice(4).replaceAll('_', ' ')}`, async (t) => {
-    const { processor } = await open(t);
+    const { processor } = await openStripe(t);
     const request = chargeOf(token);
     assert.equal((await processor.charge(request)).kind, 'unknown');
     assert.equal((await processor.charge(request)).kind, 'unknown', 'nor when Stripe repeats itself');
   });
 }
 
+test('stripe: waits for a reply that is late, as long as it may', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  const outcome = await processor.charge(chargeOf('tok_delayed'));
+  assert.deepEqual(outcome, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
+});
+
+test('stripe: does not know what becomes of a charge that another request is at work on', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  const request = chargeOf('tok_worked_on');
+  const first = processor.charge(request);
+  while (stripe.books().intents.length === 0) await sleep(10);
+  assert.equal((await processor.charge(request)).kind, 'unknown');
+  stripe.repair();
+  const outcome = await first;
+  assert.deepEqual(outcome, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
+  assert.deepEqual(await processor.charge(request), outcome);
+  assert.equal(stripe.charges.length, 1);
+});
+
+test('stripe: says that it remembers keys for less long than Stripe does, which then charges again', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  const request = chargeOf('tok_paid');
+  await processor.charge(request);
+  stripe.command({ set: { aheadMs: processor.keyLifeMs } });
+  await processor.charge(request);
+  assert.equal(stripe.charges.length, 1);
+  stripe.command({ set: { aheadMs: keyLifeMs } });
+  await processor.charge(request);
+  assert.equal(stripe.charges.length, 2);
+});
+
+test('stripe: is turned away before the key is looked at, and learns what it was told when it is let in', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  const request = chargeOf('pm_card_visa');
+  const first = await processor.charge(request);
+  stripe.turnsAway = true;
+  assert.equal((await processor.charge(request)).kind, 'not_taken');
+  stripe.turnsAway = false;
+  assert.deepEqual(await processor.charge(request), first);
+});
+
 test('stripe: does not know what became of a charge whose key has been used for another one', async (t) => {
-  const { stripe, processor } = await open(t);
+  const { stripe, processor } = await openStripe(t);
   const request = chargeOf('pm_card_visa');
   await processor.charge(request);
   assert.equal((await processor.charge({ ...request, amount: request.amount + 1 })).kind, 'unknown');
@@ -154,10 +193,11 @@ test('stripe: does not know what became of a charge whose key has been used for 
 for (const [ending, timeoutMs] of [
   ['error', 5_000],
   ['dropped', 5_000],
+  ['cut', 5_000],
   ['never_answers', 200],
 ] as const) {
   test(`stripe: a first call that ends in ${ending.replace('_', ' ')} has charged nothing`, async (t) => {
-    const { stripe, processor } = await open(t);
+    const { stripe, processor } = await openStripe(t);
     const outcome = await processor.charge(chargeOf(`tok_method_${ending}`, { timeoutMs }));
     assert.equal(outcome.kind, 'not_taken');
     assert.ok(stripe.requests.every(({ path }) => path === '/v1/payment_methods'));
@@ -166,7 +206,7 @@ for (const [ending, timeoutMs] of [
 }
 
 test('stripe: gives up in time when the connection drops late and a second one never answers', async (t) => {
-  const { processor } = await open(t);
+  const { processor } = await openStripe(t);
   await givesUpInTime(processor, chargeOf('pm_dropped_late', { timeoutMs: droppedLateAfterMs + 20 }));
 });
 
@@ -179,16 +219,37 @@ const countedOtherwise = [
 
 for (const { currency, iso, stripe: expected, why } of countedOtherwise) {
   test(`stripe: asks for the same money in ${currency} (${why})`, async (t) => {
-    const { stripe, processor } = await open(t);
+    const { stripe, processor } = await openStripe(t);
     await processor.charge(chargeOf('tok_paid', { currency, amount: iso }));
     assert.equal(stripe.requests.at(-1)?.fields.amount, expected);
   });
 }
 
 test('stripe: sends amounts as they are where Stripe and ISO 4217 agree', async (t) => {
-  const { stripe, processor } = await open(t);
+  const { stripe, processor } = await openStripe(t);
   for (const currency of ['EUR', 'JPY', 'KRW', 'BHD', 'HUF', 'TWD']) {
     await processor.charge(chargeOf('tok_paid', { currency, amount: 1_050 }));
     assert.equal(stripe.requests.at(-1)?.fields.amount, '1050', currency);
   }
 });
+
+for (const [what, token, kind] of [
+  ['a token that is used up is not given up', singleUseToken, 'unknown'],
+  ['a token that can be used again is not taken', 'tok_visa', 'not_taken'],
+] as const) {
+  test(`stripe: turned away at the second call, ${what}`, async (t) => {
+    const server = createServer((request, response) => {
+      const isMethod = request.url === '/v1/payment_methods';
+      const body = isMethod
+        ? { id: 'pm_1' }
+        : { error: { type: 'invalid_request_error', code: 'rate_limit' } };
+      response.writeHead(isMethod ? 200 : 429, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(body));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close().closeAllConnections());
+    const apiBase = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const processor = await stripeProcessor({ key: 'sk_test_1', apiBase, webhookSecrets: [] });
+    assert.equal((await processor.charge(chargeOf(token))).kind, kind);
+  });
+}

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
-import { type LedgerCharge, MemoryLedger } from '../../src/processors/simulated-ledger.ts';
+import { type LedgerBooks, type LedgerCharge, MemoryLedger } from '../../src/processors/simulated-ledger.ts';
 import { serveLedger } from '../../src/processors/simulated-ledger-server.ts';
 
 /** A ledger in this process, over HTTP; stopped after the test. */
@@ -14,17 +14,19 @@ export async function startLedger(
   return server;
 }
 
+export interface LedgerProcess {
+  readonly origin: string;
+  charges(): Promise<readonly LedgerCharge[]>;
+  books(): Promise<LedgerBooks>;
+}
+
 /** A ledger in a process of its own; ended after the test. Run as a program this file is that process. */
-export async function startLedgerProcess(
-  t: TestContext,
-): Promise<{ readonly origin: string; charges(): Promise<LedgerCharge[]> }> {
+export async function startLedgerProcess(t: TestContext): Promise<LedgerProcess> {
   const child = spawn(process.execPath, [import.meta.filename], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   for await (const origin of createInterface({ input: child.stdout })) {
-    return {
-      origin,
-      charges: async () => (await (await fetch(`${origin}/charges`)).json()) as LedgerCharge[],
-    };
+    const books = async () => (await (await fetch(`${origin}/books`)).json()) as LedgerBooks;
+    return { origin, books, charges: async () => (await books()).charges };
   }
   throw new Error(`the ledger ended with ${child.exitCode} before it listened`);
 }

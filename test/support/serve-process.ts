@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface ServeOptions {
   readonly data: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** What `counterfoil.json` says. */
+  readonly settings?: unknown;
   /** Whether the simulated processor is served. */
   readonly simulate?: boolean;
   /** Processes that share the port and the data folder; 1, and no option, is the service as one process. */
@@ -31,9 +33,10 @@ export class ServeProcess {
   #errors = '';
   #readyMs = 0;
 
-  private constructor({ data, env = {}, simulate = false, workers = 1 }: ServeOptions) {
-    // An empty folder, so that no settings file is found.
+  private constructor({ data, env = {}, settings = {}, simulate = false, workers = 1 }: ServeOptions) {
+    // A folder of its own, so that no other settings file is found.
     this.#folder = mkdtempSync(join(tmpdir(), 'counterfoil-serve-'));
+    writeFileSync(join(this.#folder, 'counterfoil.json'), JSON.stringify(settings));
     const options = [
       ...(simulate ? ['--simulate'] : []),
       ...(workers > 1 ? ['--workers', `${workers}`] : []),

@@ -16,3 +16,9 @@ export function stripeAmount(amount: number, currency: string): number | undefin
   const counted = factor < 1 ? amount / Math.round(1 / factor) : amount * factor;
   return Number.isInteger(counted) ? counted : undefined;
 }
+
+/** @returns an amount of Stripe's in the smallest unit of ISO 4217 */
+export function isoAmount(counted: number, currency: string): number {
+  const factor = stripeUnitsPerIsoUnit[currency] ?? 1;
+  return factor < 1 ? counted * Math.round(1 / factor) : counted / factor;
+}

@@ -1,50 +1,14 @@
 import type { Stripe } from 'stripe';
-import { inTime } from './in-time.ts';
-import type { ChargeOutcome, ChargeRequest, Processor } from './processor.ts';
-import { stripeAmount } from './stripe-amount.ts';
+import { inTime } from '../in-time.ts';
+import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
+import { stripeAmount } from './amount.ts';
+import { detailOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
 
-export interface StripeSettings {
-  readonly key: string;
-  /** Origin of the API, for instance `https://api.stripe.com`. */
-  readonly apiBase: string;
-}
-
-/** The version this adapter was written and tried against; a new one is a change of its own. */
-const apiVersion = '2026-10-28.endive';
-
-/**
- * Stripe, by its official SDK. A card token becomes a PaymentMethod, and a PaymentIntent confirmed with it at once
- * makes the charge (https://docs.stripe.com/payments/accept-a-payment-synchronously); why not in one call, and why
- * the charge id is that of `latest_charge`, is told in docs/decisions/stripe-charges.md.
- *
- * The SDK's retries are off, but for one that it makes with the same key when a kept connection turns out to be
- * closed: asking again is the state machine's decision.
- */
-export async function stripeProcessor({ key, apiBase }: StripeSettings): Promise<Processor> {
-  const { Stripe: StripeClient } = await import('stripe');
-  const { protocol, hostname, port } = new URL(apiBase);
-  const client = new StripeClient(key, {
-    apiVersion,
-    protocol: protocol === 'http:' ? 'http' : 'https',
-    host: hostname,
-    port: port || (protocol === 'http:' ? 80 : 443),
-    maxNetworkRetries: 0,
-    telemetry: false,
-  });
-  return {
-    name: 'stripe',
-    isSingleUse: isSingleUseToken,
-    charge: (request) => charge(client, request),
-  };
-}
-
-/** Tokens made from a card are `tok_` and 20 or more letters and digits; the named test tokens can be used again. */
-function isSingleUseToken(token: string): boolean {
-  return /^tok_(?!threeDSecure)(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}$/.test(token);
-}
+/** The key in Stripe's metadata under which our payment id stands. */
+export const paymentIdKey = 'counterfoil_payment_id';
 
 /** The time-out is ours as well as the SDK's, which counts anew when it opens another connection. */
-async function charge(client: Stripe, request: ChargeRequest): Promise<ChargeOutcome> {
+export async function charge(client: Stripe, request: ChargeRequest): Promise<ChargeOutcome> {
   const deadline = Date.now() + request.timeoutMs;
   const amount = stripeAmount(request.amount, request.currency);
   if (amount === undefined) return amountNotCounted(request.currency);
@@ -54,10 +18,22 @@ async function charge(client: Stripe, request: ChargeRequest): Promise<ChargeOut
   });
   if (method.kind !== 'method') return method;
   const timeoutMs = Math.max(1, deadline - Date.now());
-  return inTime(confirmedIntent(client, request, method.id, amount, timeoutMs), timeoutMs, {
-    kind: 'unknown',
-    detail: 'no reply in time',
-  });
+  const outcome = await inTime(
+    confirmedIntent(client, request, method.id, amount, timeoutMs),
+    timeoutMs,
+    unknown('no reply in time'),
+  );
+  // The token is used up: only this payment, with its key, can still be charged. So it must not be given up.
+  return outcome.kind === 'not_taken' && isSingleUse(request.token) ? unknown(outcome.detail) : outcome;
+}
+
+/** Tokens made from a card are `tok_` and 20 or more letters and digits; the named test tokens can be used again. */
+export function isSingleUse(token: string): boolean {
+  return /^tok_(?!threeDSecure)(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}$/.test(token);
+}
+
+function unknown(detail: string): ChargeOutcome {
+  return { kind: 'unknown', detail };
 }
 
 function amountNotCounted(currency: string): ChargeOutcome {
@@ -102,7 +78,7 @@ async function confirmedIntent(
         allowed_payment_method_types: ['card'],
         confirm: true,
         error_on_requires_action: true,
-        metadata: { counterfoil_payment_id: paymentId },
+        metadata: { [paymentIdKey]: paymentId },
       },
       { idempotencyKey: processorKey, timeout: timeoutMs },
     );
@@ -112,7 +88,7 @@ async function confirmedIntent(
   }
 }
 
-function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
+export function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
   const charge = intent.latest_charge;
   const chargeId = typeof charge === 'string' ? charge : charge?.id;
   if (intent.status === 'succeeded' && chargeId !== undefined) return { kind: 'succeeded', chargeId };
@@ -124,17 +100,12 @@ function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
   return { kind: 'unknown', detail: `the PaymentIntent is ${intent.status}` };
 }
 
-/** The HTTP status decides (https://docs.stripe.com/api/errors); the error's own words only say why. */
 function outcomeOfError(error: unknown): ChargeOutcome {
-  const { statusCode, type, code, decline_code, param } = error as Partial<Stripe.errors.StripeError>;
-  const detail = [type ?? 'not a Stripe error', statusCode, code]
-    .filter((part) => part !== undefined)
-    .join(' ');
+  const { statusCode, code, decline_code, param } = error as Partial<Stripe.errors.StripeError>;
+  const detail = detailOf(error);
   if (statusCode === 402) return declined(decline_code || code || 'generic_decline');
-  if (statusCode === 401 || statusCode === 403 || statusCode === 429) return { kind: 'not_taken', detail };
-  // 409 and a misused key speak of another request under the same key, which may have charged.
-  if (statusCode === undefined || statusCode === 409 || statusCode >= 500) return { kind: 'unknown', detail };
-  if (type === 'StripeIdempotencyError') return { kind: 'unknown', detail };
+  if (wasTurnedAway(error)) return { kind: 'not_taken', detail };
+  if (!isDefiniteRefusal(error)) return { kind: 'unknown', detail };
   const field = fieldOf(param);
   const message = `Stripe refused the ${field ?? 'charge'}${code === undefined ? '' : ` (${code})`}; nothing was charged.`;
   return { kind: 'refused', ...(field === undefined ? {} : { param: field }), message, detail };

@@ -1,0 +1,111 @@
+import type { Square } from 'square';
+import { inTime } from '../in-time.ts';
+import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
+import { type Account, moneyOf, within } from './account.ts';
+import { type Fault, faultOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
+
+/**
+ * Takes a payment at once (https://developer.squareup.com/reference/square/payments-api/create-payment). Our payment
+ * id has 36 characters of the 40 that a reference may have, our key 43 of 45. The time-out is ours as well as the
+ * SDK's, which does not count the body of a reply.
+ */
+export function charge(account: Account, request: ChargeRequest): Promise<ChargeOutcome> {
+  const { paymentId, processorKey, amount, currency, token, timeoutMs } = request;
+  const asking = account.client.payments
+    .create(
+      {
+        sourceId: token,
+        idempotencyKey: processorKey,
+        amountMoney: moneyOf(amount, currency),
+        autocomplete: true,
+        // A gift card that holds too little would otherwise pay what it holds.
+        acceptPartialAuthorization: false,
+        referenceId: paymentId,
+        ...(account.locationId === undefined ? {} : { locationId: account.locationId }),
+      },
+      within(timeoutMs),
+    )
+    .then(({ payment }) => outcomeOfPayment(payment), outcomeOfError);
+  return inTime(asking, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+}
+
+export function outcomeOfPayment(payment: Square.Payment | undefined): ChargeOutcome {
+  const failures = payment?.cardDetails?.errors?.map(({ code }) => code) ?? [];
+  return outcomeOfStatus(payment?.status, payment?.id, failures);
+}
+
+/**
+ * What the status of a payment means (https://developer.squareup.com/reference/square/objects/Payment). One that is
+ * APPROVED or PENDING may still be completed or not.
+ */
+export function outcomeOfStatus(
+  status: string | undefined,
+  chargeId: string | undefined,
+  failures: readonly string[],
+): ChargeOutcome {
+  if (status === 'COMPLETED' && chargeId !== undefined) return { kind: 'succeeded', chargeId };
+  if (status === 'FAILED' || status === 'CANCELED') return declined(failures);
+  const known = ['APPROVED', 'PENDING'].find((each) => each === status) ?? 'told without a status';
+  return { kind: 'unknown', detail: `the payment is ${known}` };
+}
+
+function outcomeOfError(error: unknown): ChargeOutcome {
+  const fault = faultOf(error);
+  const { status, codes, categories, detail } = fault;
+  if (wasTurnedAway(fault)) return { kind: 'not_taken', detail };
+  if (!isDefiniteRefusal(fault)) return { kind: 'unknown', detail };
+  const parameter = parameterOfCodes(codes);
+  if (parameter !== undefined) return refused(fault, parameter);
+  if (status === 402 || categories.includes('PAYMENT_METHOD_ERROR')) return declined(codes);
+  return refused(fault, parameterOfFields(fault));
+}
+
+type Parameter = 'amount' | 'currency' | 'token';
+
+/** https://developer.squareup.com/reference/square/enums/ErrorCode */
+const parametersByCode: Readonly<Record<string, Parameter>> = {
+  CARD_TOKEN_USED: 'token',
+  CARD_TOKEN_EXPIRED: 'token',
+  SOURCE_USED: 'token',
+  SOURCE_EXPIRED: 'token',
+  INVALID_CARD: 'token',
+  INVALID_CARD_DATA: 'token',
+  INVALID_ENCRYPTED_CARD: 'token',
+  AMOUNT_TOO_HIGH: 'amount',
+  AMOUNT_TOO_LOW: 'amount',
+  PAYMENT_AMOUNT_MISMATCH: 'amount',
+  CURRENCY_MISMATCH: 'currency',
+  UNSUPPORTED_CURRENCY: 'currency',
+};
+
+function parameterOfCodes(codes: readonly string[]): Parameter | undefined {
+  return codes.map((code) => parametersByCode[code]).find((parameter) => parameter !== undefined);
+}
+
+/**
+ * Square names no field for a nonce that it does not know
+ * (https://developer.squareup.com/forums/t/invalid-card-data-when-create-authorized-payment/10767).
+ */
+function parameterOfFields({ fields, codes }: Fault): Parameter | undefined {
+  if (fields.includes('source_id')) return 'token';
+  if (fields.includes('amount_money.currency')) return 'currency';
+  if (fields.some((field) => field === 'amount_money' || field === 'amount_money.amount')) return 'amount';
+  return fields.length === 0 && codes.includes('NOT_FOUND') ? 'token' : undefined;
+}
+
+function refused({ codes: [code], detail }: Fault, parameter: Parameter | undefined): ChargeOutcome {
+  const why = code === undefined ? '' : ` (${code})`;
+  const message = `Square refused the ${parameter ?? 'charge'}${why}; nothing was charged.`;
+  return { kind: 'refused', ...(parameter === undefined ? {} : { param: parameter }), message, detail };
+}
+
+/**
+ * The decline code is Square's error code in lower case, but for the one that asks for the cardholder. Beside
+ * INSUFFICIENT_FUNDS Square may tell what a gift card still holds: that is no reason of its own.
+ */
+function declined(codes: readonly string[]): ChargeOutcome {
+  const authenticationRequired = codes.includes('CARD_DECLINED_VERIFICATION_REQUIRED');
+  const code = codes.find((each) => each !== 'GIFT_CARD_AVAILABLE_AMOUNT') ?? 'GENERIC_DECLINE';
+  const declineCode = authenticationRequired ? 'authentication_required' : code.toLowerCase();
+  return { kind: 'declined', declineCode, authenticationRequired };
+}

@@ -1,0 +1,71 @@
+import type { Square } from 'square';
+import { inTime } from '../in-time.ts';
+import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
+import { type Account, moneyOf, within } from './account.ts';
+import { faultOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
+
+/**
+ * https://developer.squareup.com/reference/square/refunds-api/refund-payment. A refund has no field for a reference:
+ * its reason, which may have 192 characters, carries our refund id.
+ */
+export function refund({ client }: Account, request: RefundRequest): Promise<RefundOutcome> {
+  const { refundId, chargeId, processorKey, amount, currency, timeoutMs } = request;
+  const asking = client.refunds
+    .refundPayment(
+      {
+        idempotencyKey: processorKey,
+        paymentId: chargeId,
+        amountMoney: moneyOf(amount, currency),
+        reason: `Counterfoil ${refundId}`,
+      },
+      within(timeoutMs),
+    )
+    .then(({ refund: made }) => outcomeOfRefund(made), outcomeOfError);
+  return inTime(asking, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+}
+
+/**
+ * The payment names its refunds, 20 at most (https://developer.squareup.com/docs/payments-api/refund-payments), and
+ * each is then read. The list of refunds would not do: it may be behind, and cannot be asked about one payment.
+ */
+export async function findRefund({ client }: Account, sought: SoughtRefund): Promise<LookUp<RefundOutcome>> {
+  const { chargeId, refundId: soughtId, timeoutMs } = sought;
+  const options = within(timeoutMs);
+  const looking = (async (): Promise<LookUp<RefundOutcome>> => {
+    const { payment } = await client.payments.get({ paymentId: chargeId }, options);
+    if (payment === undefined) return { kind: 'unknown', detail: 'no payment in the reply' };
+    for (const refundId of payment.refundIds ?? []) {
+      const { refund: found } = await client.refunds.get({ refundId }, options);
+      if (found === undefined) return { kind: 'unknown', detail: 'no refund in the reply' };
+      if (refundIdOf(found.reason) === soughtId) return outcomeOfRefund(found);
+    }
+    return { kind: 'absent' };
+  })().catch((error: unknown) => ({ kind: 'unknown', detail: faultOf(error).detail }) as const);
+  return inTime(looking, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
+}
+
+/** @returns the refund id of ours that a reason carries; undefined for a refund made elsewhere */
+export function refundIdOf(reason: string | null | undefined): string | undefined {
+  return /^Counterfoil (ref_[0-9a-f]{32})$/.exec(reason ?? '')?.[1];
+}
+
+/** https://developer.squareup.com/reference/square/objects/PaymentRefund; APPROVED is an older word for COMPLETED. */
+export function stateOfRefund(status: string | null | undefined): 'pending' | 'succeeded' | 'failed' {
+  if (status === 'COMPLETED' || status === 'APPROVED') return 'succeeded';
+  return status === 'REJECTED' || status === 'FAILED' ? 'failed' : 'pending';
+}
+
+function outcomeOfRefund(made: Square.PaymentRefund | undefined): RefundOutcome {
+  if (made === undefined) return { kind: 'unknown', detail: 'no refund in the reply' };
+  return { kind: stateOfRefund(made.status), processorRefundId: made.id };
+}
+
+function outcomeOfError(error: unknown): RefundOutcome {
+  const fault = faultOf(error);
+  const { codes, detail } = fault;
+  // Square takes no second refund while one is pending; later it will.
+  if (wasTurnedAway(fault) || codes.includes('REFUND_ALREADY_PENDING')) return { kind: 'not_taken', detail };
+  if (!isDefiniteRefusal(fault)) return { kind: 'unknown', detail };
+  const why = codes[0] === undefined ? '' : ` (${codes[0]})`;
+  return { kind: 'refused', message: `Square refused the refund${why}; nothing was refunded.`, detail };
+}

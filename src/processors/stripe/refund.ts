@@ -1,0 +1,55 @@
+import type { Stripe } from 'stripe';
+import { inTime } from '../in-time.ts';
+import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
+import { stripeAmount } from './amount.ts';
+import { paymentIdKey } from './charge.ts';
+import { detailOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
+
+/** The key in Stripe's metadata under which our refund id stands. */
+export const refundIdKey = 'counterfoil_refund_id';
+
+/** https://docs.stripe.com/api/refunds/create */
+export async function refund(client: Stripe, request: RefundRequest): Promise<RefundOutcome> {
+  const { chargeId, refundId, paymentId, processorKey, currency, timeoutMs } = request;
+  const amount = stripeAmount(request.amount, currency);
+  if (amount === undefined) {
+    const message = `Stripe counts ${currency} in whole units alone; nothing was refunded.`;
+    return { kind: 'refused', message, detail: 'amount not told in whole units' };
+  }
+  const metadata = { [paymentIdKey]: paymentId, [refundIdKey]: refundId };
+  const asking = client.refunds
+    .create({ charge: chargeId, amount, metadata }, { idempotencyKey: processorKey, timeout: timeoutMs })
+    .then(outcomeOfRefund, outcomeOfError);
+  return inTime(asking, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+}
+
+/** All refunds of one charge are few. */
+export async function findRefund(client: Stripe, sought: SoughtRefund): Promise<LookUp<RefundOutcome>> {
+  const { chargeId, refundId, timeoutMs: timeout } = sought;
+  const looking = (async (): Promise<LookUp<RefundOutcome>> => {
+    for await (const found of client.refunds.list({ charge: chargeId, limit: 100 }, { timeout })) {
+      if (found.metadata?.[refundIdKey] === refundId) return outcomeOfRefund(found);
+    }
+    return { kind: 'absent' };
+  })().catch((error: unknown) => ({ kind: 'unknown', detail: detailOf(error) }) as const);
+  return inTime(looking, timeout, { kind: 'unknown', detail: 'no look-up in time' });
+}
+
+/** https://docs.stripe.com/api/refunds/object#refund_object-status */
+export function stateOfRefund(status: string | null): 'pending' | 'succeeded' | 'failed' {
+  if (status === 'succeeded') return 'succeeded';
+  return status === 'failed' || status === 'canceled' ? 'failed' : 'pending';
+}
+
+function outcomeOfRefund({ id, status }: Stripe.Refund): RefundOutcome {
+  return { kind: stateOfRefund(status), processorRefundId: id };
+}
+
+function outcomeOfError(error: unknown): RefundOutcome {
+  const { code } = error as Partial<Stripe.errors.StripeError>;
+  const detail = detailOf(error);
+  if (wasTurnedAway(error)) return { kind: 'not_taken', detail };
+  if (!isDefiniteRefusal(error)) return { kind: 'unknown', detail };
+  const why = code === undefined ? '' : ` (${code})`;
+  return { kind: 'refused', message: `Stripe refused the refund${why}; nothing was refunded.`, detail };
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Reading } from '../../src/processors/processor.ts';
+import { chargeOf } from '../contracts/processor.ts';
+import { openStripe, type StripeWithAdapter } from '../support/stripe/adapter.ts';
+import { deliveryOf, disputeOf, eventOf, eventsOf, type StripeEvent } from '../support/stripe/events.ts';
+import type { Intent, Refund } from '../support/stripe/objects.ts';
+import { charge, created, intent, refund } from '../support/stripe/samples.ts';
+
+const signedAt = created * 1_000;
+
+/** Reads an event that was signed as it should be. */
+async function read(processor: StripeWithAdapter['processor'], event: StripeEvent): Promise<Reading> {
+  return processor.readEvent(deliveryOf(event, { signedAt }));
+}
+
+/** What each type of event says, besides the intent's that succeeded. */
+const declinedIntent: Intent = {
+  ...intent,
+  status: 'requires_payment_method',
+  last_payment_error: { code: 'card_declined', decline_code: 'insufficient_funds' },
+};
+const declinedNews = {
+  about: 'charge',
+  paymentId: 'pay_1',
+  outcome: { kind: 'declined', declineCode: 'insufficient_funds', authenticationRequired: false },
+};
+const refundNews = {
+  about: 'refund',
+  chargeId: 'ch_1',
+  processorRefundId: 're_1',
+  refundId: 'ref_1',
+  amount: 500,
+};
+const dispute = disputeOf(
+  { ...charge, amount: 500 },
+  {
+    id: 'dp_1',
+    status: 'under_review',
+    currency: 'mga',
+  },
+);
+const disputeNews = {
+  about: 'dispute',
+  chargeId: 'ch_1',
+  disputeId: 'dp_1',
+  amount: 50_000,
+  status: 'under_review',
+  reason: 'fraudulent',
+};
+
+const failed: Refund = { ...refund, status: 'failed' };
+const pending: Refund = { ...refund, status: 'pending' };
+const canceled: Refund = { ...refund, status: 'canceled' };
+const elsewhere: Refund = { ...refund, metadata: {} };
+const says = [
+  ['payment_intent.payment_failed', declinedIntent, declinedNews],
+  ['refund.created', pending, { ...refundNews, state: 'pending' }],
+  ['refund.created', refund, { ...refundNews, state: 'succeeded' }],
+  ['refund.updated', refund, { ...refundNews, state: 'succeeded' }],
+  ['refund.updated', canceled, { ...refundNews, state: 'failed' }],
+  ['refund.failed', failed, { ...refundNews, state: 'failed' }],
+  ['charge.refund.updated', failed, { ...refundNews, state: 'failed' }],
+  ['refund.created', elsewhere, { ...refundNews, refundId: undefined, state: 'succeeded' }],
+  ['charge.dispute.created', dispute, disputeNews],
+  ['charge.dispute.updated', dispute, disputeNews],
+  ['charge.dispute.closed', dispute, disputeNews],
+] as const;
+
+for (const [type, object, news] of says) {
+  const what = 'status' in object ? object.status : '';
+  test(`stripe: reads the news of ${type}, ${what}${object === elsewhere ? ', made elsewhere' : ''}`, async (t) => {
+    const { processor } = await openStripe(t);
+    const event = eventOf(type, object);
+    assert.deepEqual(await read(processor, event), {
+      kind: 'event',
+      event: { id: event.id, happenedAt: signedAt, news },
+    });
+  });
+}
+
+test('stripe: keeps nothing of what concerns no payment of ours, or decides none', async (t) => {
+  const { processor } = await openStripe(t);
+  const undecided: Intent = { ...intent, status: 'processing', latest_charge: null };
+  const events = [
+    eventOf('payment_intent.succeeded', { ...intent, metadata: {} } as Intent),
+    eventOf('payment_intent.processing', undecided),
+    eventOf('payment_intent.created', undecided),
+    eventOf('charge.succeeded', charge),
+    eventOf('charge.refunded', charge),
+    eventOf('customer.created', { id: 'cus_1', created }),
+  ];
+  for (const event of events)
+    assert.deepEqual(await read(processor, event), { kind: 'irrelevant' }, event.type);
+});
+
+test('stripe: reads what the scripted Stripe has to tell of a charge, a decline and a refund', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  const request = chargeOf('tok_refund_failed');
+  const outcome = await processor.charge(request);
+  assert.ok(outcome.kind === 'succeeded');
+  await processor.charge(chargeOf('tok_insufficient_funds'));
+  const { chargeId } = outcome;
+  const asked = { ...request, chargeId, refundId: 'ref_1', processorKey: 'cf_refund' };
+  await processor.refund(asked);
+  const told = eventsOf(stripe.books()).map((event) => processor.readEvent(deliveryOf(event)));
+  const news = (await Promise.all(told)).map((reading) => {
+    assert.ok(reading.kind === 'event');
+    const { about, ...said } = reading.event.news;
+    return [about, 'outcome' in said ? said.outcome.kind : 'state' in said ? said.state : said.status];
+  });
+  assert.deepEqual(news, [
+    ['charge', 'succeeded'],
+    ['charge', 'declined'],
+    ['refund', 'pending'],
+    ['refund', 'failed'],
+  ]);
+});

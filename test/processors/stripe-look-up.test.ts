@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProcessorCharge } from '../../src/processors/processor.ts';
+import { chargeOf } from '../contracts/processor.ts';
+import { openStripe, type StripeWithAdapter, soughtNow } from '../support/stripe/adapter.ts';
+
+const hourMs = 60 * 60 * 1_000;
+
+/** The requests to one of Stripe's GET endpoints. */
+function asked({ stripe }: StripeWithAdapter, path: string) {
+  return stripe.requests.filter((request) => request.method === 'GET' && request.path === path);
+}
+
+test('stripe: finds a charge by the search, in one request', async (t) => {
+  const opened = await openStripe(t);
+  const { stripe, processor } = opened;
+  const request = chargeOf('tok_paid');
+  await processor.charge(request);
+  const found = await processor.findCharge(soughtNow(request.paymentId));
+  assert.deepEqual(found, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
+  const [search] = asked(opened, '/v1/payment_intents/search');
+  assert.equal(search?.fields.query, `metadata['counterfoil_payment_id']:'${request.paymentId}'`);
+  assert.equal(asked(opened, '/v1/payment_intents').length, 0);
+});
+
+for (const [why, set] of [
+  ['the search does not know of it yet', { searchLagMs: 60_000 }],
+  ['the account cannot search', { refusesSearch: true }],
+] as const) {
+  test(`stripe: finds a charge in the list when ${why}, also on its last page`, async (t) => {
+    const opened = await openStripe(t);
+    const { stripe, processor } = opened;
+    const request = chargeOf('tok_paid');
+    await processor.charge(request);
+    const [made] = stripe.charges;
+    stripe.command({ set, othersCharge: 250 });
+    const found = await processor.findCharge(soughtNow(request.paymentId));
+    assert.deepEqual(found, { kind: 'succeeded', chargeId: made?.chargeId });
+    assert.equal(asked(opened, '/v1/payment_intents').length, 3);
+  });
+}
+
+test('stripe: finds a charge in the list although its clock and ours are four minutes apart', async (t) => {
+  for (const aheadMs of [-240_000, 240_000]) {
+    const { stripe, processor } = await openStripe(t);
+    stripe.command({ set: { aheadMs, refusesSearch: true } });
+    const request = chargeOf('tok_paid');
+    await processor.charge(request);
+    assert.equal((await processor.findCharge(soughtNow(request.paymentId))).kind, 'succeeded');
+  }
+});
+
+test('stripe: says that a charge is absent after it has read the list to its end, and not before', async (t) => {
+  const opened = await openStripe(t);
+  const { stripe, processor } = opened;
+  stripe.command({ othersCharge: 250 });
+  const { paymentId } = chargeOf('tok_paid');
+  assert.deepEqual(await processor.findCharge(soughtNow(paymentId)), { kind: 'absent' });
+  assert.equal(asked(opened, '/v1/payment_intents').length, 3);
+
+  stripe.command({ set: { failsLaterPages: true } });
+  assert.equal((await processor.findCharge(soughtNow(paymentId))).kind, 'unknown');
+});
+
+test('stripe: does not say that a charge is absent of which the search alone knows nothing', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  const request = chargeOf('tok_dropped_after_charging');
+  assert.equal((await processor.charge(request)).kind, 'unknown');
+  stripe.command({ set: { searchLagMs: hourMs } });
+  assert.equal((await processor.findCharge(soughtNow(request.paymentId))).kind, 'succeeded');
+});
+
+test('stripe: gives up on an account that makes more PaymentIntents than it looks through', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  stripe.command({ othersCharge: 5_001 });
+  const sought = soughtNow(chargeOf('tok_paid').paymentId, { timeoutMs: 30_000 });
+  assert.equal((await processor.findCharge(sought)).kind, 'unknown');
+});
+
+test('stripe: does not know what became of a charge that it cannot look for', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  const request = chargeOf('tok_paid');
+  await processor.charge(request);
+  stripe.turnsAway = true;
+  assert.equal((await processor.findCharge(soughtNow(request.paymentId))).kind, 'unknown');
+  stripe.turnsAway = false;
+  stripe.holds = true;
+  const sought = soughtNow(request.paymentId, { timeoutMs: 700 });
+  const startedAt = performance.now();
+  assert.equal((await processor.findCharge(sought)).kind, 'unknown');
+  assert.ok(performance.now() - startedAt < 1_200, 'the time is that of the search and the list together');
+});
+
+for (const token of ['tok_error_after_charging', 'tok_cut_after_charging', 'tok_malformed_after_charging']) {
+  test(`stripe: finds what was charged in spite of ${token.slice(4).replaceAll('_', ' ')}`, async (t) => {
+    const { stripe, processor } = await openStripe(t);
+    const request = chargeOf(token);
+    await processor.charge(request);
+    await processor.charge(request);
+    const found = await processor.findCharge(soughtNow(request.paymentId));
+    assert.deepEqual(found, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
+    assert.equal(stripe.charges.length, 1);
+  });
+}
+
+for (const token of ['tok_error_after_declining', 'tok_declined_and_dropped', 'tok_insufficient_funds']) {
+  test(`stripe: finds the decline of ${token}`, async (t) => {
+    const { stripe, processor } = await openStripe(t);
+    const request = chargeOf(token);
+    await processor.charge(request);
+    assert.deepEqual(await processor.findCharge(soughtNow(request.paymentId)), {
+      kind: 'declined',
+      declineCode: 'insufficient_funds',
+      authenticationRequired: false,
+    });
+    assert.deepEqual(stripe.charges, []);
+  });
+}
+
+test('stripe: finds that the cardholder had to authenticate', async (t) => {
+  const { processor } = await openStripe(t);
+  const request = chargeOf('tok_authentication_required');
+  await processor.charge(request);
+  const found = await processor.findCharge(soughtNow(request.paymentId));
+  assert.ok(found.kind === 'declined' && found.authenticationRequired);
+});
+
+for (const token of ['tok_error_before_charging', 'tok_amount_too_small', 'tok_method_declined']) {
+  test(`stripe: finds nothing of ${token}, which left nothing`, async (t) => {
+    const { processor } = await openStripe(t);
+    const request = chargeOf(token);
+    await processor.charge(request);
+    assert.deepEqual(await processor.findCharge(soughtNow(request.paymentId)), { kind: 'absent' });
+  });
+}
+
+for (const set of [{}, { refusesSearch: true }]) {
+  const way = 'refusesSearch' in set ? 'the list' : 'the search';
+  test(`stripe: does not take a PaymentIntent that is not decided for a decline, found by ${way}`, async (t) => {
+    const { stripe, processor } = await openStripe(t);
+    stripe.command({ set });
+    const worked = chargeOf('tok_worked_on_then_declined');
+    const first = processor.charge(worked);
+    while (stripe.books().intents.length === 0) await sleep(10);
+    const left = chargeOf('tok_error_while_confirming');
+    const processing = chargeOf('tok_processing');
+    await Promise.all([left, processing].map((request) => processor.charge(request)));
+    for (const { paymentId } of [worked, left, processing]) {
+      assert.equal((await processor.findCharge(soughtNow(paymentId))).kind, 'unknown');
+    }
+    stripe.repair();
+    await first;
+    const kinds = [worked, left, processing].map(async ({ paymentId }) => {
+      return (await processor.findCharge(soughtNow(paymentId))).kind;
+    });
+    assert.deepEqual(await Promise.all(kinds), ['declined', 'unknown', 'succeeded']);
+  });
+}
+
+test('stripe: has every charge that moved money on its books, page by page, in the units of ISO 4217', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  stripe.command({ othersCharge: 150 });
+  const ours = chargeOf('tok_paid', { currency: 'ISK', amount: 500 });
+  await processor.charge(ours);
+  await processor.charge(chargeOf('tok_insufficient_funds'));
+  stripe.command({ othersCharge: 60 });
+  const books = await charges({ stripe, processor });
+  assert.equal(books.length, 211);
+  assert.equal(new Set(books.map(({ chargeId }) => chargeId)).size, 211);
+  const { chargeId } = stripe.charges[150] ?? {};
+  assert.deepEqual(
+    books.filter(({ paymentId }) => paymentId !== undefined),
+    [{ chargeId, paymentId: ours.paymentId, amount: 500, amountRefunded: 0, currency: 'ISK' }],
+  );
+});
+
+test('stripe: has no books to show when the list cannot be read to its end', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  stripe.command({ othersCharge: 150, set: { failsLaterPages: true } });
+  await assert.rejects(charges({ stripe, processor }));
+});
+
+async function charges({ processor }: StripeWithAdapter): Promise<ProcessorCharge[]> {
+  const now = Date.now();
+  return Array.fromAsync(processor.charges({ from: now - hourMs, until: now + hourMs }));
+}

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import type { ChargeRequest, RefundRequest } from '../../src/processors/processor.ts';
+import { chargeOf } from '../contracts/processor.ts';
+import { droppedLateAfterMs } from '../support/scripted-stripe.ts';
+import { openStripe, type StripeWithAdapter } from '../support/stripe/adapter.ts';
+
+/** A refund of a charge that was made with the token. */
+async function refundOf(
+  { processor }: StripeWithAdapter,
+  token: string,
+  fields: Partial<ChargeRequest> = {},
+): Promise<RefundRequest> {
+  const request = chargeOf(token, fields);
+  const charged = await processor.charge(request);
+  assert.ok(charged.kind === 'succeeded', charged.kind);
+  return {
+    refundId: `ref_${randomBytes(16).toString('hex')}`,
+    paymentId: request.paymentId,
+    chargeId: charged.chargeId,
+    processorKey: `cf_${randomBytes(20).toString('hex')}`,
+    amount: request.amount,
+    currency: request.currency,
+    timeoutMs: 5_000,
+  };
+}
+
+const found = ({ refundId, chargeId }: RefundRequest) => ({ refundId, chargeId, timeoutMs: 5_000 });
+
+test('stripe: asks for a refund by its charge, with our ids and our key', async (t) => {
+  const opened = await openStripe(t);
+  const request = await refundOf(opened, 'tok_paid');
+  await opened.processor.refund(request);
+  const sent = opened.stripe.requests.at(-1);
+  assert.equal(sent?.path, '/v1/refunds');
+  assert.equal(sent?.headers['idempotency-key'], request.processorKey);
+  assert.deepEqual(sent?.fields, {
+    charge: request.chargeId,
+    amount: '2000',
+    'metadata[counterfoil_payment_id]': request.paymentId,
+    'metadata[counterfoil_refund_id]': request.refundId,
+  });
+});
+
+for (const kind of ['pending', 'failed'] as const) {
+  test(`stripe: tells a refund that is ${kind}, also when it is looked for`, async (t) => {
+    const opened = await openStripe(t);
+    const request = await refundOf(opened, `tok_refund_${kind}`);
+    const outcome = await opened.processor.refund(request);
+    const [made] = opened.stripe.books().refunds;
+    assert.deepEqual(outcome, { kind, processorRefundId: made?.id });
+    assert.deepEqual(await opened.processor.findRefund(found(request)), outcome);
+  });
+}
+
+for (const [status, kind] of [
+  ['succeeded', 'succeeded'],
+  ['failed', 'failed'],
+  ['canceled', 'failed'],
+] as const) {
+  test(`stripe: finds that a pending refund is ${status} by now`, async (t) => {
+    const opened = await openStripe(t);
+    const request = await refundOf(opened, 'tok_refund_pending');
+    const outcome = await opened.processor.refund(request);
+    assert.ok(outcome.kind === 'pending');
+    opened.stripe.command({ settleRefund: { id: outcome.processorRefundId, status } });
+    assert.deepEqual(await opened.processor.findRefund(found(request)), { ...outcome, kind });
+  });
+}
+
+test('stripe: refuses to give back a charge a second time', async (t) => {
+  const opened = await openStripe(t);
+  const request = await refundOf(opened, 'tok_paid');
+  assert.equal((await opened.processor.refund(request)).kind, 'succeeded');
+  const second = await opened.processor.refund({ ...request, processorKey: 'cf_another', refundId: 'ref_b' });
+  assert.ok(second.kind === 'refused');
+  assert.match(second.message, /charge_already_refunded/);
+  assert.equal(opened.stripe.books().refunds.length, 1);
+});
+
+test('stripe: refuses what Stripe refuses, and a charge that Stripe does not know', async (t) => {
+  const opened = await openStripe(t);
+  const request = await refundOf(opened, 'tok_refund_refused');
+  for (const chargeId of [request.chargeId, 'ch_of_nobody']) {
+    const outcome = await opened.processor.refund({ ...request, processorKey: `cf_${chargeId}`, chargeId });
+    assert.ok(outcome.kind === 'refused', outcome.kind);
+    assert.ok(!outcome.message.includes(chargeId));
+  }
+  assert.deepEqual(opened.stripe.books().refunds, []);
+});
+
+test('stripe: a refund that is turned away was not taken, and is made when it is let in', async (t) => {
+  const opened = await openStripe(t);
+  const request = await refundOf(opened, 'tok_refund_rate_limited');
+  assert.equal((await opened.processor.refund(request)).kind, 'not_taken');
+  assert.deepEqual(await opened.processor.findRefund(found(request)), { kind: 'absent' });
+  opened.stripe.repair();
+  assert.equal((await opened.processor.refund(request)).kind, 'succeeded');
+  assert.equal(opened.stripe.books().refunds.length, 1);
+});
+
+for (const word of ['error_after', 'dropped', 'cut', 'malformed']) {
+  test(`stripe: does not know what became of a refund whose reply is ${word}, and finds it`, async (t) => {
+    const opened = await openStripe(t);
+    const request = await refundOf(opened, `tok_refund_${word}`);
+    for (const _again of [1, 2]) assert.equal((await opened.processor.refund(request)).kind, 'unknown');
+    const [made, ...more] = opened.stripe.books().refunds;
+    assert.deepEqual(more, []);
+    assert.deepEqual(await opened.processor.findRefund(found(request)), {
+      kind: 'succeeded',
+      processorRefundId: made?.id,
+    });
+  });
+}
+
+for (const word of ['error_before', 'key_in_use']) {
+  test(`stripe: does not know what became of a refund after ${word}, and finds none`, async (t) => {
+    const opened = await openStripe(t);
+    const request = await refundOf(opened, `tok_refund_${word}`);
+    assert.equal((await opened.processor.refund(request)).kind, 'unknown');
+    assert.deepEqual(await opened.processor.findRefund(found(request)), { kind: 'absent' });
+  });
+}
+
+test('stripe: does not know of a refund whose key was used for another one', async (t) => {
+  const opened = await openStripe(t);
+  const request = await refundOf(opened, 'tok_paid');
+  await opened.processor.refund({ ...request, amount: 500 });
+  assert.equal((await opened.processor.refund({ ...request, amount: 501 })).kind, 'unknown');
+  assert.equal(opened.stripe.books().refunds.length, 1);
+});
+
+test('stripe: waits for a late reply to a refund, and gives up in time on one that never comes', async (t) => {
+  const opened = await openStripe(t);
+  const late = await refundOf(opened, 'tok_refund_delayed');
+  assert.equal((await opened.processor.refund(late)).kind, 'succeeded');
+  for (const word of ['never_answered', 'dropped_late']) {
+    const never = await refundOf(opened, `tok_refund_${word}`);
+    const timeoutMs = droppedLateAfterMs + 20;
+    const startedAt = performance.now();
+    assert.equal((await opened.processor.refund({ ...never, timeoutMs })).kind, 'unknown');
+    assert.ok(performance.now() - startedAt < timeoutMs + 500, word);
+  }
+});
+
+test('stripe: does not say that a refund is absent when it cannot look for it', async (t) => {
+  const opened = await openStripe(t);
+  const request = await refundOf(opened, 'tok_paid');
+  await opened.processor.refund(request);
+  opened.stripe.turnsAway = true;
+  assert.equal((await opened.processor.findRefund(found(request))).kind, 'unknown');
+  opened.stripe.turnsAway = false;
+  opened.stripe.holds = true;
+  const inVain = { ...found(request), timeoutMs: 200 };
+  assert.equal((await opened.processor.findRefund(inVain)).kind, 'unknown');
+});
+
+/** The currencies that Stripe counts otherwise than ISO 4217: our amount, and Stripe's. */
+for (const [currency, iso, counted] of [
+  ['ISK', 500, 50_000],
+  ['UGX', 500, 50_000],
+  ['MGA', 50_000, 500],
+  ['JPY', 500, 500],
+] as const) {
+  test(`stripe: gives back the same money in ${currency} that it charged, and has it on its books`, async (t) => {
+    const opened = await openStripe(t);
+    const request = await refundOf(opened, 'tok_paid', { currency, amount: iso });
+    await opened.processor.refund(request);
+    assert.equal(opened.stripe.books().refunds[0]?.amount, counted);
+    const now = Date.now();
+    const period = { from: now - 60_000, until: now + 60_000 };
+    const [{ amount, amountRefunded } = {}] = await Array.fromAsync(opened.processor.charges(period));
+    assert.deepEqual([amount, amountRefunded], [iso, iso]);
+  });
+}
+
+test('stripe: refuses to give back a part of a unit that Stripe does not count', async (t) => {
+  const opened = await openStripe(t);
+  const request = await refundOf(opened, 'tok_paid', { currency: 'MGA', amount: 50_000 });
+  assert.equal((await opened.processor.refund({ ...request, amount: 50 })).kind, 'refused');
+  assert.deepEqual(opened.stripe.books().refunds, []);
+});

@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
+
+export interface Ended {
+  readonly status: number | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+/** A command of `counterfoil`, run to its end where there is no settings file. */
+export async function runCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<Ended> {
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: tmpdir(),
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = once(child, 'exit') as Promise<[number | null]>;
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { status: (await ended)[0], output, errors };
+}

@@ -1,0 +1,52 @@
+import type { TestContext } from 'node:test';
+import type { Processor, SoughtCharge } from '../../../src/processors/processor.ts';
+import { stripeProcessor } from '../../../src/processors/stripe/stripe.ts';
+import type { RefundFixture } from '../../contracts/processor-refunds.ts';
+import { chargesOf, type ScriptedStripe, startScriptedStripe } from '../scripted-stripe.ts';
+import { webhookSecret } from './events.ts';
+
+/** The Stripe adapter, and the scripted Stripe that it talks to. */
+export interface StripeWithAdapter {
+  readonly stripe: ScriptedStripe;
+  readonly processor: Processor;
+}
+
+export async function openStripe(
+  t: TestContext,
+  webhookSecrets: readonly string[] = [webhookSecret],
+): Promise<StripeWithAdapter> {
+  const stripe = await startScriptedStripe(t);
+  const { key, origin: apiBase } = stripe;
+  return { stripe, processor: await stripeProcessor({ key, apiBase, webhookSecrets }) };
+}
+
+export async function stripeFixture(t: TestContext): Promise<RefundFixture> {
+  const { stripe, processor } = await openStripe(t);
+  return {
+    processor,
+    charges: () => chargesOf(stripe.books()),
+    refunds: () =>
+      stripe.books().refunds.map(({ id, charge, amount }) => ({
+        processorRefundId: id,
+        chargeId: charge,
+        amount,
+      })),
+    repair: () => stripe.repair(),
+    refundReplyLost: 'tok_refund_dropped',
+    tokens: {
+      paid: 'tok_paid',
+      declined: 'tok_insufficient_funds',
+      authenticationRequired: 'tok_authentication_required',
+      unheardOf: 'tok_nobody_has_heard_of',
+      turnedAway: 'tok_rate_limited',
+      replyLost: 'tok_dropped_after_charging',
+      neverAnswered: 'tok_never_answers',
+    },
+  };
+}
+
+/** Where a charge that was asked for just now is to be looked for. */
+export function soughtNow(paymentId: string, fields: Partial<SoughtCharge> = {}): SoughtCharge {
+  const now = Date.now();
+  return { paymentId, askedFrom: now - 5_000, askedUntil: now + 5_000, timeoutMs: 5_000, ...fields };
+}

@@ -1,0 +1,115 @@
+import { newId, type StripeLedger } from './ledger.ts';
+import type { Charge, Intent } from './objects.ts';
+import { given, impossible, invalid, type Reply } from './replies.ts';
+import { type Fields, metadataOf } from './request.ts';
+import { declineReply, isSingleUse, type Script } from './scripts.ts';
+
+/** `POST /v1/payment_methods`, which uses up a token that can be used once. */
+export async function makeMethod(ledger: StripeLedger, fields: Fields): Promise<Reply> {
+  const token = fields['card[token]'] ?? '';
+  const word = ledger.wordOf(token);
+  const script = ledger.scriptOf(word);
+  if (fields.type !== 'card') return invalid({ param: 'type' });
+  if (script === undefined) return invalid({ code: 'resource_missing', param: 'card[token]' });
+  if (script.methodError !== undefined) return script.methodError;
+  if (script.methodDecline !== undefined) return declineReply(script.methodDecline);
+  if (ledger.usedTokens.get(token)) return impossible({ code: 'token_already_used', param: 'card[token]' });
+  if (isSingleUse(token)) ledger.usedTokens.put(token, true);
+  const id = newId('pm');
+  ledger.methods.put(id, word);
+  return given({ id, object: 'payment_method', type: 'card' });
+}
+
+/** `POST /v1/payment_intents` */
+export async function makeIntent(ledger: StripeLedger, fields: Fields): Promise<Reply> {
+  const { amount = '', currency = '', confirm, payment_method: method = '' } = fields;
+  const word = ledger.wordOf(method);
+  const script = ledger.scriptOf(word);
+  if (!/^[1-9]\d{0,7}$/.test(amount)) return invalid({ param: 'amount' });
+  if (!/^[a-z]{3}$/.test(currency)) return invalid({ param: 'currency' });
+  if (script === undefined) return invalid({ code: 'resource_missing', param: 'payment_method' });
+  if (script.error?.isAtTheDoor) return script.error;
+  if (script.error !== undefined && isNothingDone(script)) return script.error;
+  const intent = ledger.putIntent(newIntent(ledger, fields), word);
+  if (confirm !== 'true') return given(intent);
+  // While a request is worked on, the list has what it has made so far.
+  if (script.isWorkedOn) await ledger.repaired();
+  return confirmed(ledger, intent, word, script);
+}
+
+function isNothingDone({ charges, decline, leaves }: Script): boolean {
+  return !charges && decline === undefined && leaves === undefined;
+}
+
+function newIntent(ledger: StripeLedger, fields: Fields): Intent {
+  return {
+    id: newId('pi'),
+    object: 'payment_intent',
+    amount: Number(fields.amount),
+    currency: fields.currency ?? '',
+    status: 'requires_confirmation',
+    created: ledger.seconds(),
+    metadata: metadataOf(fields),
+    latest_charge: null,
+    last_payment_error: null,
+    payment_method: fields.payment_method ?? null,
+  };
+}
+
+function confirmed(ledger: StripeLedger, intent: Intent, word: string, script: Script): Reply {
+  if (script.leaves === 'requires_confirmation') return script.error ?? given(intent);
+  if (script.leaves === 'processing') {
+    return given(ledger.putIntent({ ...intent, status: 'processing' }, word));
+  }
+  const decided = decide(ledger, intent, word, script);
+  if (script.error !== undefined) return script.error;
+  if (script.decline === undefined) return given(decided);
+  return declineReply(script.decline, { payment_intent: decided, charge: decided.latest_charge });
+}
+
+function decide(ledger: StripeLedger, intent: Intent, word: string, { decline }: Script): Intent {
+  // A cardholder who is sent to authenticate has not been charged in vain: there is no charge yet.
+  const isCharged = decline?.code !== 'authentication_required';
+  const latest_charge = isCharged ? newCharge(ledger, intent, word, decline === undefined).id : null;
+  if (decline === undefined) {
+    return ledger.putIntent({ ...intent, status: 'succeeded', latest_charge }, word);
+  }
+  const last_payment_error = { type: 'card_error', message: 'The card was declined.', ...decline };
+  const status = 'requires_payment_method';
+  return ledger.putIntent(
+    { ...intent, status, latest_charge, last_payment_error, payment_method: null },
+    word,
+  );
+}
+
+function newCharge(ledger: StripeLedger, intent: Intent, word: string, isPaid: boolean): Charge {
+  const { amount, currency, metadata, id } = intent;
+  const charge: Charge = {
+    id: newId('ch'),
+    object: 'charge',
+    amount,
+    amount_refunded: 0,
+    currency,
+    status: isPaid ? 'succeeded' : 'failed',
+    captured: isPaid,
+    created: ledger.seconds(),
+    metadata,
+    payment_intent: id,
+  };
+  return ledger.putCharge(charge, word);
+}
+
+/** What was processing comes to its end, as it does at a bank that answers late. */
+export function decideProcessing(ledger: StripeLedger): void {
+  for (const { item, word } of ledger.intents.values()) {
+    if (item.status === 'processing') decide(ledger, item, word, ledger.scriptOf(word) ?? {});
+  }
+}
+
+/** Charges of somebody else who uses the same account. */
+export function othersCharge(ledger: StripeLedger, count: number): void {
+  for (let made = 0; made < count; made++) {
+    const intent = ledger.putIntent(newIntent(ledger, { amount: '100', currency: 'eur' }), 'paid');
+    decide(ledger, intent, 'paid', {});
+  }
+}

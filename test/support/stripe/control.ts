@@ -1,0 +1,26 @@
+import { decideProcessing, othersCharge } from './charging.ts';
+import type { StripeLedger, Switches } from './ledger.ts';
+import type { Refund } from './objects.ts';
+import { settleRefund } from './refunding.ts';
+
+/** What a test can have a Stripe do, in this process or in another one. */
+export interface Command {
+  readonly set?: Partial<Switches>;
+  readonly repair?: true;
+  /** So many charges are made by somebody else who uses the same account. */
+  readonly othersCharge?: number;
+  readonly settleRefund?: { readonly id: string; readonly status: Refund['status'] };
+}
+
+export function carryOut(ledger: StripeLedger, command: Command): void {
+  if (command.set !== undefined) ledger.set(command.set);
+  if (command.othersCharge !== undefined) othersCharge(ledger, command.othersCharge);
+  if (command.settleRefund !== undefined) {
+    settleRefund(ledger, command.settleRefund.id, command.settleRefund.status);
+  }
+  if (command.repair) {
+    ledger.set({ isRepaired: true, turnsAway: false, holds: false });
+    decideProcessing(ledger);
+  }
+  ledger.write();
+}

@@ -1,0 +1,48 @@
+import type { ServerResponse } from 'node:http';
+import type { StripeLedger } from './ledger.ts';
+import type { Reply } from './replies.ts';
+import type { StripeRequest } from './request.ts';
+import type { Fault } from './scripts.ts';
+
+/** Longer than the half second that a test grants a busy machine, so that a second wait of this length shows. */
+export const droppedLateAfterMs = 700;
+export const delayedByMs = 300;
+
+/** The fault that a reply meets on its way. */
+export function faultOf(ledger: StripeLedger, { method, path, fields }: StripeRequest): Fault | undefined {
+  if (method !== 'POST' || ledger.switches.isRepaired) return undefined;
+  const of = ({ '/v1/payment_methods': 'method', '/v1/refunds': 'refund' } as const)[path] ?? 'intent';
+  const token = fields['card[token]'] ?? fields.payment_method ?? '';
+  const word = of === 'refund' ? ledger.charges.get(fields.charge ?? '')?.word : ledger.wordOf(token);
+  const delivery = ledger.scriptOf(word ?? '')?.delivery;
+  return delivery?.of === of ? delivery.fault : undefined;
+}
+
+export function send(
+  response: ServerResponse,
+  reply: Reply,
+  headers: Readonly<Record<string, string>>,
+): void {
+  const body = Buffer.from(JSON.stringify(reply.body));
+  response
+    .writeHead(reply.status, {
+      'content-type': 'application/json',
+      'content-length': body.length,
+      ...headers,
+    })
+    .end(body);
+}
+
+/** Nothing for a reply that is held: nobody hears of it. */
+export function spoil(response: ServerResponse, reply: Reply, fault: Fault): void {
+  const { socket } = response;
+  const body = JSON.stringify(reply.body);
+  if (fault === 'dropped') socket?.destroy();
+  if (fault === 'dropped late') setTimeout(() => socket?.destroy(), droppedLateAfterMs);
+  if (fault === 'delayed') setTimeout(() => send(response, reply, {}), delayedByMs);
+  if (fault === 'malformed') response.writeHead(200, { 'content-type': 'application/json' }).end('{"id": "p');
+  if (fault === 'cut') {
+    response.writeHead(reply.status, { 'content-type': 'application/json', 'content-length': body.length });
+    response.write(body.slice(0, body.length / 2), () => socket?.resetAndDestroy());
+  }
+}

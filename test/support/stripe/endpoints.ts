@@ -1,0 +1,67 @@
+import { makeIntent, makeMethod } from './charging.ts';
+import type { StripeLedger } from './ledger.ts';
+import { listed, searched } from './lists.ts';
+import { makeRefund } from './refunding.ts';
+import { failed, given, invalid, type Reply } from './replies.ts';
+import type { Fields, StripeRequest } from './request.ts';
+
+interface Endpoint {
+  /** The names of the parameters that it knows, without what stands in brackets. */
+  readonly parameters: readonly string[];
+  readonly answer: (ledger: StripeLedger, fields: Fields, path: string) => Reply | Promise<Reply>;
+}
+
+const paging = ['limit', 'starting_after', 'ending_before', 'expand'];
+const intent = ['amount', 'currency', 'payment_method', 'allowed_payment_method_types', 'confirm'];
+
+const endpoints: Readonly<Record<string, Endpoint>> = {
+  'POST /v1/payment_methods': { parameters: ['type', 'card', 'metadata'], answer: makeMethod },
+  'POST /v1/payment_intents': {
+    parameters: [...intent, 'error_on_requires_action', 'metadata'],
+    answer: makeIntent,
+  },
+  'GET /v1/payment_intents': {
+    parameters: [...paging, 'created', 'customer'],
+    answer: (ledger, fields, path) => listed(ledger, path, ledger.books().intents, fields),
+  },
+  'GET /v1/payment_intents/search': {
+    parameters: ['query', 'limit', 'page', 'expand'],
+    answer: (ledger, fields, path) => searched(ledger, path, ledger.intents.values(), fields),
+  },
+  'GET /v1/charges': {
+    parameters: [...paging, 'created', 'customer', 'payment_intent'],
+    answer: (ledger, fields, path) => listed(ledger, path, ledger.books().charges, fields),
+  },
+  'GET /v1/charges/': {
+    parameters: ['expand'],
+    answer: (ledger, _fields, path) => {
+      const charge = ledger.books().charges.find(({ id }) => path.endsWith(`/${id}`));
+      if (charge !== undefined) return given(charge);
+      return failed(404, 'invalid_request_error', { code: 'resource_missing', param: 'id' });
+    },
+  },
+  'POST /v1/refunds': { parameters: ['charge', 'amount', 'reason', 'metadata'], answer: makeRefund },
+  'GET /v1/refunds': {
+    parameters: [...paging, 'created', 'charge', 'payment_intent'],
+    answer: (ledger, fields, path) => {
+      const { charge } = fields;
+      const refunds = ledger.refunds.values();
+      const wanted = refunds.filter((refund) => charge === undefined || refund.charge === charge);
+      return listed(ledger, path, wanted, fields);
+    },
+  },
+};
+
+/** What Stripe does about a request that has passed its door. */
+export async function answerOf(ledger: StripeLedger, request: StripeRequest): Promise<Reply> {
+  const { method, path, fields } = request;
+  const endpoint = endpoints[`${method} ${path}`] ?? endpoints[`${method} ${path.replace(/[^/]+$/, '')}`];
+  if (endpoint === undefined) {
+    const message = `Unrecognized request URL (${method}: ${path})`;
+    return { ...failed(404, 'invalid_request_error', { message }), isAtTheDoor: true };
+  }
+  const names = Object.keys(fields);
+  const unknown = names.find((name) => !endpoint.parameters.includes(name.replace(/\[.*/, '')));
+  if (unknown !== undefined) return invalid({ code: 'parameter_unknown', param: unknown });
+  return endpoint.answer(ledger, fields, path);
+}

@@ -1,0 +1,65 @@
+/** Stripe's objects, as far as this service reads them, with the names that Stripe gives their fields. */
+
+export type Metadata = Readonly<Record<string, string>>;
+
+export interface Intent {
+  readonly id: string;
+  readonly object: 'payment_intent';
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: 'requires_confirmation' | 'requires_payment_method' | 'processing' | 'succeeded';
+  /** Seconds since 1970, as everywhere at Stripe. */
+  readonly created: number;
+  readonly metadata: Metadata;
+  /** Also that of a charge that was declined. */
+  readonly latest_charge: string | null;
+  readonly last_payment_error: Readonly<Record<string, string>> | null;
+  readonly payment_method: string | null;
+}
+
+export interface Charge {
+  readonly id: string;
+  readonly object: 'charge';
+  readonly amount: number;
+  readonly amount_refunded: number;
+  readonly currency: string;
+  readonly status: 'succeeded' | 'failed';
+  readonly captured: boolean;
+  readonly created: number;
+  /** Stripe copies it from the PaymentIntent. */
+  readonly metadata: Metadata;
+  readonly payment_intent: string;
+}
+
+export interface Refund {
+  readonly id: string;
+  readonly object: 'refund';
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: 'pending' | 'succeeded' | 'failed' | 'canceled';
+  readonly created: number;
+  readonly metadata: Metadata;
+  readonly charge: string;
+  readonly payment_intent: string;
+}
+
+export interface Dispute {
+  readonly id: string;
+  readonly object: 'dispute';
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly created: number;
+  readonly metadata: Metadata;
+  readonly charge: string;
+  readonly payment_intent: string;
+}
+
+/** All that a Stripe has done, oldest first. */
+export interface StripeBooks {
+  readonly intents: readonly Intent[];
+  /** The declined ones too, whose status is `failed`. */
+  readonly charges: readonly Charge[];
+  readonly refunds: readonly Refund[];
+}

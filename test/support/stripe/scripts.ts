@@ -1,0 +1,121 @@
+import {
+  badKey,
+  declined,
+  impossible,
+  invalid,
+  keyInUse,
+  outOfOrder,
+  type Reply,
+  tooManyRequests,
+} from './replies.ts';
+
+/** What the word of a token does to what is done with it. */
+export interface Script {
+  /** Answered instead of what was done. */
+  readonly error?: Reply;
+  /** Whether the money moves in spite of the error. */
+  readonly charges?: boolean;
+  /** The card is declined: error code, and decline code where the issuer gives one. */
+  readonly decline?: { readonly code: string; readonly decline_code?: string };
+  /** Where the PaymentIntent is left when it is answered: unconfirmed for good, or decided by `repair`. */
+  readonly leaves?: 'requires_confirmation' | 'processing';
+  /** The request is worked on until `repair`, with the PaymentIntent there and not confirmed. */
+  readonly isWorkedOn?: boolean;
+  readonly methodError?: Reply;
+  readonly methodDecline?: Script['decline'];
+  readonly refundError?: Reply;
+  /** Whether the refund is made in spite of its error. */
+  readonly refunds?: boolean;
+  readonly refundStatus?: 'pending' | 'failed';
+  readonly delivery?: { readonly of: 'method' | 'intent' | 'refund'; readonly fault: Fault };
+  /** Whether `repair` ends the error. */
+  readonly passes?: boolean;
+}
+
+/** How a reply is spoiled on its way, until `repair`; what was done is done. */
+export type Fault = 'dropped' | 'dropped late' | 'held' | 'delayed' | 'cut' | 'malformed';
+
+const insufficientFunds = { code: 'card_declined', decline_code: 'insufficient_funds' };
+const authentication = { code: 'authentication_required', decline_code: 'authentication_required' };
+
+const charges: Readonly<Record<string, Script>> = {
+  paid: {},
+  visa: {},
+  mastercard_debit: {},
+  insufficient_funds: { decline: insufficientFunds },
+  generic_decline: { decline: { code: 'card_declined', decline_code: 'generic_decline' } },
+  expired_card: { decline: { code: 'expired_card' } },
+  authentication_required: { decline: authentication },
+  amount_too_small: { error: invalid({ code: 'amount_too_small', param: 'amount' }) },
+  rate_limited: { error: tooManyRequests(), passes: true },
+  bad_key: { error: badKey() },
+  key_in_use: { error: keyInUse(), passes: true },
+  dependency_failed: { error: { ...outOfOrder(424) }, charges: true },
+  error_after_charging: { error: outOfOrder(), charges: true },
+  error_after_declining: { error: outOfOrder(503), decline: insufficientFunds },
+  error_before_charging: { error: outOfOrder() },
+  error_while_confirming: { error: outOfOrder(502), leaves: 'requires_confirmation' },
+  processing: { leaves: 'processing' },
+  processing_then_declined: { leaves: 'processing', decline: insufficientFunds },
+  worked_on: { isWorkedOn: true },
+  worked_on_then_declined: { isWorkedOn: true, decline: insufficientFunds },
+};
+
+const lostOnTheWay: Readonly<Record<string, Script>> = {
+  dropped_after_charging: { delivery: { of: 'intent', fault: 'dropped' } },
+  declined_and_dropped: { decline: insufficientFunds, delivery: { of: 'intent', fault: 'dropped' } },
+  dropped_late: { delivery: { of: 'intent', fault: 'dropped late' } },
+  never_answers: { delivery: { of: 'intent', fault: 'held' } },
+  delayed: { delivery: { of: 'intent', fault: 'delayed' } },
+  cut_after_charging: { delivery: { of: 'intent', fault: 'cut' } },
+  declined_and_cut: { decline: insufficientFunds, delivery: { of: 'intent', fault: 'cut' } },
+  malformed_after_charging: { delivery: { of: 'intent', fault: 'malformed' } },
+};
+
+const methods: Readonly<Record<string, Script>> = {
+  method_declined: { methodDecline: insufficientFunds },
+  method_error: { methodError: outOfOrder(), passes: true },
+  method_dropped: { delivery: { of: 'method', fault: 'dropped' } },
+  method_never_answers: { delivery: { of: 'method', fault: 'held' } },
+  method_cut: { delivery: { of: 'method', fault: 'cut' } },
+};
+
+const refunds: Readonly<Record<string, Script>> = {
+  refund_pending: { refundStatus: 'pending' },
+  refund_failed: { refundStatus: 'failed' },
+  refund_refused: { refundError: impossible({ code: 'charge_disputed' }) },
+  refund_rate_limited: { refundError: tooManyRequests(), passes: true },
+  refund_key_in_use: { refundError: keyInUse(), passes: true },
+  refund_error_after: { refundError: outOfOrder(), refunds: true },
+  refund_error_before: { refundError: outOfOrder() },
+  refund_dropped: { delivery: { of: 'refund', fault: 'dropped' } },
+  refund_dropped_late: { delivery: { of: 'refund', fault: 'dropped late' } },
+  refund_cut: { delivery: { of: 'refund', fault: 'cut' } },
+  refund_malformed: { delivery: { of: 'refund', fault: 'malformed' } },
+  refund_delayed: { delivery: { of: 'refund', fault: 'delayed' } },
+  refund_never_answered: { delivery: { of: 'refund', fault: 'held' } },
+};
+
+/** Card declines say so themselves: the reply to one bears the PaymentIntent, and is made where that is known. */
+export function declineReply(decline: NonNullable<Script['decline']>, more: object = {}): Reply {
+  return declined({ ...decline, ...more });
+}
+
+const scripts = new Map(Object.entries({ ...charges, ...lostOnTheWay, ...methods, ...refunds }));
+
+/** Undefined for a word that nobody has heard of. */
+export function scriptOf(word: string): Script | undefined {
+  return scripts.get(word);
+}
+
+/** For tests that need one; any token of this form pays. */
+export const singleUseToken = 'tok_1NZkQ82eZvKYlo2C0aBcDeFg';
+
+export function isSingleUse(token: string): boolean {
+  return /^tok_1[A-Za-z0-9]{23}$/.test(token);
+}
+
+/** The word that a token is scripted by: `paid` of `tok_paid`, `pm_paid` and `pm_card_paid`. */
+export function wordOfToken(token: string): string {
+  return isSingleUse(token) ? 'paid' : token.replace(/^(tok|pm)_(card_)?/, '');
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json as readJson, text as readText } from 'node:stream/consumers';
+import { type Command, carryOut } from './control.ts';
+import { faultOf, send, spoil } from './delivery.ts';
+import { answerOf } from './endpoints.ts';
+import { onceByKey } from './keys.ts';
+import type { StripeLedger } from './ledger.ts';
+import { badKey, invalid, type Reply, tooManyRequests } from './replies.ts';
+import type { StripeRequest } from './request.ts';
+
+/** The secret key that it takes. */
+export const secretKey = 'sk_test_scripted';
+
+/** A Stripe on a port of loopback. `/control` is for tests: GET tells what has happened, POST takes a `Command`. */
+export class StripeServer {
+  readonly ledger: StripeLedger;
+  /** Every request that reached it, also those it refused. */
+  readonly requests: StripeRequest[] = [];
+  #droppedLate = 0;
+  readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
+
+  constructor(ledger: StripeLedger) {
+    this.ledger = ledger;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** @param port a free one for 0 */
+  async listen(port = 0): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject).listen(port, '127.0.0.1', resolve);
+    });
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (incoming.url === '/control') return this.#control(incoming, response);
+    const request = await requestOf(incoming);
+    this.requests.push(request);
+    if (this.ledger.switches.holds) return;
+    const refusal = this.#refusal(request);
+    if (refusal !== undefined) return send(response, refusal, requestId());
+    const { reply, isReplayed } = await onceByKey(this.ledger, request, () => answerOf(this.ledger, request));
+    this.ledger.write();
+    const fault = reply.isAtTheDoor ? undefined : faultOf(this.ledger, request);
+    if (fault === undefined) {
+      return send(response, reply, {
+        ...requestId(),
+        ...(isReplayed ? { 'idempotent-replayed': 'true' } : {}),
+      });
+    }
+    // Once late, and from then on never: what a retry of the caller's library adds to the wait shows.
+    const isHeld = fault === 'dropped late' && this.#droppedLate++ > 0;
+    spoil(response, reply, isHeld ? 'held' : fault);
+  }
+
+  /** What is said before the idempotency layer is reached. */
+  #refusal({ method, headers }: StripeRequest): Reply | undefined {
+    if (this.ledger.switches.turnsAway) return tooManyRequests();
+    if (headers.authorization !== `Bearer ${secretKey}`) return badKey();
+    const isForm = method === 'GET' || headers['content-type'] === 'application/x-www-form-urlencoded';
+    if (!isForm || !headers['stripe-version']) {
+      return invalid({ message: 'Not a form, or without Stripe-Version' });
+    }
+    return undefined;
+  }
+
+  async #control(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (incoming.method === 'POST') carryOut(this.ledger, (await readJson(incoming)) as Command);
+    const body = { requests: this.requests, books: this.ledger.books() };
+    send(response, { status: 200, body }, {});
+  }
+}
+
+async function requestOf(incoming: IncomingMessage): Promise<StripeRequest> {
+  const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://127.0.0.1');
+  const form = new URLSearchParams(await readText(incoming));
+  const fields = Object.fromEntries([...searchParams, ...form]);
+  return { method: incoming.method ?? '', path: pathname, headers: incoming.headers, fields };
+}
+
+function requestId(): Record<string, string> {
+  return { 'request-id': `req_${randomBytes(7).toString('hex')}` };
+}
