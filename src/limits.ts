@@ -39,10 +39,14 @@ export const tokenCharactersMax = 255;
 export const idempotencyKeyCharactersMax = 255;
 /** Stripe answers nearly all charges within 10 s; after that waiting helps nobody and the truth is looked up. */
 export const processorCallMsMax = 30_000;
-/** A charge's lease outlives its call, so that nobody else drives it while an answer may still come. */
-export const chargeLeaseMs = processorCallMsMax + 5_000;
-/** Stripe forgets idempotency keys after 24 h; an hour less keeps clock differences harmless. */
-export const processorKeyLifeMs = 23 * 60 * 60 * 1_000;
+/** How often a process that drives charges tells that it lives. */
+export const driverBeatMs = 1_000;
+/** Silent for so long, it is taken for dead: five beats, so that a slow disk or a pause is no death. */
+export const driverSilenceMsMax = 5_000;
+/** When looking for a charge whose key the processor may have forgotten has come to nothing for so long, a person must look. */
+export const chargeSoughtMsMax = 3 * 24 * 60 * 60 * 1_000;
+/** A look-up reads lists, of several pages. */
+export const lookUpMsMax = 20_000;
 /** How long a repeated request waits for the first one before it is told 409. */
 export const idempotentWaitMsMax = 10_000;
 /** How often the service looks for charges in doubt whose lease has ended. */
@@ -50,8 +54,23 @@ export const recoveryIntervalMs = 1_000;
 /** The wait before a charge in doubt is asked about again: doubled each time, from the first to the last. */
 export const recoveryDelayMsMin = 1_000;
 export const recoveryDelayMsMax = 5 * 60 * 1_000;
-/** Open charges taken up in one round of recovery, so that a round is bounded. */
-export const recoveryRoundChargesMax = 100;
+/** Open charges that one process drives at once in recovery: enough to keep a processor and a disk busy. */
+export const recoveryChargesMax = 128;
+
+/** Stripe's own bounds on metadata. */
+export const metadataKeysMax = 50;
+export const metadataKeyCharactersMax = 40;
+export const metadataValueCharactersMax = 500;
+/** Refunds of one payment: they lie in its record. */
+export const refundsPerPaymentMax = 100;
+/** Ids of the processor's events that a payment remembers; a processor repeats an event for some days. */
+export const eventsPerPaymentMax = 100;
+/** Payments kept in memory for whoever asks again: with their records some megabytes. */
+export const finalPaymentsKeptMax = 5_000;
+/** Payments of one page. */
+export const paymentsPageMax = 100;
+/** Payments looked at for one page, of all routes: what is not found among them comes with the next page. */
+export const paymentsScannedMax = 10_000;
 
 export const integrationNameCharactersMax = 63;
 /** Client ids and secrets of the four providers are under 256 characters; the bound leaves room. */

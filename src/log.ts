@@ -17,6 +17,9 @@ export interface LogFields {
   /** Where an unforeseen error came from: its frames, without its message. */
   readonly error_frames?: readonly string[];
   readonly payment_id?: string;
+  readonly refund_id?: string | undefined;
+  /** Of a processor's event. */
+  readonly event_id?: string;
   readonly processor?: string;
   readonly state?: string;
   readonly pid?: number;
@@ -33,6 +36,8 @@ const allowed: ReadonlySet<string> = new Set([
   'error_name',
   'error_frames',
   'payment_id',
+  'refund_id',
+  'event_id',
   'processor',
   'state',
   'pid',

@@ -8,12 +8,13 @@ export interface Repeated {
   stop(): Promise<void>;
 }
 
-export function repeat(pauseMs: number, job: () => Promise<void>, log: Log): Repeated {
+/** @param job gets a signal that tells it to end early */
+export function repeat(pauseMs: number, job: (signal: AbortSignal) => Promise<void>, log: Log): Repeated {
   const stopping = new AbortController();
   const { signal } = stopping;
   const running = (async () => {
     while (!signal.aborted) {
-      await job().catch((error: unknown) => log.error('unforeseen_error', errorFields(error)));
+      await job(signal).catch((error: unknown) => log.error('unforeseen_error', errorFields(error)));
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
     }
   })();

@@ -52,6 +52,15 @@ export function outcomeUnknown({ keyEntry }: Payment): ServiceError {
   });
 }
 
+const reviewMessage =
+  'It could not be found out what became of this charge. It may have succeeded: look it up at the payment processor ' +
+  'by its payment id before you charge again.';
+
+export function reviewAnswer({ requestId }: Payment): StoredAnswer {
+  const error = new ServiceError('payment_outcome_unknown', { retryable: false, message: reviewMessage });
+  return errorAnswer(error, requestId);
+}
+
 export interface PaymentAnswer extends StoredAnswer {
   readonly paymentId: string;
   /** Whether this is the answer to an earlier request with the same key. */
@@ -59,9 +68,12 @@ export interface PaymentAnswer extends StoredAnswer {
   readonly retryAfterSeconds?: number;
 }
 
-const unknownRetryAfterSeconds = 2;
+export const unknownRetryAfterSeconds = 2;
 
-export function unknownAnswer(payment: Payment): PaymentAnswer {
+/** The answer that a payment has now, be it that nobody knows. */
+export function answerNow(payment: Payment, { replayed }: { readonly replayed: boolean }): PaymentAnswer {
+  const known = { paymentId: payment.id, replayed };
+  if (payment.answer !== undefined) return { ...payment.answer, ...known };
   const answer = errorAnswer(outcomeUnknown(payment), payment.requestId);
-  return { ...answer, paymentId: payment.id, replayed: false, retryAfterSeconds: unknownRetryAfterSeconds };
+  return { ...answer, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
 }

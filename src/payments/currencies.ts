@@ -25,3 +25,12 @@ export function currencyExponent(code: string): number | undefined {
 }
 
 export const currencyCodes: readonly string[] = [...exponents.keys()].sort();
+
+/** An amount as people write it: 1050 of EUR is `10.50 EUR`. @param amount in the smallest unit */
+export function writtenAmount(amount: number, code: string): string {
+  const exponent = currencyExponent(code) ?? 0;
+  const digits = String(amount).padStart(exponent + 1, '0');
+  const point = digits.length - exponent;
+  const fraction = exponent === 0 ? '' : `.${digits.slice(point)}`;
+  return `${digits.slice(0, point)}${fraction} ${code}`;
+}

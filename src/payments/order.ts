@@ -1,7 +1,16 @@
 import { ServiceError } from '../errors.ts';
-import { amountMax, idempotencyKeyCharactersMax, tokenCharactersMax } from '../limits.ts';
+import {
+  amountMax,
+  idempotencyKeyCharactersMax,
+  metadataKeyCharactersMax,
+  metadataKeysMax,
+  metadataValueCharactersMax,
+  tokenCharactersMax,
+} from '../limits.ts';
 import { holdsCardNumber } from './card-number.ts';
 import { currencyExponent } from './currencies.ts';
+import type { ItemPolicy } from './paid-item.ts';
+import type { Metadata } from './payment.ts';
 
 /** What a caller asks for, as it came. */
 export interface PaymentRequest {
@@ -10,7 +19,10 @@ export interface PaymentRequest {
   readonly amount: number;
   readonly currency: string;
   readonly token: string;
+  readonly metadata?: Metadata;
   readonly idempotencyKey: string | undefined;
+  /** Whose keys these are: the id of an API key, or empty where callers have none. */
+  readonly caller: string;
   readonly requestId: string;
 }
 
@@ -23,6 +35,7 @@ export interface RoutePolicy {
   readonly minimum?: number;
   /** In the smallest unit. */
   readonly maximum?: number;
+  readonly on_success?: ItemPolicy;
 }
 
 /** A payment request whose every field is known to be good. */
@@ -32,6 +45,7 @@ export interface Order {
   /** Upper case. */
   readonly currency: string;
   readonly token: string;
+  readonly metadata: Metadata | undefined;
   readonly idempotencyKey: string | undefined;
 }
 
@@ -42,6 +56,7 @@ export function checkOrder(request: PaymentRequest, policy: RoutePolicy): Order 
     amount: checkAmount(request.amount, currency, policy),
     currency,
     token: checkToken(request.token),
+    metadata: request.metadata === undefined ? undefined : checkMetadata(request.metadata),
     idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
   };
 }
@@ -102,17 +117,39 @@ function checkToken(token: string): string {
   return token;
 }
 
-function checkIdempotencyKey(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  // The Idempotency-Key draft of the IETF writes the key as a quoted string, Stripe writes it bare.
-  const key = /^"([^"\\]*)"$/.exec(header)?.[1] ?? header;
-  if (!/^[\x20-\x7e]+$/.test(key) || key.length > idempotencyKeyCharactersMax) {
-    throw invalid(
-      'Idempotency-Key',
-      `Idempotency-Key must be 1 to ${idempotencyKeyCharactersMax} printable ASCII characters.`,
-    );
+function checkMetadata(metadata: Metadata): Metadata {
+  const entries = Object.entries(metadata);
+  if (entries.length > metadataKeysMax) {
+    throw invalid('metadata', `metadata must have at most ${metadataKeysMax} keys.`);
   }
-  refuseCardNumber('Idempotency-Key', key);
+  for (const [key, value] of entries) {
+    if (!/^[A-Za-z0-9_.-]+$/.test(key) || key.length > metadataKeyCharactersMax) {
+      throw invalid(
+        'metadata',
+        `A key of metadata must be 1 to ${metadataKeyCharactersMax} of A-Z, a-z, 0-9, "_", "." and "-".`,
+      );
+    }
+    if (value.length > metadataValueCharactersMax) {
+      throw invalid(
+        `metadata.${key}`,
+        `A value of metadata must be at most ${metadataValueCharactersMax} characters long.`,
+      );
+    }
+    refuseCardNumber('metadata', key);
+    refuseCardNumber('metadata', value);
+  }
+  return metadata;
+}
+
+/** @param param what it came as: the header, or a parameter of a query */
+export function checkIdempotencyKey(text: string | undefined, param = 'Idempotency-Key'): string | undefined {
+  if (text === undefined) return undefined;
+  // The Idempotency-Key draft of the IETF writes the key as a quoted string, Stripe writes it bare.
+  const key = /^"([^"\\]*)"$/.exec(text)?.[1] ?? text;
+  if (!/^[\x20-\x7e]+$/.test(key) || key.length > idempotencyKeyCharactersMax) {
+    throw invalid(param, `${param} must be 1 to ${idempotencyKeyCharactersMax} printable ASCII characters.`);
+  }
+  refuseCardNumber(param, key);
   return key;
 }
 

@@ -3,9 +3,13 @@ import type { InFlight } from '../in-flight.ts';
 import type { Log } from '../log.ts';
 import type { Processor } from '../processors/processor.ts';
 import type { Sealer } from '../secrets/sealer.ts';
-import type { Engine } from '../storage/engine.ts';
+import type { Engine, Write } from '../storage/engine.ts';
+import type { Item } from '../storage/item-text.ts';
+import type { Drivers } from './drivers.ts';
+import type { FinalPayments } from './final-payments.ts';
 import type { RoutePolicy } from './order.ts';
-import { type Payment, paymentsSpace } from './payment.ts';
+import type { Payment } from './payment.ts';
+import { findPayment } from './records.ts';
 
 /** What payments need; `main.ts` fills it in. */
 export interface PaymentParts {
@@ -14,6 +18,10 @@ export interface PaymentParts {
   readonly processors: ReadonlyMap<string, Processor | undefined>;
   readonly routes: ReadonlyMap<string, RoutePolicy>;
   readonly sealer: Sealer;
+  readonly drivers: Drivers;
+  readonly finals: FinalPayments;
+  /** The write that makes an item of a table. Throws ServiceError for what no table takes. */
+  readonly itemWrite: (table: string, item: Item) => Write;
   readonly log: Log;
   /** What a stop waits for. */
   readonly inFlight: InFlight;
@@ -34,7 +42,15 @@ export function findRoute({ routes }: PaymentParts, name: string): RoutePolicy {
   return route;
 }
 
-export async function findPayment({ engine }: PaymentParts, id: string): Promise<Payment | undefined> {
-  const text = await engine.get(paymentsSpace, id);
-  return text === undefined ? undefined : (JSON.parse(text) as Payment);
+/** The payment of this id on this route. Refuses with `processor_not_found`, `route_not_found`, `payment_not_found`. */
+export async function findPaymentOn(
+  parts: PaymentParts,
+  { processor, route, paymentId }: { processor: string; route: string; paymentId: string },
+): Promise<Payment> {
+  findProcessor(parts, processor);
+  findRoute(parts, route);
+  const payment = await findPayment(parts, paymentId);
+  if (payment?.processor !== processor || payment.route !== route)
+    throw new ServiceError('payment_not_found');
+  return payment;
 }

@@ -1,9 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { randomBytes } from '../random.ts';
 import type { SecretPlace } from '../secrets/sealer.ts';
 import type { ChargeState } from './charge.ts';
 import type { Order } from './order.ts';
+import type { Refund } from './refund.ts';
 
-/** The record of one payment, kept for ever in `service:payments` under its id. */
+/** The record of one payment and all that came of it, kept for ever in `service:payments` under its id. */
 export interface Payment {
   readonly id: string;
   readonly state: ChargeState;
@@ -12,6 +14,8 @@ export interface Payment {
   /** In the smallest unit of the currency. */
   readonly amount: number;
   readonly currency: string;
+  /** What the caller wants to know the payment by. */
+  readonly metadata?: Metadata;
   /** Tells whether a repeated request carries the same token, when the token itself is long erased. */
   readonly tokenDigest: string;
   /** Our own idempotency key towards the processor, the same for every attempt. */
@@ -29,26 +33,58 @@ export interface Payment {
   readonly declineCode?: string;
   /** The answer, to the byte; absent while there is none to repeat. */
   readonly answer?: StoredAnswer;
+  /** The item that the route makes when the charge succeeds. */
+  readonly item?: PaidItem;
+  readonly refunds?: readonly Refund[];
+  readonly disputes?: readonly Dispute[];
+  /** Ids of the processor's events that have changed this record, the newest last. */
+  readonly events?: readonly string[];
 }
+
+export type Metadata = Readonly<Record<string, string>>;
 
 export interface StoredAnswer {
   readonly status: number;
   readonly text: string;
 }
 
-/** Marks a charge that has not ended: who wants to drive it must first move the end of its lease. */
-export interface OpenPayment {
-  /** Milliseconds since 1970. */
-  readonly leaseEndsAt: number;
+export interface PaidItem {
+  readonly table: string;
+  /** Absent where it is the charge id. */
+  readonly id?: string;
+  /** Absent where it is the charge id. */
+  readonly name?: string;
+  /** `conflict`: somebody else had made an item of this id when the charge succeeded; theirs was left as it is. */
+  readonly state: 'awaited' | 'made' | 'conflict' | 'not_made';
+}
+
+export interface Dispute {
+  readonly id: string;
+  readonly amount: number;
+  /** In the processor's words. */
+  readonly status: string;
+  readonly reason: string;
+  /** When the processor last said so, in milliseconds since 1970. */
+  readonly toldAt: number;
 }
 
 export const paymentsSpace = 'service:payments';
 export const paymentKeysSpace = 'service:payment-keys';
-export const openPaymentsSpace = 'service:open-payments';
+/** Payment ids by the processor's charge ids, for events that name nothing else. */
+export const chargesSpace = 'service:charges';
 
 /** Ids sort by the time they were made: 48 bits of milliseconds, 80 random bits (as a ULID), in hexadecimal. */
 export function newPaymentId(now: number): string {
-  return `pay_${now.toString(16).padStart(12, '0')}${randomBytes(10).toString('hex')}`;
+  return `${idPrefix(now)}${randomBytes(10).toString('hex')}`;
+}
+
+/** What the ids of payments made in this millisecond begin with. */
+export function idPrefix(now: number): string {
+  return `pay_${now.toString(16).padStart(12, '0')}`;
+}
+
+export function newRefundId(now: number): string {
+  return `ref_${now.toString(16).padStart(12, '0')}${randomBytes(10).toString('hex')}`;
 }
 
 export function newProcessorKey(): string {
@@ -63,9 +99,9 @@ export function tokenPlace(paymentId: string): SecretPlace {
   return { record: 'payment', name: paymentId, field: 'token' };
 }
 
-/** Keys are scoped to processor and route: the same key on another route is another key. */
-export function callerKeyEntry(processor: string, route: string, key: string): string {
-  return digest('key', processor, route, key);
+/** Keys are scoped to caller, processor and route: the same key elsewhere is another key. */
+export function callerKeyEntry(caller: string, processor: string, route: string, key: string): string {
+  return digest('key', caller, processor, route, key);
 }
 
 /** A single-use token is a key by itself, wherever it is sent. */
@@ -73,14 +109,31 @@ export function tokenKeyEntry(processor: string, token: string): string {
   return digest('token', processor, token);
 }
 
+export function refundKeyDigest(caller: string, key: string): string {
+  return digest('refund', caller, key);
+}
+
+export function chargeEntry(processor: string, chargeId: string): string {
+  return `${processor}/${chargeId}`;
+}
+
 /** The field in which a repeated request differs from the first, or undefined. */
-export function differingField(payment: Payment, order: Order): 'amount' | 'currency' | 'token' | undefined {
+export function differingField(
+  payment: Payment,
+  order: Order,
+): 'amount' | 'currency' | 'token' | 'metadata' | undefined {
   if (payment.amount !== order.amount) return 'amount';
   if (payment.currency !== order.currency) return 'currency';
   if (payment.tokenDigest !== tokenDigest(payment.id, order.token)) return 'token';
-  return undefined;
+  return sameMetadata(payment.metadata, order.metadata) ? undefined : 'metadata';
+}
+
+/** The order of its keys says nothing. */
+function sameMetadata(a: Metadata = {}, b: Metadata = {}): boolean {
+  const entries = Object.entries(a);
+  return entries.length === Object.keys(b).length && entries.every(([key, value]) => b[key] === value);
 }
 
 function digest(...parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+  return hash('sha256', JSON.stringify(parts), 'base64url');
 }

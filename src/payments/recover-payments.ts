@@ -1,79 +1,118 @@
-import { ServiceError } from '../errors.ts';
-import { chargeLeaseMs, processorKeyLifeMs, recoveryRoundChargesMax } from '../limits.ts';
+import { recoveryChargesMax, recoveryDelayMsMax } from '../limits.ts';
 import { errorFields } from '../log.ts';
-import type { Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
-import { errorAnswer } from './answer.ts';
-import { move } from './charge.ts';
-import { driveCharge, settle, withoutToken } from './drive-charge.ts';
-import { findPayment, type PaymentParts } from './parts.ts';
-import { type OpenPayment, openPaymentsSpace, type Payment, paymentsSpace, tokenPlace } from './payment.ts';
-
-/**
- * One round of finding out what became of charges that nobody drives: those left by a killed process and those in
- * doubt. Each is taken by moving its lease, so that of several processes one drives it, and then goes the normal
- * way on from step two, with the key it always had.
- */
-export async function recoverPayments(parts: PaymentParts): Promise<void> {
-  const due = await findDue(parts);
-  await Promise.all(due.map((open) => recover(parts, open)));
-}
+import { hasEnded, moveCharge } from './charge.ts';
+import { resumeCharge } from './drive-charge.ts';
+import { resumeRefund } from './drive-refund.ts';
+import { idsOf, type OpenMarker, openSpace, taken, waiting } from './open.ts';
+import type { PaymentParts } from './parts.ts';
+import type { Payment } from './payment.ts';
+import { findPayment, replaced } from './records.ts';
+import { findRefund, moveRefund, withRefund } from './refund.ts';
 
 interface Due {
   readonly id: string;
-  /** The marker as it reads now; whoever changes it first has the lease. */
+  /** The marker as it reads now; whoever changes it first drives it. */
   readonly marker: string;
 }
 
-async function findDue({ engine, now }: PaymentParts): Promise<Due[]> {
-  const due: Due[] = [];
-  for await (const { id, name: marker } of itemsOf((await engine.scan(openPaymentsSpace))?.chunks ?? [])) {
-    if ((JSON.parse(marker) as OpenPayment).leaseEndsAt <= now()) due.push({ id, marker });
-    if (due.length === recoveryRoundChargesMax) break;
+type Known = Map<string, { readonly driver: string; readonly since: number }>;
+
+/**
+ * Finds out what became of charges and refunds that nobody drives: those left by a process that died and those in
+ * doubt. Each is taken by changing its marker, so that of several processes one drives it, and then goes the normal
+ * way on from step two, with the key it always had.
+ */
+export class Recovery {
+  readonly #parts: PaymentParts;
+  /** Markers of other drivers: since when this process knows of them, as `performance.now()` tells. */
+  #known: Known = new Map();
+
+  constructor(parts: PaymentParts) {
+    this.#parts = parts;
   }
-  return due;
-}
 
-async function recover(parts: PaymentParts, due: Due): Promise<void> {
-  try {
-    const payment = await takeLease(parts, due);
-    if (payment?.sealedToken === undefined) return;
-    const age = parts.now() - Date.parse(payment.createdAt);
-    if (age >= processorKeyLifeMs) return await giveToReview(parts, payment);
-    await driveCharge(parts, payment, parts.sealer.open(payment.sealedToken, tokenPlace(payment.id)));
-  } catch (error) {
-    parts.log.error('charge_not_recovered', { payment_id: due.id, ...errorFields(error) });
+  /** One round: all that is due, so many at a time. @param signal ends the round early */
+  async round(signal: AbortSignal): Promise<void> {
+    const due = await this.#findDue();
+    const recoverNext = async (): Promise<void> => {
+      for (let next = due.pop(); next !== undefined && !signal.aborted; next = due.pop())
+        await this.#recover(next);
+    };
+    await Promise.all(Array.from({ length: recoveryChargesMax }, recoverNext));
+  }
+
+  async #findDue(): Promise<Due[]> {
+    const { engine, drivers, now } = this.#parts;
+    await drivers.watch();
+    const due: Due[] = [];
+    const known: Known = new Map();
+    for await (const { id, name: marker } of itemsOf((await engine.scan(openSpace))?.chunks ?? [])) {
+      const open = JSON.parse(marker) as OpenMarker;
+      if ('driver' in open) {
+        const before = this.#known.get(id);
+        const since = before?.driver === open.driver ? before.since : performance.now();
+        known.set(id, { driver: open.driver, since });
+        if (drivers.hasLetGo(open.driver, id, since)) due.push({ id, marker });
+      } else if (isDue(open.dueAt, now())) due.push({ id, marker });
+    }
+    this.#known = known;
+    await drivers.forgetOthers(new Set(Array.from(known.values(), ({ driver }) => driver)));
+    // The oldest first: ids sort by time, and the round takes from the end.
+    return due.reverse();
+  }
+
+  async #recover({ id, marker }: Due): Promise<void> {
+    const { drivers, log } = this.#parts;
+    await drivers.drive(id, async () => {
+      const { paymentId, refundId } = idsOf(id);
+      try {
+        const payment = await this.#take(id, marker);
+        if (payment === undefined) return;
+        const refund = refundId === undefined ? undefined : findRefund(payment, refundId);
+        if (refund === undefined) await resumeCharge(this.#parts, payment);
+        else await resumeRefund(this.#parts, payment, refund);
+      } catch (error) {
+        log.error('charge_not_recovered', {
+          payment_id: paymentId,
+          refund_id: refundId,
+          ...errorFields(error),
+        });
+        await this.#postpone(id).catch(() => undefined);
+      }
+    });
+  }
+
+  /** @returns the payment, in doubt where it was under way, or undefined when somebody else was faster */
+  async #take(id: string, marker: string): Promise<Payment | undefined> {
+    const payment = await findPayment(this.#parts, idsOf(id).paymentId);
+    if (payment === undefined) return undefined;
+    const inDoubt = asInDoubt(payment, idsOf(id).refundId);
+    const writes = [taken(this.#parts, id, marker)];
+    if (inDoubt !== payment) writes.push(replaced(payment, inDoubt));
+    return (await this.#parts.engine.commit(writes)) === undefined ? inDoubt : undefined;
+  }
+
+  async #postpone(id: string): Promise<void> {
+    await this.#parts.engine.commit([waiting(this.#parts, id, postponedAttempts)]);
   }
 }
 
-/** @returns the payment, in doubt and ours to drive, or undefined when another process was faster */
-async function takeLease(parts: PaymentParts, { id, marker }: Due): Promise<Payment | undefined> {
-  const payment = await findPayment(parts, id);
-  if (payment === undefined) return undefined;
-  const lease: OpenPayment = { leaseEndsAt: parts.now() + chargeLeaseMs };
-  const taken: Payment = { ...payment, state: move(payment.state, 'in_doubt') };
-  const writes: Write[] = [
-    { kind: 'replace', space: openPaymentsSpace, id, value: JSON.stringify(lease), ifValue: marker },
-    {
-      kind: 'replace',
-      space: paymentsSpace,
-      id,
-      value: JSON.stringify(taken),
-      ifValue: JSON.stringify(payment),
-    },
-  ];
-  return (await parts.engine.commit(writes)) === undefined ? taken : undefined;
+/** Something is wrong with us, not with the processor: half a minute. */
+const postponedAttempts = 6;
+
+/** A time further away than any that is set was set by a clock that was wrong. */
+function isDue(dueAt: number, now: number): boolean {
+  return dueAt <= now || dueAt > now + 2 * recoveryDelayMsMax;
 }
 
-const reviewMessage =
-  'It could not be found out what became of this charge. It may have succeeded: look it up at the payment processor ' +
-  'by its payment id before you charge again.';
-
-/** The processor may have forgotten the key: asking again could charge twice, so a person must look. */
-async function giveToReview(parts: PaymentParts, payment: Payment): Promise<void> {
-  const error = new ServiceError('payment_outcome_unknown', { retryable: false, message: reviewMessage });
-  const answer = errorAnswer(error, payment.requestId);
-  const reviewed: Payment = { ...withoutToken(payment), state: move(payment.state, 'needs_review'), answer };
-  await settle(parts, payment, reviewed, { freeKey: false });
-  parts.log.error('charge_needs_review', { payment_id: payment.id, processor: payment.processor });
+/** Whoever was asking may have been answered, and nobody has heard it. */
+function asInDoubt(payment: Payment, refundId: string | undefined): Payment {
+  if (refundId === undefined) {
+    if (hasEnded(payment.state) || payment.state === 'in_doubt') return payment;
+    return { ...payment, state: moveCharge(payment.state, 'in_doubt') };
+  }
+  const refund = findRefund(payment, refundId);
+  if (refund?.state !== 'calling') return payment;
+  return withRefund(payment, { ...refund, state: moveRefund(refund.state, 'in_doubt') });
 }

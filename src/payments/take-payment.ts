@@ -1,20 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../errors.ts';
-import { chargeLeaseMs, idempotentWaitMsMax } from '../limits.ts';
+import { idempotentWaitMsMax } from '../limits.ts';
 import type { Processor } from '../processors/processor.ts';
 import type { Write } from '../storage/engine.ts';
-import { type PaymentAnswer, unknownAnswer } from './answer.ts';
-import { move } from './charge.ts';
+import { answerNow, type PaymentAnswer } from './answer.ts';
+import { moveCharge } from './charge.ts';
 import { driveCharge } from './drive-charge.ts';
+import { closed, opened, openId } from './open.ts';
 import { checkOrder, type Order, type PaymentRequest } from './order.ts';
-import { findPayment, findProcessor, findRoute, type PaymentParts } from './parts.ts';
+import { awaitedItem, checkItemIsFree, isKeeping, itemExists, keptFor, letGo } from './paid-item.ts';
+import { findProcessor, findRoute, type PaymentParts } from './parts.ts';
 import {
   callerKeyEntry,
   differingField,
   newPaymentId,
   newProcessorKey,
-  type OpenPayment,
-  openPaymentsSpace,
+  type PaidItem,
   type Payment,
   paymentKeysSpace,
   paymentsSpace,
@@ -22,6 +23,7 @@ import {
   tokenKeyEntry,
   tokenPlace,
 } from './payment.ts';
+import { findPayment, findPaymentByKey, textOf } from './records.ts';
 
 const replayPollMs = 25;
 
@@ -30,32 +32,27 @@ const replayPollMs = 25;
  * outcome before the caller is answered; no transaction is open during the call.
  *
  * Refuses with `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`,
- * `idempotency_key_reused`, `idempotency_key_in_use`. Everything else is an answer.
+ * `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`. Everything else is an answer.
  */
 export async function takePayment(parts: PaymentParts, request: PaymentRequest): Promise<PaymentAnswer> {
   const processor = findProcessor(parts, request.processor);
-  const order = checkOrder(request, findRoute(parts, request.route));
-  const payment = newPayment(parts, request, order, processor);
-  const earlier = await reserve(parts, payment);
-  if (earlier !== undefined) return replay(parts, earlier, order);
-  return driveCharge(parts, payment, order.token);
-}
-
-function newPayment(
-  parts: PaymentParts,
-  request: PaymentRequest,
-  order: Order,
-  processor: Processor,
-): Payment {
-  const id = newPaymentId(parts.now());
+  const policy = findRoute(parts, request.route);
+  const order = checkOrder(request, policy);
   const keyEntry = keyEntryOf(request, order, processor);
-  return {
+  const earlier = keyEntry === undefined ? undefined : await findEarlier(parts, keyEntry);
+  if (earlier !== undefined) return replay(parts, earlier, order);
+
+  const id = newPaymentId(parts.now());
+  const item = policy.on_success && awaitedItem(policy.on_success, id, order.metadata);
+  if (item !== undefined) await checkItemIsFree(parts, item);
+  const payment: Payment = {
     id,
-    state: move('received', 'calling'),
+    state: moveCharge('received', 'calling'),
     processor: request.processor,
     route: request.route,
     amount: order.amount,
     currency: order.currency,
+    ...(order.metadata === undefined ? {} : { metadata: order.metadata }),
     tokenDigest: tokenDigest(id, order.token),
     processorKey: newProcessorKey(),
     attempts: 0,
@@ -63,54 +60,91 @@ function newPayment(
     requestId: request.requestId,
     createdAt: new Date(parts.now()).toISOString(),
     sealedToken: parts.sealer.seal(order.token, tokenPlace(id)),
+    ...(item === undefined ? {} : { item }),
   };
+  return parts.drivers.drive(openId(id), async () => {
+    const faster = await reserve(parts, payment);
+    if (faster !== undefined) return replay(parts, faster, order);
+    if (item !== undefined) await checkItemIsStillFree(parts, payment, item);
+    return driveCharge(parts, payment, order.token);
+  });
+}
+
+async function findEarlier(parts: PaymentParts, keyEntry: string): Promise<Payment | undefined> {
+  const final = parts.finals.get(keyEntry);
+  if (final !== undefined) return final;
+  const earlier = await findPaymentByKey(parts, keyEntry);
+  if (earlier !== undefined) parts.finals.note(keyEntry, earlier);
+  return earlier;
 }
 
 function keyEntryOf(request: PaymentRequest, order: Order, processor: Processor): string | undefined {
   if (order.idempotencyKey !== undefined) {
-    return callerKeyEntry(request.processor, request.route, order.idempotencyKey);
+    return callerKeyEntry(request.caller, request.processor, request.route, order.idempotencyKey);
   }
   return processor.isSingleUse(order.token) ? tokenKeyEntry(request.processor, order.token) : undefined;
 }
 
-/** @returns the id of the payment that already has the key, or undefined when this one is reserved */
-async function reserve({ engine, now }: PaymentParts, payment: Payment): Promise<string | undefined> {
-  const { id, keyEntry } = payment;
-  const lease: OpenPayment = { leaseEndsAt: now() + chargeLeaseMs };
+/** @returns the payment that already has the key, or undefined when this one is reserved. Refuses with `item_exists` */
+async function reserve(parts: PaymentParts, payment: Payment): Promise<Payment | undefined> {
+  const { id, keyEntry, item } = payment;
   const writes: Write[] = [
-    { kind: 'create', space: paymentsSpace, id, value: JSON.stringify(payment), makeSpace: true },
-    { kind: 'create', space: openPaymentsSpace, id, value: JSON.stringify(lease), makeSpace: true },
+    ...(keyEntry === undefined ? [] : [created(paymentKeysSpace, keyEntry, id)]),
+    ...(item === undefined ? [] : keptFor(item, id)),
+    created(paymentsSpace, id, textOf(payment)),
+    opened(parts, openId(id)),
   ];
-  if (keyEntry !== undefined) {
-    writes.unshift({ kind: 'create', space: paymentKeysSpace, id: keyEntry, value: id, makeSpace: true });
-  }
   for (;;) {
-    const refusal = await engine.commit(writes);
+    const refusal = await parts.engine.commit(writes);
     if (refusal === undefined) return undefined;
-    if (keyEntry === undefined || refusal.write !== 0)
-      throw new Error(`payment id ${id} was given out twice`);
-    const earlier = await engine.get(paymentKeysSpace, keyEntry);
+    const refused = writes[refusal.write] as Write;
+    if (isKeeping(refused)) throw itemExists();
+    if (refused.space !== paymentKeysSpace) throw new Error(`payment id ${id} was given out twice`);
+    const earlier = await findPaymentByKey(parts, refused.id);
     // Between the two, the earlier payment may have let go of the key: then it is free to be taken.
     if (earlier !== undefined) return earlier;
   }
 }
 
-/** Answers a repeated request as the first one was answered, waiting for it where it is still running. */
-async function replay(parts: PaymentParts, paymentId: string, order: Order): Promise<PaymentAnswer> {
-  const giveUpAt = parts.now() + idempotentWaitMsMax;
-  for (;;) {
-    const payment = await findPayment(parts, paymentId);
-    if (payment === undefined) throw new Error(`a key leads to payment ${paymentId}, which is not there`);
-    const field = differingField(payment, order);
-    if (field !== undefined) {
-      throw new ServiceError('idempotency_key_reused', {
-        param: field,
-        message: `This idempotency key was used before with another ${field}; nothing was charged.`,
-      });
-    }
-    if (payment.answer !== undefined) return { ...payment.answer, paymentId, replayed: true };
-    if (payment.state !== 'calling') return { ...unknownAnswer(payment), replayed: true };
-    if (parts.now() >= giveUpAt) throw new ServiceError('idempotency_key_in_use', { retryAfterSeconds: 1 });
-    await sleep(replayPollMs);
+/** Who had kept the item's id until now may have made the item. Then this payment is taken back: nobody was asked. */
+async function checkItemIsStillFree(parts: PaymentParts, payment: Payment, item: PaidItem): Promise<void> {
+  try {
+    await checkItemIsFree(parts, item);
+  } catch (error) {
+    const { id, keyEntry } = payment;
+    const key = { kind: 'delete', space: paymentKeysSpace, id: keyEntry ?? '' } as const;
+    await parts.engine.commit([
+      { kind: 'delete', space: paymentsSpace, id },
+      closed(openId(id)),
+      ...letGo(item),
+      ...(keyEntry === undefined ? [] : [key]),
+    ]);
+    throw error;
   }
+}
+
+function created(space: Write['space'], id: string, value: string): Write {
+  return { kind: 'create', space, id, value, makeSpace: true };
+}
+
+/** Answers a repeated request as the first one was answered, waiting for it where it is still running. */
+async function replay(parts: PaymentParts, earlier: Payment, order: Order): Promise<PaymentAnswer> {
+  const field = differingField(earlier, order);
+  if (field !== undefined) {
+    throw new ServiceError('idempotency_key_reused', {
+      param: field,
+      message: `This idempotency key was used before with another ${field}; nothing was charged.`,
+    });
+  }
+  const giveUpAt = performance.now() + idempotentWaitMsMax;
+  let payment: Payment | undefined = earlier;
+  while (payment !== undefined) {
+    if (payment.answer !== undefined || payment.state !== 'calling')
+      return answerNow(payment, { replayed: true });
+    if (performance.now() >= giveUpAt)
+      throw new ServiceError('idempotency_key_in_use', { retryAfterSeconds: 1 });
+    await sleep(replayPollMs);
+    payment = await findPayment(parts, earlier.id);
+  }
+  throw new Error(`payment ${earlier.id} is not there any more`);
 }

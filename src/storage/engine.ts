@@ -13,7 +13,15 @@
  * user can choose reaches a service space.
  */
 export type Space = `table:${string}` | `service:${ServiceSpace}`;
-export type ServiceSpace = 'payments' | 'payment-keys' | 'open-payments' | 'integrations' | 'sealing';
+export type ServiceSpace =
+  | 'payments'
+  | 'payment-keys'
+  | 'open-payments'
+  | 'charges'
+  | 'drivers'
+  | 'awaited-items'
+  | 'integrations'
+  | 'sealing';
 
 export type Write =
   /** Adds the item; refused with `exists` when the space has the id. */

@@ -123,6 +123,11 @@ export class Tables {
     if (refusal !== undefined) throw ofWrite(refusal.write, await this.#refused(refusal, tableSpace(table)));
   }
 
+  /** The write that makes an item, for a commit that belongs to another domain. Refuses with `invalid_request`. */
+  creation(table: string, item: TableItem): Write {
+    return this.#writeOf(table, { create: item });
+  }
+
   #writeOf(table: string, write: TableWrite): Write {
     const space = tableSpace(table);
     if ('delete' in write) {

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ChargeState, hasEnded, move } from '../../src/payments/charge.ts';
+import { type ChargeState, hasEnded, isKnown, moveCharge } from '../../src/payments/charge.ts';
 
-/** The design's own words: received → calling → succeeded | declined | in_doubt → … ; asking again stays in doubt. */
+/** The design's own words: received → calling → succeeded | declined | in_doubt → … ; proof settles a review. */
 const legal: Readonly<Record<ChargeState, readonly ChargeState[]>> = {
   received: ['calling'],
   calling: ['succeeded', 'declined', 'in_doubt'],
   in_doubt: ['in_doubt', 'succeeded', 'declined', 'needs_review'],
   succeeded: [],
   declined: [],
-  needs_review: [],
+  needs_review: ['succeeded', 'declined'],
 };
 const states = Object.keys(legal) as ChargeState[];
 
@@ -18,8 +18,9 @@ for (const from of states) {
   for (const to of states) {
     const may = legal[from].includes(to);
     test(`a charge ${may ? 'may' : 'cannot'} go from ${from} to ${to}`, () => {
-      if (may) assert.equal(move(from, to), to);
-      else assert.throws(() => move(from, to), new RangeError(`a charge cannot go from ${from} to ${to}`));
+      if (may) assert.equal(moveCharge(from, to), to);
+      else
+        assert.throws(() => moveCharge(from, to), new RangeError(`a charge cannot go from ${from} to ${to}`));
     });
   }
 }
@@ -28,19 +29,23 @@ test('a charge has ended when it succeeded, was declined or was given to a perso
   assert.deepEqual(states.filter(hasEnded), ['succeeded', 'declined', 'needs_review']);
 });
 
-test('no run of moves, legal or not, leaves a state in which a charge has ended', () => {
+test('what became of a charge is known when it succeeded or was declined', () => {
+  assert.deepEqual(states.filter(isKnown), ['succeeded', 'declined']);
+});
+
+test('no run of moves, legal or not, leaves a state in which it is known what became of a charge', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...states), { maxLength: 20 }), (attempts) => {
       let state: ChargeState = 'received';
-      let ended: ChargeState | undefined;
+      let known: ChargeState | undefined;
       for (const attempt of attempts) {
         try {
-          state = move(state, attempt);
+          state = moveCharge(state, attempt);
         } catch (error) {
           assert.ok(error instanceof RangeError);
         }
-        if (hasEnded(state)) ended ??= state;
-        assert.equal(state, ended ?? state);
+        if (isKnown(state)) known ??= state;
+        assert.equal(state, known ?? state);
       }
     }),
     { numRuns: 2_000 },
@@ -53,7 +58,7 @@ test('no run of moves goes back before the processor was asked', () => {
       const walked: ChargeState[] = ['received'];
       for (const attempt of attempts) {
         const here = walked.at(-1) as ChargeState;
-        if (legal[here].includes(attempt)) walked.push(move(here, attempt));
+        if (legal[here].includes(attempt)) walked.push(moveCharge(here, attempt));
       }
       assert.ok(!walked.slice(1).includes('received'));
       assert.ok(!walked.slice(2).includes('calling'));

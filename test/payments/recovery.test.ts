@@ -3,14 +3,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chargeLeaseMs, processorKeyLifeMs, recoveryIntervalMs } from '../../src/limits.ts';
+import { chargeSoughtMsMax, recoveryIntervalMs } from '../../src/limits.ts';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { type ScriptedStripe, startScriptedStripe } from '../support/scripted-stripe.ts';
+import { ServeProcess } from '../support/serve-process.ts';
 import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
-import { startServiceProcess, tryToSend } from './service-process.ts';
+import { deliveryOf, eventsOf, post, webhookSecret } from '../support/stripe/events.ts';
+import { tryToSend } from '../support/try-to-send.ts';
 
 const path = '/stage/payment/stripe/charge';
+/** How long Stripe surely remembers a key, as the adapter says. */
+const keyLifeMs = 23 * 60 * 60 * 1_000;
+const silenceMs = 2_500;
 const order = { amount: 1_050, currency: 'EUR' };
 const key = { 'idempotency-key': 'order-1042' };
 
@@ -23,12 +28,26 @@ async function start(
   const data = options.data ?? newDataFolder(t);
   const clock = { aheadMs: 0 };
   const now = () => Date.now() + clock.aheadMs;
-  const service = await startTestService(t, { data, now, env: stripeSettings(stripe) });
+  const service = await startTestService(t, {
+    data,
+    now,
+    env: stripeSettings(stripe),
+    driverSilenceMsMax: silenceMs,
+  });
   return { service, stripe, data, clock };
 }
 
 function stripeSettings({ key, origin }: ScriptedStripe): Record<string, string> {
-  return { COUNTERFOIL_STRIPE_KEY: key, COUNTERFOIL_STRIPE_API_BASE: origin };
+  return {
+    COUNTERFOIL_STRIPE_KEY: key,
+    COUNTERFOIL_STRIPE_API_BASE: origin,
+    COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: webhookSecret,
+  };
+}
+
+/** How often Stripe was asked to do something; looking does nothing. */
+function asksOf({ requests }: ScriptedStripe): number {
+  return requests.filter(({ method }) => method === 'POST').length;
 }
 
 /** A data folder in which a killed process left one charge that Stripe has made, `calling`. */
@@ -37,8 +56,8 @@ async function killWhileCalling(
 ): Promise<{ stripe: ScriptedStripe; data: string; at: string }> {
   const stripe = await startScriptedStripe(t);
   const data = newDataFolder(t);
-  const process = await startServiceProcess(t, { data, env: stripeSettings(stripe) });
-  const sent = tryToSend(process.origin + path, {
+  const process = await ServeProcess.start(t, { data, env: stripeSettings(stripe) });
+  const sent = tryToSend((await process.ready()) + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...key },
     body: JSON.stringify({ ...order, token: 'tok_never_answers' }),
@@ -52,15 +71,18 @@ async function killWhileCalling(
 
 /** Each waits for its own service to take its rounds: side by side they take a third of the time. */
 describe('recovery', { concurrency: 4 }, () => {
-  test('finishes a charge that a killed process left, after its lease, and charges once', async (t) => {
+  test('finishes a charge that a killed process left, when that has been silent long enough, and charges once', async (t) => {
     const left = await killWhileCalling(t);
-    const { service, stripe, clock } = await start(t, left);
+    const { service, stripe } = await start(t, left);
     const sent = stripe.requests.length;
     await sleep(recoveryIntervalMs + 200);
     assert.equal((await service.get(left.at)).json.body.status, 'calling');
-    assert.equal(stripe.requests.length, sent, 'until the lease ends the killed process might be alive');
+    assert.equal(
+      stripe.requests.length,
+      sent,
+      'until it has been silent for a while the killed process might be alive',
+    );
 
-    clock.aheadMs = chargeLeaseMs;
     const payment = await statusAfter(service, left.at, ['calling', 'in_doubt']);
     assert.deepEqual([payment.status, payment.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);
     assert.equal(stripe.charges.length, 1);
@@ -75,46 +97,92 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.equal(again.headers.get('idempotent-replayed'), 'true');
   });
 
-  test('gives a charge that a killed process left to a person once Stripe may have forgotten its key', async (t) => {
-    const left = await killWhileCalling(t);
-    const sent = left.stripe.requests.length;
-    const { service, stripe, clock } = await start(t, left);
-    clock.aheadMs = processorKeyLifeMs + 1_000;
-    const payment = await statusAfter(service, left.at, ['calling', 'in_doubt']);
-    assert.deepEqual([payment.status, payment.charge_id], ['needs_review', null]);
-    assert.equal(stripe.requests.length, sent);
-    assert.equal(stripe.charges.length, 1);
-  });
+  for (const days of [1, 31]) {
+    test(`finds a charge that a killed process left ${days} days ago on Stripe’s books, and asks for none`, async (t) => {
+      const left = await killWhileCalling(t);
+      const asked = asksOf(left.stripe);
+      const { service, stripe, clock } = await start(t, left);
+      clock.aheadMs = days * 25 * 60 * 60 * 1_000;
+      const payment = await statusAfter(service, left.at, ['calling', 'in_doubt']);
+      assert.deepEqual([payment.status, payment.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);
+      assert.equal(asksOf(stripe), asked);
+      assert.equal(stripe.charges.length, 1);
+    });
+  }
 
-  test('asks about a charge in doubt until its key may be forgotten, and then nobody', async (t) => {
-    const { service, stripe, clock } = await start(t);
+  test('finds a charge on Stripe’s books though Stripe repeats the error that it gave after charging', async (t) => {
+    const { service, stripe } = await start(t);
     stripe.repair();
     const lost = { ...order, token: 'tok_error_after_charging' };
     const first = await service.post(path, lost, key);
     assert.equal(first.status, 504);
+    const payment = await statusAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
+    assert.deepEqual([payment.status, payment.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);
+    const again = await service.post(path, lost, key);
+    assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, 'true']);
+    assert.equal(stripe.charges.length, 1);
+  });
+
+  test('asks about a charge in doubt until its key may be forgotten, then looks, then gives it to a person', async (t) => {
+    const { service, stripe, clock } = await start(t);
+    const lost = { ...order, token: 'tok_error_before_charging' };
+    const first = await service.post(path, lost, key);
+    assert.equal(first.status, 504);
     const at = first.headers.get('location') ?? '';
 
-    const sent = stripe.requests.length;
-    clock.aheadMs = processorKeyLifeMs - 60_000;
-    await until(() => stripe.requests.length === sent + 2);
+    const asked = asksOf(stripe);
+    clock.aheadMs = keyLifeMs - 60_000;
+    await until(() => asksOf(stripe) > asked);
     await until(async () => /"state":"in_doubt".*"state":"in_doubt"/s.test(service.logged()));
-    clock.aheadMs = processorKeyLifeMs + 1_000;
+    const askedLast = asksOf(stripe);
+
+    stripe.turnsAway = true;
+    clock.aheadMs = keyLifeMs + 60_000;
+    const looked = stripe.requests.length;
+    await until(() => stripe.requests.length > looked);
+    assert.equal((await service.get(at)).json.body.status, 'in_doubt', 'not to be found is not to be absent');
+    stripe.turnsAway = false;
+
+    clock.aheadMs = keyLifeMs + 60 * 60_000;
     const payment = await statusAfter(service, at, ['in_doubt']);
     assert.equal(payment.status, 'needs_review');
-    assert.equal(stripe.requests.length, sent + 2);
-    assert.equal(stripe.charges.length, 1);
+    assert.equal(asksOf(stripe), askedLast);
+    assert.equal(stripe.charges.length, 0);
 
     const again = await service.post(path, lost, key);
     assert.deepEqual([again.status, again.json.body.error.code], [504, 'payment_outcome_unknown']);
     assert.equal(again.json.body.error.retryable, false);
-    assert.equal(stripe.requests.length, sent + 2);
+    assert.equal(asksOf(stripe), askedLast);
+  });
+
+  test('gives a charge to a person when nobody lets it look for days', async (t) => {
+    const left = await killWhileCalling(t);
+    left.stripe.turnsAway = true;
+    const { service, clock } = await start(t, left);
+    clock.aheadMs = keyLifeMs + chargeSoughtMsMax + 1_000;
+    const payment = await statusAfter(service, left.at, ['calling', 'in_doubt']);
+    assert.equal(payment.status, 'needs_review');
+  });
+
+  test('an event settles a charge that a person should have looked at', async (t) => {
+    const left = await killWhileCalling(t);
+    left.stripe.turnsAway = true;
+    const { service, stripe, clock } = await start(t, left);
+    clock.aheadMs = keyLifeMs + chargeSoughtMsMax + 1_000;
+    await statusAfter(service, left.at, ['calling', 'in_doubt']);
+    const [event] = eventsOf(stripe.books());
+    assert.ok(event !== undefined);
+    const delivery = deliveryOf(event, { signedAt: Date.now() + clock.aheadMs });
+    assert.equal(await post(`${service.origin}/stage/events/stripe`, delivery), 200);
+    const payment = (await service.get(left.at)).json.body;
+    assert.deepEqual([payment.status, payment.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);
   });
 
   test('does not promise to find out, nor ask for the same request again, once a person must look', async (t) => {
     const { service, clock } = await start(t);
-    const lost = { ...order, token: 'tok_error_after_charging' };
+    const lost = { ...order, token: 'tok_error_before_charging' };
     const first = await service.post(path, lost, key);
-    clock.aheadMs = processorKeyLifeMs + 1_000;
+    clock.aheadMs = keyLifeMs + chargeSoughtMsMax + 1_000;
     await statusAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
     const again = await service.post(path, lost, key);
     assert.doesNotMatch(again.json.body.error.message, /is finding out|send the same request again/);
@@ -160,7 +228,7 @@ describe('recovery', { concurrency: 4 }, () => {
   for (const [token, aheadMs, ended] of [
     ['tok_dropped_after_charging', 60_000, 'succeeded'],
     ['tok_declined_and_dropped', 60_000, 'declined'],
-    ['tok_error_after_charging', processorKeyLifeMs + 1_000, 'needs_review'],
+    ['tok_error_before_charging', keyLifeMs + chargeSoughtMsMax + 1_000, 'needs_review'],
   ] as const) {
     test(`erases the sealed token of a charge that has ended as ${ended}, and stores no token in clear`, async (t) => {
       const { service, stripe, data } = await start(t);

@@ -1,0 +1,65 @@
+import { ServiceError } from '../errors.ts';
+import { paymentsPageMax, paymentsScannedMax } from '../limits.ts';
+import { checkIdempotencyKey } from './order.ts';
+import { findProcessor, findRoute, type PaymentParts } from './parts.ts';
+import { callerKeyEntry, type Payment } from './payment.ts';
+import { findPaymentByKey, paymentsAfter, paymentsSince } from './records.ts';
+
+export interface PaymentList {
+  readonly processor: string;
+  readonly route: string;
+  readonly limit: number;
+  /** The page behind this id. */
+  readonly after: string | undefined;
+  /** Only payments made from then on, in milliseconds since 1970. */
+  readonly since: number | undefined;
+}
+
+export interface PaymentsPage {
+  readonly payments: readonly Payment[];
+  /** `after` of the next page; undefined where there is none. */
+  readonly next: string | undefined;
+}
+
+/**
+ * Payments of one route in the order in which they were made. A page may have fewer than were asked for and still
+ * have a next one. Refuses with `processor_not_found`, `route_not_found`, `invalid_request`.
+ */
+export async function listPayments(parts: PaymentParts, list: PaymentList): Promise<PaymentsPage> {
+  const { processor, route, limit, after, since } = list;
+  findProcessor(parts, processor);
+  findRoute(parts, route);
+  if (!Number.isInteger(limit) || limit < 1 || limit > paymentsPageMax) {
+    const message = `limit must be a whole number from 1 to ${paymentsPageMax}.`;
+    throw new ServiceError('invalid_request', { param: 'limit', message });
+  }
+  const found: Payment[] = [];
+  let scanned = 0;
+  let last: string | undefined;
+  const payments =
+    after === undefined && since !== undefined ? paymentsSince(parts, since) : paymentsAfter(parts, after);
+  for await (const payment of payments) {
+    if (found.length === limit || scanned === paymentsScannedMax) return { payments: found, next: last };
+    scanned++;
+    last = payment.id;
+    if (payment.processor === processor && payment.route === route) found.push(payment);
+  }
+  return { payments: found, next: undefined };
+}
+
+/** What became of a request whose answer was lost. Refuses as `listPayments` does, and with `payment_not_found`. */
+export async function findByIdempotencyKey(
+  parts: PaymentParts,
+  { processor, route, caller, key }: { processor: string; route: string; caller: string; key: string },
+): Promise<Payment> {
+  findProcessor(parts, processor);
+  findRoute(parts, route);
+  const checked = checkIdempotencyKey(key, 'idempotency_key') as string;
+  const payment = await findPaymentByKey(parts, callerKeyEntry(caller, processor, route, checked));
+  if (payment === undefined) {
+    throw new ServiceError('payment_not_found', {
+      message: 'There is no payment under this idempotency key: no charge was made for it.',
+    });
+  }
+  return payment;
+}

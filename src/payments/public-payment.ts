@@ -1,0 +1,33 @@
+import { hasEnded } from './charge.ts';
+import type { Payment } from './payment.ts';
+import { amountRefunded } from './refund.ts';
+import { publicRefund } from './refund-answer.ts';
+
+/** A payment as its caller may see it. Amounts are in the smallest unit of the currency. */
+export function publicPayment(payment: Payment) {
+  const { item } = payment;
+  return {
+    id: payment.id,
+    status: payment.state,
+    processor: payment.processor,
+    amount: payment.amount,
+    currency: payment.currency,
+    charge_id: payment.chargeId ?? null,
+    decline_code: payment.declineCode ?? null,
+    created_at: payment.createdAt,
+    metadata: payment.metadata ?? {},
+    item: item === undefined ? null : { table: item.table, id: itemId(payment), status: item.state },
+    amount_refunded: amountRefunded(payment),
+    refunds: (payment.refunds ?? []).map((refund) => publicRefund(payment, refund)),
+    disputes: (payment.disputes ?? []).map(({ id, amount, status, reason }) => ({
+      id,
+      amount,
+      status,
+      reason,
+    })),
+  };
+}
+
+function itemId({ item, state, chargeId }: Payment): string | null {
+  return item?.id ?? (hasEnded(state) ? (chargeId ?? null) : null);
+}

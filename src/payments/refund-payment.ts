@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../errors.ts';
+import { idempotentWaitMsMax, refundsPerPaymentMax } from '../limits.ts';
+import { currencyExponent } from './currencies.ts';
+import { driveRefund } from './drive-refund.ts';
+import { opened, openId } from './open.ts';
+import { checkIdempotencyKey, minorUnits, type RoutePolicy } from './order.ts';
+import { findPaymentOn, findRoute, type PaymentParts } from './parts.ts';
+import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from './payment.ts';
+import { changePayment, findPayment } from './records.ts';
+import { amountRefundable, findRefund, type Refund, withRefund } from './refund.ts';
+import { type RefundAnswer, refundAnswerNow } from './refund-answer.ts';
+
+const replayPollMs = 25;
+
+/** What a caller asks for, as it came. */
+export interface RefundOrder {
+  readonly processor: string;
+  readonly route: string;
+  readonly paymentId: string;
+  /** In the unit of the route; without it all that is left is refunded. */
+  readonly amount: number | undefined;
+  readonly idempotencyKey: string | undefined;
+  readonly caller: string;
+  readonly requestId: string;
+}
+
+/**
+ * Gives back a payment, or a part of it, as a charge is made: reserve → ask → settle. All refunds of a payment lie
+ * in its one record, so that what is reserved is never more than what was charged.
+ *
+ * Refuses with `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`,
+ * `invalid_request`, `idempotency_key_reused`, `idempotency_key_in_use`. Everything else is an answer.
+ */
+export async function refundPayment(parts: PaymentParts, order: RefundOrder): Promise<RefundAnswer> {
+  const policy = findRoute(parts, order.route);
+  const payment = await findPaymentOn(parts, order);
+  const key = checkIdempotencyKey(order.idempotencyKey);
+  const amount = order.amount === undefined ? undefined : checkAmount(order.amount, payment, policy);
+  const refund: Refund = {
+    id: newRefundId(parts.now()),
+    state: 'calling',
+    amount: amount ?? 0,
+    createdAt: new Date(parts.now()).toISOString(),
+    asked: {
+      processorKey: newProcessorKey(),
+      attempts: 0,
+      requestId: order.requestId,
+      isRest: amount === undefined,
+      ...(key === undefined ? {} : { keyDigest: refundKeyDigest(order.caller, key) }),
+    },
+  };
+  return parts.drivers.drive(openId(payment.id, refund.id), async () => {
+    const { payment: reserved, earlier } = await reserve(parts, payment.id, refund);
+    return earlier === undefined
+      ? driveRefund(parts, reserved, refund.id)
+      : replay(parts, payment.id, earlier, refund);
+  });
+}
+
+function checkAmount(amount: number, { currency }: Payment, { unit }: RoutePolicy): number {
+  const minor = unit === 'minor' ? amount : minorUnits(amount, currencyExponent(currency) ?? 0);
+  if (Number.isInteger(minor) && minor >= 1) return minor;
+  throw invalid(
+    'amount',
+    unit === 'minor'
+      ? 'amount must be a whole number of the smallest unit of the currency, 1 or more.'
+      : `amount must be above 0, with at most ${currencyExponent(currency)} decimal places, as ${currency} has.`,
+  );
+}
+
+/** One commit: the refund in its payment's record, and its marker. */
+async function reserve(
+  parts: PaymentParts,
+  paymentId: string,
+  refund: Refund,
+): Promise<{ readonly payment: Payment; readonly earlier: Refund | undefined }> {
+  let earlier: Refund | undefined;
+  const { payment } = await changePayment(parts, paymentId, (before) => {
+    earlier = withSameKey(before, refund);
+    if (earlier !== undefined) return undefined;
+    const amount = refund.asked?.isRest ? amountRefundable(before) : refund.amount;
+    checkRefundable(before, amount);
+    return {
+      payment: withRefund(before, { ...refund, amount }),
+      writes: [opened(parts, openId(paymentId, refund.id))],
+    };
+  });
+  return { payment, earlier };
+}
+
+function withSameKey({ refunds = [] }: Payment, { asked }: Refund): Refund | undefined {
+  if (asked?.keyDigest === undefined) return undefined;
+  return refunds.find((refund) => refund.asked?.keyDigest === asked.keyDigest);
+}
+
+function checkRefundable(payment: Payment, amount: number): void {
+  if (payment.state !== 'succeeded') {
+    const isOpen = payment.state !== 'declined';
+    throw invalid(
+      undefined,
+      isOpen
+        ? 'It is not known yet whether this payment has succeeded; nothing was refunded.'
+        : 'This payment was declined: there is nothing to refund.',
+    );
+  }
+  const rest = amountRefundable(payment);
+  if (rest === 0) throw invalid('amount', 'This payment has been refunded already.');
+  if (amount > rest) {
+    throw invalid(
+      'amount',
+      `At most ${rest}, in the smallest unit of the currency, is left of this payment; nothing was refunded.`,
+    );
+  }
+  if ((payment.refunds?.length ?? 0) >= refundsPerPaymentMax) {
+    throw invalid(
+      undefined,
+      `A payment takes at most ${refundsPerPaymentMax} refunds; nothing was refunded.`,
+    );
+  }
+}
+
+/** Answers a repeated request as the first one was answered, waiting for it where it is still running. */
+async function replay(
+  parts: PaymentParts,
+  paymentId: string,
+  earlier: Refund,
+  { asked, amount }: Refund,
+): Promise<RefundAnswer> {
+  const isSame = earlier.asked?.isRest === asked?.isRest && (asked?.isRest || earlier.amount === amount);
+  if (!isSame) {
+    throw new ServiceError('idempotency_key_reused', {
+      param: 'amount',
+      message: 'This idempotency key was used before with another amount; nothing was refunded.',
+    });
+  }
+  const giveUpAt = performance.now() + idempotentWaitMsMax;
+  let refund = earlier;
+  while (refund.state === 'calling') {
+    if (performance.now() >= giveUpAt)
+      throw new ServiceError('idempotency_key_in_use', { retryAfterSeconds: 1 });
+    await sleep(replayPollMs);
+    const payment = await findPayment(parts, paymentId);
+    refund = (payment && findRefund(payment, earlier.id)) ?? refund;
+  }
+  return refundAnswerNow(refund, { replayed: true });
+}
+
+function invalid(param: string | undefined, message: string): ServiceError {
+  return new ServiceError('invalid_request', { param, message });
+}

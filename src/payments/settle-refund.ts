@@ -1,0 +1,136 @@
+import type { RefundOutcome } from '../processors/processor.ts';
+import { closed, openId, waiting } from './open.ts';
+import type { PaymentParts } from './parts.ts';
+import type { Payment } from './payment.ts';
+import { type Change, changePayment } from './records.ts';
+import {
+  type AskedRefund,
+  findRefund,
+  mayMoveRefund,
+  moveRefund,
+  type Refund,
+  type RefundState,
+  withRefund,
+} from './refund.ts';
+import { refundAnswerOf } from './refund-answer.ts';
+import { withEvent } from './settle-charge.ts';
+
+export interface RefundFinding {
+  readonly outcome: RefundOutcome;
+  /** The processor's event that told it; absent where the processor was asked. */
+  readonly eventId?: string;
+}
+
+/**
+ * The third step of a refund: one commit with the outcome, the exact answer, and the marker. What would be a step
+ * back changes nothing: somebody else has learned more.
+ *
+ * @returns the refund as it is now
+ */
+export async function settleRefund(
+  parts: PaymentParts,
+  paymentId: string,
+  refundId: string,
+  finding: RefundFinding,
+): Promise<Refund> {
+  const { payment, isChanged } = await changePayment(parts, paymentId, (before) =>
+    settled(parts, before, theRefund(before, refundId), finding),
+  );
+  const refund = theRefund(payment, refundId);
+  if (isChanged) {
+    const { outcome } = finding;
+    parts.log.info('refund', {
+      payment_id: paymentId,
+      refund_id: refundId,
+      processor: payment.processor,
+      state: refund.state,
+      detail: 'detail' in outcome ? outcome.detail : undefined,
+    });
+  }
+  return refund;
+}
+
+function settled(
+  parts: PaymentParts,
+  payment: Payment,
+  refund: Refund,
+  { outcome: learned, eventId }: RefundFinding,
+): Change | undefined {
+  const outcome = knownOutcome(refund, learned);
+  const state = stateOf(outcome);
+  const { asked, ...kept } = refund;
+  const attempts = (asked?.attempts ?? 0) + (eventId === undefined ? 1 : 0);
+  const id = openId(payment.id, refund.id);
+  if (!mayMoveRefund(refund.state, state)) {
+    if (refund.state !== 'pending' || asked === undefined || eventId !== undefined) return undefined;
+    const still = withRefund(payment, { ...refund, asked: { ...asked, attempts } });
+    return { payment: still, writes: [waiting(parts, id, attempts)] };
+  }
+  const moved: Refund = {
+    ...kept,
+    state: moveRefund(refund.state, state),
+    ...('processorRefundId' in outcome ? { processorRefundId: outcome.processorRefundId } : {}),
+  };
+  const after = asked && { asked: withAnswer(payment, moved, { ...asked, attempts }, outcome) };
+  const events = eventId === undefined ? {} : { events: withEvent(payment, eventId) };
+  return {
+    payment: withRefund({ ...payment, ...events }, { ...moved, ...after }),
+    writes: markerOf(parts, id, refund, moved, attempts),
+  };
+}
+
+/** What has not come to its end is looked after; one that was made elsewhere, or has ended before, has no marker. */
+function markerOf(parts: PaymentParts, id: string, before: Refund, after: Refund, attempts: number) {
+  if (before.asked === undefined || !isOpen(before.state)) return [];
+  return isOpen(after.state) ? [waiting(parts, id, attempts)] : [closed(id)];
+}
+
+function isOpen(state: RefundState): boolean {
+  return state === 'calling' || state === 'in_doubt' || state === 'pending';
+}
+
+/** The first answer stays the answer, whatever becomes of the refund later. */
+function withAnswer(
+  payment: Payment,
+  refund: Refund,
+  asked: AskedRefund,
+  outcome: RefundOutcome,
+): AskedRefund {
+  const answer = asked.answer ?? refundAnswerOf(outcome, payment, refund, asked);
+  const { keyDigest, ...kept } = asked;
+  // Nothing was asked: the same request may fare better later.
+  const key = outcome.kind === 'not_taken' || keyDigest === undefined ? {} : { keyDigest };
+  return { ...kept, ...key, ...(answer === undefined ? {} : { answer }) };
+}
+
+/** Being turned away now proves nothing about an earlier attempt. */
+function knownOutcome({ state }: Refund, outcome: RefundOutcome): RefundOutcome {
+  if (outcome.kind !== 'not_taken' || state === 'calling') return outcome;
+  return { kind: 'unknown', detail: outcome.detail };
+}
+
+function stateOf({ kind }: RefundOutcome): RefundState {
+  if (kind === 'succeeded' || kind === 'pending') return kind;
+  return kind === 'unknown' ? 'in_doubt' : 'failed';
+}
+
+/** Nobody can find out what became of it: the end, unless the processor itself tells one day. */
+export async function giveRefundToReview(
+  parts: PaymentParts,
+  paymentId: string,
+  refundId: string,
+): Promise<void> {
+  const { isChanged } = await changePayment(parts, paymentId, (payment) => {
+    const refund = theRefund(payment, refundId);
+    if (!mayMoveRefund(refund.state, 'needs_review')) return undefined;
+    const reviewed = withRefund(payment, { ...refund, state: moveRefund(refund.state, 'needs_review') });
+    return { payment: reviewed, writes: [closed(openId(paymentId, refundId))] };
+  });
+  if (isChanged) parts.log.error('refund_needs_review', { payment_id: paymentId, refund_id: refundId });
+}
+
+function theRefund(payment: Payment, id: string): Refund {
+  const refund = findRefund(payment, id);
+  if (refund === undefined) throw new Error(`payment ${payment.id} has no refund ${id}`);
+  return refund;
+}

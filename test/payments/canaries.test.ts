@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startScriptedStripe } from '../support/scripted-stripe.ts';
+import { ServeProcess } from '../support/serve-process.ts';
+import { startTestService } from '../support/service.ts';
+import { tryToPost } from '../support/try-to-send.ts';
+
+const stripePath = '/stage/payment/stripe/charge';
+const simulatedPath = '/stage/payment/simulated/charge';
+const webhookSecret = 'whsec_CanaryOfTheWebhook';
+const card = '4000002500003155';
+
+/** How a secret may lie somewhere. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  // In the middle of a longer text base64 has three ways to write the same bytes.
+  const base64 = [0, 1, 2].map((shift) => {
+    const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
+    return text.slice(Math.ceil((shift * 8) / 6), -4);
+  });
+  return [secret, ...base64, bytes.toString('hex'), encodeURIComponent(secret), bytes.toString('utf16le')];
+}
+
+function assertAbsent(secrets: readonly string[], places: Readonly<Record<string, Buffer>>): void {
+  for (const secret of secrets) {
+    for (const form of formsOf(secret)) {
+      for (const [place, bytes] of Object.entries(places)) {
+        assert.ok(!bytes.includes(form), `${place} has ${secret} as ${form}`);
+      }
+    }
+  }
+}
+
+function filesIn(folder: string): Record<string, Buffer> {
+  return Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
+}
+
+test('no token, card number, key or secret is anywhere in clear, whatever became of the charge', async (t) => {
+  const stripe = await startScriptedStripe(t);
+  const settings = {
+    COUNTERFOIL_STRIPE_KEY: stripe.key,
+    COUNTERFOIL_STRIPE_API_BASE: stripe.origin,
+    COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: webhookSecret,
+    COUNTERFOIL_LOG_LEVEL: 'debug',
+  };
+  const service = await startTestService(t, { env: settings });
+  const answers: string[] = [];
+  const post = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
+    const { text, headers: told } = await service.post(path, body, headers);
+    answers.push(text, JSON.stringify([...told]));
+  };
+  const order = { amount: 1_050, currency: 'EUR' };
+  const tokens = [
+    // Not those that the simulated processor recommends in an answer.
+    'tok_visa',
+    'tok_expired_card',
+    'tok_authentication_required',
+    'tok_nobody_has_heard_of_this_canary',
+    'tok_bad_key',
+    'tok_error_after_charging',
+    'tok_dropped_after_charging',
+    'tok_1NZkQ82eZvKYlo2CanaryOne',
+  ];
+  const keys = tokens.map((_, index) => `canary-key-of-order-${index}`);
+  for (const [index, token] of tokens.entries()) {
+    const headers = { 'idempotency-key': keys[index] as string };
+    await post(stripePath, { ...order, token }, headers);
+    await post(stripePath, { ...order, token, amount: 1_051 }, headers);
+    await post(simulatedPath, { ...order, token });
+  }
+  for (const field of ['token', 'currency', 'amount', 'metadata', card]) {
+    await post(stripePath, { ...order, token: 'tok_visa', [field]: card });
+    await post(stripePath, { ...order, token: 'tok_visa', metadata: { [field]: card } });
+  }
+  await post(stripePath, `{"token":"${card}"`);
+  await post(stripePath, { ...order, token: 'tok_visa' }, { 'idempotency-key': card });
+  await post('/stage/events/stripe', `{"id":"${card}"}`, { 'stripe-signature': `t=1,v1=${webhookSecret}` });
+  const logged = Buffer.from(service.logged());
+  await service.stop();
+  assertAbsent([...tokens, ...keys, card, webhookSecret, stripe.key], {
+    ...filesIn(service.data),
+    answers: Buffer.from(answers.join('\n')),
+    log: logged,
+  });
+});
+
+test('a killed process leaves no token in clear, neither on disk nor in what it wrote', async (t) => {
+  const stripe = await startScriptedStripe(t);
+  stripe.holds = true;
+  const token = 'tok_1NZkQ82eZvKYlo2CanaryTwo';
+  const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
+  const { data } = await startTestService(t);
+  const service = await ServeProcess.start(t, { data: `${data}-killed`, env });
+  const order = { amount: 1_050, currency: 'EUR', token };
+  const paying = tryToPost((await service.ready()) + stripePath, order);
+  while (stripe.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await service.kill();
+  assert.equal(await paying, undefined);
+  const files = filesIn(`${data}-killed`);
+  assert.ok(files['store.mdb']?.includes('sealedToken'), 'the charge is open, so that its token is kept');
+  assertAbsent([token, stripe.key], { ...files, errors: Buffer.from(service.errors) });
+});

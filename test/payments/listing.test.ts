@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type Answer, startTestService, type TestService } from '../support/service.ts';
+import { writeSettings } from './settings-file.ts';
+
+const path = '/stage/payment/simulated/charge';
+const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
+
+async function startWithTwoRoutes(t: TestContext): Promise<TestService> {
+  const file = writeSettings(t, { payments: { routes: { charge: {}, donation: {} } } });
+  return startTestService(t, { file });
+}
+
+function idOf(answer: Answer): string {
+  return answer.headers.get('payment-id') ?? '';
+}
+
+test('lists the payments of a route, page by page, in the order in which they were made', async (t) => {
+  const service = await startWithTwoRoutes(t);
+  const made: string[] = [];
+  for (let n = 0; n < 7; n++) {
+    made.push(idOf(await service.post(path, { ...order, amount: 100 + n })));
+    await service.post('/stage/payment/simulated/donation', order);
+  }
+  const listed: string[] = [];
+  let after = '';
+  for (let pages = 0; pages < 10; pages++) {
+    const page = await service.get(`${path}?limit=3${after && `&after=${after}`}`);
+    assert.equal(page.status, 200);
+    listed.push(...page.json.body.map(({ id }: { id: string }) => id));
+    if (page.json.next === undefined) break;
+    after = page.json.next;
+  }
+  assert.deepEqual(listed, made);
+});
+
+test('lists payments made from a moment on', async (t) => {
+  let now = Date.parse('2026-03-01T10:00:00Z');
+  const service = await startTestService(t, { now: () => now });
+  const early = idOf(await service.post(path, order));
+  now += 24 * 60 * 60 * 1_000;
+  const late = idOf(await service.post(path, order));
+  const ids = async (query: string) =>
+    (await service.get(`${path}${query}`)).json.body.map(({ id }: { id: string }) => id);
+  assert.deepEqual(await ids(''), [early, late]);
+  assert.deepEqual(await ids('?since=2026-03-01'), [early, late]);
+  assert.deepEqual(await ids('?since=2026-03-02T10:00:00Z'), [late]);
+  assert.deepEqual(await ids('?since=2026-03-02T12:00:00%2B02:00'), [late]);
+  assert.deepEqual(await ids('?since=2026-03-03'), []);
+});
+
+test('finds what became of a request whose answer was lost, by its key', async (t) => {
+  const service = await startWithTwoRoutes(t);
+  const made = await service.post(
+    path,
+    { ...order, metadata: { order: '7' } },
+    { 'idempotency-key': 'order 7' },
+  );
+  const found = await service.get(`${path}?idempotency_key=order%207`);
+  assert.equal(found.status, 200);
+  assert.deepEqual([found.json.body.id, found.json.body.metadata], [idOf(made), { order: '7' }]);
+  for (const [at, key] of [
+    [path, 'order 8'],
+    ['/stage/payment/simulated/donation', 'order 7'],
+  ] as const) {
+    const none = await service.get(`${at}?idempotency_key=${encodeURIComponent(key)}`);
+    assert.deepEqual([none.status, none.json.body.error.code], [404, 'payment_not_found'], key);
+  }
+});
+
+for (const [query, param] of [
+  ['limit=0', 'limit'],
+  ['limit=101', 'limit'],
+  ['limit=x', 'limit'],
+  ['since=yesterday', 'since'],
+  ['since=2026-13-01', 'since'],
+  ['idempotency_key=', 'idempotency_key'],
+  ['idempotency_key=4242424242424242', 'idempotency_key'],
+  ['idempotency_key=a&limit=5', 'idempotency_key'],
+  ['state=succeeded', 'state'],
+] as const) {
+  test(`refuses to list by ${query}`, async (t) => {
+    const service = await startTestService(t);
+    const answer = await service.get(`${path}?${query}`);
+    assert.deepEqual([answer.status, answer.json.body.error.code], [400, 'invalid_request']);
+    assert.equal(answer.json.body.error.param, param);
+  });
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import {
+  signedDelivery,
+  singleUseNonce,
+  squareEvent,
+  startScriptedSquare,
+} from '../support/scripted-square.ts';
+import { startTestService } from '../support/service.ts';
+
+const path = '/stage/payment/square/charge';
+const order = { amount: 1_050, currency: 'EUR', token: singleUseNonce };
+const key = 'asdf1234-signature-key';
+const url = 'https://pay.example/stage/events/square';
+
+async function start(t: TestContext) {
+  const square = await startScriptedSquare(t);
+  const env = {
+    COUNTERFOIL_SQUARE_ACCESS_TOKEN: square.accessToken,
+    COUNTERFOIL_SQUARE_API_BASE: square.origin,
+    COUNTERFOIL_SQUARE_LOCATION: 'LOTHER',
+    COUNTERFOIL_SQUARE_WEBHOOK_KEYS: key,
+    COUNTERFOIL_SQUARE_WEBHOOK_URL: url,
+  };
+  return { service: await startTestService(t, { env }), square };
+}
+
+test('a service with an access token of Square charges there, at its location, once per nonce', async (t) => {
+  const { service, square } = await start(t);
+  const first = await service.post(path, order);
+  assert.equal(first.status, 200);
+  const again = await service.post(path, order);
+  assert.equal(again.text, first.text);
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.equal(square.charges.length, 1);
+  assert.equal(square.requests[0]?.body.location_id, 'LOTHER');
+});
+
+test('an event of Square tells what became of a refund, and a forged one tells nothing', async (t) => {
+  const { service, square } = await start(t);
+  const charged = await service.post(path, order);
+  const told = charged.headers.get('location') ?? '';
+  const refunded = await service.post(`${told}/refund`, { amount: 500 });
+  assert.equal(refunded.status, 200, refunded.text);
+  const sent = square.requests.at(-1)?.body;
+  const [made] = square.refunds;
+  const refund = {
+    id: made?.processorRefundId,
+    payment_id: made?.chargeId,
+    status: 'COMPLETED',
+    reason: sent.reason,
+    amount_money: { amount: 500, currency: 'EUR' },
+  };
+  const stateNow = async () => (await service.get(told)).json.body.refunds[0].status;
+  assert.equal(await stateNow(), 'pending');
+  for (const [signedBy, status, state] of [
+    ['another-key', 401, 'pending'],
+    [key, 200, 'succeeded'],
+  ] as const) {
+    const event = squareEvent('refund.updated', { refund });
+    const { headers, body } = signedDelivery(event, { key: signedBy, url });
+    const answer = await service.post('/stage/events/square', body, headers as Record<string, string>);
+    assert.equal(answer.status, status, answer.text);
+    assert.equal(await stateNow(), state);
+  }
+});

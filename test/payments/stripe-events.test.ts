@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { randomFrom, seedOf, shuffled } from '../support/random.ts';
+import { startScriptedStripe } from '../support/scripted-stripe.ts';
+import { startTestService } from '../support/service.ts';
+import {
+  deliveryOf,
+  disputeOf,
+  eventOf,
+  eventsOf,
+  forged,
+  post,
+  webhookSecret,
+} from '../support/stripe/events.ts';
+
+const path = '/stage/payment/stripe/charge';
+
+async function start(t: TestContext) {
+  const stripe = await startScriptedStripe(t);
+  const env = {
+    COUNTERFOIL_STRIPE_KEY: stripe.key,
+    COUNTERFOIL_STRIPE_API_BASE: stripe.origin,
+    COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: webhookSecret,
+  };
+  const service = await startTestService(t, { env });
+  return { stripe, service, events: `${service.origin}/stage/events/stripe` };
+}
+
+test('events of Stripe settle a charge in doubt, however often and in whatever order they come', async (t) => {
+  const { stripe, service, events } = await start(t);
+  const order = { amount: 1_050, currency: 'EUR', token: 'tok_error_after_charging' };
+  const answer = await service.post(path, order);
+  assert.equal(answer.status, 504);
+  // Nothing else can settle it: Stripe lets nobody in.
+  stripe.turnsAway = true;
+  const [charge] = stripe.books().charges;
+  assert.ok(charge !== undefined);
+  const dispute = eventOf('charge.dispute.created', disputeOf(charge));
+  const told = [...eventsOf(stripe.books()), dispute];
+  const location = answer.headers.get('location') ?? '';
+
+  assert.equal(await post(events, forged(told[0] ?? dispute)), 401);
+  assert.equal((await service.get(location)).json.body.status, 'in_doubt');
+
+  const random = randomFrom(seedOf(t));
+  let left = shuffled(random, [...told, ...told]);
+  while (left.length > 0) {
+    const again: typeof left = [];
+    for (const event of left) {
+      const status = await post(events, deliveryOf(event));
+      // Whose charge it is can only be told when that is settled; then Stripe sends it again.
+      if (status === 503) again.push(event);
+      else assert.equal(status, 200);
+    }
+    assert.ok(again.length < left.length, 'no event was taken');
+    left = again;
+  }
+  const { status, charge_id: chargeId, disputes } = (await service.get(location)).json.body;
+  assert.deepEqual([status, chargeId], ['succeeded', charge.id]);
+  assert.equal(disputes.length, 1);
+});
