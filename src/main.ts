@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { FastifyInstance } from 'fastify';
-import { SettingsError } from './errors.ts';
+import { openEngine, openProcessors } from './adapters.ts';
 import { documentationRoutes } from './http/documentation.ts';
-import { openDoor, type Routes } from './http/door.ts';
+import { type Door, openDoor, type Routes } from './http/door.ts';
+import { eventRoutes } from './http/events.ts';
 import { integrationRoutes } from './http/integrations.ts';
 import { Listener } from './http/listener.ts';
 import { checkOpenAccess } from './http/open-access.ts';
@@ -13,25 +12,20 @@ import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
 import { recoveryIntervalMs } from './limits.ts';
 import { type Log, openLog } from './log.ts';
+import { Drivers } from './payments/drivers.ts';
+import { FinalPayments } from './payments/final-payments.ts';
+import type { RoutePolicy } from './payments/order.ts';
 import type { PaymentParts } from './payments/parts.ts';
-import { recoverPayments } from './payments/recover-payments.ts';
-import type { Processor } from './processors/processor.ts';
-import { simulatedProcessor } from './processors/simulated.ts';
-import { MemoryLedger, RemoteLedger } from './processors/simulated-ledger.ts';
-import { type LedgerServer, serveLedger } from './processors/simulated-ledger-server.ts';
-import { stripeProcessor } from './processors/stripe.ts';
+import { Recovery } from './payments/recover-payments.ts';
 import { repeat } from './repeat.ts';
 import { openSealer } from './secrets/master-key.ts';
 import type { Settings } from './settings/schema.ts';
 import { Integrations } from './sign-in/integrations.ts';
 import type { Engine } from './storage/engine.ts';
-import { noteLoss, verifyAfterLoss } from './storage/lmdb/loss.ts';
-import { openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
-import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify.ts';
 import { Tables } from './tables/tables.ts';
 import { version } from './version.ts';
 
-/** The one file that names adapters: settings → engine → domains → doors. */
+/** Puts the parts together: settings → engine → domains → doors. */
 
 export interface ServiceOptions {
   /** Whether the simulated processor is served. */
@@ -41,6 +35,8 @@ export interface ServiceOptions {
   readonly log?: Log;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
+  /** When another process that drove charges counts as dead; the limit of the same name without it. */
+  readonly driverSilenceMsMax?: number;
 }
 
 export interface Service {
@@ -55,13 +51,14 @@ export interface Service {
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
+  const { driverSilenceMsMax } = options;
   let stopping = false;
 
   const listener = await Listener.listen(settings.host, settings.port, sharesPort);
   let paymentListener = listener;
   const inFlight = new InFlight();
   let engine: Engine | undefined;
-  const doors: FastifyInstance[] = [];
+  const doors: Door[] = [];
   try {
     if (settings.payments.port !== undefined) {
       paymentListener = await Listener.listen(
@@ -72,16 +69,9 @@ export async function startService(settings: Settings, options: ServiceOptions):
     }
     engine = await openEngine(resolve(settings.data), log);
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
-    const payments: PaymentParts = {
-      engine,
-      processors: await openProcessors(settings, simulate),
-      routes: new Map(Object.entries(settings.payments.routes)),
-      sealer,
-      inFlight,
-      log,
-      now,
-    };
-    const tables = new Tables(engine, { tables: settings.tables.policy, declared: settings.tables.declared });
+    const tables = openTables(settings, engine);
+    const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
+    const payments = await openPayments(settings, parts);
     const integrations = new Integrations(engine, sealer, now);
 
     const operations = operationRoutes(() => !stopping);
@@ -89,7 +79,8 @@ export async function startService(settings: Settings, options: ServiceOptions):
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
       integrationRoutes(integrations, settings.basePath, settings.publicUrl ?? listener.origin),
     ];
-    const paying = [paymentRoutes(payments, settings.payments.basePath)];
+    const { basePath } = settings.payments;
+    const paying = [paymentRoutes(payments, basePath), eventRoutes(payments, basePath)];
     const open = async (on: Listener, routes: readonly Routes[]) => {
       const described = [...routes, operations];
       const door = await openDoor(on, {
@@ -106,13 +97,15 @@ export async function startService(settings: Settings, options: ServiceOptions):
       await open(paymentListener, paying);
     }
 
-    const recovery = repeat(recoveryIntervalMs, () => recoverPayments(payments), log);
+    const recovery = new Recovery(payments);
+    const recovering = repeat(recoveryIntervalMs, (signal) => recovery.round(signal), log);
     return {
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
       stop: async () => {
         stopping = true;
-        await Promise.all([listener.stop(), paymentListener.stop(), recovery.stop(), inFlight.end()]);
+        await Promise.all([listener.stop(), paymentListener.stop(), recovering.stop(), inFlight.end()]);
+        await payments.drivers.close();
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
         log.flush();
@@ -125,22 +118,64 @@ export async function startService(settings: Settings, options: ServiceOptions):
   }
 }
 
-async function openEngine(folder: string, log: Log): Promise<Engine> {
-  await verifyAfterLoss(folder);
-  return openLmdbEngine(folder, (error) => {
-    noteLoss(folder);
-    log.error('store_lost', { detail: error.message });
-    log.flush();
-    // Not by an exit in good order: the library has harmed the memory that this would still use.
-    process.kill(process.pid, 'SIGKILL');
-  });
+function openTables({ tables }: Settings, engine: Engine): Tables {
+  return new Tables(engine, { tables: tables.policy, declared: tables.declared });
 }
 
-/** Walks the store of a data folder. Throws SettingsError where there is none, or not one of ours. */
-export async function verifyData({ data }: Settings, progress: Progress): Promise<Verified> {
-  const file = storeFile(resolve(data));
-  if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
-  return verifyStore(file, progress);
+interface PaymentOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'now'> {
+  readonly tables: Tables;
+  readonly simulate: boolean;
+  readonly driverSilenceMsMax?: number | undefined;
+}
+
+async function openPayments(
+  settings: Settings,
+  { tables, simulate, driverSilenceMsMax, ...parts }: PaymentOptions,
+): Promise<PaymentParts> {
+  return {
+    ...parts,
+    processors: await openProcessors(settings, simulate),
+    routes: routesOf(settings),
+    drivers: new Drivers(parts.engine, driverSilenceMsMax),
+    finals: new FinalPayments(),
+    itemWrite: (table, item) => tables.creation(table, item),
+  };
+}
+
+export interface Books {
+  readonly payments: PaymentParts;
+  close(): Promise<void>;
+}
+
+/**
+ * The payments of a data folder for a command beside the service, which may be running. The simulated processor is
+ * there when its ledger lives in a process of its own. Throws SettingsError.
+ */
+export async function openBooks(settings: Settings): Promise<Books> {
+  // Its answer goes to standard output; what the service would log for every step is of no use here.
+  const log = openLog('error');
+  const engine = await openEngine(resolve(settings.data), log);
+  try {
+    const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
+    const payments = await openPayments(settings, {
+      engine,
+      sealer,
+      tables: openTables(settings, engine),
+      inFlight: new InFlight(),
+      log,
+      now: Date.now,
+      simulate: settings.simulated.ledger !== undefined,
+    });
+    const close = async () => {
+      await payments.drivers.close();
+      await engine.close();
+      log.flush();
+    };
+    return { payments, close };
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
 }
 
 /** Throws what listening throws, for instance EADDRINUSE. */
@@ -154,27 +189,7 @@ export async function checkPortsAreFree({ host, port, payments }: Settings): Pro
   }
 }
 
-/** A ledger of the simulated processor that several processes share. */
-export function serveSimulatedLedger(): Promise<LedgerServer> {
-  return serveLedger(new MemoryLedger());
-}
-
-/** Each processor that the service knows; undefined for one without a key. */
-async function openProcessors(
-  { stripe, simulated }: Settings,
-  simulate: boolean,
-): Promise<Map<string, Processor | undefined>> {
-  // Square is known by name; without an adapter it can have no key.
-  const processors = new Map<string, Processor | undefined>([['square', undefined]]);
-  processors.set(
-    'stripe',
-    stripe.key === undefined
-      ? undefined
-      : await stripeProcessor({ key: stripe.key, apiBase: stripe.apiBase }),
-  );
-  if (simulate) {
-    const ledger = simulated.ledger === undefined ? new MemoryLedger() : new RemoteLedger(simulated.ledger);
-    processors.set('simulated', simulatedProcessor(ledger));
-  }
-  return processors;
+function routesOf({ payments }: Settings): Map<string, RoutePolicy> {
+  // The pattern of the settings has held the item's sources to what they can be.
+  return new Map(Object.entries(payments.routes as Record<string, RoutePolicy>));
 }

@@ -9,6 +9,7 @@ const usage = `Usage: counterfoil <command>
   serve      serve payments, tables and sign-in
     --simulate     with a payment processor that moves no money
     --workers N    in N processes on one port and one data folder; auto: one for each core
+  payments   list, show, refund and reconcile payments; "payments help" tells more
   verify     walk the whole store and tell what is wrong with it; the service may be running
   version    print the version
   help       print this text
@@ -25,6 +26,11 @@ switch (command) {
   case 'worker': {
     const { work } = await import('./serve.ts');
     await work(rest);
+    break;
+  }
+  case 'payments': {
+    const { payments } = await import('./payments.ts');
+    await payments(rest);
     break;
   }
   case 'verify': {

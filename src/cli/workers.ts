@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { serveSimulatedLedger } from '../adapters.ts';
 import { stopMsMax, workerDelayMsMax, workerDelayMsMin } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
-import { checkPortsAreFree, type Service, serveSimulatedLedger, startService } from '../main.ts';
+import { checkPortsAreFree, type Service, startService } from '../main.ts';
 import type { Settings } from '../settings/schema.ts';
 import { readyLine } from './ready-line.ts';
 

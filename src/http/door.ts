@@ -30,8 +30,10 @@ export interface DoorOptions {
   readonly routes: readonly Routes[];
 }
 
+export type Door = Pick<FastifyInstance, 'close'>;
+
 /** The HTTP face of the service on one listener; requests reach it once `openDoor` resolves. */
-export async function openDoor(listener: Listener, options: DoorOptions): Promise<FastifyInstance> {
+export async function openDoor(listener: Listener, options: DoorOptions): Promise<Door> {
   let requests: RequestListener = () => undefined;
   const paths = new KnownPaths();
   const app = Fastify({
@@ -65,7 +67,7 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
 
   await app.ready();
   listener.serve(requests);
-  return app as unknown as FastifyInstance;
+  return app as unknown as Door;
 }
 
 function takeStrictJsonAlone(
@@ -111,7 +113,7 @@ function guardRequests(app: App, paths: KnownPaths, { log, checkAccess, isStoppi
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('request-id', request.id);
     if (isStopping()) reply.header('connection', 'close');
-    checkAccess(request);
+    if (!request.routeOptions.config?.isSigned) checkAccess(request);
     checkQuery(request.url);
     if (request.is404) throw paths.refusal(request.url);
     done();

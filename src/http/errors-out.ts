@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The documented fields of the operation, as they read on a failure. */
     besideError?: FieldsBesideError;
+    /** Whether the request proves by its signature where it comes from, whoever passed it on. */
+    isSigned?: boolean;
   }
   interface FastifyInstance {
     /** Logs what ended an answer that was under way. */

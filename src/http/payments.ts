@@ -1,55 +1,36 @@
 import type { FastifyReply } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
-import { amountMax, tokenCharactersMax } from '../limits.ts';
-import { type PaymentAnswer, paymentFieldsBesideError } from '../payments/answer.ts';
-import { findPayment, findProcessor, findRoute, type PaymentParts } from '../payments/parts.ts';
-import type { Payment } from '../payments/payment.ts';
+import { paymentFieldsBesideError } from '../payments/answer.ts';
+import { findByIdempotencyKey, listPayments } from '../payments/list-payments.ts';
+import { findPaymentOn, type PaymentParts } from '../payments/parts.ts';
+import type { StoredAnswer } from '../payments/payment.ts';
+import { publicPayment } from '../payments/public-payment.ts';
+import { refundPayment } from '../payments/refund-payment.ts';
 import { takePayment } from '../payments/take-payment.ts';
 import { sendEnvelope, sendText } from './answer.ts';
 import type { Routes } from './door.ts';
+import {
+  body,
+  headers,
+  listQuery,
+  paid,
+  params,
+  paymentParams,
+  paymentState,
+  refundBody,
+  refundState,
+} from './payment-schemas.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
 
 const tags = ['Payments'];
-const params = Type.Object({
-  processor: Type.String({ description: 'stripe, or simulated under `serve --simulate`' }),
-  route_id: Type.String({ description: 'A payment route of the settings; charge by default' }),
-});
-const paymentParams = Type.Object({ ...params.properties, payment_id: Type.String() });
-const body = Type.Object(
-  {
-    amount: Type.Number({
-      description: `In the smallest unit of the currency, 1 to ${amountMax}: 1050 is EUR 10.50, and JPY 1050`,
-    }),
-    currency: Type.String({ description: 'ISO 4217, either case' }),
-    token: Type.String({
-      minLength: 1,
-      description: `Card token of the processor, at most ${tokenCharactersMax} visible ASCII characters`,
-    }),
-  },
-  closed,
-);
-const headers = Type.Object({
-  'idempotency-key': Type.Optional(
-    Type.String({ description: 'The same key with the same body is charged once and answered alike' }),
-  ),
-});
-const paid = Type.Object({
-  message: Type.Object({ message: Type.Literal('Payment successful!'), charge_id: Type.String() }),
-});
-const paymentState = Type.Object({
-  id: Type.String(),
-  status: Type.String({ description: 'calling, in_doubt, succeeded, declined or needs_review' }),
-  processor: Type.String(),
-  amount: Type.Integer({ description: 'In the smallest unit of the currency' }),
-  currency: Type.String(),
-  charge_id: Type.Union([Type.String(), Type.Null()]),
-  decline_code: Type.Union([Type.String(), Type.Null()]),
-  created_at: Type.String(),
-});
+const pageItemsDefault = 20;
 
-/** Receive a payment (interface.md, 4.1) and tell what became of it. @param prefix in front of `/stage` */
+/** Without API keys all callers are one. */
+const caller = '';
+
+/** Receive a payment (interface.md, 4.1); tell what became of it; give it back. @param prefix in front of `/stage` */
 export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
   const path = `${prefix}/stage/payment/:processor/:route_id`;
   return (app) => {
@@ -78,10 +59,52 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
           route,
           ...request.body,
           idempotencyKey: request.headers['idempotency-key'],
+          caller,
           requestId: request.id,
         });
         const answer = await parts.inFlight.add(taking);
         return sendAnswer(reply, answer, `${prefix}/stage/payment/${processor}/${route}/${answer.paymentId}`);
+      },
+    );
+
+    app.get(
+      path,
+      {
+        schema: {
+          tags,
+          summary: 'List payments, or find one by its idempotency key',
+          params,
+          querystring: listQuery,
+          response: {
+            200: Type.Object(
+              {
+                statusCode: Type.Literal(200),
+                body: Type.Union([Type.Array(paymentState), paymentState]),
+                next: Type.Optional(Type.String()),
+              },
+              { ...closed, description: 'In the order in which they were made; `next` when there are more' },
+            ),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { processor, route_id: route } = request.params;
+        const { idempotency_key: key, ...page } = request.query;
+        if (key === undefined) {
+          const { payments, next } = await listPayments(parts, { processor, route, ...pageOf(page) });
+          const envelope = {
+            ...success(payments.map(publicPayment)),
+            ...(next === undefined ? {} : { next }),
+          };
+          return sendEnvelope(reply, envelope);
+        }
+        if (Object.keys(page).length > 0) {
+          const message = 'idempotency_key finds one payment: nothing else may stand beside it.';
+          throw new ServiceError('invalid_request', { param: 'idempotency_key', message });
+        }
+        const payment = await findByIdempotencyKey(parts, { processor, route, caller, key });
+        return sendEnvelope(reply, success(publicPayment(payment)));
       },
     );
 
@@ -100,34 +123,84 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
         },
       },
       async (request, reply) => {
-        const { processor, route_id: route, payment_id: id } = request.params;
-        findProcessor(parts, processor);
-        findRoute(parts, route);
-        const payment = await findPayment(parts, id);
-        if (payment?.processor !== processor || payment.route !== route)
-          throw new ServiceError('payment_not_found');
+        const { processor, route_id: route, payment_id: paymentId } = request.params;
+        const payment = await findPaymentOn(parts, { processor, route, paymentId });
         return sendEnvelope(reply, success(publicPayment(payment)));
+      },
+    );
+
+    app.post(
+      `${path}/:payment_id/refund`,
+      {
+        // All that is left needs no words.
+        preValidation: (request, _reply, done) => {
+          request.body ??= {};
+          done();
+        },
+        schema: {
+          tags,
+          summary: 'Give back a payment, or a part of it',
+          params: paymentParams,
+          querystring: noQuery,
+          headers,
+          body: refundBody,
+          response: {
+            200: answerSchema(refundState, 'The processor has taken the refund, and that is on disk'),
+            '4xx': errorAnswerSchema(),
+            '5xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { processor, route_id: route, payment_id: paymentId } = request.params;
+        const refunding = refundPayment(parts, {
+          processor,
+          route,
+          paymentId,
+          amount: request.body.amount,
+          idempotencyKey: request.headers['idempotency-key'],
+          caller,
+          requestId: request.id,
+        });
+        const answer = await parts.inFlight.add(refunding);
+        reply.header('refund-id', answer.refundId);
+        const location = `${prefix}/stage/payment/${processor}/${route}/${paymentId}`;
+        return sendAnswer(reply, { ...answer, paymentId }, location);
       },
     );
   };
 }
 
-function sendAnswer(reply: FastifyReply, answer: PaymentAnswer, location: string): FastifyReply {
+interface Answer extends StoredAnswer {
+  readonly paymentId: string;
+  readonly replayed: boolean;
+  readonly retryAfterSeconds?: number;
+}
+
+/** @param location where what became of it is told */
+function sendAnswer(reply: FastifyReply, answer: Answer, location: string): FastifyReply {
   reply.header('payment-id', answer.paymentId).header('location', location);
   if (answer.replayed) reply.header('idempotent-replayed', 'true');
   if (answer.retryAfterSeconds !== undefined) reply.header('retry-after', String(answer.retryAfterSeconds));
   return sendText(reply, answer.status, answer.text);
 }
 
-function publicPayment(payment: Payment) {
+function pageOf({ limit, after, since }: Omit<Static<typeof listQuery>, 'idempotency_key'>) {
   return {
-    id: payment.id,
-    status: payment.state,
-    processor: payment.processor,
-    amount: payment.amount,
-    currency: payment.currency,
-    charge_id: payment.chargeId ?? null,
-    decline_code: payment.declineCode ?? null,
-    created_at: payment.createdAt,
+    // The domain names the bounds.
+    limit: limit === undefined ? pageItemsDefault : /^\d{1,9}$/.test(limit) ? Number(limit) : Number.NaN,
+    after,
+    since: since === undefined ? undefined : momentOf(since),
   };
+}
+
+/** RFC 3339, which is what a machine writes; anything else a program would read otherwise than its user. */
+function momentOf(text: string): number {
+  const isWhole = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/.test(text);
+  const moment = isWhole ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(moment)) {
+    const message = 'since must be a date (2026-11-21) or a moment (2026-11-21T10:00:00Z).';
+    throw new ServiceError('invalid_request', { param: 'since', message });
+  }
+  return moment;
 }

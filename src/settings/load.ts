@@ -170,9 +170,19 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
         'happened; serve one or the other',
     );
   }
-  const { apiBase } = settings.stripe;
-  if (apiBase.startsWith('http:') && !isLoopback(new URL(apiBase).hostname)) {
-    problems.push('stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE): must be https beyond this machine');
+  for (const [name, { apiBase }] of [
+    ['stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE)', settings.stripe],
+    ['square.apiBase (COUNTERFOIL_SQUARE_API_BASE)', settings.square],
+  ] as const) {
+    if (apiBase.startsWith('http:') && !isLoopback(new URL(apiBase).hostname)) {
+      problems.push(`${name}: must be https beyond this machine`);
+    }
+  }
+  const { webhookKeys, webhookUrl } = settings.square;
+  if (webhookKeys.length > 0 && webhookUrl === undefined) {
+    problems.push(
+      'square.webhookKeys (COUNTERFOIL_SQUARE_WEBHOOK_KEYS): need square.webhookUrl (COUNTERFOIL_SQUARE_WEBHOOK_URL), which is signed too',
+    );
   }
   for (const alias of settings.tables.aliases) {
     if (['table', 'create', 'service', 'auth'].includes(alias)) {
@@ -181,8 +191,14 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
       );
     }
   }
-  for (const [route, { minimum = 1, maximum = Infinity }] of Object.entries(settings.payments.routes)) {
+  const { policy, declared } = settings.tables;
+  for (const [route, { minimum = 1, maximum = Infinity, on_success }] of Object.entries(
+    settings.payments.routes,
+  )) {
     if (minimum > maximum) problems.push(`payments.routes.${route}: minimum is above maximum`);
+    if (on_success !== undefined && policy === 'declared' && !declared.includes(on_success.table)) {
+      problems.push(`payments.routes.${route}.on_success.table: is not among the declared tables`);
+    }
   }
   return problems;
 }

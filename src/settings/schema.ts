@@ -11,6 +11,10 @@ const pathPrefix = '^(/[A-Za-z0-9_.~-]+)*$';
 const segment = '^[a-z0-9][a-z0-9_-]*$';
 const currency = '^[A-Za-z]{3}$';
 
+const itemSource = Type.String({
+  pattern: '^(payment_id|charge_id|metadata\\.[A-Za-z0-9_.-]{1,40})$',
+  description: 'payment_id, charge_id or metadata.<key>',
+});
 const paymentRoute = Type.Object(
   {
     unit: Type.Union([Type.Literal('minor'), Type.Literal('major')], {
@@ -25,6 +29,16 @@ const paymentRoute = Type.Object(
     ),
     maximum: Type.Optional(
       Type.Integer({ minimum: 1, maximum: amountMax, description: 'highest amount, in the smallest unit' }),
+    ),
+    on_success: Type.Optional(
+      Type.Object(
+        {
+          table: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,255}$' }),
+          id: itemSource,
+          name: itemSource,
+        },
+        { ...closed, description: 'the item that a charge which succeeds makes in a table' },
+      ),
     ),
   },
   closed,
@@ -148,6 +162,54 @@ export const settingsSchema = Type.Object(
           pattern: '^https?://[^/?#]+$',
           description: 'origin of the Stripe API',
         }),
+        webhookSecrets: Type.Array(Type.String({ pattern: '^whsec_[A-Za-z0-9+/=]+$' }), {
+          env: 'COUNTERFOIL_STRIPE_WEBHOOK_SECRETS',
+          secret: true,
+          default: [],
+          description:
+            'signing secret of the webhook endpoint; several, with commas, while one replaces another',
+        }),
+      },
+      { ...closed, default: {} },
+    ),
+    square: Type.Object(
+      {
+        accessToken: Type.Optional(
+          Type.String({
+            env: 'COUNTERFOIL_SQUARE_ACCESS_TOKEN',
+            secret: true,
+            pattern: '^[A-Za-z0-9_-]+$',
+            description: 'access token of the Square application',
+          }),
+        ),
+        apiBase: Type.String({
+          env: 'COUNTERFOIL_SQUARE_API_BASE',
+          default: 'https://connect.squareup.com',
+          pattern: '^https?://[^/?#]+$',
+          description: 'origin of the Square API; https://connect.squareupsandbox.com is the sandbox',
+        }),
+        locationId: Type.Optional(
+          Type.String({
+            env: 'COUNTERFOIL_SQUARE_LOCATION',
+            pattern: '^[A-Za-z0-9]+$',
+            description: 'location that takes the payments; the default is the main one of the account',
+          }),
+        ),
+        webhookKeys: Type.Array(Type.String({ minLength: 1 }), {
+          env: 'COUNTERFOIL_SQUARE_WEBHOOK_KEYS',
+          secret: true,
+          default: [],
+          description:
+            'signature key of the webhook subscription; several, with commas, while one replaces another',
+        }),
+        webhookUrl: Type.Optional(
+          Type.String({
+            env: 'COUNTERFOIL_SQUARE_WEBHOOK_URL',
+            pattern: '^https?://[^#]+$',
+            description:
+              'notification URL of the webhook subscription, exactly as Square has it: it is signed too',
+          }),
+        ),
       },
       { ...closed, default: {} },
     ),

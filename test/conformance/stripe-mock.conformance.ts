@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stripeProcessor } from '../../src/processors/stripe.ts';
+import { stripeProcessor } from '../../src/processors/stripe/stripe.ts';
 import { chargeOf } from '../contracts/processor.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -116,7 +116,7 @@ test('a PaymentIntent that has not succeeded is told as 402, never as a success,
 });
 
 test('an amount that Stripe refuses is refused, and leaves no doubt', async () => {
-  const processor = await stripeProcessor({ key, apiBase: origin });
+  const processor = await stripeProcessor({ key, apiBase: origin, webhookSecrets: [] });
   // Sent as "1e+21". The service lets no such amount through: the adapter is asked what it makes of the refusal.
   const exchanges = await exchangesOf(2, async () => {
     const outcome = await processor.charge(chargeOf('tok_visa', { amount: 1e21 }));

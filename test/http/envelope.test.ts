@@ -34,7 +34,7 @@ test('answers a wrong method on every route with 405 and the methods that the pa
     ['/v3/table/{TABLE_NAME}/create', 'POST'],
     ['/v3/table/{TABLE_NAME}/update', 'PUT'],
     ['/v3/create/service/auth/{identity_provider}/{INTEGRATION_NAME}', 'POST'],
-    ['/stage/payment/{processor}/{route_id}', 'POST'],
+    ['/stage/payment/{processor}/{route_id}', 'GET, HEAD, POST'],
     ['/docs', 'GET, HEAD'],
     ['/openapi.json', 'GET, HEAD'],
   ]);

@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { SettingsError } from './errors.ts';
+import type { Log } from './log.ts';
+import type { Processor } from './processors/processor.ts';
+import { simulatedProcessor } from './processors/simulated.ts';
+import { MemoryLedger, RemoteLedger } from './processors/simulated-ledger.ts';
+import { type LedgerServer, serveLedger } from './processors/simulated-ledger-server.ts';
+import { squareProcessor } from './processors/square/square.ts';
+import { stripeProcessor } from './processors/stripe/stripe.ts';
+import type { Settings } from './settings/schema.ts';
+import type { Engine } from './storage/engine.ts';
+import { noteLoss, verifyAfterLoss } from './storage/lmdb/loss.ts';
+import { openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
+import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify.ts';
+
+/** The one file that names adapters: which engine and which processors the settings ask for. */
+
+/** The engine of a data folder. Throws SettingsError for one that is damaged, or not ours. */
+export async function openEngine(folder: string, log: Log): Promise<Engine> {
+  await verifyAfterLoss(folder);
+  return openLmdbEngine(folder, (error) => {
+    noteLoss(folder);
+    log.error('store_lost', { detail: error.message });
+    log.flush();
+    // Not by an exit in good order: the library has harmed the memory that this would still use.
+    process.kill(process.pid, 'SIGKILL');
+  });
+}
+
+/** Walks the store of a data folder. Throws SettingsError where there is none, or not one of ours. */
+export async function verifyData({ data }: Settings, progress: Progress): Promise<Verified> {
+  const file = storeFile(resolve(data));
+  if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
+  return verifyStore(file, progress);
+}
+
+/** A ledger of the simulated processor that several processes share. */
+export function serveSimulatedLedger(): Promise<LedgerServer> {
+  return serveLedger(new MemoryLedger());
+}
+
+/** Each processor that the service knows; undefined for one without a key. */
+export async function openProcessors(
+  { stripe, square, simulated }: Settings,
+  simulate: boolean,
+): Promise<Map<string, Processor | undefined>> {
+  const { key } = stripe;
+  const { accessToken } = square;
+  const processors = new Map<string, Processor | undefined>();
+  processors.set('stripe', key === undefined ? undefined : await stripeProcessor({ ...stripe, key }));
+  processors.set(
+    'square',
+    accessToken === undefined ? undefined : await squareProcessor({ ...square, accessToken }),
+  );
+  if (simulate) {
+    const ledger = simulated.ledger === undefined ? new MemoryLedger() : new RemoteLedger(simulated.ledger);
+    processors.set('simulated', simulatedProcessor(ledger));
+  }
+  return processors;
+}

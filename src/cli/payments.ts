@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { ServiceError, SettingsError } from '../errors.ts';
+import { type Books, openBooks } from '../main.ts';
+import { writtenAmount } from '../payments/currencies.ts';
+import { findProcessor } from '../payments/parts.ts';
+import type { Payment } from '../payments/payment.ts';
+import { publicPayment } from '../payments/public-payment.ts';
+import { type Difference, reconcile } from '../payments/reconcile.ts';
+import { findPayment, paymentsSince } from '../payments/records.ts';
+import { refundPayment } from '../payments/refund-payment.ts';
+import { loadSettings } from '../settings/load.ts';
+import { reportProblems } from './problems.ts';
+
+const usage = `Usage: counterfoil payments <command>
+
+  list                    payments in the order in which they were made
+    --since MOMENT          from then on: 2026-11-21 or 2026-11-21T10:00:00Z; a day ago without it
+    --status STATUS         of this status alone: calling, in_doubt, succeeded, declined, needs_review
+    --processor NAME        of this processor alone
+    --limit N               at most so many; 100 without it
+    --json                  as JSON, one payment a line
+  show ID                 everything that is known of a payment, as JSON
+  refund ID               give it back
+    --amount N              a part of it, in the unit of its route
+    --key KEY               the same key again gives back once
+  reconcile PROCESSOR     hold our records against the processor's books; exit 1 if anything differs
+    --from MOMENT           the period's beginning; a day ago without it
+    --until MOMENT          its end; now without it
+
+The service may be running meanwhile.
+`;
+
+const dayMs = 24 * 60 * 60 * 1_000;
+const listedDefault = 100;
+
+/** `counterfoil payments`: exit 0, 1 when the answer is no (a refund that failed, books that differ), 2 when it could not be told. */
+export async function payments(args: readonly string[]): Promise<void> {
+  const [command, ...rest] = args;
+  try {
+    if (command === 'list') await withBooks((books) => list(books, rest));
+    else if (command === 'show') await withBooks((books) => show(books, rest));
+    else if (command === 'refund') await withBooks((books) => refund(books, rest));
+    else if (command === 'reconcile') await withBooks((books) => tellDifferences(books, rest));
+    else {
+      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
+      if (command !== 'help' && command !== undefined) process.exitCode = 2;
+    }
+  } catch (error) {
+    reportProblems(error);
+  }
+}
+
+async function withBooks(work: (books: Books) => Promise<void>): Promise<void> {
+  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
+  const books = await openBooks(settings);
+  try {
+    await work(books);
+  } finally {
+    await books.close();
+  }
+}
+
+async function list({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      since: { type: 'string' },
+      status: { type: 'string' },
+      processor: { type: 'string' },
+      limit: { type: 'string', default: String(listedDefault) },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  let left = wholeNumber('--limit', values.limit);
+  for await (const payment of paymentsSince(parts, moment('--since', values.since, Date.now() - dayMs))) {
+    if (values.status !== undefined && payment.state !== values.status) continue;
+    if (values.processor !== undefined && payment.processor !== values.processor) continue;
+    if (left-- === 0) {
+      process.stderr.write(`there are more: --since ${payment.createdAt}\n`);
+      break;
+    }
+    process.stdout.write(`${values.json ? JSON.stringify(publicPayment(payment)) : lineOf(payment)}\n`);
+  }
+}
+
+function lineOf({ id, createdAt, processor, route, state, amount, currency, chargeId }: Payment): string {
+  const money = writtenAmount(amount, currency).padStart(16);
+  return [id, createdAt, `${processor}/${route}`, state.padEnd(12), money, chargeId ?? '–'].join('  ');
+}
+
+async function show({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+  const payment = await thePayment(parts, only(args, {}).id);
+  process.stdout.write(`${JSON.stringify(publicPayment(payment), null, 2)}\n`);
+}
+
+async function refund({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+  const { id, values } = only(args, { amount: { type: 'string' }, key: { type: 'string' } });
+  const payment = await thePayment(parts, id);
+  const answer = await refundPayment(parts, {
+    processor: payment.processor,
+    route: payment.route,
+    paymentId: id,
+    amount: values.amount === undefined ? undefined : number('--amount', values.amount),
+    idempotencyKey: values.key,
+    caller: 'cli',
+    requestId: randomUUID(),
+  });
+  const { body } = JSON.parse(answer.text) as { body: { error?: { message: string } } };
+  process.stdout.write(`${body.error?.message ?? JSON.stringify(body, null, 2)}\n`);
+  if (answer.status !== 200) process.exitCode = 1;
+}
+
+async function tellDifferences({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+  const { id: name, values } = only(args, { from: { type: 'string' }, until: { type: 'string' } });
+  const until = moment('--until', values.until, Date.now());
+  const from = moment('--from', values.from, until - dayMs);
+  if (from >= until) throw new SettingsError(['--from: must be before --until']);
+  const processor = findProcessor(parts, name);
+  const found = await reconcile(parts, processor, { from, until }).catch((error: unknown) => {
+    throw new SettingsError([`the books of ${name} cannot be read (${(error as Error).name})`]);
+  });
+  for (const difference of found.differences) process.stdout.write(`${sentenceOf(difference)}\n`);
+  const { payments: ours, charges, others, differences } = found;
+  const told = `${ours} payments here, ${charges} charges there (and ${others} that are not ours)`;
+  process.stdout.write(
+    `${told}: ${differences.length === 0 ? 'no difference' : `${differences.length} differences`}\n`,
+  );
+  if (differences.length > 0) process.exitCode = 1;
+}
+
+function sentenceOf({ paymentId, chargeId, what }: Difference): string {
+  return `${paymentId ?? 'a payment'}${chargeId === undefined ? '' : ` (${chargeId})`} ${what}`;
+}
+
+async function thePayment(parts: Books['payments'], id: string): Promise<Payment> {
+  const payment = await findPayment(parts, id);
+  if (payment === undefined) throw new ServiceError('payment_not_found');
+  return payment;
+}
+
+/** The one thing that a command is about, and its options. */
+function only<Options extends Record<string, { type: 'string' }>>(args: readonly string[], options: Options) {
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
+  const [id] = positionals;
+  if (id === undefined || positionals.length > 1)
+    throw new SettingsError(['payments: name one thing; see "payments help"']);
+  return { id, values: values as Partial<Record<keyof Options, string>> };
+}
+
+function moment(option: string, text: string | undefined, otherwise: number): number {
+  const time = text === undefined ? otherwise : Date.parse(text);
+  if (Number.isNaN(time)) throw new SettingsError([`${option}: must be a date or a moment (RFC 3339)`]);
+  return time;
+}
+
+function wholeNumber(option: string, text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new SettingsError([`${option}: must be a whole number above 0`]);
+  return Number(text);
+}
+
+function number(option: string, text: string): number {
+  if (!/^\d{1,9}(\.\d{1,3})?$/.test(text)) throw new SettingsError([`${option}: must be an amount`]);
+  return Number(text);
+}

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { MemoryLedger } from '../../src/processors/simulated-ledger.ts';
+import { runCommand } from '../support/command.ts';
+import { startLedger } from '../support/ledger-process.ts';
+import { startTestService } from '../support/service.ts';
+
+const path = '/stage/payment/simulated/charge';
+const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
+
+/** A service that runs, and the command beside it on the same data. */
+async function start(t: TestContext) {
+  const ledger = new MemoryLedger();
+  const { origin } = await startLedger(t, ledger);
+  const service = await startTestService(t, { env: { COUNTERFOIL_SIMULATED_LEDGER: origin } });
+  const env = { COUNTERFOIL_DATA: service.data, COUNTERFOIL_SIMULATED_LEDGER: origin };
+  const pay = async (fields: object = {}) => {
+    const answer = await service.post(path, { ...order, ...fields });
+    return answer.headers.get('payment-id') ?? '';
+  };
+  const payments = (...args: string[]) => runCommand(['payments', ...args], env);
+  return { ledger, service, pay, payments };
+}
+
+test('payments list: tells each payment in a line, or as JSON, and can be narrowed down', async (t) => {
+  const { pay, payments } = await start(t);
+  const paid = await pay();
+  const declined = await pay({ token: 'tok_lost_card', currency: 'JPY' });
+  const all = await payments('list');
+  assert.equal(all.status, 0, all.errors);
+  const lines = all.output.trim().split('\n');
+  assert.equal(lines.length, 2);
+  assert.match(
+    lines[0] ?? '',
+    new RegExp(`^${paid} .*simulated/charge .*succeeded .* 20\\.00 EUR  ch_simulated_`),
+  );
+  assert.match(lines[1] ?? '', new RegExp(`^${declined} .* declined .* 2000 JPY  –$`));
+  const some = await payments('list', '--status', 'declined', '--json');
+  assert.deepEqual(
+    some.output
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).id),
+    [declined],
+  );
+  assert.equal((await payments('list', '--processor', 'stripe')).output, '');
+  assert.equal((await payments('list', '--since', '2999-01-01')).output, '');
+  const first = await payments('list', '--limit', '1');
+  assert.equal(first.output.trim().split('\n').length, 1);
+  assert.match(first.errors, /there are more: --since 20/);
+});
+
+test('payments show: tells everything that is known of a payment', async (t) => {
+  const { service, pay, payments } = await start(t);
+  const id = await pay({ metadata: { order: 'A-7' } });
+  const shown = await payments('show', id);
+  assert.equal(shown.status, 0, shown.errors);
+  assert.deepEqual(JSON.parse(shown.output), (await service.get(`${path}/${id}`)).json.body);
+  const none = await payments('show', `pay_${'0'.repeat(32)}`);
+  assert.deepEqual([none.status, none.errors], [2, 'counterfoil: There is no payment with this id.\n']);
+});
+
+test('payments refund: gives back, once for a key, and says why it cannot', async (t) => {
+  const { ledger, service, pay, payments } = await start(t);
+  const id = await pay();
+  for (const _again of [1, 2]) {
+    const refund = await payments('refund', id, '--amount', '500', '--key', 'r1');
+    assert.equal(refund.status, 0, refund.errors);
+    assert.equal(JSON.parse(refund.output).amount, 500);
+  }
+  assert.equal(
+    (await service.get(`${path}/${id}`)).json.body.amount_refunded,
+    500,
+    'the service sees it at once',
+  );
+  const tooMuch = await payments('refund', id, '--amount', '1501');
+  assert.equal(tooMuch.status, 2);
+  assert.match(tooMuch.errors, /At most 1500/);
+  assert.equal((await payments('refund', id)).status, 0);
+  assert.deepEqual(
+    ledger.refunds.map(({ amount }) => amount),
+    [500, 1_500],
+  );
+  const refused = await payments('refund', await pay({ token: 'tok_refund_refused' }));
+  assert.deepEqual([refused.status, /refused/.test(refused.output)], [1, true]);
+});
+
+test('payments reconcile: is quiet when both sides agree, and tells every difference', async (t) => {
+  const { ledger, service, pay, payments } = await start(t);
+  const agreed = await pay();
+  await pay({ token: 'tok_lost_card' });
+  await service.post(`${path}/${agreed}/refund`, { amount: 500 });
+  const agreeing = await payments('reconcile', 'simulated');
+  assert.deepEqual([agreeing.status, agreeing.errors], [0, '']);
+  assert.match(agreeing.output, /^2 payments here, 1 charges there .*: no difference\n$/);
+
+  const [lost, cheaper, twice, refunded] = [await pay(), await pay(), await pay(), await pay()];
+  const chargeOf = (id: string | undefined) => ledger.charges.findIndex(({ paymentId }) => paymentId === id);
+  ledger.charges.splice(chargeOf(lost), 1);
+  const cheap = ledger.charges[chargeOf(cheaper)];
+  ledger.charges[chargeOf(cheaper)] = { ...cheap, amount: 20 } as (typeof ledger.charges)[number];
+  ledger.charges.push({
+    ...(ledger.charges[chargeOf(twice)] as (typeof ledger.charges)[number]),
+    chargeId: 'ch_second',
+  });
+  const { chargeId } = ledger.charges[chargeOf(refunded)] as { chargeId: string };
+  ledger.refunds.push({
+    key: 'k',
+    refundId: 'r',
+    chargeId,
+    amount: 7,
+    ledgerRefundId: 're_by_hand',
+    isPending: false,
+  });
+  const stranger = `pay_${'0'.repeat(32)}`;
+  ledger.charges.push({
+    ...order,
+    key: 'k',
+    paymentId: stranger,
+    chargeId: 'ch_stranger',
+    madeAt: Date.now(),
+  });
+
+  const differing = await payments('reconcile', 'simulated');
+  assert.equal(differing.status, 1);
+  for (const told of [
+    `${lost} \\(ch_\\S+\\) has succeeded, and is not on`,
+    `${cheaper} \\(ch_\\S+\\) has amount 2000 here and 20 on`,
+    `${twice} \\(ch_second\\) is a second charge of one payment`,
+    `${twice} \\(ch_second\\) has charge id`,
+    `${refunded} \\(ch_\\S+\\) has refunded 0 here and 7 on`,
+    `${stranger} \\(ch_stranger\\) is on the processor’s books, and not among our payments`,
+    '6 differences\n$',
+  ]) {
+    assert.match(differing.output, new RegExp(told));
+  }
+});
+
+for (const [args, told] of [
+  [['lost'], /^Usage: counterfoil payments/],
+  [['show'], /name one thing/],
+  [['show', 'a', 'b'], /name one thing/],
+  [['list', '--limit', '0'], /--limit: must be a whole number/],
+  [['list', '--since', 'soon'], /--since: must be a date/],
+  [['list', '--nonsense'], /nonsense/],
+  [['refund', 'pay_1', '--amount', 'x'], /There is no payment|--amount/],
+  [['reconcile', 'paypal'], /There is no payment processor of this name/],
+  [['reconcile', 'stripe'], /no key in the settings/],
+  [['reconcile', 'simulated', '--from', '2026-03-02', '--until', '2026-03-01'], /--from: must be before/],
+] as const) {
+  test(`payments ${args.join(' ')}: is told what is wrong, and ends with status 2`, async (t) => {
+    const { payments } = await start(t);
+    const ended = await payments(...args);
+    assert.equal(ended.status, 2);
+    assert.match(ended.errors, told);
+    assert.doesNotMatch(ended.errors, /\n\s+at /, 'no stack');
+  });
+}
