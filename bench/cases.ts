@@ -1,10 +1,14 @@
 import type { Case } from './case.ts';
+import { charge } from './cases/charge.ts';
+import { chargeLatency } from './cases/charge-latency.ts';
 import { create } from './cases/create.ts';
 import { curves } from './cases/curves.ts';
 import { disk } from './cases/disk.ts';
 import { memory } from './cases/memory.ts';
 import { readTen } from './cases/read-10.ts';
 import { readAll } from './cases/read-all.ts';
+import { recovery } from './cases/recovery.ts';
+import { replay } from './cases/replay.ts';
 import { start } from './cases/start.ts';
 import { startFull } from './cases/start-full.ts';
 import { tableSize } from './cases/table-size.ts';
@@ -19,6 +23,10 @@ export const cases: readonly Case[] = [
   memory,
   create,
   update,
+  charge,
+  chargeLatency,
+  replay,
+  recovery,
   disk,
   start,
   startFull,

@@ -20,11 +20,15 @@ export function refuseMemory(folder: string): void {
 
 /** What durability costs on this disk at the least, which the figures of durable writes hang on. */
 export function flushRemark(folder: string): string {
-  const ms = spreadOf(timeFlushes(join(folder, 'flushed'))).median;
   return (
-    `One write of ${flushBytes / 1_024} KiB with its flush took ${ms.toFixed(2)} ms on this disk ` +
+    `One write of ${flushBytes / 1_024} KiB with its flush took ${flushMs(folder).toFixed(2)} ms on this disk ` +
     `(median of ${flushRuns}).`
   );
+}
+
+/** The median of a small write with its flush, in milliseconds. */
+export function flushMs(folder: string): number {
+  return spreadOf(timeFlushes(join(folder, 'flushed'))).median;
 }
 
 function timeFlushes(file: string): number[] {

@@ -28,6 +28,33 @@ export async function startService(
   return startTelling(workplace.start(process.execPath, [serviceFile, 'serve', ...serveArguments], { env }));
 }
 
+/** The same, with a simulated payment processor of another process. @param ledger its origin */
+export async function startPayingService(
+  workplace: Workplace,
+  { serveArguments }: Conditions,
+  ledger: string,
+  data = join(workplace.folder, 'data'),
+): Promise<Server> {
+  const env = {
+    PORT: '0',
+    COUNTERFOIL_DATA: data,
+    COUNTERFOIL_SIMULATED_LEDGER: ledger,
+    COUNTERFOIL_LOG_LEVEL: 'warn',
+  };
+  const args = [serviceFile, 'serve', '--simulate', ...serveArguments];
+  return startTelling(workplace.start(process.execPath, args, { env }));
+}
+
+/** A payment processor that answers at once (`processor.ts`). */
+export async function startProcessor(workplace: Workplace): Promise<Server> {
+  return startTelling(workplace.start(process.execPath, [sourceFile('processor.ts')]));
+}
+
+/** What hands charges on to the processor and keeps no record (`forwarder.ts`). */
+export async function startForwarder(workplace: Workplace, processor: string): Promise<Server> {
+  return startTelling(workplace.start(process.execPath, [sourceFile('forwarder.ts'), processor]));
+}
+
 /** The yardstick, which answers GET with the bytes of a file and sends back what is posted. */
 export async function startYardstick(workplace: Workplace, bodyFile?: string): Promise<Server> {
   const args = [sourceFile('yardstick.ts'), ...(bodyFile === undefined ? [] : [bodyFile])];

@@ -4,6 +4,7 @@ import { nameText } from './items.ts';
 import type { Workplace } from './workplace.ts';
 
 const requestsScript = fileURLToPath(new URL('requests.lua', import.meta.url));
+const constantScript = fileURLToPath(new URL('constant.lua', import.meta.url));
 /** One thread is enough to keep a server of one thread busy, and leaves it the rest of a small machine. */
 const loadThreads = 1;
 export const usualConnections = 64;
@@ -18,6 +19,8 @@ export interface Load {
   readonly headers?: Readonly<Record<string, string>>;
   /** Plain GET, always the same, without. */
   readonly requests?: Requests;
+  /** A POST of this body, always the same. */
+  readonly body?: string;
 }
 
 /** Requests that each name another item; the placeholders stand in the URL and the body (`requests.lua`). */
@@ -42,13 +45,17 @@ export interface LoadOutcome {
 
 /** Puts a server under load by wrk. Throws when any answer was missing or not the expected one. */
 export async function putUnderLoad(workplace: Workplace, load: Load): Promise<LoadOutcome> {
-  const { url, seconds, connections = usualConnections, headers = {}, requests } = load;
+  const { url, seconds, connections = usualConnections, headers = {}, requests, body } = load;
   const args = [
     `-t${loadThreads}`,
     `-c${connections}`,
     `-d${seconds}s`,
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
-    ...(requests === undefined ? [url] : ['-s', requestsScript, url, '--', ...scriptArgs(requests)]),
+    ...(requests === undefined ? [] : ['-s', requestsScript]),
+    ...(body === undefined ? [] : ['-s', constantScript]),
+    url,
+    ...(requests === undefined ? [] : ['--', ...scriptArgs(requests)]),
+    ...(body === undefined ? [] : ['--', 'POST', body]),
   ];
   const text = await workplace.run('wrk', args, { msMax: seconds * 1_000 + loadGraceMs });
   const wrong = /^\s*(?:Socket errors|Non-2xx or 3xx responses|Answers other than expected): .*$/gm;

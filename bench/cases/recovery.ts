@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openSpace } from '../../src/payments/open.ts';
+import type { LedgerBooks } from '../../src/processors/simulated-ledger.ts';
+import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
+import type { Case } from '../case.ts';
+import { countText } from '../measure.ts';
+import { sourceFile, startPayingService, startProcessor } from '../servers.ts';
+import type { Workplace } from '../workplace.ts';
+
+const pollMs = 10;
+
+/** What a killed process leaves must be told soon after the next start, and none of it charged twice. */
+export const recovery: Case = {
+  name: 'recovery',
+  summary: 'starts on charges that a killed process has left open, until none is',
+
+  async measure(workplace, conditions) {
+    const count = conditions.sizes.small;
+    const seconds: number[] = [];
+    for (let round = 1; round <= conditions.rounds; round++) {
+      seconds.push(await recover(workplace, conditions, `round-${round}`, count));
+      conditions.tell(`  round-${round}: ${seconds.at(-1)?.toFixed(0)} ms`);
+    }
+    return {
+      rows: [
+        {
+          name: `recovery of ${countText(count)} open charges`,
+          unit: 'ms',
+          ours: seconds,
+          goal: { of: 'figure', side: 'most', bound: 10_000 },
+        },
+      ],
+      remarks: [
+        'From the start of the process; half of the charges had been made before, and none was made twice. ' +
+          'Until a driver has been silent for 5 s its charges are not touched.',
+      ],
+    };
+  },
+};
+
+async function recover(
+  workplace: Workplace,
+  conditions: Parameters<Case['measure']>[1],
+  name: string,
+  count: number,
+): Promise<number> {
+  const { origin: processor } = await startProcessor(workplace);
+  const data = join(workplace.folder, name, 'data');
+  await workplace.run(process.execPath, [sourceFile('open-charges.ts'), data, `${count}`, processor]);
+  const began = performance.now();
+  const { program } = await startPayingService(workplace, conditions, processor, data);
+  const engine = openLmdbEngine(data);
+  while ((await engine.describe(openSpace))?.count !== 0) await sleep(pollMs);
+  const took = performance.now() - began;
+  await engine.close();
+  const books = (await (await fetch(`${processor}/books`)).json()) as LedgerBooks;
+  const paid = new Set(books.charges.map(({ paymentId }) => paymentId)).size;
+  if (books.charges.length !== count || paid !== count) {
+    throw new Error(`${books.charges.length} charges were made for ${paid} of ${count} payments`);
+  }
+  program.child.kill('SIGTERM');
+  return took;
+}
