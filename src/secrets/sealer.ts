@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { randomBytes } from '../random.ts';
 
 /** Where a secret belongs. It is bound into the seal, so that a seal moved to another place does not open. */
 export interface SecretPlace {
