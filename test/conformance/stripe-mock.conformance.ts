@@ -130,3 +130,31 @@ test('an amount that Stripe refuses is refused, and leaves no doubt', async () =
     ],
   );
 });
+
+test('stripe-mock accepts every request of looking, giving back and reading the books', async () => {
+  const processor = await stripeProcessor({ key, apiBase: origin, webhookSecrets: [] });
+  const now = Date.now();
+  const paymentId = `pay_${'0'.repeat(32)}`;
+  const refundId = `ref_${'0'.repeat(32)}`;
+  const asked = { paymentId, askedFrom: now - 60_000, askedUntil: now, timeoutMs: 5_000 };
+  const refund = { refundId, paymentId, chargeId: 'ch_123', amount: 500, currency: 'EUR', timeoutMs: 5_000 };
+  const exchanges = await exchangesOf(5, async () => {
+    // The search always finds the one fixture, so that the list is not asked for.
+    await processor.findCharge(asked);
+    await processor.refund({ ...refund, processorKey: 'cf_1' });
+    await processor.findRefund(refund);
+    await processor.findOwner('ch_123', 5_000);
+    for await (const charge of processor.charges({ from: now - 60_000, until: now })) void charge;
+  });
+  assert.ok(exchanges.every(({ status }) => status === 200));
+  assert.deepEqual(
+    exchanges.map(({ request }) => request.replace(/\?.*/, '')),
+    [
+      'GET /v1/payment_intents/search',
+      'POST /v1/refunds',
+      'GET /v1/refunds',
+      'GET /v1/charges/ch_123',
+      'GET /v1/charges',
+    ],
+  );
+});
