@@ -45,6 +45,8 @@ export const driverBeatMs = 1_000;
 export const driverSilenceMsMax = 5_000;
 /** When looking for a charge whose key the processor may have forgotten has come to nothing for so long, a person must look. */
 export const chargeSoughtMsMax = 3 * 24 * 60 * 60 * 1_000;
+/** Clocks are set right by seconds; one that says that a charge was made this long after now has been put back. */
+export const clockStepMsMax = 5 * 60 * 1_000;
 /** A look-up reads lists, of several pages. */
 export const lookUpMsMax = 20_000;
 /** How long a repeated request waits for the first one before it is told 409. */

@@ -1,7 +1,8 @@
-import { chargeSoughtMsMax, lookUpMsMax, processorCallMsMax } from '../limits.ts';
+import { lookUpMsMax, processorCallMsMax } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import type { ChargeOutcome, LookUp, Processor } from '../processors/processor.ts';
 import { answerNow, type PaymentAnswer } from './answer.ts';
+import { ageOf, detailOf, findOut, isKnown, unknownOf } from './find-out.ts';
 import { findProcessor, type PaymentParts } from './parts.ts';
 import { type Payment, tokenPlace } from './payment.ts';
 import { giveToReview, settleCharge } from './settle-charge.ts';
@@ -12,7 +13,7 @@ export async function driveCharge(
   payment: Payment,
   token: string,
 ): Promise<PaymentAnswer> {
-  const outcome = await ask(findProcessor(parts, payment.processor), payment, token);
+  const outcome = await ask(findProcessor(parts, payment.processor), payment, token).catch(unknownOf);
   try {
     return answerNow(await settleCharge(parts, payment.id, { outcome }, payment), { replayed: false });
   } catch (error) {
@@ -29,42 +30,22 @@ export async function driveCharge(
  */
 export async function resumeCharge(parts: PaymentParts, payment: Payment): Promise<void> {
   const processor = findProcessor(parts, payment.processor);
-  const { id, sealedToken } = payment;
-  const ageMs = parts.now() - Date.parse(payment.createdAt);
-  let refusal: ChargeOutcome | undefined;
-  const isRemembered = ageMs < processor.keyLifeMs && sealedToken !== undefined;
-  if (isRemembered) {
-    const outcome = await ask(processor, payment, parts.sealer.open(sealedToken, tokenPlace(id)));
-    if (isKnown(outcome) && outcome.kind !== 'refused')
-      return void (await settleCharge(parts, id, { outcome }, payment));
-    refusal = outcome;
-  }
-  const found = await lookUp(parts, processor, payment);
-  if (found.kind !== 'absent' && isKnown(found))
-    return void (await settleCharge(parts, id, { outcome: found }, payment));
-  // What is refused now may be refused because an earlier attempt went through: its token is used up.
-  if (refusal?.kind === 'refused' && found.kind === 'absent')
-    return void (await settleCharge(parts, id, { outcome: refusal }, payment));
-  const isHopeless = found.kind === 'absent' || ageMs >= processor.keyLifeMs + chargeSoughtMsMax;
-  if (!isRemembered && isHopeless) return giveToReview(parts, id);
-  const detail = found.kind === 'absent' ? 'not on the books of the processor' : found.detail;
-  await settleCharge(parts, id, { outcome: { kind: 'unknown', detail } });
+  const { id, sealedToken, createdAt } = payment;
+  const { isKeyRemembered, isHopeless, isLate } = ageOf(createdAt, parts.now(), processor);
+  const askAgain =
+    isKeyRemembered && sealedToken !== undefined
+      ? () => ask(processor, payment, parts.sealer.open(sealedToken, tokenPlace(id)))
+      : undefined;
+  const found = await findOut(askAgain, () => lookUp(parts, processor, payment));
+  if (isKnown(found)) await settleCharge(parts, id, { outcome: found }, payment);
+  else if (isHopeless || (isLate && found.kind === 'absent')) await giveToReview(parts, id);
+  else await settleCharge(parts, id, { outcome: { kind: 'unknown', detail: detailOf(found) } });
 }
 
 async function ask(processor: Processor, payment: Payment, token: string): Promise<ChargeOutcome> {
   const { id: paymentId, processorKey, amount, currency } = payment;
-  try {
-    return await processor.charge({
-      paymentId,
-      processorKey,
-      amount,
-      currency,
-      token,
-      timeoutMs: processorCallMsMax,
-    });
-  } catch (error) {
-    return { kind: 'unknown', detail: `the adapter threw ${(error as Error).name}` };
-  }
+  const timeoutMs = processorCallMsMax;
+  return processor.charge({ paymentId, processorKey, amount, currency, token, timeoutMs });
 }
 
 async function lookUp(
@@ -73,21 +54,7 @@ async function lookUp(
   { id: paymentId, createdAt }: Payment,
 ): Promise<LookUp<ChargeOutcome>> {
   const askedFrom = Date.parse(createdAt);
-  try {
-    return await processor.findCharge({
-      paymentId,
-      askedFrom,
-      askedUntil: Math.min(now(), askedFrom + processor.keyLifeMs) + processorCallMsMax,
-      timeoutMs: lookUpMsMax,
-    });
-  } catch (error) {
-    return { kind: 'unknown', detail: `the adapter threw ${(error as Error).name}` };
-  }
-}
-
-type Open = Extract<ChargeOutcome, { kind: 'not_taken' | 'unknown' }>;
-
-/** Being turned away now proves nothing about an earlier attempt. */
-function isKnown(outcome: ChargeOutcome): outcome is Exclude<ChargeOutcome, Open> {
-  return outcome.kind !== 'unknown' && outcome.kind !== 'not_taken';
+  const askedLast = Math.max(askedFrom, Math.min(now(), askedFrom + processor.keyLifeMs));
+  const askedUntil = askedLast + processorCallMsMax;
+  return processor.findCharge({ paymentId, askedFrom, askedUntil, timeoutMs: lookUpMsMax });
 }

@@ -11,7 +11,7 @@ import { assertHonest, Shop, settings } from './ordering.ts';
 
 const callers = 16;
 /** Drills, each of some kills: each kill stops dozens of charges at whatever step they are. */
-const drills = process.env.LONG === undefined ? 1 : 100;
+const drills = process.env.LONG === undefined ? 1 : 250;
 const killsPerDrill = process.env.LONG === undefined ? 3 : 10;
 
 describe('killed and stopped services', { concurrency: 3 }, () => {

@@ -47,6 +47,7 @@ const charges: Readonly<Record<string, Script>> = {
   expired_card: { decline: { code: 'expired_card' } },
   authentication_required: { decline: authentication },
   amount_too_small: { error: invalid({ code: 'amount_too_small', param: 'amount' }) },
+  currency_not_taken: { error: invalid({ param: 'currency' }) },
   rate_limited: { error: tooManyRequests(), passes: true },
   bad_key: { error: badKey() },
   key_in_use: { error: keyInUse(), passes: true },

@@ -1,0 +1,64 @@
+import { chargeSoughtMsMax, clockStepMsMax } from '../limits.ts';
+import type { LookUp, Processor, Unknown } from '../processors/processor.ts';
+
+/** What every outcome of asking a processor has: it is known what became of the request, or it is not. */
+interface Outcome {
+  readonly kind: string;
+}
+
+/** How long ago the processor was first asked, and so what may be done about it. */
+export interface Age {
+  /** Whether the processor surely remembers the key: then asking again does nothing twice. */
+  readonly isKeyRemembered: boolean;
+  /** Whether it was looked for in vain for so long that looking on is no use. */
+  readonly isHopeless: boolean;
+  /** Whether what is absent now will not turn up. */
+  readonly isLate: boolean;
+}
+
+/** A clock that has been put back says nothing of an age: then it is only looked for, and never given up. */
+export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor): Age {
+  const ageMs = now - Date.parse(createdAt);
+  const isKnown = ageMs > -clockStepMsMax;
+  return {
+    isKeyRemembered: isKnown && ageMs < keyLifeMs,
+    isHopeless: ageMs >= keyLifeMs + chargeSoughtMsMax,
+    isLate: ageMs >= keyLifeMs,
+  };
+}
+
+/**
+ * The way to learn what became of a request that nobody drives any more: asking again, where that may be done, and
+ * looking for what that leaves open.
+ *
+ * What is refused now may be refused because an earlier attempt went through, for instance because that has used up
+ * the token. So a refusal stands only where nothing is on the processor's books.
+ *
+ * @param ask undefined where asking could do it twice
+ */
+export async function findOut<Known extends Outcome>(
+  ask: (() => Promise<Known>) | undefined,
+  lookUp: () => Promise<LookUp<Known>>,
+): Promise<LookUp<Known | Unknown>> {
+  const asked = await ask?.().catch(unknownOf);
+  if (asked !== undefined && isKnown(asked) && asked.kind !== 'refused') return asked;
+  const found = await lookUp().catch(unknownOf);
+  return asked?.kind === 'refused' && found.kind === 'absent' ? asked : found;
+}
+
+/** An adapter that throws has said nothing. */
+export function unknownOf(error: unknown): Unknown {
+  return { kind: 'unknown', detail: `the adapter threw ${(error as Error).name}` };
+}
+
+/** Being turned away now proves nothing about an earlier attempt, and absence nothing about what is on its way. */
+export function isKnown<Any extends Outcome>(
+  outcome: Any,
+): outcome is Exclude<Any, { kind: 'unknown' | 'not_taken' | 'absent' }> {
+  return !['unknown', 'not_taken', 'absent'].includes(outcome.kind);
+}
+
+/** For the log, where it is not known. */
+export function detailOf(outcome: Outcome & { readonly detail?: string }): string {
+  return outcome.kind === 'absent' ? 'not on the books of the processor' : (outcome.detail ?? outcome.kind);
+}

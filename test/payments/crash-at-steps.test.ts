@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type LedgerRefundReply,
+  type LedgerRefundRequest,
+  type LedgerReply,
+  type LedgerRequest,
+  MemoryLedger,
+} from '../../src/processors/simulated/ledger.ts';
+import { startLedger } from '../support/ledger-process.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { tryToPost } from '../support/try-to-send.ts';
+import { settings } from './ordering.ts';
+
+const path = '/stage/payment/simulated/order';
+const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
+const hook = join(import.meta.dirname, 'kill-at-commit.ts');
+const settledMsMax = 20_000;
+
+/** Where a process is killed: around each commit, and around what the processor does. */
+const steps = [
+  'before the reservation of the charge is written',
+  'when the reservation of the charge is on disk',
+  'when the processor is asked for the charge',
+  'when the processor has charged',
+  'before the outcome of the charge is written',
+  'when the outcome of the charge is on disk',
+  'before the reservation of the refund is written',
+  'when the reservation of the refund is on disk',
+  'when the processor is asked for the refund',
+  'when the processor has given back',
+  'before the outcome of the refund is written',
+  'when the outcome of the refund is on disk',
+] as const;
+type Step = (typeof steps)[number];
+
+const commits: Partial<Record<Step, string>> = {
+  'before the reservation of the charge is written': 'before 1',
+  'when the reservation of the charge is on disk': 'after 1',
+  'before the outcome of the charge is written': 'before 2',
+  'when the outcome of the charge is on disk': 'after 2',
+  'before the reservation of the refund is written': 'before 3',
+  'when the reservation of the refund is on disk': 'after 3',
+  'before the outcome of the refund is written': 'before 4',
+  'when the outcome of the refund is on disk': 'after 4',
+};
+
+/** A ledger that has whoever asks it killed, once. */
+class DeadlyLedger extends MemoryLedger {
+  readonly #at: Step;
+  kill: (() => Promise<unknown>) | undefined;
+
+  constructor(at: Step) {
+    super();
+    this.#at = at;
+  }
+
+  override async charge(request: LedgerRequest): Promise<LedgerReply> {
+    await this.#reach('when the processor is asked for the charge');
+    const reply = await super.charge(request);
+    await this.#reach('when the processor has charged');
+    return reply;
+  }
+
+  override async refund(request: LedgerRefundRequest): Promise<LedgerRefundReply> {
+    await this.#reach('when the processor is asked for the refund');
+    const reply = await super.refund(request);
+    await this.#reach('when the processor has given back');
+    return reply;
+  }
+
+  async #reach(step: Step): Promise<void> {
+    const { kill } = this;
+    if (step !== this.#at || kill === undefined) return;
+    this.kill = undefined;
+    await kill();
+  }
+}
+
+describe('a process that is killed', { concurrency: 4 }, () => {
+  for (const step of steps) {
+    test(`${step}: one charge, one refund, one item, and they are told`, async (t) => killAt(t, step));
+  }
+});
+
+async function killAt(t: TestContext, step: Step): Promise<void> {
+  const ledger = new DeadlyLedger(step);
+  const { origin } = await startLedger(t, ledger);
+  const data = newData(t);
+  const env = { COUNTERFOIL_SIMULATED_LEDGER: origin };
+  const hooked = { NODE_OPTIONS: `--import ${hook}`, KILL_AT: commits[step] ?? '' };
+  const first = await ServeProcess.start(t, { data, settings, simulate: true, env: { ...env, ...hooked } });
+  ledger.kill = () => first.kill();
+  const paid = await pay(await first.ready());
+  if (paid?.status === 200) await refund(await first.ready(), paid.headers.get('location'));
+  await first.kill();
+
+  const second = await ServeProcess.start(t, { data, settings, simulate: true, env });
+  const at = await second.ready();
+  const answer = await untilSettled(() => pay(at));
+  assert.equal(answer.status, 200, answer.text);
+  const given = await untilSettled(() => refund(at, answer.headers.get('location')));
+  assert.equal(given.status, 200, given.text);
+  assert.equal((await pay(at))?.text, answer.text);
+  assert.equal((await refund(at, answer.headers.get('location')))?.text, given.text);
+  if (paid?.status === 200) assert.equal(answer.text, paid.text, 'what was told stays told');
+
+  const [charge, ...charges] = ledger.charges;
+  assert.deepEqual([ledger.refunds.length, charges.length], [1, 0]);
+  assert.ok(answer.text.includes(`"charge_id":"${charge?.chargeId}"`));
+  const items = await fetch(`${at}/v3/table/paid/read`);
+  const { body } = (await items.json()) as { body: unknown };
+  assert.deepEqual(body, [{ id: 'A-7', name: charge?.chargeId }]);
+}
+
+function pay(origin: string) {
+  return tryToPost(origin + path, order, { 'idempotency-key': 'order-7' });
+}
+
+function refund(origin: string, location: string | null) {
+  return tryToPost(`${origin}${location}/refund`, { amount: 500 }, { 'idempotency-key': 'refund-1' });
+}
+
+async function untilSettled(send: () => ReturnType<typeof tryToPost>) {
+  const giveUpAt = Date.now() + settledMsMax;
+  for (;;) {
+    const answer = await send();
+    assert.ok(answer !== undefined && Date.now() < giveUpAt, `no final answer: ${answer?.text}`);
+    if (answer.status !== 504 && answer.status !== 409) return answer;
+    await sleep(50);
+  }
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { startLedger } from '../support/ledger-process.ts';
+import { startScriptedStripe } from '../support/scripted-stripe.ts';
+import { newDataFolder, startTestService } from '../support/service.ts';
+
+const simulatedPath = '/stage/payment/simulated/charge';
+const stripePath = '/stage/payment/stripe/charge';
+const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+
+test('two processes that share a store charge a key once, whoever is asked', async (t) => {
+  const ledger = new MemoryLedger();
+  const { origin } = await startLedger(t, ledger);
+  const data = newDataFolder(t);
+  const env = { COUNTERFOIL_SIMULATED_LEDGER: origin };
+  const services = [await startTestService(t, { data, env }), await startTestService(t, { data, env })];
+  for (let round = 0; round < 10; round++) {
+    const key = { 'idempotency-key': `order-${round}` };
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, index) =>
+        (services[index % 2] as (typeof services)[0]).post(simulatedPath, order, key),
+      ),
+    );
+    assert.equal(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1);
+    assert.equal(answers.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
+    assert.equal(ledger.charges.length, round + 1);
+  }
+});
+
+test('a processor that is down when the service starts is no hindrance, and asked when it is back', async (t) => {
+  const stripe = await startScriptedStripe(t);
+  const nobody = 'http://127.0.0.1:1';
+  const data = newDataFolder(t);
+  const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: nobody };
+  const service = await startTestService(t, { data, env });
+  assert.equal((await service.get('/readyz')).status, 200);
+  const key = { 'idempotency-key': 'order-7' };
+  const refused = await service.post(stripePath, order, key);
+  assert.deepEqual([refused.status, refused.json.body.error.code], [502, 'processor_error']);
+  const doubtful = await service.post(stripePath, { ...order, token: 'pm_card_visa' });
+  assert.equal(doubtful.status, 504, 'whether it was asked for the charge itself is not known');
+  await service.stop();
+
+  const back = { ...env, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
+  const next = await startTestService(t, { data, env: back });
+  assert.equal((await next.post(stripePath, order, key)).status, 200, 'the same key fares better now');
+  const at = doubtful.headers.get('location') ?? '';
+  const giveUpAt = Date.now() + 10_000;
+  let status = 'in_doubt';
+  while (status === 'in_doubt' && Date.now() < giveUpAt) {
+    await sleep(50);
+    status = (await next.get(at)).json.body.status;
+  }
+  assert.equal(status, 'succeeded');
+  assert.equal(stripe.charges.length, 2);
+});
+
+test('a clock that jumps back for years keeps no charge in doubt waiting', async (t) => {
+  const ledger = new MemoryLedger();
+  const { origin } = await startLedger(t, ledger);
+  let aheadMs = 0;
+  const service = await startTestService(t, {
+    now: () => Date.now() + aheadMs,
+    env: { COUNTERFOIL_SIMULATED_LEDGER: origin },
+  });
+  const lost = await service.post(simulatedPath, { ...order, token: 'tok_lost_reply' });
+  assert.equal(lost.status, 504);
+  aheadMs = -3 * 365 * 24 * 60 * 60 * 1_000;
+  const giveUpAt = Date.now() + 10_000;
+  let status = 'in_doubt';
+  while (status !== 'succeeded' && Date.now() < giveUpAt) {
+    await sleep(50);
+    status = (await service.get(lost.headers.get('location') ?? '')).json.body.status;
+  }
+  assert.equal(status, 'succeeded');
+  assert.equal(ledger.charges.length, 1);
+});
+
+test('a currency that the processor does not take is refused by its name, and nothing is charged', async (t) => {
+  const stripe = await startScriptedStripe(t);
+  const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
+  const service = await startTestService(t, { env });
+  const answer = await service.post(stripePath, { ...order, token: 'tok_currency_not_taken' });
+  assert.deepEqual(
+    [answer.status, answer.json.body.error.code, answer.json.body.error.param],
+    [400, 'invalid_request', 'currency'],
+  );
+  assert.deepEqual(stripe.charges, []);
+});
