@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
-import type { LedgerBooks, LedgerCharge, LedgerRequest } from '../src/processors/simulated-ledger.ts';
+import type { LedgerBooks, LedgerCharge, LedgerRequest } from '../src/processors/simulated/ledger.ts';
 
 /**
  * A payment processor that answers at once: as the simulated ledger over HTTP, and every charge succeeds. Its books

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { decliningTokens } from '../src/processors/simulated-ledger.ts';
+import { decliningTokens } from '../src/processors/simulated/ledger.ts';
 import { leaves } from '../src/settings/load.ts';
 import { startTestService } from './support/service.ts';
 

@@ -1,7 +1,7 @@
 import { Agent, request as send } from 'node:http';
 import type { ChargeRequest } from '../../src/processors/processor.ts';
-import { simulatedProcessor } from '../../src/processors/simulated.ts';
-import { RemoteLedger } from '../../src/processors/simulated-ledger.ts';
+import { RemoteLedger } from '../../src/processors/simulated/ledger.ts';
+import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import type { Case } from '../case.ts';
 import { flushMs, flushRemark, refuseMemory } from '../disk.ts';
 import { compareInRounds, type Round, spreadOf } from '../measure.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSpace } from '../../src/payments/open.ts';
-import type { LedgerBooks } from '../../src/processors/simulated-ledger.ts';
+import type { LedgerBooks } from '../../src/processors/simulated/ledger.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import type { Case } from '../case.ts';
 import { countText } from '../measure.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { LedgerCharge } from '../../src/processors/simulated-ledger.ts';
+import type { LedgerCharge } from '../../src/processors/simulated/ledger.ts';
 import { Caller } from '../support/caller.ts';
 
 interface Order {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LedgerReply, type LedgerRequest, MemoryLedger } from '../../src/processors/simulated-ledger.ts';
+import { type LedgerReply, type LedgerRequest, MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { startLedger } from '../support/ledger-process.ts';
 import { type Answer, startTestService } from '../support/service.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Payment } from '../../src/payments/payment.ts';
 import { paymentsAfter } from '../../src/payments/records.ts';
-import type { LedgerBooks } from '../../src/processors/simulated-ledger.ts';
+import type { LedgerBooks } from '../../src/processors/simulated/ledger.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { between, pick, type Random } from '../support/random.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { MemoryLedger } from '../../src/processors/simulated-ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { startLedger } from '../support/ledger-process.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decliningTokens, MemoryLedger } from '../../src/processors/simulated-ledger.ts';
+import { decliningTokens, MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { startLedger } from '../support/ledger-process.ts';
 import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';

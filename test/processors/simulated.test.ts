@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Processor } from '../../src/processors/processor.ts';
-import { simulatedProcessor } from '../../src/processors/simulated.ts';
 import {
   decliningTokens,
   type LedgerReply,
@@ -9,7 +8,8 @@ import {
   MemoryLedger,
   RemoteLedger,
   slowReplyMs,
-} from '../../src/processors/simulated-ledger.ts';
+} from '../../src/processors/simulated/ledger.ts';
+import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { chargeOf, processorContract } from '../contracts/processor.ts';
 import { type RefundFixture, refundContract } from '../contracts/processor-refunds.ts';
 import { startLedger } from '../support/ledger-process.ts';

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
-import { type LedgerBooks, type LedgerCharge, MemoryLedger } from '../../src/processors/simulated-ledger.ts';
-import { serveLedger } from '../../src/processors/simulated-ledger-server.ts';
+import { type LedgerBooks, type LedgerCharge, MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { serveLedger } from '../../src/processors/simulated/ledger-server.ts';
 
 /** A ledger in this process, over HTTP; stopped after the test. */
 export async function startLedger(

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
-import type { LedgerRefundRequest, LedgerRequest, MemoryLedger } from './simulated-ledger.ts';
+import type { LedgerRefundRequest, LedgerRequest, MemoryLedger } from './ledger.ts';
 
 export interface LedgerServer {
   /** For `RemoteLedger`. */

@@ -1,4 +1,4 @@
-import { inTime } from './in-time.ts';
+import { inTime } from '../in-time.ts';
 import type {
   ChargeOutcome,
   ChargeRequest,
@@ -12,8 +12,8 @@ import type {
   SoughtCharge,
   SoughtRefund,
   Unknown,
-} from './processor.ts';
-import type { LedgerRefundReply, LedgerReply, SimulatedLedger } from './simulated-ledger.ts';
+} from '../processor.ts';
+import type { LedgerRefundReply, LedgerReply, SimulatedLedger } from './ledger.ts';
 
 /** The ledger never forgets a key. */
 const keyLifeMs = 365 * 24 * 60 * 60 * 1_000;
