@@ -21,6 +21,8 @@ export interface ServeOptions {
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
 /** Longer than a stop may take. */
 const goneMsMax = 11_000;
+/** Its workers may outlive it, and have its standard error. */
+const toldMsMax = 1_000;
 const running = new Set<ServeProcess>();
 
 /** `counterfoil serve` as processes of their own, in a process group of their own, so that none is left behind. */
@@ -29,6 +31,7 @@ export class ServeProcess {
   readonly #folder: string;
   readonly #began = performance.now();
   readonly #ended: Promise<unknown>;
+  readonly #told: Promise<unknown>;
   readonly #ready: Promise<string>;
   #errors = '';
   #readyMs = 0;
@@ -51,6 +54,7 @@ export class ServeProcess {
       this.#errors += bytes;
     });
     this.#ended = once(this.#child, 'exit');
+    this.#told = once(this.#child.stderr as NodeJS.ReadableStream, 'close');
     this.#ready = this.#firstOrigin();
     // Who kills a service that is still starting does not wait for it.
     this.#ready.catch(() => undefined);
@@ -131,6 +135,8 @@ export class ServeProcess {
   /** Resolves with the exit code, when it has ended by itself; null when a signal ended it. */
   async ended(): Promise<number | null> {
     await this.#ended;
+    // What it has said last may still be on its way.
+    await Promise.race([this.#told, sleep(toldMsMax, undefined, { ref: false })]);
     this.#forget();
     return this.#child.exitCode;
   }
