@@ -29,10 +29,15 @@ export async function openEngine(folder: string, log: Log): Promise<Engine> {
 }
 
 /** Walks the store of a data folder. Throws SettingsError where there is none, or not one of ours. */
-export async function verifyData({ data }: Settings, progress: Progress): Promise<Verified> {
+export async function verifyData(settings: Settings, progress: Progress): Promise<Verified> {
+  return verifyStore(existingStore(settings), progress);
+}
+
+/** The store's file. Throws SettingsError where there is none: a command beside the service makes no new one. */
+export function existingStore({ data }: Settings): string {
   const file = storeFile(resolve(data));
   if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
-  return verifyStore(file, progress);
+  return file;
 }
 
 /** A ledger of the simulated processor that several processes share. */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { openEngine, openProcessors } from './adapters.ts';
+import { existingStore, openEngine, openProcessors } from './adapters.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
@@ -154,6 +154,7 @@ export interface Books {
 export async function openBooks(settings: Settings): Promise<Books> {
   // Its answer goes to standard output; what the service would log for every step is of no use here.
   const log = openLog('error');
+  existingStore(settings);
   const engine = await openEngine(resolve(settings.data), log);
   try {
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });

@@ -57,8 +57,9 @@ export async function findByIdempotencyKey(
   const checked = checkIdempotencyKey(key, 'idempotency_key') as string;
   const payment = await findPaymentByKey(parts, callerKeyEntry(caller, processor, route, checked));
   if (payment === undefined) {
+    // Its request may still be on its way: that nothing was charged cannot be said.
     throw new ServiceError('payment_not_found', {
-      message: 'There is no payment under this idempotency key: no charge was made for it.',
+      message: 'There is no payment under this idempotency key.',
     });
   }
   return payment;

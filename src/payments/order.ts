@@ -135,6 +135,9 @@ function checkMetadata(metadata: Metadata): Metadata {
         `A value of metadata must be at most ${metadataValueCharactersMax} characters long.`,
       );
     }
+    if (!value.isWellFormed()) {
+      throw invalid(`metadata.${key}`, 'A value of metadata must be well-formed Unicode.');
+    }
     refuseCardNumber('metadata', key);
     refuseCardNumber('metadata', value);
   }

@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../errors.ts';
-import { idempotentWaitMsMax, refundsPerPaymentMax } from '../limits.ts';
+import { refundsPerPaymentMax } from '../limits.ts';
 import { currencyExponent } from './currencies.ts';
 import { driveRefund } from './drive-refund.ts';
 import { opened, openId } from './open.ts';
@@ -10,8 +9,7 @@ import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from './p
 import { changePayment, findPayment } from './records.ts';
 import { amountRefundable, findRefund, type Refund, withRefund } from './refund.ts';
 import { type RefundAnswer, refundAnswerNow } from './refund-answer.ts';
-
-const replayPollMs = 25;
+import { waitForFirst } from './wait-for-first.ts';
 
 /** What a caller asks for, as it came. */
 export interface RefundOrder {
@@ -134,16 +132,13 @@ async function replay(
       message: 'This idempotency key was used before with another amount; nothing was refunded.',
     });
   }
-  const giveUpAt = performance.now() + idempotentWaitMsMax;
-  let refund = earlier;
-  while (refund.state === 'calling') {
-    if (performance.now() >= giveUpAt)
-      throw new ServiceError('idempotency_key_in_use', { retryAfterSeconds: 1 });
-    await sleep(replayPollMs);
+  return waitForFirst(async () => {
     const payment = await findPayment(parts, paymentId);
-    refund = (payment && findRefund(payment, earlier.id)) ?? refund;
-  }
-  return refundAnswerNow(refund, { replayed: true });
+    const refund = payment && findRefund(payment, earlier.id);
+    return refund === undefined || refund.state === 'calling'
+      ? undefined
+      : refundAnswerNow(refund, { replayed: true });
+  });
 }
 
 function invalid(param: string | undefined, message: string): ServiceError {

@@ -1,6 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../errors.ts';
-import { idempotentWaitMsMax } from '../limits.ts';
 import type { Processor } from '../processors/processor.ts';
 import type { Write } from '../storage/engine.ts';
 import { answerNow, type PaymentAnswer } from './answer.ts';
@@ -24,8 +22,7 @@ import {
   tokenPlace,
 } from './payment.ts';
 import { findPayment, findPaymentByKey, textOf } from './records.ts';
-
-const replayPollMs = 25;
+import { waitForFirst } from './wait-for-first.ts';
 
 /**
  * Takes a payment: reserve → ask → settle. The reservation is on disk before the processor is asked, and the
@@ -136,15 +133,17 @@ async function replay(parts: PaymentParts, earlier: Payment, order: Order): Prom
       message: `This idempotency key was used before with another ${field}; nothing was charged.`,
     });
   }
-  const giveUpAt = performance.now() + idempotentWaitMsMax;
-  let payment: Payment | undefined = earlier;
-  while (payment !== undefined) {
-    if (payment.answer !== undefined || payment.state !== 'calling')
-      return answerNow(payment, { replayed: true });
-    if (performance.now() >= giveUpAt)
-      throw new ServiceError('idempotency_key_in_use', { retryAfterSeconds: 1 });
-    await sleep(replayPollMs);
-    payment = await findPayment(parts, earlier.id);
-  }
-  throw new Error(`payment ${earlier.id} is not there any more`);
+  return (
+    answerOnceRun(earlier) ??
+    waitForFirst(async () => {
+      const payment = await findPayment(parts, earlier.id);
+      return payment && answerOnceRun(payment);
+    })
+  );
+}
+
+/** Undefined while the first request is still running. */
+function answerOnceRun(payment: Payment): PaymentAnswer | undefined {
+  const isRunning = payment.answer === undefined && payment.state === 'calling';
+  return isRunning ? undefined : answerNow(payment, { replayed: true });
 }

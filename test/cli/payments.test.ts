@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { runCommand } from '../support/command.ts';
 import { startLedger } from '../support/ledger-process.ts';
-import { startTestService } from '../support/service.ts';
+import { newDataFolder, startTestService } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/charge';
 const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
@@ -156,3 +157,11 @@ for (const [args, told] of [
     assert.doesNotMatch(ended.errors, /\n\s+at /, 'no stack');
   });
 }
+
+test('payments list: makes no new store where there is none', async (t) => {
+  const data = newDataFolder(t);
+  const ended = await runCommand(['payments', 'list'], { COUNTERFOIL_DATA: data });
+  assert.equal(ended.status, 2);
+  assert.match(ended.errors, /there is no store at/);
+  assert.ok(!existsSync(data) && !existsSync(`${data}.key`));
+});

@@ -112,6 +112,7 @@ for (const [what, metadata] of [
   ['more than 50 keys', Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`k${n}`, 'v']))],
   ['a key of 41 characters', { ['k'.repeat(41)]: 'v' }],
   ['a value of 501 characters', { order: 'v'.repeat(501) }],
+  ['a value that is no Unicode', { order: '\ud800' }],
   ['a value that is a number', { order: 7 }],
   ['a value that is a card number', { order: '4242 4242 4242 4242' }],
   ['a key that is a card number', { order: '7', '4242424242424242': 'card' }],

@@ -96,6 +96,12 @@ export function leafKey(space: Space, idBytes: string): string {
   return `${space}\0${idBytes}`;
 }
 
+/** The space whose leaf has this key. */
+export function spaceOf(key: string): Space {
+  const [name = ''] = key.split('\0', 1);
+  return (name.endsWith('\x01') ? name.slice(0, -1) : name) as Space;
+}
+
 /** Before every key of every space. */
 export const firstKey = '\x01';
 

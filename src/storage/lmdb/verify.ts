@@ -4,7 +4,7 @@ import { changesIn, type Transaction } from './leaves.ts';
 import { passingRun, withChanges } from './merge.ts';
 import { type Change, Recent } from './recent.ts';
 import { countOf, emptyRun, itemTextAt, type Run, startOf, textBytes, textOf } from './run.ts';
-import { bytesOf, endKey, firstKey, leafKey, openStore, type Store } from './store.ts';
+import { bytesOf, endKey, firstKey, leafKey, openStore, type Store, spaceOf } from './store.ts';
 
 export interface Verified {
   readonly items: number;
@@ -131,8 +131,7 @@ class Verification {
   #checkStrays(spaces: ReadonlySet<Space>, transaction: Transaction): void {
     const strays = new Set<string>();
     for (const key of this.#store.leaves.getKeys({ start: firstKey, transaction })) {
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: a space's name ends where they begin
-      const space = key.split(/[\x00\x01]/, 1)[0] as Space;
+      const space = spaceOf(key);
       if (!spaces.has(space)) strays.add(space);
     }
     for (const space of strays) this.#tell(`${space}: has leaves and no record`);
