@@ -18,7 +18,7 @@ const shared = [
   'random.ts',
 ];
 const ports = ['storage/engine.ts', 'storage/item-text.ts', 'processors/processor.ts'];
-const domains = ['payments/', 'tables/', 'sign-in/'];
+const domains = ['access/', 'payments/', 'tables/', 'sign-in/'];
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': [
     'adapters.ts',
@@ -31,6 +31,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     ...ports,
     ...shared,
   ],
+  'access/': ['access/', ...ports, ...shared],
   'payments/': ['payments/', 'secrets/', ...ports, ...shared],
   'tables/': ['tables/', ...ports, ...shared],
   'sign-in/': ['sign-in/', 'secrets/', ...ports, ...shared],

@@ -21,7 +21,7 @@ export function documentationRoutes(version: string, routes: readonly Routes[]):
   let twin: Promise<FastifyInstance> | undefined;
   return (app) => {
     for (const path of ['/openapi.json', '/docs', '/docs/*']) {
-      app.get(path, { schema: { hide: true } }, async (request, reply) => {
+      app.get(path, { config: { access: 'public' }, schema: { hide: true } }, async (request, reply) => {
         twin ??= describeRoutes(version, routes);
         const { routing } = await twin;
         reply.hijack();

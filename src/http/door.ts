@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Access } from '../access/scopes.ts';
 import { ServiceError } from '../errors.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -23,8 +24,8 @@ export type App = FastifyInstance<
 
 export interface DoorOptions {
   readonly log: Log;
-  /** Throws ServiceError for a request that may not come in. */
-  readonly checkAccess: (request: FastifyRequest) => void;
+  /** Throws ServiceError for a request that may not come in. @param access of its route, where it has one */
+  readonly checkAccess: (request: FastifyRequest, access: Access | undefined) => void;
   /** Whether the service is stopping: connections are then not kept. */
   readonly isStopping: () => boolean;
   readonly routes: readonly Routes[];
@@ -109,11 +110,14 @@ function checkQuery(url: string): void {
 }
 
 function guardRequests(app: App, paths: KnownPaths, { log, checkAccess, isStopping }: DoorOptions): void {
-  app.addHook('onRoute', (route) => paths.add(route));
+  app.addHook('onRoute', (route) => {
+    if (route.config?.access === undefined) throw new Error(`${route.url} does not say what it needs`);
+    paths.add(route);
+  });
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('request-id', request.id);
     if (isStopping()) reply.header('connection', 'close');
-    if (!request.routeOptions.config?.isSigned) checkAccess(request);
+    checkAccess(request, request.routeOptions.config?.access);
     checkQuery(request.url);
     if (request.is404) throw paths.refusal(request.url);
     done();

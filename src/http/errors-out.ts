@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { Access } from '../access/scopes.ts';
 import { type FieldsBesideError, failure } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { errorFields, type Log, type LogFields } from '../log.ts';
@@ -9,8 +10,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The documented fields of the operation, as they read on a failure. */
     besideError?: FieldsBesideError;
-    /** Whether the request proves by its signature where it comes from, whoever passed it on. */
-    isSigned?: boolean;
+    /** What a request needs to come in; a route that does not say it is refused when it is added. */
+    access?: Access;
   }
   interface FastifyInstance {
     /** Logs what ended an answer that was under way. */

@@ -18,7 +18,7 @@ export function eventRoutes(parts: PaymentParts, prefix: string): Routes {
       scope.post(
         `${prefix}/stage/events/:processor`,
         {
-          config: { isSigned: true },
+          config: { access: 'signed' },
           schema: {
             tags: ['Payments'],
             summary: 'Take an event of a payment processor',

@@ -56,7 +56,7 @@ export function integrationRoutes(integrations: Integrations, prefix: string, pu
     app.post(
       `${prefix}/v3/create/service/auth/:identity_provider/:INTEGRATION_NAME`,
       {
-        config: { besideError },
+        config: { access: 'integrations:write', besideError },
         schema: {
           tags: ['Sign-in'],
           summary: 'Register a sign-in integration',

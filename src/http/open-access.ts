@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { Access } from '../access/scopes.ts';
 import { ServiceError } from '../errors.ts';
 import { isLoopback } from '../loopback.ts';
 
@@ -16,7 +17,9 @@ const forwardingHeaders = [
  * passed on (it comes from loopback, but its caller does not) and one for a foreign host name: a web page whose
  * name was made to resolve to 127.0.0.1 (DNS rebinding).
  */
-export function checkOpenAccess({ headers, raw }: FastifyRequest): void {
+export function checkOpenAccess({ headers, raw }: FastifyRequest, access: Access | undefined): void {
+  // Whoever passed it on.
+  if (access === 'signed') return;
   for (const name of forwardingHeaders) {
     if (headers[name] !== undefined) {
       throw new ServiceError('unauthenticated', {

@@ -13,6 +13,7 @@ export function operationRoutes(isReady: () => boolean): Routes {
     app.get(
       '/livez',
       {
+        config: { access: 'public' },
         schema: {
           tags,
           summary: 'Whether the process is alive',
@@ -25,6 +26,7 @@ export function operationRoutes(isReady: () => boolean): Routes {
     app.get(
       '/readyz',
       {
+        config: { access: 'public' },
         schema: {
           tags,
           summary: 'Whether the service can take work',

@@ -37,7 +37,7 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
     app.post(
       path,
       {
-        config: { besideError: paymentFieldsBesideError },
+        config: { access: 'payments:create', besideError: paymentFieldsBesideError },
         schema: {
           tags,
           summary: 'Receive a payment',
@@ -70,6 +70,7 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
     app.get(
       path,
       {
+        config: { access: 'payments:read' },
         schema: {
           tags,
           summary: 'List payments, or find one by its idempotency key',
@@ -111,6 +112,7 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
     app.get(
       `${path}/:payment_id`,
       {
+        config: { access: 'payments:read' },
         schema: {
           tags,
           summary: 'Tell what became of a payment',
@@ -132,6 +134,7 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
     app.post(
       `${path}/:payment_id/refund`,
       {
+        config: { access: 'payments:refund' },
         // All that is left needs no words.
         preValidation: (request, _reply, done) => {
           request.body ??= {};

@@ -60,6 +60,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
       app.get(
         `${path}/read`,
         {
+          config: { access: 'tables:read' },
           schema: {
             tags,
             hide,
@@ -75,7 +76,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
       app.post(
         `${path}/create`,
         {
-          config: { besideError: besideCreateError },
+          config: { access: 'tables:write', besideError: besideCreateError },
           schema: {
             tags,
             hide,
@@ -101,7 +102,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
       app.put(
         `${path}/update`,
         {
-          config: { besideError: besideUpdateError },
+          config: { access: 'tables:write', besideError: besideUpdateError },
           schema: {
             tags,
             hide,
@@ -128,7 +129,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
       app.delete(
         `${path}/delete`,
         {
-          config: { besideError: besideUpdateError },
+          config: { access: 'tables:write', besideError: besideUpdateError },
           schema: {
             tags,
             hide,
@@ -155,7 +156,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
       app.post(
         `${path}/batch`,
         {
-          config: { besideError: besideUpdateError },
+          config: { access: 'tables:write', besideError: besideUpdateError },
           schema: {
             tags,
             hide,

@@ -108,10 +108,10 @@ async function openThrowingDoor(t: TestContext, thrown: unknown): Promise<Throwi
     routes: [
       (app) => {
         const besideError = (message: string) => ({ msg: message, complete: false });
-        app.get('/throws', { config: { besideError } }, async () => {
+        app.get('/throws', { config: { access: 'public', besideError } }, async () => {
           throw thrown;
         });
-        app.get('/serves', async () => 'served');
+        app.get('/serves', { config: { access: 'public' } }, async () => 'served');
       },
     ],
   });
