@@ -14,20 +14,23 @@ const closing = ']}';
 /** How a table is answered to this request; what a GET, a HEAD and a 304 have in common. */
 export interface Representation {
   readonly coding: ContentCoding | undefined;
-  /** The bytes of a compressed answer are others than those of the plain one, and so is what a strong tag stands for. */
-  readonly tag: string;
+  /**
+   * With an `etag` where the engine can tell one: the bytes of a compressed answer are others than those of the plain
+   * one, and so is what a strong tag stands for. Where it cannot, `read-consistency` says what the answer is.
+   */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 export function representationOf(
   { headers }: FastifyRequest,
-  { textBytes, version }: SpaceFacts,
+  { textBytes = Infinity, version }: SpaceFacts,
 ): Representation {
-  if (textBytes < compressedBytesMin)
-    return { coding: undefined, tag: version, headers: { etag: `"${version}"` } };
-  const coding = wantedCoding(headers['accept-encoding']);
-  const tag = coding === undefined ? version : `${version}-${coding}`;
-  return { coding, tag, headers: { etag: `"${tag}"`, vary: 'accept-encoding' } };
+  const isCompressible = textBytes >= compressedBytesMin;
+  const coding = isCompressible ? wantedCoding(headers['accept-encoding']) : undefined;
+  const vary = isCompressible ? { vary: 'accept-encoding' } : {};
+  if (version === undefined) return { coding, headers: { ...vary, 'read-consistency': 'pages' } };
+  const etag = `"${coding === undefined ? version : `${version}-${coding}`}"`;
+  return { coding, headers: { etag, ...vary } };
 }
 
 /** The items of a table: a table that is at hand in one piece, a larger one as it is read. */
@@ -44,9 +47,7 @@ export async function sendItems(
   const text = new ChunkReader(chunks);
   // Until something is sent a failure can be answered as what it is.
   await text.begin();
-  reply.headers({ ...headers, 'content-type': jsonContentType });
-  if (coding === undefined) reply.header('content-length', answerBytes(textBytes));
-  else reply.header('content-encoding', coding);
+  reply.headers({ ...headers, 'content-type': jsonContentType, ...codingHeaders(coding, textBytes) });
   stream(request, reply, text, coding);
   return reply;
 }
@@ -54,9 +55,8 @@ export async function sendItems(
 /** The headers that `sendItems` would send. */
 export function sendItemsHead(request: FastifyRequest, reply: FastifyReply, facts: SpaceFacts): FastifyReply {
   const { coding, headers } = representationOf(request, facts);
-  reply.headers({ ...headers, 'content-type': jsonContentType });
-  if (coding === undefined) reply.header('content-length', answerBytes(facts.textBytes));
-  else reply.header('content-encoding', coding);
+  const body = codingHeaders(coding, facts.textBytes);
+  reply.headers({ ...headers, 'content-type': jsonContentType, ...body });
   return sendHead(reply, 200);
 }
 
@@ -67,8 +67,11 @@ export function sendHead(reply: FastifyReply, status: number): FastifyReply {
   return reply;
 }
 
-function answerBytes(textBytes: number): number {
-  return opening.length + textBytes + closing.length;
+function codingHeaders(coding: ContentCoding | undefined, textBytes: number | undefined) {
+  if (coding !== undefined) return { 'content-encoding': coding };
+  return textBytes === undefined
+    ? {}
+    : { 'content-length': String(opening.length + textBytes + closing.length) };
 }
 
 /** By the chunks, which stay the same as long as the table does. */

@@ -54,12 +54,14 @@ export async function read(tables: Tables, request: ReadRequest, reply: FastifyR
   if (noneMatch !== undefined || isHead) {
     const facts = await tables.describe(table);
     const { headers } = representationOf(request, facts);
-    if (isUnchanged(noneMatch, facts.version)) return sendHead(reply.headers(headers), 304);
+    if (facts.version !== undefined && isUnchanged(noneMatch, facts.version))
+      return sendHead(reply.headers(headers), 304);
     if (isHead && !isPage) return sendItemsHead(request, reply, facts);
   }
   if (!isPage) return sendItems(request, reply, await tables.read(table));
 
   const page = await tables.page(table, itemsMax, after);
+  if (tables.reads === 'pages') reply.header('read-consistency', 'pages');
   const envelope = { ...success(page.items), ...(page.next === undefined ? {} : { next: page.next }) };
   return sendEnvelope(reply, envelope);
 }

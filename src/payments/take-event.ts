@@ -75,8 +75,8 @@ async function paymentInDoubtOf(
   processor: Processor,
   chargeId: string,
 ): Promise<Payment | undefined> {
-  const open = await parts.engine.describe(openSpace);
-  if (open === undefined || open.count === 0) return undefined;
+  const open = await parts.engine.scan(openSpace, { limit: 1 });
+  if ((await Array.fromAsync(open?.chunks ?? [])).length === 0) return undefined;
   const owner = await processor.findOwner(chargeId, lookUpMsMax);
   if (owner.kind === 'owner') return paymentOn(parts, processor, owner.paymentId);
   // The processor sends again what is not taken.

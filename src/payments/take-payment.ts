@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import type { Processor } from '../processors/processor.ts';
-import type { Write } from '../storage/engine.ts';
+import { CommitUnknown, type Write } from '../storage/engine.ts';
 import { answerNow, type PaymentAnswer } from './answer.ts';
 import { moveCharge } from './charge.ts';
 import { driveCharge } from './drive-charge.ts';
@@ -60,7 +60,12 @@ export async function takePayment(parts: PaymentParts, request: PaymentRequest):
     ...(item === undefined ? {} : { item }),
   };
   return parts.drivers.drive(openId(id), async () => {
-    const faster = await reserve(parts, payment);
+    const faster = await reserve(parts, payment).catch((error) => {
+      if (error instanceof CommitUnknown) return payment;
+      throw error;
+    });
+    // It may be reserved, and recovery then charges it: nobody may be told that it was not taken.
+    if (faster === payment) return answerNow(payment, { replayed: false });
     if (faster !== undefined) return replay(parts, faster, order);
     if (item !== undefined) await checkItemIsStillFree(parts, payment, item);
     return driveCharge(parts, payment, order.token);

@@ -1,11 +1,14 @@
+import { ServiceError } from '../errors.ts';
+
 /**
  * The port to a storage engine: spaces of items, each item an id and a value, both strings. Tables, payments,
  * integrations are all spaces of the one engine, so that writes which belong together are one commit.
  *
  * Ids are 1–`itemIdBytesMax` bytes of well-formed UTF-8; values well-formed strings. The callers (domains) check
- * that and every other rule; an engine stores. Items are ordered by the UTF-8 bytes of their ids.
+ * that and every other rule; an engine stores.
  *
- * Any method may reject with ServiceError `overloaded`, `storage_full` or `unavailable`; then nothing was written.
+ * Any method may reject with ServiceError `overloaded`, `storage_full` or `unavailable`; then nothing was written,
+ * unless it is CommitUnknown.
  */
 
 /**
@@ -51,20 +54,33 @@ export interface Refusal {
 }
 
 export interface ScanOptions {
-  /** Only items whose ids sort after this one. */
+  /** Only items behind this id, in the order of the scan. */
   readonly after?: string;
   /** At most this many items. */
   readonly limit?: number;
 }
 
+/**
+ * What a scan shows. `snapshot`: one moment, in the order of the UTF-8 bytes of the ids. `pages`: each page as of the
+ * moment when it is read, so that an item which changes meanwhile is shown as it was or as it is; items that do not
+ * change are all shown, once. The service's own spaces are in the order of the ids there too; a table is in an order of
+ * the engine's own, the same each time.
+ */
+export type Reads = 'snapshot' | 'pages';
+
 export interface Engine {
+  readonly reads: Reads;
+
   /** The value of an item as of the last commit, or undefined where there is no such item or space. */
   get(space: Space, id: string): Promise<string | undefined>;
+
+  /** The spaces that there are; of the service's own at least those that hold items. */
+  spaces(): Promise<readonly Space[]>;
 
   /** What is known of a space without reading it, or undefined where there is no such space. */
   describe(space: Space): Promise<SpaceFacts | undefined>;
 
-  /** The items of a space in order, as of one moment, or undefined where there is no such space. */
+  /** The items of a space, as `reads` says, or undefined where there is no such space. */
   scan(space: Space, options?: ScanOptions): Promise<Scan | undefined>;
 
   /**
@@ -77,23 +93,38 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+/** An engine whose scans are pages knows none of them: what it counts, others change meanwhile. */
 export interface SpaceFacts {
   /** Items. */
-  readonly count: number;
+  readonly count?: number;
   /** Bytes of all items as JSON text (`itemText`), with the commas between them. */
-  readonly textBytes: number;
+  readonly textBytes?: number;
   /** Another one whenever the space has changed. */
-  readonly version: string;
+  readonly version?: string;
 }
 
-/** A space as of one moment; the facts are of the whole space, also where only a part was asked for. */
+/** The facts are of the whole space, also where only a part was asked for. */
 export interface Scan extends SpaceFacts {
   readonly chunks: Chunks;
 }
 
 /**
  * One behind the other they are the items as JSON text, joined by commas; each ends with an item, none is empty. A
- * chunk is good until the next one is asked for, in the same bytes. They hold a snapshot: whoever takes them reads them
- * to the end, or leaves them by the iterator's `return`, as leaving a loop does.
+ * chunk is good until the next one is asked for, in the same bytes. They may hold a snapshot: whoever takes them reads
+ * them to the end, or leaves them by the iterator's `return`, as leaving a loop does.
  */
 export type Chunks = Iterable<Buffer> | AsyncIterable<Buffer>;
+
+/**
+ * A commit whose reply was lost for good: its writes may have been made, all of them, or not. An engine on this machine
+ * never throws it.
+ */
+export class CommitUnknown extends ServiceError {
+  constructor(detail: string) {
+    super('unavailable', {
+      message: 'The store has not told in time whether this was written. Look before you send it again.',
+      retryAfterSeconds: 1,
+      detail,
+    });
+  }
+}

@@ -1,11 +1,11 @@
 import { ServiceError } from '../errors.ts';
 import { pageBytesMax, pageItemsMax } from '../limits.ts';
-import type { Engine, Refusal, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
+import type { Engine, Reads, Refusal, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { type EntityTags, itemTag, matches } from './entity-tags.ts';
 import { checkId, checkItem, type TableItem, tableName, tableSpace } from './table-item.ts';
 
-export type { Scan, SpaceFacts, TableItem };
+export type { Reads, Scan, SpaceFacts, TableItem };
 
 /** Who may make a table: anyone by its first `create` (`open`), or the settings alone (`declared`). */
 export interface TablePolicy {
@@ -26,7 +26,7 @@ export interface Page {
   readonly next: string | undefined;
 }
 
-const emptyTable = { count: 0, textBytes: 0, version: '0', chunks: [] } satisfies Scan;
+const emptyFacts = { count: 0, textBytes: 0, version: '0' } satisfies SpaceFacts;
 
 /** The rules of key-value tables; where the items lie is the engine's affair. */
 export class Tables {
@@ -38,23 +38,28 @@ export class Tables {
     this.#policy = policy;
   }
 
+  /** What `read` and `page` show: one moment, or page by page. */
+  get reads(): Reads {
+    return this.#engine.reads;
+  }
+
   /** What is known of a table without reading it. Refuses with `invalid_request` (name), `table_not_found`. */
   async describe(table: string): Promise<SpaceFacts> {
-    return (await this.#engine.describe(tableSpace(table))) ?? this.#emptyTable(table);
+    return (await this.#engine.describe(this.#space(table))) ?? this.#emptyTable(table);
   }
 
   /**
-   * Every item as of one moment, ordered by the UTF-8 bytes of the ids, as JSON text (see Engine.scan).
+   * Every item as `reads` says, as JSON text (see Engine.scan).
    * Refuses with `invalid_request` (name), `table_not_found`.
    */
   async read(table: string): Promise<Scan> {
-    return (await this.#engine.scan(tableSpace(table))) ?? this.#emptyTable(table);
+    return (await this.#engine.scan(this.#space(table))) ?? this.#emptyTable(table);
   }
 
   /** One item. Refuses with `invalid_request`, `table_not_found`, `item_not_found`. */
   async find(table: string, id: string): Promise<TableItem> {
     checkId(id);
-    const space = tableSpace(table);
+    const space = this.#space(table);
     const name = await this.#engine.get(space, id);
     if (name === undefined) throw await this.#notFound(space);
     return { id, name };
@@ -68,7 +73,7 @@ export class Tables {
     checkPage(limit, after);
     // One more than asked for tells whether there are more.
     const range = { limit: limit + 1, ...(after === undefined ? {} : { after }) };
-    const scan = (await this.#engine.scan(tableSpace(table), range)) ?? this.#emptyTable(table);
+    const scan = (await this.#engine.scan(this.#space(table), range)) ?? this.#emptyTable(table);
     const items: TableItem[] = [];
     let bytes = 0;
     for await (const item of itemsOf(scan.chunks)) {
@@ -129,7 +134,7 @@ export class Tables {
   }
 
   #writeOf(table: string, write: TableWrite): Write {
-    const space = tableSpace(table);
+    const space = this.#space(table);
     if ('delete' in write) {
       checkId(write.delete.id);
       return { kind: 'delete', space, id: write.delete.id };
@@ -169,8 +174,15 @@ export class Tables {
 
   /** A declared table is there before its first item. */
   #emptyTable(table: string): Scan {
-    if (this.#isDeclared(table)) return emptyTable;
+    if (this.#isDeclared(table)) return { ...(this.reads === 'snapshot' ? emptyFacts : {}), chunks: [] };
     throw tableNotFound();
+  }
+
+  /** Where tables are declared, what else the engine may have is none of them. */
+  #space(table: string): Space {
+    const space = tableSpace(table);
+    if (this.#policy.tables === 'declared' && !this.#isDeclared(table)) throw tableNotFound();
+    return space;
   }
 
   #isDeclared(table: string): boolean {

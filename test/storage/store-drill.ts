@@ -27,7 +27,7 @@ export class StoreDrill {
   readonly #model = new SpaceModel();
   readonly #writes: RandomWrites;
   readonly #openers: StoreOpener[];
-  readonly #versions = new Map<Space, { readonly version: string; readonly changes: number }>();
+  readonly #versions = new Map<Space, { readonly version: string | undefined; readonly changes: number }>();
   #held: HeldScan[] = [];
   /** What was done, for whoever must find out what went wrong. */
   readonly steps: string[] = [];

@@ -35,6 +35,8 @@ export async function openDoorOver(t: TestContext, engine: Partial<Engine>): Pro
 }
 
 const emptyEngine: Engine = {
+  reads: 'snapshot',
+  spaces: async () => [],
   get: async () => undefined,
   describe: async () => undefined,
   scan: async () => undefined,

@@ -38,6 +38,7 @@ function throwLater(error: Error): void {
 }
 
 class LmdbEngine implements Engine {
+  readonly reads = 'snapshot';
   readonly #store: Store;
   readonly #lastCommit: LastCommit;
   readonly #reader: Reader;
@@ -67,6 +68,10 @@ class LmdbEngine implements Engine {
 
   async get(space: Space, id: string): Promise<string | undefined> {
     return this.#reader.get(space, id);
+  }
+
+  async spaces(): Promise<readonly Space[]> {
+    return this.#reader.spaces();
   }
 
   async describe(space: Space): Promise<SpaceFacts | undefined> {

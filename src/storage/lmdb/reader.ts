@@ -53,6 +53,11 @@ export class Reader {
     return text === undefined ? undefined : (JSON.parse(text.toString()) as Item).name;
   }
 
+  spaces(): readonly Space[] {
+    this.#catchUp();
+    return this.#recent.spaces();
+  }
+
   describe(space: Space): SpaceFacts | undefined {
     this.#catchUp();
     const record = this.#recent.record(space);

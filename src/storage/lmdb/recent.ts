@@ -1,5 +1,5 @@
 import type { Space } from '../engine.ts';
-import { bytesOf, type SpaceRecord, type Store } from './store.ts';
+import { bytesOf, firstKey, type SpaceRecord, type Store } from './store.ts';
 
 /** A commit as the journal has it. */
 export interface JournalEntry {
@@ -116,6 +116,12 @@ export class Recent {
 
   get changedSpaces(): Iterable<Space> {
     return this.#spaces.keys();
+  }
+
+  /** Every space that there is. */
+  spaces(): Space[] {
+    const folded = Array.from(this.#store.records.getKeys({ start: firstKey }) as Iterable<Space>);
+    return [...new Set([...folded, ...this.#spaces.keys()])].sort();
   }
 
   record(space: Space): SpaceRecord | undefined {
