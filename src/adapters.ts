@@ -9,6 +9,7 @@ import { simulatedProcessor } from './processors/simulated/simulated.ts';
 import { squareProcessor } from './processors/square/square.ts';
 import { stripeProcessor } from './processors/stripe/stripe.ts';
 import type { Settings } from './settings/schema.ts';
+import type { DynamoSettings, TableMade } from './storage/dynamodb/open.ts';
 import type { Engine } from './storage/engine.ts';
 import { noteLoss, verifyAfterLoss } from './storage/lmdb/loss.ts';
 import { openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
@@ -16,8 +17,28 @@ import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify
 
 /** The one file that names adapters: which engine and which processors the settings ask for. */
 
-/** The engine of a data folder. Throws SettingsError for one that is damaged, or not ours. */
-export async function openEngine(folder: string, log: Log): Promise<Engine> {
+/** The engine that the settings ask for. Throws SettingsError for one that is damaged, not ours, or not to be had. */
+export async function openEngine(settings: Settings, log: Log): Promise<Engine> {
+  if (settings.store !== 'dynamodb') return openEmbedded(resolve(settings.data), log);
+  const { openDynamoEngine } = await import('./storage/dynamodb/open.ts');
+  return openDynamoEngine(dynamoSettings(settings));
+}
+
+/** Makes the tables of a distributed engine; an embedded store makes itself. Throws SettingsError. */
+export async function initStore(settings: Settings): Promise<readonly TableMade[]> {
+  if (settings.store !== 'dynamodb')
+    throw new SettingsError([
+      'store (COUNTERFOIL_STORE): the embedded store is made when it is first opened',
+    ]);
+  const { initDynamo } = await import('./storage/dynamodb/open.ts');
+  return initDynamo(dynamoSettings(settings));
+}
+
+function dynamoSettings({ dynamodb, tables }: Settings): DynamoSettings {
+  return { ...dynamodb, declared: tables.declared };
+}
+
+async function openEmbedded(folder: string, log: Log): Promise<Engine> {
   await verifyAfterLoss(folder);
   return openLmdbEngine(folder, (error) => {
     noteLoss(folder);
@@ -33,8 +54,10 @@ export async function verifyData(settings: Settings, progress: Progress): Promis
   return verifyStore(existingStore(settings), progress);
 }
 
-/** The store's file. Throws SettingsError where there is none: a command beside the service makes no new one. */
-export function existingStore({ data }: Settings): string {
+/** The embedded store's file. Throws SettingsError where there is none: a command beside the service makes no new one. */
+export function existingStore({ data, store }: Settings): string {
+  if (store !== 'lmdb')
+    throw new SettingsError(['store (COUNTERFOIL_STORE): this is for the embedded store']);
   const file = storeFile(resolve(data));
   if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
   return file;

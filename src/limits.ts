@@ -128,3 +128,26 @@ export const workersMax = 128;
 /** The wait before a worker that could not start is tried again: doubled each time, from the first to the last. */
 export const workerDelayMsMin = 100;
 export const workerDelayMsMax = 10_000;
+
+/** DynamoDB's bound on a table name. */
+export const dynamoTableNameCharactersMin = 3;
+/** One attempt: DynamoDB answers within tens of milliseconds, and a page of a scan within some hundred. */
+export const dynamoAttemptMsMax = 3_000;
+/** All attempts together: longer than DynamoDB takes to make room for a rising load, shorter than callers wait. */
+export const dynamoCallMsMax = 10_000;
+/** The pause between attempts is a random share of these: doubled each time, from the first to the last. */
+export const dynamoRetryDelayMsMin = 25;
+export const dynamoRetryDelayMsMax = 1_000;
+/** Connections of one process; each carries one request at a time. */
+export const dynamoConnectionsMax = 256;
+/** Each takes 1,000 write units a second: enough for about 2,000 charges a second. */
+export const timeOrderedShards = 8;
+/** Scans of one table at once: each keeps a page of up to 1 MiB at hand. */
+export const dynamoScanSegments = 4;
+/** Items of the first page of a service's own space; doubled with each page, for most readers leave early. */
+export const dynamoFirstPageItems = 64;
+export const dynamoPageItemsMax = 1_024;
+/** How long a new table may take until it can be used; DynamoDB takes some seconds. */
+export const dynamoTableMadeMsMax = 60_000;
+/** Recovery looks for open charges this often on an engine that charges for each look. */
+export const distantRecoveryIntervalMs = 5_000;

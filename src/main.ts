@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { existingStore, openEngine, openProcessors } from './adapters.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
@@ -10,7 +9,7 @@ import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
 import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
-import { recoveryIntervalMs } from './limits.ts';
+import { distantRecoveryIntervalMs, recoveryIntervalMs } from './limits.ts';
 import { type Log, openLog } from './log.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
@@ -19,6 +18,7 @@ import type { PaymentParts } from './payments/parts.ts';
 import { Recovery } from './payments/recover-payments.ts';
 import { repeat } from './repeat.ts';
 import { openSealer } from './secrets/master-key.ts';
+import { tablePolicy } from './settings/load.ts';
 import type { Settings } from './settings/schema.ts';
 import { Integrations } from './sign-in/integrations.ts';
 import type { Engine } from './storage/engine.ts';
@@ -67,7 +67,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
         sharesPort,
       );
     }
-    engine = await openEngine(resolve(settings.data), log);
+    engine = await openEngine(settings, log);
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
@@ -98,7 +98,8 @@ export async function startService(settings: Settings, options: ServiceOptions):
     }
 
     const recovery = new Recovery(payments);
-    const recovering = repeat(recoveryIntervalMs, (signal) => recovery.round(signal), log);
+    const intervalMs = settings.store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;
+    const recovering = repeat(intervalMs, (signal) => recovery.round(signal), log);
     return {
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
@@ -118,8 +119,8 @@ export async function startService(settings: Settings, options: ServiceOptions):
   }
 }
 
-function openTables({ tables }: Settings, engine: Engine): Tables {
-  return new Tables(engine, { tables: tables.policy, declared: tables.declared });
+function openTables(settings: Settings, engine: Engine): Tables {
+  return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });
 }
 
 interface PaymentOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'now'> {
@@ -154,8 +155,8 @@ export interface Books {
 export async function openBooks(settings: Settings): Promise<Books> {
   // Its answer goes to standard output; what the service would log for every step is of no use here.
   const log = openLog('error');
-  existingStore(settings);
-  const engine = await openEngine(resolve(settings.data), log);
+  if (settings.store === 'lmdb') existingStore(settings);
+  const engine = await openEngine(settings, log);
   try {
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
     const payments = await openPayments(settings, {

@@ -37,7 +37,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'sign-in/': ['sign-in/', 'secrets/', ...ports, ...shared],
   'secrets/': ['secrets/', ...ports, ...shared],
   'storage/lmdb/': ['storage/lmdb/', 'storage/engine.ts', 'storage/item-text.ts', ...shared],
-  'storage/': ['storage/engine.ts', ...shared],
+  'storage/dynamodb/': ['storage/dynamodb/', 'storage/engine.ts', 'storage/item-text.ts', ...shared],
+  'storage/': ['storage/engine.ts', 'storage/item-text.ts', ...shared],
   'processors/': ['processors/', ...shared],
   'http/': ['http/', ...domains, ...shared],
   'settings/': ['settings/', ...shared],
@@ -47,6 +48,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** A vendor's library is named by its adapter alone. */
 const vendors: Readonly<Record<string, string>> = {
   lmdb: 'storage/lmdb/',
+  '@aws-sdk/client-dynamodb': 'storage/dynamodb/',
   stripe: 'processors/stripe/',
   square: 'processors/square/',
   fastify: 'http/',

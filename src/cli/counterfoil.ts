@@ -10,6 +10,7 @@ const usage = `Usage: counterfoil <command>
     --simulate     with a payment processor that moves no money
     --workers N    in N processes on one port and one data folder; auto: one for each core
   payments   list, show, refund and reconcile payments; "payments help" tells more
+  store      make a store in DynamoDB, or copy one to another; "store help" tells more
   verify     walk the whole store and tell what is wrong with it; the service may be running
   version    print the version
   help       print this text
@@ -31,6 +32,11 @@ switch (command) {
   case 'payments': {
     const { payments } = await import('./payments.ts');
     await payments(rest);
+    break;
+  }
+  case 'store': {
+    const { store } = await import('./store.ts');
+    await store(rest);
     break;
   }
   case 'verify': {

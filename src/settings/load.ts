@@ -25,6 +25,11 @@ export function loadSettings({ env, file, simulate }: SettingsSource): Settings 
   return settings as Settings;
 }
 
+/** Who may make a table. In DynamoDB that takes seconds, and other tables lie beside ours. */
+export function tablePolicy({ store, tables }: Settings): 'open' | 'declared' {
+  return (tables.policy ?? (store === 'dynamodb' ? 'declared' : 'open')) as 'open' | 'declared';
+}
+
 interface Leaf {
   readonly path: readonly string[];
   readonly type: string | undefined;
@@ -191,7 +196,14 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
       );
     }
   }
-  const { policy, declared } = settings.tables;
+  const { declared } = settings.tables;
+  const policy = tablePolicy(settings);
+  if (settings.store === 'dynamodb' && policy === 'open' && settings.dynamodb.tablePrefix === '') {
+    problems.push(
+      'tables.policy (COUNTERFOIL_TABLES): open needs dynamodb.tablePrefix (COUNTERFOIL_DYNAMODB_TABLE_PREFIX), or any ' +
+        'table of the account could be read and written',
+    );
+  }
   for (const [route, { minimum = 1, maximum = Infinity, on_success }] of Object.entries(
     settings.payments.routes,
   )) {

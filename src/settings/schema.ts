@@ -65,6 +65,36 @@ export const settingsSchema = Type.Object(
       minLength: 1,
       description: 'folder of the embedded store',
     }),
+    store: Type.Union([Type.Literal('lmdb'), Type.Literal('dynamodb')], {
+      env: 'COUNTERFOIL_STORE',
+      default: 'lmdb',
+      description: 'lmdb: the embedded store in the data folder; dynamodb: Amazon DynamoDB',
+    }),
+    dynamodb: Type.Object(
+      {
+        endpoint: Type.Optional(
+          Type.String({
+            env: 'COUNTERFOIL_DYNAMODB_ENDPOINT',
+            pattern: '^https?://[^/?#]+$',
+            description: 'origin of what speaks the protocol of DynamoDB; the default is that of the region',
+          }),
+        ),
+        region: Type.Optional(
+          Type.String({
+            env: 'COUNTERFOIL_DYNAMODB_REGION',
+            pattern: '^[a-z0-9-]{1,40}$',
+            description: 'AWS region; the default is what the AWS SDK finds (AWS_REGION, a profile)',
+          }),
+        ),
+        tablePrefix: Type.String({
+          env: 'COUNTERFOIL_DYNAMODB_TABLE_PREFIX',
+          default: '',
+          pattern: '^[A-Za-z0-9_.-]{0,100}$',
+          description: 'in front of the name of every table',
+        }),
+      },
+      { ...closed, default: {} },
+    ),
     basePath: Type.String({
       env: 'COUNTERFOIL_BASE_PATH',
       default: '',
@@ -94,12 +124,14 @@ export const settingsSchema = Type.Object(
     ),
     tables: Type.Object(
       {
-        policy: Type.Union([Type.Literal('open'), Type.Literal('declared')], {
-          env: 'COUNTERFOIL_TABLES',
-          default: 'open',
-          description:
-            'open: the first create makes a table; declared: only the tables named in the settings exist',
-        }),
+        policy: Type.Optional(
+          Type.Union([Type.Literal('open'), Type.Literal('declared')], {
+            env: 'COUNTERFOIL_TABLES',
+            description:
+              'open: the first create makes a table; declared: only the tables named in the settings exist. The ' +
+              'default is open, on DynamoDB declared',
+          }),
+        ),
         declared: Type.Array(Type.String({ pattern: '^[A-Za-z0-9_.-]{1,255}$' }), {
           env: 'COUNTERFOIL_DECLARED_TABLES',
           default: [],

@@ -16,15 +16,18 @@ import { ServiceError } from '../errors.ts';
  * user can choose reaches a service space.
  */
 export type Space = `table:${string}` | `service:${ServiceSpace}`;
-export type ServiceSpace =
-  | 'payments'
-  | 'payment-keys'
-  | 'open-payments'
-  | 'charges'
-  | 'drivers'
-  | 'awaited-items'
-  | 'integrations'
-  | 'sealing';
+export type ServiceSpace = (typeof serviceSpaces)[number];
+
+export const serviceSpaces = [
+  'payments',
+  'payment-keys',
+  'open-payments',
+  'charges',
+  'drivers',
+  'awaited-items',
+  'integrations',
+  'sealing',
+] as const;
 
 export type Write =
   /** Adds the item; refused with `exists` when the space has the id. */
@@ -64,7 +67,7 @@ export interface ScanOptions {
  * What a scan shows. `snapshot`: one moment, in the order of the UTF-8 bytes of the ids. `pages`: each page as of the
  * moment when it is read, so that an item which changes meanwhile is shown as it was or as it is; items that do not
  * change are all shown, once. The service's own spaces are in the order of the ids there too; a table is in an order of
- * the engine's own, the same each time.
+ * the engine's own, which for scans with `after` or `limit` is the same each time.
  */
 export type Reads = 'snapshot' | 'pages';
 

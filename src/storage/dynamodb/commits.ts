@@ -1,0 +1,150 @@
+import { PutItemCommand, type TransactWriteItem, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
+import { randomBytes } from '../../random.ts';
+import type { Refusal, Space, Write } from '../engine.ts';
+import type { Calls } from './calls.ts';
+import type { Layout, Place } from './layout.ts';
+import { isMissingTable, type Refused, translated } from './refused.ts';
+import type { Spaces } from './spaces.ts';
+
+/**
+ * Writes, with a condition on each, so that of two at once one wins.
+ *
+ * What makes a repetition harmless when a reply was lost: a single *create*, by far the most frequent, leaves its
+ * operation id with the item, so that it knows its own work when it finds the id taken. All else is a transaction with a
+ * client request token, which DynamoDB remembers for ten minutes; that costs twice the write units, and there is no
+ * cheaper way to be sure.
+ */
+export class Commits {
+  readonly #calls: Calls;
+  readonly #layout: Layout;
+  readonly #spaces: Spaces;
+
+  constructor(calls: Calls, layout: Layout, spaces: Spaces) {
+    this.#calls = calls;
+    this.#layout = layout;
+    this.#spaces = spaces;
+  }
+
+  async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
+    const places = writes.map(({ space, id }) => this.#layout.placeOf(space, id));
+    if (places.includes(undefined)) return this.#refusedByReading(writes);
+    const token = randomBytes(18).toString('base64url');
+    for (;;) {
+      try {
+        return await this.#write(writes, places as Place[], token);
+      } catch (error) {
+        if (!isMissingTable(error as Refused)) throw translated(error as Refused);
+        const refusal = await this.#refusedByReading(writes);
+        if (refusal !== undefined) return refusal;
+        await this.#makeMissing(writes);
+      }
+    }
+  }
+
+  #write(writes: readonly Write[], places: readonly Place[], token: string): Promise<Refusal | undefined> {
+    const [first] = writes;
+    return writes.length === 1 && first?.kind === 'create'
+      ? this.#create(first.value, places[0] as Place, token)
+      : this.#transact(writes, places, token);
+  }
+
+  async #create(
+    value: string,
+    { table, key, names }: Place,
+    operation: string,
+  ): Promise<Refusal | undefined> {
+    const command = new PutItemCommand({
+      TableName: table,
+      Item: { ...key, [names.value]: { S: value }, [names.operation]: { S: operation } },
+      ConditionExpression: 'attribute_not_exists(id)',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    try {
+      await this.#calls.write((client, options) => client.send(command, options));
+      return undefined;
+    } catch (error) {
+      if ((error as Refused).name !== 'ConditionalCheckFailedException') throw error;
+      const isOurs = (error as Refused).Item?.[names.operation]?.S === operation;
+      return isOurs ? undefined : { write: 0, reason: 'exists' };
+    }
+  }
+
+  async #transact(
+    writes: readonly Write[],
+    places: readonly Place[],
+    token: string,
+  ): Promise<Refusal | undefined> {
+    const command = new TransactWriteItemsCommand({
+      TransactItems: writes.map((write, index) => itemOf(write, places[index] as Place)),
+      ClientRequestToken: token,
+    });
+    try {
+      await this.#calls.write((client, options) => client.send(command, options));
+      return undefined;
+    } catch (error) {
+      const { CancellationReasons: reasons = [] } = error as Refused;
+      const index = reasons.findIndex(({ Code }) => Code === 'ConditionalCheckFailed');
+      if (index < 0) throw error;
+      const isThere = reasons[index]?.Item !== undefined;
+      return { write: index, reason: reasonOf(writes[index] as Write, isThere) };
+    }
+  }
+
+  /** The first write that would be refused as things stand, where a table that is missing hides the engine's word. */
+  async #refusedByReading(writes: readonly Write[]): Promise<Refusal | undefined> {
+    for (const [index, write] of writes.entries()) {
+      const value = await this.#spaces.get(write.space, write.id);
+      if (write.kind === 'create') {
+        if (value !== undefined) return { write: index, reason: 'exists' };
+        if (!(await this.#canCreateIn(write.space, write.makeSpace)))
+          return { write: index, reason: 'space_missing' };
+      } else if (value === undefined) return { write: index, reason: 'missing' };
+      else if (write.ifValue !== undefined && write.ifValue !== value)
+        return { write: index, reason: 'differs' };
+    }
+    return undefined;
+  }
+
+  async #canCreateIn(space: Space, makeSpace: boolean): Promise<boolean> {
+    if (await this.#spaces.exists(space)) return true;
+    return makeSpace && this.#layout.placeOf(space, '') !== undefined;
+  }
+
+  async #makeMissing(writes: readonly Write[]): Promise<void> {
+    for (const space of new Set(writes.map((write) => write.space))) {
+      if (!(await this.#spaces.exists(space))) await this.#spaces.make(space);
+    }
+  }
+}
+
+function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
+  const common = { TableName: table, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const;
+  if (write.kind === 'create') {
+    const item = { ...key, [names.value]: { S: write.value } };
+    return { Put: { ...common, Item: item, ConditionExpression: 'attribute_not_exists(id)' } };
+  }
+  const { ifValue } = write;
+  const condition = `attribute_exists(id)${ifValue === undefined ? '' : ' AND #value = :expected'}`;
+  const expected = ifValue === undefined ? {} : { ':expected': { S: ifValue } };
+  const valueName = { '#value': names.value };
+  if (write.kind === 'replace') {
+    const update = {
+      ...common,
+      Key: key,
+      // Other attributes of the item are none of ours.
+      UpdateExpression: 'SET #value = :value',
+      ConditionExpression: condition,
+      ExpressionAttributeNames: valueName,
+      ExpressionAttributeValues: { ...expected, ':value': { S: write.value } },
+    };
+    return { Update: update };
+  }
+  const named =
+    ifValue === undefined ? {} : { ExpressionAttributeNames: valueName, ExpressionAttributeValues: expected };
+  return { Delete: { ...common, Key: key, ConditionExpression: condition, ...named } };
+}
+
+function reasonOf({ kind }: Write, isThere: boolean): Refusal['reason'] {
+  if (kind === 'create') return 'exists';
+  return isThere ? 'differs' : 'missing';
+}

@@ -1,0 +1,166 @@
+import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
+import { SettingsError } from '../../errors.ts';
+import { commitWritesMax, dynamoAttemptMsMax, dynamoConnectionsMax } from '../../limits.ts';
+import type { Engine, Refusal, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
+import { Calls, isCredentialsError } from './calls.ts';
+import { Commits } from './commits.ts';
+import { Layout } from './layout.ts';
+import { isMissingTable } from './refused.ts';
+import { Scans } from './scans.ts';
+import { Spaces } from './spaces.ts';
+
+export interface DynamoSettings {
+  /** Origin of the API, where it is not that of the region. */
+  readonly endpoint?: string | undefined;
+  /** As the SDK's own chain tells it without one (`AWS_REGION`, a profile). */
+  readonly region?: string | undefined;
+  /** In front of the name of every table. */
+  readonly tablePrefix: string;
+  /** Tables that are the service's though no prefix says so. */
+  readonly declared: readonly string[];
+}
+
+/**
+ * The distributed engine: Amazon DynamoDB, or what speaks its protocol, transactions included. Any number of processes
+ * share it; what they need of each other they tell by conditional writes.
+ *
+ * What it cannot promise: a scan is consistent pages, not one moment (`reads`), and nobody knows count or version of a
+ * whole table, so that there is no ETag of one. A table that a refused commit needed may stay, empty.
+ *
+ * Throws SettingsError where the service's own table is missing, or the engine cannot be used with these settings.
+ */
+export async function openDynamoEngine(settings: DynamoSettings): Promise<Engine> {
+  const client = clientOf(settings);
+  const layout = new Layout(settings.tablePrefix);
+  try {
+    await probe(client, layout.systemTable);
+  } catch (error) {
+    client.destroy();
+    throw await problemOf(error as Error, client, layout.systemTable);
+  }
+  return new DynamoEngine(client, layout, settings.declared);
+}
+
+/** What `store init` did with a table. */
+export interface TableMade {
+  readonly table: string;
+  /** Whether the engine keeps its last 35 days, to any second. */
+  readonly isRecoverable: boolean;
+}
+
+/** Makes the service's own table and the declared ones, where they are missing. Throws SettingsError. */
+export async function initDynamo(settings: DynamoSettings): Promise<readonly TableMade[]> {
+  const client = clientOf(settings);
+  const layout = new Layout(settings.tablePrefix);
+  const spaces = new Spaces(new Calls(client), layout, settings.declared);
+  const tables = settings.declared.map((name) => [layout.tableOf(`table:${name}`) ?? '', ['id']] as const);
+  const made: TableMade[] = [];
+  try {
+    for (const [table, key] of [[layout.systemTable, ['space', 'id']] as const, ...tables])
+      made.push({ table, ...(await spaces.makeTable(table, key)) });
+    await probe(client, layout.systemTable);
+  } catch (error) {
+    throw await problemOf(error as Error, client, layout.systemTable);
+  } finally {
+    client.destroy();
+  }
+  return made;
+}
+
+const agent = { keepAlive: true, maxSockets: dynamoConnectionsMax };
+
+function clientOf({ endpoint, region }: DynamoSettings): DynamoDBClient {
+  return new DynamoDBClient({
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    maxAttempts: 1,
+    requestHandler: { httpAgent: agent, httpsAgent: agent, connectionTimeout: dynamoAttemptMsMax },
+  });
+}
+
+/** A transaction that writes nothing tells in one call whether endpoint, region, credentials and table are right. */
+async function probe(client: DynamoDBClient, table: string): Promise<void> {
+  const check = {
+    TableName: table,
+    Key: { space: { S: 'probe' }, id: { S: 'probe' } },
+    ConditionExpression: 'attribute_not_exists(id)',
+  };
+  const command = new TransactWriteItemsCommand({ TransactItems: [{ ConditionCheck: check }] });
+  await new Calls(client).read((caller, options) => caller.send(command, options));
+}
+
+async function problemOf(error: Error, client: DynamoDBClient, table: string): Promise<Error> {
+  const region = await client.config.region().catch(() => undefined);
+  const where = `store (COUNTERFOIL_STORE): DynamoDB in region ${region ?? 'none'}`;
+  const cause = (error.cause as Error | undefined) ?? error;
+  if (region === undefined)
+    return new SettingsError([
+      'dynamodb.region (COUNTERFOIL_DYNAMODB_REGION): is not given, and neither is AWS_REGION',
+    ]);
+  if (isMissingTable(cause))
+    return new SettingsError([
+      `${where}: there is no table ${table}; run: npm run counterfoil -- store init`,
+    ]);
+  if (isCredentialsError(cause))
+    return new SettingsError([
+      `${where}: the credentials are not taken (${cause.name}); give them as the AWS SDK finds them, for instance ` +
+        'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+    ]);
+  if (cause.name === 'UnknownOperationException')
+    return new SettingsError([`${where}: takes no transactions, and a payment is written in one`]);
+  if (error.name === 'ServiceError')
+    return new SettingsError([
+      `${where}: cannot be reached (${(cause as { code?: string }).code ?? cause.name})`,
+    ]);
+  return error;
+}
+
+class DynamoEngine implements Engine {
+  readonly reads = 'pages';
+  readonly #client: DynamoDBClient;
+  readonly #spaces: Spaces;
+  readonly #scans: Scans;
+  readonly #commits: Commits;
+  readonly #running = new Set<Promise<unknown>>();
+
+  constructor(client: DynamoDBClient, layout: Layout, declared: readonly string[]) {
+    const calls = new Calls(client);
+    this.#client = client;
+    this.#spaces = new Spaces(calls, layout, declared);
+    this.#scans = new Scans(calls, layout);
+    this.#commits = new Commits(calls, layout, this.#spaces);
+  }
+
+  get(space: Space, id: string): Promise<string | undefined> {
+    return this.#spaces.get(space, id);
+  }
+
+  spaces(): Promise<readonly Space[]> {
+    return this.#spaces.list();
+  }
+
+  async describe(space: Space): Promise<SpaceFacts | undefined> {
+    return (await this.#spaces.exists(space)) ? {} : undefined;
+  }
+
+  scan(space: Space, options: ScanOptions = {}): Promise<Scan | undefined> {
+    return this.#scans.scan(space, options);
+  }
+
+  async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
+    if (writes.length === 0 || writes.length > commitWritesMax)
+      throw new RangeError(`a commit takes 1 to ${commitWritesMax} writes`);
+    const committing = this.#commits.commit(writes);
+    this.#running.add(committing);
+    try {
+      return await committing;
+    } finally {
+      this.#running.delete(committing);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#running);
+    this.#client.destroy();
+  }
+}

@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  CreateTableCommand,
+  DescribeTableCommand,
+  GetItemCommand,
+  ListTablesCommand,
+  QueryCommand,
+  UpdateContinuousBackupsCommand,
+} from '@aws-sdk/client-dynamodb';
+import { ServiceError } from '../../errors.ts';
+import { dynamoRetryDelayMsMax, dynamoTableMadeMsMax } from '../../limits.ts';
+import { type Space, serviceSpaces } from '../engine.ts';
+import type { Calls } from './calls.ts';
+import { isService, type Layout, partitionsOf, storedValue } from './layout.ts';
+import { isMissingTable, translated } from './refused.ts';
+
+/** Single items, and which spaces there are. */
+export class Spaces {
+  readonly #calls: Calls;
+  readonly #layout: Layout;
+  readonly #declared: readonly string[];
+
+  /** @param declared tables that are listed though no prefix tells that they are ours */
+  constructor(calls: Calls, layout: Layout, declared: readonly string[]) {
+    this.#calls = calls;
+    this.#layout = layout;
+    this.#declared = declared;
+  }
+
+  async get(space: Space, id: string): Promise<string | undefined> {
+    const place = this.#layout.placeOf(space, id);
+    if (place === undefined) return undefined;
+    const { table, key, names } = place;
+    const command = new GetItemCommand({
+      TableName: table,
+      Key: key,
+      ConsistentRead: true,
+      ProjectionExpression: '#value',
+      ExpressionAttributeNames: { '#value': names.value },
+    });
+    const answer = await orMissing(
+      space,
+      this.#calls.read((client, options) => client.send(command, options)),
+    );
+    return answer?.Item === undefined ? undefined : storedValue(answer.Item, names);
+  }
+
+  /** By a read of an item that need not be there: describing a table is a call that DynamoDB allows a few times a second. */
+  async exists(space: Space): Promise<boolean> {
+    if (isService(space)) return this.#holdsItems(space);
+    const place = this.#layout.placeOf(space, 'any');
+    if (place === undefined) return false;
+    const command = new GetItemCommand({ TableName: place.table, Key: place.key });
+    return (
+      (await orMissing(
+        space,
+        this.#calls.read((client, options) => client.send(command, options)),
+      )) !== undefined
+    );
+  }
+
+  async list(): Promise<readonly Space[]> {
+    const tables = this.#layout.prefix === '' ? await this.#existing(this.#declared) : await this.#prefixed();
+    const ours: Space[] = [];
+    for (const name of serviceSpaces)
+      if (await this.#holdsItems(`service:${name}`)) ours.push(`service:${name}`);
+    return [...ours, ...tables];
+  }
+
+  /** Makes a user's table; resolves when it can be used. */
+  async make(space: Space): Promise<void> {
+    const table = isService(space) ? undefined : this.#layout.tableOf(space);
+    if (table === undefined) throw new ServiceError('unavailable', { detail: systemTableMissing });
+    await this.makeTable(table, ['id']);
+  }
+
+  /**
+   * @param key attributes of the key, all strings: the partition key and perhaps a sort key
+   * @returns whether the engine keeps the table's last 35 days, to any second (point-in-time recovery)
+   */
+  async makeTable(table: string, key: readonly string[]): Promise<{ readonly isRecoverable: boolean }> {
+    const command = new CreateTableCommand({
+      TableName: table,
+      AttributeDefinitions: key.map((name) => ({ AttributeName: name, AttributeType: 'S' })),
+      KeySchema: key.map((name, index) => ({ AttributeName: name, KeyType: index === 0 ? 'HASH' : 'RANGE' })),
+      BillingMode: 'PAY_PER_REQUEST',
+    });
+    await this.#calls
+      .write((client, options) => client.send(command, options))
+      .catch(unless('ResourceInUseException'));
+    await this.#untilActive(table);
+    const recovery = new UpdateContinuousBackupsCommand({
+      TableName: table,
+      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+    });
+    const done = await this.#calls
+      .write((client, options) => client.send(recovery, options))
+      .catch(unless('UnknownOperationException', 'ContinuousBackupsUnavailableException'));
+    return { isRecoverable: done !== undefined };
+  }
+
+  async #untilActive(table: string): Promise<void> {
+    const end = performance.now() + dynamoTableMadeMsMax;
+    for (let pauseMs = 20; performance.now() < end; pauseMs = Math.min(2 * pauseMs, dynamoRetryDelayMsMax)) {
+      const answer = await this.#calls
+        .read((client, options) => client.send(new DescribeTableCommand({ TableName: table }), options))
+        .catch(unless('ResourceNotFoundException'));
+      if (answer?.Table?.TableStatus === 'ACTIVE') return;
+      await sleep(pauseMs);
+    }
+    throw new ServiceError('unavailable', {
+      retryAfterSeconds: 5,
+      detail: `DynamoDB is still making ${table}`,
+    });
+  }
+
+  async #existing(tables: readonly string[]): Promise<Space[]> {
+    const spaces = tables.map((table): Space => `table:${table}`);
+    const areThere = await Promise.all(spaces.map((space) => this.exists(space)));
+    return spaces.filter((_, index) => areThere[index]);
+  }
+
+  async #prefixed(): Promise<Space[]> {
+    const spaces: Space[] = [];
+    let last: string | undefined;
+    do {
+      const page = await this.#calls.read((client, options) =>
+        client.send(new ListTablesCommand({ ExclusiveStartTableName: last }), options),
+      );
+      for (const table of page.TableNames ?? []) {
+        const space = this.#layout.spaceOf(table);
+        if (space !== undefined) spaces.push(space);
+      }
+      last = page.LastEvaluatedTableName;
+    } while (last !== undefined);
+    return spaces;
+  }
+
+  async #holdsItems(space: Parameters<typeof partitionsOf>[0]): Promise<boolean> {
+    for (const partition of partitionsOf(space)) {
+      const command = new QueryCommand({
+        TableName: this.#layout.systemTable,
+        KeyConditionExpression: '#space = :space',
+        ExpressionAttributeNames: { '#space': 'space' },
+        ExpressionAttributeValues: { ':space': { S: partition } },
+        ConsistentRead: true,
+        Limit: 1,
+      });
+      const answer = await orMissing(
+        space,
+        this.#calls.read((client, options) => client.send(command, options)),
+      );
+      if ((answer?.Items?.length ?? 0) > 0) return true;
+    }
+    return false;
+  }
+}
+
+export const systemTableMissing = 'the table of the service itself is missing; run: counterfoil store init';
+
+/** Undefined where the table of a user's space is missing; the service's own must be there. */
+export async function orMissing<Answer>(space: Space, answer: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!isMissingTable(error as Error)) throw translated(error as Error);
+    if (isService(space)) throw new ServiceError('unavailable', { detail: systemTableMissing, cause: error });
+    return undefined;
+  }
+}
+
+function unless(...names: readonly string[]): (error: Error) => undefined {
+  return (error) => {
+    if (!names.includes(error.name)) throw error;
+    return undefined;
+  };
+}
