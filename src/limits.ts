@@ -118,6 +118,8 @@ export const scanChunkBytes = 128 * 1024;
 /** What one reader is given before others have their turn: a fraction of a millisecond. */
 export const readTurnBytes = 512 * 1024;
 
+/** Whoever asks whether the service is ready gives up after some seconds, and so must not hear first from a slow store. */
+export const readyMsMax = 2_000;
 /** A stop waits this long for running requests, then ends their connections: the exit comes within 10 s. */
 export const stopGraceMs = 9_000;
 /** When a worker that does not end is killed. */

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { existingStore, openEngine, openProcessors } from './adapters.ts';
+import { ServiceError } from './errors.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
@@ -9,7 +11,7 @@ import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
 import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
-import { distantRecoveryIntervalMs, recoveryIntervalMs } from './limits.ts';
+import { distantRecoveryIntervalMs, readyMsMax, recoveryIntervalMs } from './limits.ts';
 import { type Log, openLog } from './log.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
@@ -67,14 +69,15 @@ export async function startService(settings: Settings, options: ServiceOptions):
         sharesPort,
       );
     }
-    engine = await openEngine(settings, log);
+    const store = await openEngine(settings, log);
+    engine = store;
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
     const payments = await openPayments(settings, parts);
     const integrations = new Integrations(engine, sealer, now);
 
-    const operations = operationRoutes(() => !stopping);
+    const operations = operationRoutes(() => checkReady(store, stopping));
     const main = [
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
       integrationRoutes(integrations, settings.basePath, settings.publicUrl ?? listener.origin),
@@ -117,6 +120,19 @@ export async function startService(settings: Settings, options: ServiceOptions):
     await engine?.close();
     throw error;
   }
+}
+
+/** Throws ServiceError `unavailable`. */
+async function checkReady(engine: Engine, isStopping: boolean): Promise<void> {
+  if (isStopping) throw new ServiceError('unavailable', { message: 'The service is stopping.' });
+  const late = sleep(readyMsMax, 'late', { ref: false });
+  const read = engine.get('service:sealing', 'current-key').catch((cause) => ({ cause }));
+  const outcome = await Promise.race([read, late]);
+  if (outcome === 'late' || typeof outcome === 'object')
+    throw new ServiceError('unavailable', {
+      message: 'The store cannot be read.',
+      detail: typeof outcome === 'object' ? (outcome.cause as Error).message : 'it does not answer',
+    });
 }
 
 function openTables(settings: Settings, engine: Engine): Tables {

@@ -1,14 +1,17 @@
 import { Type } from 'typebox';
 import { success } from '../envelope.ts';
-import { ServiceError } from '../errors.ts';
 import { sendEnvelope } from './answer.ts';
 import type { Routes } from './door.ts';
 import { answerSchema, errorAnswerSchema } from './schemas.ts';
 
 const tags = ['Operations'];
 
-/** Whether the process is alive, and whether it can take work. @param isReady false from the moment of a stop */
-export function operationRoutes(isReady: () => boolean): Routes {
+/**
+ * Whether the process is alive, and whether it can take work.
+ *
+ * @param checkReady throws ServiceError `unavailable` while it cannot, and from the moment of a stop
+ */
+export function operationRoutes(checkReady: () => Promise<void>): Routes {
   return (app) => {
     app.get(
       '/livez',
@@ -37,7 +40,7 @@ export function operationRoutes(isReady: () => boolean): Routes {
         },
       },
       async (_request, reply) => {
-        if (!isReady()) throw new ServiceError('unavailable', { message: 'The service is stopping.' });
+        await checkReady();
         return sendEnvelope(reply, success({ status: 'ready' }));
       },
     );

@@ -89,6 +89,11 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.deepEqual(refused, { write: 2, reason: 'exists' });
     assert.equal(await engine.get('service:payments', 'one'), undefined);
     assert.equal(await engine.scan('table:fresh'), undefined);
+    assert.equal(
+      await engine.commit([create('one', '1', 'service:payments'), create('two', '2', 'table:fresh')]),
+      undefined,
+    );
+    assert.equal(await engine.get('table:fresh', 'two'), '2');
     const many = Array.from({ length: commitWritesMax }, (_, n) => create(`n${n}`, String(n), 'table:many'));
     assert.equal(await engine.commit(many), undefined);
     assert.equal((await all(engine, 'table:many')).length, commitWritesMax);

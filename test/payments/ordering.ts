@@ -4,8 +4,8 @@ import type { Payment } from '../../src/payments/payment.ts';
 import { paymentsAfter } from '../../src/payments/records.ts';
 import type { LedgerBooks } from '../../src/processors/simulated/ledger.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';
-import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { between, pick, type Random } from '../support/random.ts';
+import { openStoreOf } from '../support/service.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
 /** Each payment of this route makes an item, and so can be told apart from all others in the table too. */
@@ -186,7 +186,7 @@ export async function assertHonest(shop: Shop, books: LedgerBooks, data: string)
 }
 
 async function stored(data: string): Promise<{ payments: Payment[]; items: Map<string, string> }> {
-  const engine = openLmdbEngine(data);
+  const engine = await openStoreOf(data);
   const payments: Payment[] = [];
   for await (const payment of paymentsAfter({ engine }, undefined)) payments.push(payment);
   const items = new Map<string, string>();

@@ -5,10 +5,9 @@ import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chargeSoughtMsMax, recoveryIntervalMs } from '../../src/limits.ts';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
-import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { type ScriptedStripe, startScriptedStripe } from '../support/scripted-stripe.ts';
 import { ServeProcess } from '../support/serve-process.ts';
-import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
+import { newDataFolder, openStoreOf, startTestService, type TestService } from '../support/service.ts';
 import { deliveryOf, eventsOf, post, webhookSecret } from '../support/stripe/events.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 
@@ -252,7 +251,7 @@ describe('recovery', { concurrency: 4 }, () => {
 });
 
 async function storedPayment(data: string, id: string): Promise<Payment> {
-  const engine = openLmdbEngine(data);
+  const engine = await openStoreOf(data);
   const text = await engine.get(paymentsSpace, id);
   await engine.close();
   return JSON.parse(text ?? '{}');

@@ -18,6 +18,15 @@ export interface ServeOptions {
   readonly workers?: number;
 }
 
+/** Where the tests are to run on DynamoDB, its tables are made first. */
+const dynamo = process.env.TEST_STORE === 'dynamodb' ? await import('./dynamodb/environment.ts') : undefined;
+
+function commandOf(args: readonly string[]): [string, string[]] {
+  if (dynamo === undefined) return [process.execPath, [program, ...args]];
+  const script = '"$0" "$1" store init >/dev/null && exec "$0" "$@"';
+  return ['/bin/sh', ['-c', script, process.execPath, program, ...args]];
+}
+
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
 /** Longer than a stop may take. */
 const goneMsMax = 11_000;
@@ -44,9 +53,10 @@ export class ServeProcess {
       ...(simulate ? ['--simulate'] : []),
       ...(workers > 1 ? ['--workers', `${workers}`] : []),
     ];
-    this.#child = spawn(process.execPath, [program, 'serve', ...options], {
+    const store = dynamo?.environmentOf(data) ?? {};
+    this.#child = spawn(...commandOf(['serve', ...options]), {
       cwd: this.#folder,
-      env: { PORT: '0', COUNTERFOIL_DATA: data, COUNTERFOIL_LOG_LEVEL: 'error', ...env },
+      env: { PORT: '0', COUNTERFOIL_DATA: data, COUNTERFOIL_LOG_LEVEL: 'error', ...store, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
