@@ -4,6 +4,7 @@ import { chargeLatency } from './cases/charge-latency.ts';
 import { create } from './cases/create.ts';
 import { curves } from './cases/curves.ts';
 import { disk } from './cases/disk.ts';
+import { dynamodb } from './cases/dynamodb.ts';
 import { memory } from './cases/memory.ts';
 import { readTen } from './cases/read-10.ts';
 import { readAll } from './cases/read-all.ts';
@@ -27,6 +28,7 @@ export const cases: readonly Case[] = [
   chargeLatency,
   replay,
   recovery,
+  dynamodb,
   disk,
   start,
   startFull,

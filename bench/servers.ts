@@ -28,6 +28,18 @@ export async function startService(
   return startTelling(workplace.start(process.execPath, [serviceFile, 'serve', ...serveArguments], { env }));
 }
 
+/** The same, with further settings. */
+export async function startServiceIn(
+  workplace: Workplace,
+  { serveArguments }: Pick<Conditions, 'serveArguments'>,
+  env: Readonly<Record<string, string>>,
+): Promise<Server> {
+  const all = { PORT: '0', COUNTERFOIL_DATA: join(workplace.folder, 'data'), ...env };
+  return startTelling(
+    workplace.start(process.execPath, [serviceFile, 'serve', ...serveArguments], { env: all }),
+  );
+}
+
 /** The same, with a simulated payment processor of another process. @param ledger its origin */
 export async function startPayingService(
   workplace: Workplace,

@@ -87,6 +87,7 @@ export class Workplace {
 export async function firstLine(
   { child, failed }: Program,
   isLookedFor: (line: string) => boolean,
+  msMax = startMsMax,
 ): Promise<string> {
   let text = '';
   const found = new Promise<string>((resolve) => {
@@ -97,7 +98,7 @@ export async function firstLine(
       if (line !== undefined) resolve(line);
     });
   });
-  return within(startMsMax, Promise.race([found, failed]));
+  return within(msMax, Promise.race([found, failed]));
 }
 
 /** Rejects when the work takes longer than any honest run of it. */

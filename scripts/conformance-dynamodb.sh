@@ -5,11 +5,22 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 folder=$(mktemp -d)
+bash scripts/dynamodb-local/serve.sh "$folder" >"$folder/out" 2>"$folder/log" &
+pid=$!
 stop() {
-  [ -z "${dynamodb_pid:-}" ] || { kill "$dynamodb_pid" && wait "$dynamodb_pid"; } 2>/dev/null || true
+  kill "$pid" 2>/dev/null || true
+  wait "$pid" 2>/dev/null || true
   rm -rf "$folder"
 }
 trap stop EXIT
-. scripts/dynamodb-local/start.sh
+
+for _ in $(seq 1200); do
+  [ -s "$folder/out" ] && break
+  kill -0 "$pid" 2>/dev/null || break
+  sleep 0.1
+done
+DYNAMODB_ENDPOINT=$(head -n 1 "$folder/out")
+export DYNAMODB_ENDPOINT
+[ -n "$DYNAMODB_ENDPOINT" ] || { echo "DynamoDB Local did not start: $(cat "$folder/log")" >&2; exit 1; }
 
 bash scripts/test-on-dynamodb.sh

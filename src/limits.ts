@@ -133,8 +133,8 @@ export const workerDelayMsMax = 10_000;
 
 /** DynamoDB's bound on a table name. */
 export const dynamoTableNameCharactersMin = 3;
-/** One attempt: DynamoDB answers within tens of milliseconds, and a page of a scan within some hundred. */
-export const dynamoAttemptMsMax = 3_000;
+/** One attempt: DynamoDB answers within tens of milliseconds, a page of a scan within some hundred; a busy one takes longer. */
+export const dynamoAttemptMsMax = 5_000;
 /** All attempts together: longer than DynamoDB takes to make room for a rising load, shorter than callers wait. */
 export const dynamoCallMsMax = 10_000;
 /** The pause between attempts is a random share of these: doubled each time, from the first to the last. */

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Case, Conditions, Measured, Row } from '../case.ts';
+import { dynamoEnvironment, missingDynamo, startDynamo, startSlowEngine } from '../dynamodb.ts';
+import { takeStream } from '../items.ts';
+import { compareInRounds, countText, type Round } from '../measure.ts';
+import { anonymousMegabytes, peakDuring, processesOf } from '../memory.ts';
+import { readOnce, timeReads } from '../reading.ts';
+import { type Server, serviceFile, sourceFile, startServiceIn } from '../servers.ts';
+import type { Workplace } from '../workplace.ts';
+import { itemBody, putUnderLoad, usualConnections } from '../wrk.ts';
+
+/** What the service adds to an engine that is elsewhere, and what more processes of it are worth. */
+export const dynamodb: Case = {
+  name: 'dynamodb',
+  summary: 'creates and reads on DynamoDB, and in several processes',
+
+  async measure(workplace, conditions) {
+    const rows: Row[] = [];
+    const missing = missingDynamo();
+    if (missing === undefined) rows.push(...(await measureLocal(workplace, conditions)));
+    else rows.push({ name: 'create on DynamoDB Local', missing, goal: atLeast(0.85) });
+    rows.push(await measureProcesses(workplace, conditions));
+    return { rows, remarks } satisfies Measured;
+  },
+};
+
+const remarks = [
+  'DynamoDB Local, client and service share the cores; the SDK is used by a program of its own.',
+  'Several processes stand before what answers every write after 5 ms and keeps nothing (`slow-engine.ts`).',
+];
+const segments = 4;
+const scanned = 100_000;
+const processes = 3;
+const atLeast = (bound: number) => ({ of: 'ratio', side: 'least', bound }) as const;
+
+async function measureLocal(workplace: Workplace, conditions: Conditions): Promise<Row[]> {
+  const endpoint = await startDynamo(workplace);
+  const env = dynamoEnvironment(endpoint);
+  await workplace.run(process.execPath, [serviceFile, 'store', 'init'], { env });
+  const service = await startServiceIn(workplace, conditions, env);
+  await fill(service, 'large', scanned);
+  await fill(service, 'sdk', 1);
+  return [
+    await measureCreate(workplace, conditions, endpoint, service),
+    ...(await measureRead(workplace, conditions, endpoint, service)),
+  ];
+}
+
+async function measureCreate(
+  workplace: Workplace,
+  conditions: Conditions,
+  endpoint: string,
+  service: Server,
+): Promise<Row> {
+  const figures = await compareInRounds(conditions, {
+    'the SDK': ({ seconds }) => sdk(workplace, endpoint, ['bench-sdk', 'put', usualConnections, seconds]),
+    ours: (round) => creates(workplace, service, 'ours', round),
+  });
+  return {
+    name: `create on DynamoDB Local, ${usualConnections} connections`,
+    unit: 'requests/s',
+    ours: figures.ours,
+    yardstick: { name: "the SDK's own conditional PutItem", figures: figures['the SDK'] },
+    goal: atLeast(0.85),
+  };
+}
+
+async function measureRead(
+  workplace: Workplace,
+  conditions: Conditions,
+  endpoint: string,
+  service: Server,
+): Promise<Row[]> {
+  const url = `${service.origin}/v3/table/large/read`;
+  const { bytes: bodyBytes } = await readOnce(url, scanned);
+  const owned = processesOf(service.program.child.pid);
+  const before = anonymousMegabytes(owned);
+  const peaks: number[] = [];
+  const figures = await compareInRounds(conditions, {
+    'the SDK': () => sdk(workplace, endpoint, ['bench-large', 'scan', segments, scanned]),
+    ours: async ({ number }) => {
+      let answerMs = 0;
+      const reading = timeReads(workplace, { url, connections: 1, seconds: 1, bodyBytes }).then((reading) => {
+        answerMs = reading.answerMs;
+      });
+      const peak = await peakDuring(owned, reading);
+      if (number > 0) peaks.push(peak - before);
+      return answerMs;
+    },
+  });
+  const name = `read ${countText(scanned)} items of DynamoDB Local`;
+  return [
+    {
+      name,
+      unit: 'ms',
+      ours: figures.ours,
+      yardstick: { name: "the SDK's own parallel scan, collecting", figures: figures['the SDK'] },
+      goal: { of: 'ratio', side: 'most', bound: 1.3 },
+    },
+    { name: `${name}: memory`, unit: 'MB', ours: peaks, goal: { of: 'figure', side: 'most', bound: 64 } },
+  ];
+}
+
+async function measureProcesses(workplace: Workplace, conditions: Conditions): Promise<Row> {
+  const endpoint = await startSlowEngine(workplace);
+  const env = dynamoEnvironment(endpoint);
+  const run = async (workers: number, round: Round) => {
+    const more = { ...conditions, serveArguments: ['--workers', String(workers)] };
+    const service = await startServiceIn(workplace, more, env);
+    try {
+      // Freshly started, Node has compiled nothing yet.
+      await creates(workplace, service, 'warm', { ...round, seconds: 2 }, workers);
+      return await creates(workplace, service, 'items', round, workers);
+    } finally {
+      await workplace.stop(service.program);
+      await sleep(100);
+    }
+  };
+  const figures = await compareInRounds(conditions, {
+    'one process': (round) => run(1, round),
+    ours: (round) => run(processes, round),
+  });
+  return {
+    name: `create in ${processes} processes, an engine with 5 ms latency`,
+    unit: 'requests/s',
+    ours: figures.ours,
+    yardstick: { name: 'one process', figures: figures['one process'] },
+    goal: atLeast(1.8),
+  };
+}
+
+async function creates(
+  workplace: Workplace,
+  { origin }: Server,
+  table: string,
+  { seconds }: Round,
+  times = 1,
+): Promise<number> {
+  const outcome = await putUnderLoad(workplace, {
+    url: `${origin}/v3/table/${table}/create`,
+    connections: usualConnections * times,
+    seconds,
+    requests: { method: 'POST', body: itemBody, items: { kind: 'new', stream: takeStream() } },
+  });
+  return outcome.requestsPerSecond;
+}
+
+async function fill({ origin }: Server, table: string, count: number): Promise<void> {
+  for (let first = 0; first < count; first += 100) {
+    const numbers = Array.from({ length: Math.min(100, count - first) }, (_, index) => first + index);
+    const writes = numbers.map((number) => ({ create: { id: `item-${number}`, name: `name of ${number}` } }));
+    const response = await fetch(`${origin}/v3/table/${table}/batch`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ writes }),
+    });
+    if (response.status !== 200) throw new Error(await response.text());
+  }
+}
+
+async function sdk(workplace: Workplace, endpoint: string, args: readonly unknown[]): Promise<number> {
+  const all = [sourceFile('dynamodb-client.ts'), endpoint, ...args.map(String)];
+  return Number(await workplace.run(process.execPath, all));
+}

@@ -1,0 +1,52 @@
+import { sourceFile } from './servers.ts';
+import { missingTool, type Tool } from './tools.ts';
+import { firstLine, type Workplace } from './workplace.ts';
+
+const java: Tool = {
+  command: 'java',
+  versionArgs: ['-version'],
+  version: /openjdk version \S+/,
+  install: 'on Debian and Ubuntu: apt-get install default-jdk-headless',
+};
+const maven: Tool = {
+  command: 'mvn',
+  versionArgs: ['-v'],
+  version: /Apache Maven \S+/,
+  install: 'on Debian and Ubuntu: apt-get install maven',
+};
+
+/** Why DynamoDB Local cannot be had here, or undefined. */
+export function missingDynamo(): string | undefined {
+  return missingTool(java, maven);
+}
+
+/** Maven may have to fetch it first. */
+const startMsMax = 300_000;
+
+/** AWS's own DynamoDB Local, in memory. @returns its endpoint */
+export async function startDynamo(workplace: Workplace): Promise<string> {
+  const program = workplace.start('bash', [
+    sourceFile('../scripts/dynamodb-local/serve.sh'),
+    workplace.folder,
+  ]);
+  return firstLine(program, (line) => line.startsWith('http://'), startMsMax);
+}
+
+/** What answers each write after 5 ms and keeps nothing (`slow-engine.ts`). @returns its endpoint */
+export async function startSlowEngine(workplace: Workplace): Promise<string> {
+  const program = workplace.start(process.execPath, [sourceFile('slow-engine.ts')]);
+  return firstLine(program, (line) => line.startsWith('http://'));
+}
+
+/** The settings of a service on an engine; none of the engines here looks at the credentials. */
+export function dynamoEnvironment(endpoint: string): Record<string, string> {
+  return {
+    AWS_ACCESS_KEY_ID: 'bench',
+    AWS_SECRET_ACCESS_KEY: 'bench',
+    AWS_REGION: 'eu-central-1',
+    COUNTERFOIL_STORE: 'dynamodb',
+    COUNTERFOIL_DYNAMODB_ENDPOINT: endpoint,
+    COUNTERFOIL_DYNAMODB_TABLE_PREFIX: 'bench-',
+    COUNTERFOIL_TABLES: 'open',
+  };
+}
