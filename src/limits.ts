@@ -79,6 +79,17 @@ export const integrationNameCharactersMax = 63;
 export const clientCredentialCharactersMax = 1_024;
 export const issuerCharactersMax = 1_024;
 
+/** A program that gives the master key asks a service in the same network; the start waits for it. */
+export const masterKeyCommandMsMax = 5_000;
+/** A key that seals no more is kept so long: what was sealed under it before is on disk by then, or its process is dead. */
+export const masterKeyOverlapMs = 4 * 15_000;
+/** Records looked at in one scan for secrets: a long one would keep old pages of the store from being used again. */
+export const sealedRecordsPageMax = 1_000;
+/** Records rewrapped at once: they share a flush, and leave the store room for its callers. */
+export const rewrapsAtOnceMax = 100;
+/** Looks at all secrets that one rotation takes; when the last still finds one, a process goes on under an old key. */
+export const rotationPassesMax = 10;
+
 /** Requests waiting for the store; at 40,000 commits a second this is a quarter of a second of work. */
 export const commitQueueMax = 10_000;
 /** Characters of their ids and values: with all copies of them a few hundred megabytes at worst. */

@@ -17,10 +17,13 @@ import { FinalPayments } from './payments/final-payments.ts';
 import type { RoutePolicy } from './payments/order.ts';
 import type { PaymentParts } from './payments/parts.ts';
 import { Recovery } from './payments/recover-payments.ts';
+import { sealedTokens } from './payments/sealed-tokens.ts';
 import { repeat } from './repeat.ts';
-import { openSealer } from './secrets/master-key.ts';
+import type { MasterKeys } from './secrets/master-keys.ts';
+import { type MasterKeySource, openMasterKeys, openSealer } from './secrets/open-sealer.ts';
+import type { SealedRecords } from './secrets/sealed-records.ts';
 import type { Settings } from './settings/schema.ts';
-import { Integrations } from './sign-in/integrations.ts';
+import { Integrations, sealedClientSecrets } from './sign-in/integrations.ts';
 import type { Engine } from './storage/engine.ts';
 import { Tables } from './tables/tables.ts';
 import { version } from './version.ts';
@@ -68,7 +71,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       );
     }
     engine = await openEngine(resolve(settings.data), log);
-    const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
+    const sealer = await openSealer(engine, masterKeySource(settings), now());
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
     const payments = await openPayments(settings, parts);
@@ -157,7 +160,7 @@ export async function openBooks(settings: Settings): Promise<Books> {
   existingStore(settings);
   const engine = await openEngine(resolve(settings.data), log);
   try {
-    const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
+    const sealer = await openSealer(engine, masterKeySource(settings), Date.now());
     const payments = await openPayments(settings, {
       engine,
       sealer,
@@ -177,6 +180,36 @@ export async function openBooks(settings: Settings): Promise<Books> {
     await engine.close();
     throw error;
   }
+}
+
+/** Where the secrets of the service lie: every domain that seals is among them, or rotation would leave it behind. */
+export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens];
+
+export interface Vault {
+  readonly engine: Engine;
+  readonly keys: MasterKeys;
+  readonly source: MasterKeySource;
+  close(): Promise<void>;
+}
+
+/** The secrets of a data folder for a command beside the service, which may be running. Throws SettingsError. */
+export async function openVault(settings: Settings): Promise<Vault> {
+  const log = openLog('error');
+  existingStore(settings);
+  const engine = await openEngine(resolve(settings.data), log);
+  try {
+    const source = masterKeySource(settings);
+    const keys = await openMasterKeys(engine, source, Date.now());
+    return { engine, keys, source, close: () => engine.close() };
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+export function masterKeySource(settings: Settings): MasterKeySource {
+  const { masterKeys, masterKeyCommand, data } = settings;
+  return { settings: masterKeys, command: masterKeyCommand, dataFolder: data };
 }
 
 /** Throws what listening throws, for instance EADDRINUSE. */

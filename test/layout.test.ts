@@ -41,7 +41,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'processors/': ['processors/', ...shared],
   'http/': ['http/', ...domains, ...shared],
   'settings/': ['settings/', ...shared],
-  'cli/': ['cli/', 'main.ts', 'adapters.ts', 'version.ts', 'settings/', ...domains, ...ports, ...shared],
+  'cli/': [
+    'cli/',
+    'main.ts',
+    'adapters.ts',
+    'version.ts',
+    'settings/',
+    'secrets/',
+    ...domains,
+    ...ports,
+    ...shared,
+  ],
   'repeat.ts': shared,
 };
 /** A vendor's library is named by its adapter alone. */

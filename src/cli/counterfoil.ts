@@ -10,6 +10,8 @@ const usage = `Usage: counterfoil <command>
     --simulate     with a payment processor that moves no money
     --workers N    in N processes on one port and one data folder; auto: one for each core
   payments   list, show, refund and reconcile payments; "payments help" tells more
+  secrets    tell, rotate and retire the master keys; "secrets help" tells more
+  doctor     check settings, store, master keys, secrets and clock, and tell what to do
   verify     walk the whole store and tell what is wrong with it; the service may be running
   version    print the version
   help       print this text
@@ -31,6 +33,16 @@ switch (command) {
   case 'payments': {
     const { payments } = await import('./payments.ts');
     await payments(rest);
+    break;
+  }
+  case 'secrets': {
+    const { secrets } = await import('./secrets.ts');
+    await secrets(rest);
+    break;
+  }
+  case 'doctor': {
+    const { doctor } = await import('./doctor.ts');
+    await doctor(rest);
     break;
   }
   case 'verify': {

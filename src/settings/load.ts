@@ -178,6 +178,11 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
       problems.push(`${name}: must be https beyond this machine`);
     }
   }
+  if (settings.masterKeys.length > 0 && settings.masterKeyCommand !== undefined) {
+    problems.push(
+      'masterKeyCommand (COUNTERFOIL_MASTER_KEY_COMMAND): masterKeys (COUNTERFOIL_MASTER_KEY) gives the keys already',
+    );
+  }
   const { webhookKeys, webhookUrl } = settings.square;
   if (webhookKeys.length > 0 && webhookUrl === undefined) {
     problems.push(

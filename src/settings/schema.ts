@@ -83,13 +83,20 @@ export const settingsSchema = Type.Object(
       ['debug', 'info', 'warn', 'error', 'silent'].map((level) => Type.Literal(level)),
       { env: 'COUNTERFOIL_LOG_LEVEL', default: 'info', description: 'debug, info, warn, error or silent' },
     ),
-    masterKey: Type.Optional(
+    masterKeys: Type.Array(Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$' }), {
+      env: 'COUNTERFOIL_MASTER_KEY',
+      secret: true,
+      default: [],
+      description:
+        '32 random bytes in base64 that seal all secrets; several, with commas, the first of which seals, while one ' +
+        'replaces another; the default is the file <data>.key, made once',
+    }),
+    masterKeyCommand: Type.Optional(
       Type.String({
-        env: 'COUNTERFOIL_MASTER_KEY',
-        secret: true,
-        pattern: '^[A-Za-z0-9+/]{43}=$',
+        env: 'COUNTERFOIL_MASTER_KEY_COMMAND',
+        pattern: '^\\S+( +\\S+)*$',
         description:
-          '32 random bytes in base64 that seal all secrets; the default is the file <data>.key, made once',
+          'a program that prints the master keys, and its arguments, apart by spaces; run without a shell, at start',
       }),
     ),
     tables: Type.Object(

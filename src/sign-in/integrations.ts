@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
 import { integrationNameCharactersMax } from '../limits.ts';
+import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { Sealer, SecretPlace } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import { type CredentialFields, type Credentials, readCredentials } from './credentials.ts';
@@ -22,6 +23,16 @@ interface StoredIntegration extends Integration {
 
 const space = 'service:integrations';
 const namePattern = new RegExp(`^[a-z0-9-]{1,${integrationNameCharactersMax}}$`);
+
+/** The client secrets that lie in `service:integrations`. */
+export const sealedClientSecrets: SealedRecords = {
+  space,
+  exchange(_id, text, exchange) {
+    const stored = JSON.parse(text) as StoredIntegration;
+    const place = secretPlace(stored.provider, stored.name);
+    return JSON.stringify({ ...stored, sealedSecret: exchange(stored.sealedSecret, place) });
+  },
+};
 
 /** The registry of sign-in integrations. */
 export class Integrations {
