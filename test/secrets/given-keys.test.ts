@@ -25,10 +25,8 @@ test('rotates keys of the environment: says what to set and in which order, and 
   const readable = await serveWith(t, data, [old, fresh]);
   const both = { COUNTERFOIL_MASTER_KEY: `${fresh},${old}` };
   const rotated = await command(data, both)('secrets', 'rotate');
-  assert.deepEqual(
-    [rotated.status, rotated.output.split('\n')[0]?.slice(0, 22)],
-    [0, '3 records were put unde'],
-  );
+  assert.equal(rotated.status, 0, rotated.errors);
+  assert.match(rotated.output, /^3 records were put under/);
   await assertReadable(readable, names);
   await readable.stop();
   const retired = await retireLater(data, both);
