@@ -79,12 +79,35 @@ export const integrationNameCharactersMax = 63;
 export const clientCredentialCharactersMax = 1_024;
 export const issuerCharactersMax = 1_024;
 
+/** RFC 6749, 4.1.2, recommends at most ten minutes for a code; an app exchanges it as soon as it is called. */
+export const signInCodeMs = 60 * 1_000;
+/** What a stolen access token is good for: nobody asks the service about one. */
+export const accessTokenMs = 10 * 60 * 1_000;
+/** After so long a person signs in again, however often the app has come. */
+export const refreshTokenMsMax = 30 * 24 * 60 * 60 * 1_000;
+/** An app that has not come for so long is not used. */
+export const refreshTokenIdleMsMax = 7 * 24 * 60 * 60 * 1_000;
+/** An app whose answer was lost sends the same refresh token again, within one time-out. */
+export const refreshRepeatMsMax = 10 * 1_000;
+/** How long one key signs access tokens. */
+export const signingKeyMs = 30 * 24 * 60 * 60 * 1_000;
+/** A key is published so long before it signs: longer than anybody caches the set of keys. */
+export const signingKeyAnnouncedMs = 24 * 60 * 60 * 1_000;
+/** A key is published so long after it has signed last: a token's life, and clocks that differ. */
+export const signingKeyKeptMs = accessTokenMs + 5 * 60 * 1_000;
+/** How long a process goes without asking the store which keys there are; a new one signs a day later. */
+export const signingKeysCachedMs = 60 * 1_000;
+/** How long apps may cache the set of keys. */
+export const publishedKeysCachedSeconds = 60 * 60;
+/** How often codes and refresh tokens that have expired are removed; they are refused all the same. */
+export const tokenSweepIntervalMs = 10 * 60 * 1_000;
+
 /** A program that gives the master key asks a service in the same network; the start waits for it. */
 export const masterKeyCommandMsMax = 5_000;
 /** A key that seals no more is kept so long: what was sealed under it before is on disk by then, or its process is dead. */
 export const masterKeyOverlapMs = 4 * 15_000;
-/** Records looked at in one scan for secrets: a long one would keep old pages of the store from being used again. */
-export const sealedRecordsPageMax = 1_000;
+/** Items of one scan where the service goes through a space: a long one would keep old pages from being used again. */
+export const scanPageItemsMax = 1_000;
 /** Records rewrapped at once: they share a flush, and leave the store room for its callers. */
 export const rewrapsAtOnceMax = 100;
 /** Looks at all secrets that one rotation takes; when the last still finds one, a process goes on under an old key. */

@@ -8,9 +8,10 @@ import { Listener } from './http/listener.ts';
 import { checkOpenAccess } from './http/open-access.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
+import { signInTokenRoutes } from './http/sign-in-tokens.ts';
 import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
-import { recoveryIntervalMs } from './limits.ts';
+import { recoveryIntervalMs, tokenSweepIntervalMs } from './limits.ts';
 import { type Log, openLog } from './log.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
@@ -24,6 +25,8 @@ import { type MasterKeySource, openMasterKeys, openSealer } from './secrets/open
 import type { SealedRecords } from './secrets/sealed-records.ts';
 import type { Settings } from './settings/schema.ts';
 import { Integrations, sealedClientSecrets } from './sign-in/integrations.ts';
+import { SigningKeys, sealedSigningKeys } from './sign-in/tokens/signing-keys.ts';
+import { TokenGrants } from './sign-in/tokens/token-grants.ts';
 import type { Engine } from './storage/engine.ts';
 import { Tables } from './tables/tables.ts';
 import { version } from './version.ts';
@@ -77,10 +80,21 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const payments = await openPayments(settings, parts);
     const integrations = new Integrations(engine, sealer, now);
 
+    const publicUrl = settings.publicUrl ?? listener.origin;
+    const signingKeys = new SigningKeys({ engine, sealer, now });
+    const tokenGrants = new TokenGrants({
+      engine,
+      keys: signingKeys,
+      issuer: publicUrl + settings.basePath,
+      isRegistered: (provider, name) => integrations.isRegistered(provider, name),
+      now,
+    });
+
     const operations = operationRoutes(() => !stopping);
     const main = [
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
-      integrationRoutes(integrations, settings.basePath, settings.publicUrl ?? listener.origin),
+      integrationRoutes(integrations, settings.basePath, publicUrl),
+      signInTokenRoutes(tokenGrants, signingKeys, settings.basePath),
     ];
     const { basePath } = settings.payments;
     const paying = [paymentRoutes(payments, basePath), eventRoutes(payments, basePath)];
@@ -102,12 +116,19 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
     const recovery = new Recovery(payments);
     const recovering = repeat(recoveryIntervalMs, (signal) => recovery.round(signal), log);
+    const sweeping = repeat(tokenSweepIntervalMs, () => tokenGrants.sweep(), log);
     return {
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
       stop: async () => {
         stopping = true;
-        await Promise.all([listener.stop(), paymentListener.stop(), recovering.stop(), inFlight.end()]);
+        await Promise.all([
+          listener.stop(),
+          paymentListener.stop(),
+          recovering.stop(),
+          sweeping.stop(),
+          inFlight.end(),
+        ]);
         await payments.drivers.close();
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
@@ -183,7 +204,7 @@ export async function openBooks(settings: Settings): Promise<Books> {
 }
 
 /** Where the secrets of the service lie: every domain that seals is among them, or rotation would leave it behind. */
-export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens];
+export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens, sealedSigningKeys];
 
 export interface Vault {
   readonly engine: Engine;

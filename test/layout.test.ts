@@ -59,6 +59,7 @@ const vendors: Readonly<Record<string, string>> = {
   lmdb: 'storage/lmdb/',
   stripe: 'processors/stripe/',
   square: 'processors/square/',
+  jose: 'sign-in/tokens/',
   fastify: 'http/',
   pino: 'log.ts',
 };

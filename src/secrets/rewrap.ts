@@ -1,7 +1,7 @@
 import { rewrapsAtOnceMax } from '../limits.ts';
 import type { Engine } from '../storage/engine.ts';
-import type { Item } from '../storage/item-text.ts';
-import { lookAt, pagesOf, type SealedRecords } from './sealed-records.ts';
+import { type Item, pagesOf } from '../storage/item-text.ts';
+import { lookAt, type SealedRecords } from './sealed-records.ts';
 import type { Sealer } from './sealer.ts';
 
 /** What one look at all secrets has come to. */

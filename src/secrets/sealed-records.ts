@@ -1,6 +1,5 @@
-import { sealedRecordsPageMax } from '../limits.ts';
 import type { Engine, Space } from '../storage/engine.ts';
-import { type Item, itemsOf } from '../storage/item-text.ts';
+import { pagesOf } from '../storage/item-text.ts';
 import { keyIdOf, type Sealer, type SecretPlace } from './sealer.ts';
 
 /** What becomes of a seal that lies at a place. */
@@ -14,21 +13,6 @@ export interface SealedRecords {
    * what it has written, byte for byte.
    */
   exchange(id: string, text: string, exchange: SealExchange): string;
-}
-
-/** The records of a space in pages, each as of a moment of its own; what was there all the while is among them. */
-export async function* pagesOf(engine: Engine, space: Space): AsyncGenerator<readonly Item[]> {
-  let after: string | undefined;
-  do {
-    const scan = await engine.scan(space, {
-      limit: sealedRecordsPageMax,
-      ...(after === undefined ? {} : { after }),
-    });
-    const page: Item[] = [];
-    for await (const item of itemsOf(scan?.chunks ?? [])) page.push(item);
-    yield page;
-    after = page.length < sealedRecordsPageMax ? undefined : page.at(-1)?.id;
-  } while (after !== undefined);
 }
 
 export interface SecretsFound {

@@ -65,6 +65,10 @@ export class Integrations {
     return this.#sameOrRefuse(JSON.parse(existing) as StoredIntegration, credentials);
   }
 
+  async isRegistered(provider: ProviderName, name: string): Promise<boolean> {
+    return (await this.#engine.get(space, `${provider}/${name}`)) !== undefined;
+  }
+
   #newIntegration(provider: ProviderName, name: string, credentials: Credentials): StoredIntegration {
     const { clientId, clientSecret, issuer } = credentials;
     return {

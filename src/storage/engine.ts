@@ -21,7 +21,10 @@ export type ServiceSpace =
   | 'drivers'
   | 'awaited-items'
   | 'integrations'
-  | 'sealing';
+  | 'sealing'
+  | 'sign-in-codes'
+  | 'refresh-families'
+  | 'signing-keys';
 
 export type Write =
   /** Adds the item; refused with `exists` when the space has the id. */
