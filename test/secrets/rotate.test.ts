@@ -53,17 +53,19 @@ test('a process seals under the new key as soon as the key file says so', async 
   assert.match(output, / seals {2}1 secrets\n.* sealing {2}1 secrets/);
 });
 
-test('rotates the token of a charge that is under way, which is settled none the less', async (t) => {
+test('rotates secrets of every kind, and a charge that is under way is settled none the less', async (t) => {
   const ledger = new HeldLedger();
   const { origin } = await startLedger(t, ledger);
   const service = await startTestService(t, { env: { COUNTERFOIL_SIMULATED_LEDGER: origin } });
+  await register(service, 1);
+  assert.equal((await service.get('/.well-known/jwks.json')).status, 200);
   const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
   const paying = service.post('/stage/payment/simulated/charge', order);
   await ledger.asked.promise;
   const rotated = await command(service.data)('secrets', 'rotate');
-  assert.match(rotated.output, /^1 records were put under/);
+  assert.match(rotated.output, /^3 records were put under/);
   const status = await command(service.data)('secrets', 'status');
-  assert.match(status.output, / seals {2}1 secrets/, 'the token is under the new key, and opens');
+  assert.match(status.output, / seals {2}3 secrets\n.* retiring {2}0 secrets/);
   ledger.released.resolve();
   const answer = await paying;
   assert.equal(answer.status, 200, answer.text);

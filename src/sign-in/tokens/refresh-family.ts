@@ -77,7 +77,6 @@ export function refreshed(family: RefreshFamily, random: string, now: number): R
 
 /** Whether its time is over; one whose code was never exchanged lives as long as the code. */
 export function isOver({ createdAt, tokens }: RefreshFamily, now: number): boolean {
-  if (now < createdAt - refreshRepeatMsMax) return true;
   if (tokens === undefined) return now >= createdAt + signInCodeMs;
   return now >= createdAt + refreshTokenMsMax || now >= tokens.rotatedAt + refreshTokenIdleMsMax;
 }
