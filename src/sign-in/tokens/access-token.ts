@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { accessTokenMs } from '../../limits.ts';
 import { type Identity, userKey } from '../identity.ts';
-import { type SigningKeys, signingAlgorithm } from './signing-keys.ts';
+import { type Signer, signingAlgorithm } from './signing-keys.ts';
 
 export interface AccessTokenOrder {
   readonly identity: Identity;
@@ -17,10 +17,9 @@ export interface AccessTokenOrder {
  * A JWT that any app can verify by the published keys (RFC 9068). `sub` is the user's key at this service; the same
  * person at another provider is another one. `client_id` is `<provider>/<integration>`.
  */
-export async function signAccessToken(keys: SigningKeys, order: AccessTokenOrder): Promise<string> {
+export async function signAccessToken({ kid, key }: Signer, order: AccessTokenOrder): Promise<string> {
   const { identity, audience, issuer, now } = order;
   const { SignJWT } = await import('jose');
-  const { kid, key } = await keys.signer();
   const issuedAt = Math.floor(now / 1_000);
   const { provider, integration, name, email, emailVerified, picture } = identity;
   return new SignJWT({

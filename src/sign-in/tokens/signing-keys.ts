@@ -30,6 +30,11 @@ export const sealedSigningKeys: SealedRecords = {
   },
 };
 
+export interface Signer {
+  readonly kid: string;
+  readonly key: CryptoKey;
+}
+
 export interface SigningKeysParts {
   readonly engine: Engine;
   readonly sealer: Sealer;
@@ -52,7 +57,7 @@ export class SigningKeys {
   }
 
   /** The key that signs now. */
-  async signer(): Promise<{ readonly kid: string; readonly key: CryptoKey }> {
+  async signer(): Promise<Signer> {
     const keys = await this.#keys();
     const now = this.#parts.now();
     // Where every one lies ahead, the clock was put back.

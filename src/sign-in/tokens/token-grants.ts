@@ -89,6 +89,8 @@ export class TokenGrants implements AppTokens {
     if (!(await this.#parts.isRegistered(provider, integration))) {
       throw new ServiceError('integration_not_found');
     }
+    // First of all: a key that cannot sign must not use up a code.
+    const signer = await this.#parts.keys.signer();
     const isOurs = ({ identity }: RefreshFamily) =>
       identity.provider === provider && identity.integration === integration;
     const redeemed =
@@ -96,9 +98,9 @@ export class TokenGrants implements AppTokens {
         ? await this.#redeemCode(codeFields(request), isOurs)
         : await this.#redeemToken(refreshField(request), isOurs);
     const { familyId, family, random } = redeemed;
-    const { keys, issuer, now } = this.#parts;
+    const { issuer, now } = this.#parts;
     const { identity, audience } = family;
-    const accessToken = await signAccessToken(keys, { identity, audience, issuer, now: now() });
+    const accessToken = await signAccessToken(signer, { identity, audience, issuer, now: now() });
     return { accessToken, refreshToken: `${familyId}.${random}`, expiresInSeconds: accessTokenMs / 1_000 };
   }
 

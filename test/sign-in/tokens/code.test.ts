@@ -141,3 +141,22 @@ test('the service serves both, under its base path', async (t) => {
   assert.deepEqual([refused.status, refused.json.body.error.param], [400, 'code']);
   assert.equal(refused.headers.get('cache-control'), 'no-store');
 });
+
+test('a signing key that does not open uses up no code, and is told to the log alone', async (t) => {
+  const shared = await openShared(t);
+  const { exchange } = await signIn(await startProcess(t, shared));
+  const maker = await startProcess(t, shared);
+  await maker.keys.published();
+  const space = 'service:signing-keys';
+  const id = '0000000001';
+  const whole = (await shared.engine.get(space, id)) ?? '';
+  const kid = (JSON.parse(whole) as { kid: string }).kid;
+  await shared.engine.commit([{ kind: 'replace', space, id, value: whole.replaceAll(kid, `${kid}x`) }]);
+  const process = await startProcess(t, shared);
+  const { status, text } = await process.token(exchange);
+  assert.equal(status, 500);
+  assert.doesNotMatch(text, /seal|key/);
+  assert.match(process.logged(), /a sealed secret does not open: changed, or moved here/);
+  await shared.engine.commit([{ kind: 'replace', space, id, value: whole }]);
+  assert.equal((await maker.token(exchange)).status, 200);
+});
