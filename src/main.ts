@@ -1,26 +1,31 @@
 import { resolve } from 'node:path';
-import { existingStore, openEngine, openProcessors } from './adapters.ts';
+import { existingStore, openEngine, openIdentityProviders, openProcessors } from './adapters.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
-import { integrationRoutes } from './http/integrations.ts';
+import { integrationListRoutes, integrationRoutes } from './http/integrations.ts';
 import { Listener } from './http/listener.ts';
 import { checkOpenAccess } from './http/open-access.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
+import { sessionRoutes } from './http/session.ts';
+import { signInRoutes } from './http/sign-in.ts';
 import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
-import { recoveryIntervalMs } from './limits.ts';
+import { recoveryIntervalMs, sessionSweepMs, signInSweepMs } from './limits.ts';
 import { type Log, openLog } from './log.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
 import type { RoutePolicy } from './payments/order.ts';
 import type { PaymentParts } from './payments/parts.ts';
 import { Recovery } from './payments/recover-payments.ts';
-import { repeat } from './repeat.ts';
+import { type Repeated, repeat } from './repeat.ts';
 import { openSealer } from './secrets/master-key.ts';
 import type { Settings } from './settings/schema.ts';
 import { Integrations } from './sign-in/integrations.ts';
+import type { SignInParts } from './sign-in/parts.ts';
+import { PendingSignIns } from './sign-in/pending-sign-ins.ts';
+import { Sessions } from './sign-in/sessions.ts';
 import type { Engine } from './storage/engine.ts';
 import { Tables } from './tables/tables.ts';
 import { version } from './version.ts';
@@ -72,12 +77,15 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
     const payments = await openPayments(settings, parts);
-    const integrations = new Integrations(engine, sealer, now);
+    const signIn = openSignIn(settings, { ...parts, origin: settings.publicUrl ?? listener.origin });
 
     const operations = operationRoutes(() => !stopping);
     const main = [
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
-      integrationRoutes(integrations, settings.basePath, settings.publicUrl ?? listener.origin),
+      integrationRoutes(signIn),
+      integrationListRoutes(signIn),
+      signInRoutes(signIn),
+      sessionRoutes(signIn),
     ];
     const { basePath } = settings.payments;
     const paying = [paymentRoutes(payments, basePath), eventRoutes(payments, basePath)];
@@ -98,13 +106,18 @@ export async function startService(settings: Settings, options: ServiceOptions):
     }
 
     const recovery = new Recovery(payments);
-    const recovering = repeat(recoveryIntervalMs, (signal) => recovery.round(signal), log);
+    const repeated: Repeated[] = [
+      repeat(recoveryIntervalMs, (signal) => recovery.round(signal), log),
+      repeat(signInSweepMs, (signal) => signIn.pending.sweep(signal), log),
+      repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
+    ];
     return {
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
       stop: async () => {
         stopping = true;
-        await Promise.all([listener.stop(), paymentListener.stop(), recovering.stop(), inFlight.end()]);
+        const listeners = [listener.stop(), paymentListener.stop()];
+        await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
         await payments.drivers.close();
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
@@ -120,6 +133,23 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
 function openTables({ tables }: Settings, engine: Engine): Tables {
   return new Tables(engine, { tables: tables.policy, declared: tables.declared });
+}
+
+interface SignInOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'log' | 'now'> {
+  /** As browsers know the service. */
+  readonly origin: string;
+}
+
+function openSignIn(settings: Settings, { engine, sealer, log, now, origin }: SignInOptions): SignInParts {
+  return {
+    integrations: new Integrations(engine, sealer, now),
+    pending: new PendingSignIns(engine, sealer, now),
+    sessions: new Sessions(engine, now),
+    providers: openIdentityProviders(settings),
+    origin,
+    prefix: settings.basePath,
+    log,
+  };
 }
 
 interface PaymentOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'now'> {
