@@ -69,9 +69,13 @@ export function sessionRoutes(parts: SignInParts): Routes {
       `${prefix}/v3/auth/sign-out`,
       {
         config: { access: 'public' },
-        // To sign out here needs no words.
-        preValidation: (request, _reply, done) => {
+        onRequest: (request, _reply, done) => {
           refuseForeignPage(request, origin);
+          // To sign out here needs no words, and no words are no JSON.
+          if (request.headers['content-length'] === '0') delete request.headers['content-type'];
+          done();
+        },
+        preValidation: (request, _reply, done) => {
           request.body ??= {};
           done();
         },
