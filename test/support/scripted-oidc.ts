@@ -75,6 +75,11 @@ export class ScriptedOidc {
     this.key = await newKey(this.key.alg);
   }
 
+  /** A key like its own that it tells nobody of. */
+  newKey(): Promise<SigningKey> {
+    return newKey(this.key.alg);
+  }
+
   /** The public key as anyone may read it, for attacks that take it for a secret. */
   publicPem(): Promise<string> {
     return exportSPKI(this.key.publicKey);
@@ -83,7 +88,7 @@ export class ScriptedOidc {
   sign(claims: JWTPayload, header: Json = {}, key = this.key): Promise<string> {
     return new SignJWT(claims)
       .setProtectedHeader({ alg: key.alg, kid: key.kid, ...header })
-      .sign(key.privateKey);
+      .sign(key.privateKey, { crit: { extension: true } });
   }
 
   count(path: string): number {
