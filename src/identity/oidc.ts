@@ -1,11 +1,5 @@
 import { createHash } from 'node:crypto';
-import {
-  createRemoteJWKSet,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-  customFetch as joseFetch,
-  jwtVerify,
-} from 'jose';
+import { type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
@@ -20,20 +14,14 @@ import {
   discovery,
   fetchUserInfo,
 } from 'openid-client';
-import {
-  clockToleranceSeconds,
-  discoveryAgeMsMax,
-  outboundMsMax,
-  providerKeysAgeMsMax,
-  providerKeysPauseMs,
-  providersKeptMax,
-} from '../limits.ts';
+import { clockToleranceSeconds, discoveryAgeMsMax, outboundMsMax, providersKeptMax } from '../limits.ts';
 import { isLoopback } from '../loopback.ts';
 import { profileOf } from './claims.ts';
 import { asFailure } from './failures.ts';
 import { Kept } from './kept.ts';
 import type { Fetch } from './outbound.ts';
 import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
+import { providerKeys } from './provider-keys.ts';
 
 export interface OidcOptions {
   /** The issuer of all its clients; without it each client names its own. */
@@ -145,12 +133,7 @@ async function learnOf(client: Client, issuer: URL, fetchFor: OidcOptions['fetch
   if (metadata.jwks_uri === undefined || metadata.token_endpoint === undefined) {
     throw new ProviderFailure('untrusted', 'endpoint_missing');
   }
-  const keys = createRemoteJWKSet(new URL(metadata.jwks_uri), {
-    [joseFetch]: (url, init) => fetch(url, init),
-    timeoutDuration: outboundMsMax,
-    cooldownDuration: providerKeysPauseMs,
-    cacheMaxAge: providerKeysAgeMsMax,
-  });
+  const keys = providerKeys(new URL(metadata.jwks_uri), fetch);
   return { configuration, keys, algorithms };
 }
 

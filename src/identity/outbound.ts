@@ -61,12 +61,13 @@ export function outbound({ loopback, resolve = resolveBySystem }: OutboundOption
 
 function send(url: URL, { method = 'GET', headers, body, signal }: FetchInit, pinned: LookupFunction) {
   const deadline = AbortSignal.timeout(outboundMsMax);
+  const ended = signal ? AbortSignal.any([signal, deadline]) : deadline;
   const text = body === undefined || body === null ? undefined : bodyText(body);
   const options: RequestOptions = {
     method,
     agent: false,
     lookup: pinned,
-    signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+    signal: ended,
     headers: {
       ...Object.fromEntries(new Headers(headers)),
       'accept-encoding': 'identity',
@@ -76,7 +77,7 @@ function send(url: URL, { method = 'GET', headers, body, signal }: FetchInit, pi
   const request = url.protocol === 'https:' ? requestSecurely : requestPlainly;
   return new Promise<Response>((resolve, reject) => {
     const fail = (error: unknown) =>
-      reject(deadline.aborted ? new OutboundRefused('timeout', 'no whole answer in time') : error);
+      reject(ended.aborted ? new OutboundRefused('timeout', 'no whole answer in time') : error);
     const sent = request(url, options, (response) => {
       const { statusCode: status = 0, headers } = response;
       const refusal = refusalOf(status, headers['content-encoding']);

@@ -45,6 +45,8 @@ export class ScriptedOidc {
   readonly asked: string[] = [];
   /** Bodies of the exchanges, in order. */
   readonly exchanges: URLSearchParams[] = [];
+  /** Client secrets of the exchanges, in order (RFC 6749, 2.3.1). */
+  readonly secrets: string[] = [];
   key: SigningKey;
   issuer = '';
   subject = 'user-1';
@@ -143,6 +145,8 @@ export class ScriptedOidc {
   async #exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = new URLSearchParams(await text(request));
     this.exchanges.push(body);
+    const basic = Buffer.from(request.headers.authorization?.split(' ')[1] ?? '', 'base64').toString();
+    this.secrets.push(decodeURIComponent(basic.split(':')[1] ?? ''));
     const code = body.get('code') ?? '';
     const granted = this.#codes.get(code);
     // A code is good for one exchange (RFC 6749, 4.1.2).
