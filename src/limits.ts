@@ -78,6 +78,50 @@ export const integrationNameCharactersMax = 63;
 /** Client ids and secrets of the four providers are under 256 characters; the bound leaves room. */
 export const clientCredentialCharactersMax = 1_024;
 export const issuerCharactersMax = 1_024;
+/** Addresses that an app may be sent back to: staging, previews and a few origins; all lie in one record. */
+export const returnUrlsMax = 50;
+export const returnUrlCharactersMax = 1_024;
+/** Scopes beyond these are for reading a provider's data, which the service never does. */
+export const scopesMax = 20;
+export const scopeCharactersMax = 255;
+/** Integrations of one page of a list. */
+export const integrationsPageMax = 100;
+
+/** A provider that takes longer to answer has lost the person who waits. */
+export const outboundMsMax = 5_000;
+/** Discovery documents and key sets are a few KB; the largest known ones are under 100 KB. */
+export const outboundAnswerBytesMax = 1024 * 1024;
+/** What a provider says of itself changes by the month; an hour old is fresh enough. */
+export const discoveryAgeMsMax = 60 * 60 * 1_000;
+/** Its keys are told to be cached for hours, and withdrawn ones must go. */
+export const providerKeysAgeMsMax = 10 * 60 * 1_000;
+/** A key that is not known is looked for at once, but not more often: forged key ids must not make us a flood. */
+export const providerKeysPauseMs = 5_000;
+/** Providers remembered at once: with their keys some ten megabytes. */
+export const providersKeptMax = 1_000;
+/** A name, address or picture longer than this is none. */
+export const profileClaimCharactersMax = 1_024;
+/** Clocks of good providers are right to the second. */
+export const clockToleranceSeconds = 30;
+
+/** Long enough to find a password and a second factor, as the contract has it. */
+export const signInMsMax = 10 * 60 * 1_000;
+/** Sign-ins that were begun and not finished, of all browsers: 100 MB of records at worst. */
+export const pendingSignInsMax = 100_000;
+/** Sign-ins that one browser may have open, in as many tabs; each has a cookie, and the headers have 16 KiB. */
+export const signInsPerBrowserMax = 10;
+/** An authorization code is some hundred characters at the longest of the providers (Microsoft). */
+export const callbackCharactersMax = 8 * 1024;
+/** How often sign-ins that nobody finished are removed. */
+export const signInSweepMs = 60 * 1_000;
+/** Whoever is away longer signs in again. */
+export const sessionIdleMsMax = 7 * 24 * 60 * 60 * 1_000;
+/** Nobody stays signed in for ever. */
+export const sessionMsMax = 30 * 24 * 60 * 60 * 1_000;
+/** How exactly the service knows when a session was last used: a look-up costs a commit at most so often. */
+export const sessionSeenStepMs = 5 * 60 * 1_000;
+/** How often sessions that have ended by themselves are removed; nothing depends on it but the disk. */
+export const sessionSweepMs = 60 * 60 * 1_000;
 
 /** RFC 6749, 4.1.2, recommends at most ten minutes for a code; an app exchanges it as soon as it is called. */
 export const signInCodeMs = 60 * 1_000;

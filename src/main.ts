@@ -1,34 +1,37 @@
 import { resolve } from 'node:path';
-import { existingStore, openEngine, openProcessors } from './adapters.ts';
+import { existingStore, openEngine, openIdentityProviders, openProcessors } from './adapters.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
-import { integrationRoutes } from './http/integrations.ts';
+import { integrationListRoutes, integrationRoutes } from './http/integrations.ts';
 import { Listener } from './http/listener.ts';
 import { checkOpenAccess } from './http/open-access.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
+import { sessionRoutes } from './http/session.ts';
+import { signInRoutes } from './http/sign-in.ts';
 import { signInTokenRoutes } from './http/sign-in-tokens.ts';
 import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
-import { recoveryIntervalMs, tokenSweepIntervalMs } from './limits.ts';
+import { recoveryIntervalMs, sessionSweepMs, signInSweepMs, tokenSweepIntervalMs } from './limits.ts';
 import { type Log, openLog } from './log.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
 import type { RoutePolicy } from './payments/order.ts';
 import type { PaymentParts } from './payments/parts.ts';
 import { Recovery } from './payments/recover-payments.ts';
-import { sealedTokens } from './payments/sealed-tokens.ts';
-import { repeat } from './repeat.ts';
-import type { MasterKeys } from './secrets/master-keys.ts';
-import { type MasterKeySource, openMasterKeys, openSealer } from './secrets/open-sealer.ts';
-import type { SealedRecords } from './secrets/sealed-records.ts';
+import { type Repeated, repeat } from './repeat.ts';
+import { openSealer } from './secrets/open-sealer.ts';
 import type { Settings } from './settings/schema.ts';
-import { Integrations, sealedClientSecrets } from './sign-in/integrations.ts';
-import { SigningKeys, sealedSigningKeys } from './sign-in/tokens/signing-keys.ts';
+import { Integrations } from './sign-in/integrations.ts';
+import type { SignInParts } from './sign-in/parts.ts';
+import { PendingSignIns } from './sign-in/pending-sign-ins.ts';
+import { Sessions } from './sign-in/sessions.ts';
+import { SigningKeys } from './sign-in/tokens/signing-keys.ts';
 import { TokenGrants } from './sign-in/tokens/token-grants.ts';
 import type { Engine } from './storage/engine.ts';
 import { Tables } from './tables/tables.ts';
+import { masterKeySource } from './vault.ts';
 import { version } from './version.ts';
 
 /** Puts the parts together: settings → engine → domains → doors. */
@@ -78,23 +81,16 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
     const payments = await openPayments(settings, parts);
-    const integrations = new Integrations(engine, sealer, now);
-
-    const publicUrl = settings.publicUrl ?? listener.origin;
-    const signingKeys = new SigningKeys({ engine, sealer, now });
-    const tokenGrants = new TokenGrants({
-      engine,
-      keys: signingKeys,
-      issuer: publicUrl + settings.basePath,
-      isRegistered: (provider, name) => integrations.isRegistered(provider, name),
-      now,
-    });
+    const signIn = openSignIn(settings, { ...parts, origin: settings.publicUrl ?? listener.origin });
 
     const operations = operationRoutes(() => !stopping);
     const main = [
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
-      integrationRoutes(integrations, settings.basePath, publicUrl),
-      signInTokenRoutes(tokenGrants, signingKeys, settings.basePath),
+      integrationRoutes(signIn),
+      integrationListRoutes(signIn),
+      signInRoutes(signIn),
+      sessionRoutes(signIn),
+      signInTokenRoutes(signIn.appTokens, signIn.signingKeys, settings.basePath),
     ];
     const { basePath } = settings.payments;
     const paying = [paymentRoutes(payments, basePath), eventRoutes(payments, basePath)];
@@ -115,20 +111,19 @@ export async function startService(settings: Settings, options: ServiceOptions):
     }
 
     const recovery = new Recovery(payments);
-    const recovering = repeat(recoveryIntervalMs, (signal) => recovery.round(signal), log);
-    const sweeping = repeat(tokenSweepIntervalMs, () => tokenGrants.sweep(), log);
+    const repeated: Repeated[] = [
+      repeat(recoveryIntervalMs, (signal) => recovery.round(signal), log),
+      repeat(signInSweepMs, (signal) => signIn.pending.sweep(signal), log),
+      repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
+      repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
+    ];
     return {
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
       stop: async () => {
         stopping = true;
-        await Promise.all([
-          listener.stop(),
-          paymentListener.stop(),
-          recovering.stop(),
-          sweeping.stop(),
-          inFlight.end(),
-        ]);
+        const listeners = [listener.stop(), paymentListener.stop()];
+        await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
         await payments.drivers.close();
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
@@ -144,6 +139,39 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
 function openTables({ tables }: Settings, engine: Engine): Tables {
   return new Tables(engine, { tables: tables.policy, declared: tables.declared });
+}
+
+interface SignInOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'log' | 'now'> {
+  /** As browsers know the service. */
+  readonly origin: string;
+}
+
+interface SignIn extends SignInParts {
+  readonly appTokens: TokenGrants;
+  readonly signingKeys: SigningKeys;
+}
+
+function openSignIn(settings: Settings, { engine, sealer, log, now, origin }: SignInOptions): SignIn {
+  const integrations = new Integrations(engine, sealer, now);
+  const signingKeys = new SigningKeys({ engine, sealer, now });
+  const appTokens = new TokenGrants({
+    engine,
+    keys: signingKeys,
+    issuer: origin + settings.basePath,
+    isRegistered: (provider, name) => integrations.isRegistered(provider, name),
+    now,
+  });
+  return {
+    integrations,
+    pending: new PendingSignIns(engine, sealer, now),
+    sessions: new Sessions(engine, now),
+    providers: openIdentityProviders(settings),
+    appTokens,
+    signingKeys,
+    origin,
+    prefix: settings.basePath,
+    log,
+  };
 }
 
 interface PaymentOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'now'> {
@@ -201,36 +229,6 @@ export async function openBooks(settings: Settings): Promise<Books> {
     await engine.close();
     throw error;
   }
-}
-
-/** Where the secrets of the service lie: every domain that seals is among them, or rotation would leave it behind. */
-export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens, sealedSigningKeys];
-
-export interface Vault {
-  readonly engine: Engine;
-  readonly keys: MasterKeys;
-  readonly source: MasterKeySource;
-  close(): Promise<void>;
-}
-
-/** The secrets of a data folder for a command beside the service, which may be running. Throws SettingsError. */
-export async function openVault(settings: Settings): Promise<Vault> {
-  const log = openLog('error');
-  existingStore(settings);
-  const engine = await openEngine(resolve(settings.data), log);
-  try {
-    const source = masterKeySource(settings);
-    const keys = await openMasterKeys(engine, source, Date.now());
-    return { engine, keys, source, close: () => engine.close() };
-  } catch (error) {
-    await engine.close();
-    throw error;
-  }
-}
-
-export function masterKeySource(settings: Settings): MasterKeySource {
-  const { masterKeys, masterKeyCommand, data } = settings;
-  return { settings: masterKeys, command: masterKeyCommand, dataFolder: data };
 }
 
 /** Throws what listening throws, for instance EADDRINUSE. */

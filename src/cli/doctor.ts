@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { SettingsError } from '../errors.ts';
 import { clockStepMsMax } from '../limits.ts';
-import { openVault, sealedRecords, type Vault } from '../main.ts';
 import { idPrefix, paymentsSpace } from '../payments/payment.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';
@@ -10,6 +9,7 @@ import { Sealer } from '../secrets/sealer.ts';
 import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { itemsOf } from '../storage/item-text.ts';
+import { openVault, sealedRecords, type Vault } from '../vault.ts';
 import { reportProblems } from './problems.ts';
 
 /** What a check has found; a problem says what to do. */

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
 import { SettingsError } from '../errors.ts';
-import { openVault, sealedRecords, type Vault } from '../main.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
 import { sourceName } from '../secrets/open-sealer.ts';
 import { retire } from '../secrets/retire.ts';
@@ -8,6 +7,7 @@ import { type RotationParts, rotate } from '../secrets/rotate.ts';
 import { openAll } from '../secrets/sealed-records.ts';
 import { Sealer } from '../secrets/sealer.ts';
 import { loadSettings } from '../settings/load.ts';
+import { openVault, sealedRecords, type Vault } from '../vault.ts';
 import { reportProblems } from './problems.ts';
 
 const usage = `Usage: counterfoil secrets <command>

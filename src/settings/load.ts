@@ -170,11 +170,14 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
         'happened; serve one or the other',
     );
   }
-  for (const [name, { apiBase }] of [
-    ['stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE)', settings.stripe],
-    ['square.apiBase (COUNTERFOIL_SQUARE_API_BASE)', settings.square],
+  for (const [name, origin] of [
+    ['stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE)', settings.stripe.apiBase],
+    ['square.apiBase (COUNTERFOIL_SQUARE_API_BASE)', settings.square.apiBase],
+    ['github.url (COUNTERFOIL_GITHUB_URL)', settings.github.url],
+    // The cookie of a session would go over it.
+    ['publicUrl (COUNTERFOIL_PUBLIC_URL)', settings.publicUrl ?? ''],
   ] as const) {
-    if (apiBase.startsWith('http:') && !isLoopback(new URL(apiBase).hostname)) {
+    if (origin.startsWith('http:') && !isLoopback(new URL(origin).hostname)) {
       problems.push(`${name}: must be https beyond this machine`);
     }
   }

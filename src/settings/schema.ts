@@ -220,6 +220,17 @@ export const settingsSchema = Type.Object(
       },
       { ...closed, default: {} },
     ),
+    github: Type.Object(
+      {
+        url: Type.String({
+          env: 'COUNTERFOIL_GITHUB_URL',
+          default: 'https://github.com',
+          pattern: '^https?://[^/?#]+$',
+          description: 'origin of GitHub, or of a GitHub Enterprise Server, for sign-in',
+        }),
+      },
+      { ...closed, default: {} },
+    ),
     simulated: Type.Object(
       {
         ledger: Type.Optional(

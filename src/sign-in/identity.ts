@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { ProviderName } from './providers.ts';
 
 /** Who signed in, as the provider told it. Known by issuer and subject alone, never by e-mail (OpenID Connect Core 1.0, 5.7). */
@@ -13,7 +13,14 @@ export interface Identity {
   readonly picture?: string;
 }
 
-/** Stands for a user in keys of the store: base64url of SHA-256 over JSON.stringify([issuer, subject]), first 22 characters. */
+/** 128 bits of a digest: nobody finds two users of one key. */
+const userKeyCharacters = 22;
+
+/** Stands for a user in keys of the store: base64url of SHA-256 over issuer and subject, 22 characters of it. */
 export function userKey({ issuer, subject }: Pick<Identity, 'issuer' | 'subject'>): string {
-  return hash('sha256', JSON.stringify([issuer, subject]), 'base64url').slice(0, 22);
+  // JSON keeps the two apart: ("a", "bc") and ("ab", "c") are different users.
+  const digest = createHash('sha256')
+    .update(JSON.stringify([issuer, subject]))
+    .digest('base64url');
+  return digest.slice(0, userKeyCharacters);
 }

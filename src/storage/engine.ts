@@ -21,6 +21,8 @@ export type ServiceSpace =
   | 'drivers'
   | 'awaited-items'
   | 'integrations'
+  | 'sign-ins'
+  | 'sessions'
   | 'sealing'
   | 'sign-in-codes'
   | 'refresh-families'
