@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface IdentityProviderOptions {
@@ -14,6 +14,7 @@ export interface IdentityProviderOptions {
 
 export interface RunningProvider {
   readonly issuer: string;
+  readonly server: Server;
   close(): Promise<void>;
 }
 
@@ -34,6 +35,7 @@ export async function startIdentityProvider(options: IdentityProviderOptions): P
   answer = provider.callback();
   return {
     issuer,
+    server,
     close: async () => {
       server.closeAllConnections();
       server.close();

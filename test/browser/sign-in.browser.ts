@@ -18,9 +18,11 @@ test('signs in, consents, comes back, sees the name and signs out, in a real bro
   const { origin, page, context } = await start(t);
   await page.goto(origin);
   await page.getByText('Nobody is signed in.').waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Sign out' }).isHidden());
   await look(page, '1-nobody');
   await signIn(page, 'Ursula');
   assert.equal(page.url(), `${origin}/`);
+  assert.ok(await page.getByRole('link', { name: 'Sign in with Example' }).isHidden());
   await look(page, '4-signed-in');
 
   const [session, ...others] = (await context.cookies(origin)).filter(({ name }) => /counterfoil/.test(name));

@@ -120,6 +120,19 @@ test('tells an error of the provider in its own words, and repeats nothing', asy
   assert.ok(!signing.service.logged().includes('alert(1)'));
 });
 
+test('escapes the link by which a person can try again', async (t) => {
+  const signing = await startSignIn(t);
+  const query = `return_to=${encodeURIComponent(`/a'b"<i>&c`)}&code_challenge=${'x'.repeat(3)}`;
+  const page = await signing.browser.open(`${signing.service.origin}/v3/auth/oidc/web/sign-in?${query}`);
+  assert.equal(page.status, 400);
+  assert.ok(!/<i>|"\/a'|&code_challenge/.test(page.text), page.text);
+  signing.provider.twists = {
+    callback: (honest) => new URLSearchParams([...honest, ['error', 'access_denied']]),
+  };
+  const denied = await signIn(signing, '/v3/auth/oidc/web/sign-in?return_to=%2Fa%26b');
+  assert.ok(denied.text.includes('?return_to=%2Fa%26b"'), denied.text);
+});
+
 test('tells a person what happened on a page that is whole, plain and loads nothing', async (t) => {
   const signing = await startSignIn(t);
   const page = await signing.browser.open(signing.service.origin + callbackPath);

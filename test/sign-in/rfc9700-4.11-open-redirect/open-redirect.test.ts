@@ -33,6 +33,29 @@ function assertLeadsToUs(location: string, origin: string, url: string): void {
   assert.ok(!location.slice(origin.length).startsWith('//'), location);
 }
 
+test('takes nothing for a path that browsers and servers read in two ways', async (t) => {
+  const signing = await startSignIn(t);
+  for (const path of [
+    '',
+    'a',
+    './a',
+    '../a',
+    '?a',
+    '#a',
+    '/a\\b',
+    '/a\tb',
+    '/a b',
+    '/\u00e4',
+    '//',
+    '/..//a',
+    '/\u0000',
+  ]) {
+    const link = `${signInPath}?return_to=${encodeURIComponent(path)}`;
+    const page = await signing.browser.open(signing.service.origin + link);
+    await assertRefused(signing, page, says.returnAddress);
+  }
+});
+
 test('leads to a path on its own origin as it was asked', async (t) => {
   const signing = await startSignIn(t);
   const { origin } = signing.service;
