@@ -10,6 +10,8 @@ import { readTen } from './cases/read-10.ts';
 import { readAll } from './cases/read-all.ts';
 import { recovery } from './cases/recovery.ts';
 import { replay } from './cases/replay.ts';
+import { session } from './cases/session.ts';
+import { signIn } from './cases/sign-in.ts';
 import { start } from './cases/start.ts';
 import { startFull } from './cases/start-full.ts';
 import { tableSize } from './cases/table-size.ts';
@@ -29,6 +31,8 @@ export const cases: readonly Case[] = [
   replay,
   recovery,
   dynamodb,
+  session,
+  signIn,
   disk,
   start,
   startFull,

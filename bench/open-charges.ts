@@ -9,7 +9,7 @@ import {
   tokenPlace,
 } from '../src/payments/payment.ts';
 import { RemoteLedger } from '../src/processors/simulated/ledger.ts';
-import { openSealer } from '../src/secrets/master-key.ts';
+import { openSealer } from '../src/secrets/open-sealer.ts';
 import { openLmdbEngine } from '../src/storage/lmdb/open.ts';
 
 /**
@@ -21,7 +21,7 @@ if (folder === undefined || count === undefined || processor === undefined)
   throw new Error('usage: open-charges.ts FOLDER COUNT PROCESSOR');
 
 const engine = openLmdbEngine(folder);
-const sealer = await openSealer(engine, { setting: undefined, dataFolder: folder });
+const sealer = await openSealer(engine, { settings: [], command: undefined, dataFolder: folder }, Date.now());
 const ledger = new RemoteLedger(processor);
 const token = 'tok_paid';
 

@@ -67,6 +67,15 @@ export async function startForwarder(workplace: Workplace, processor: string): P
   return startTelling(workplace.start(process.execPath, [sourceFile('forwarder.ts'), processor]));
 }
 
+/** A real identity provider (`identity-provider.ts`). @param redirectUri where it may send browsers back to */
+export async function startProvider(workplace: Workplace, redirectUri: string): Promise<Server> {
+  return startTelling(
+    workplace.start(process.execPath, [sourceFile('identity-provider.ts'), redirectUri], {
+      folder: sourceFile('..'),
+    }),
+  );
+}
+
 /** The yardstick, which answers GET with the bytes of a file and sends back what is posted. */
 export async function startYardstick(workplace: Workplace, bodyFile?: string): Promise<Server> {
   const args = [sourceFile('yardstick.ts'), ...(bodyFile === undefined ? [] : [bodyFile])];

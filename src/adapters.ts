@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SettingsError } from './errors.ts';
+import type { IdentityProvider } from './identity/provider.ts';
 import type { Log } from './log.ts';
+import { isLoopback } from './loopback.ts';
 import type { Processor } from './processors/processor.ts';
 import { MemoryLedger, RemoteLedger } from './processors/simulated/ledger.ts';
 import { type LedgerServer, serveLedger } from './processors/simulated/ledger-server.ts';
@@ -9,13 +11,14 @@ import { simulatedProcessor } from './processors/simulated/simulated.ts';
 import { squareProcessor } from './processors/square/square.ts';
 import { stripeProcessor } from './processors/stripe/stripe.ts';
 import type { Settings } from './settings/schema.ts';
+import type { ProviderName } from './sign-in/providers.ts';
 import type { DynamoSettings, TableMade } from './storage/dynamodb/open.ts';
 import type { Engine } from './storage/engine.ts';
 import { noteLoss, verifyAfterLoss } from './storage/lmdb/loss.ts';
 import { openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
 import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify.ts';
 
-/** The one file that names adapters: which engine and which processors the settings ask for. */
+/** The one file that names adapters: which engine, processors and identity providers the settings ask for. */
 
 /** The engine that the settings ask for. Throws SettingsError for one that is damaged, not ours, or not to be had. */
 export async function openEngine(settings: Settings, log: Log): Promise<Engine> {
@@ -86,4 +89,44 @@ export async function openProcessors(
     processors.set('simulated', simulatedProcessor(ledger));
   }
   return processors;
+}
+
+/** Microsoft's own name for whoever has an account with it, of any tenant. */
+const microsoftIssuer = 'https://login.microsoftonline.com/common/v2.0';
+
+/** Each identity provider that the service knows; their libraries are loaded when somebody first signs in. */
+export function openIdentityProviders({ host, github }: Settings): Record<ProviderName, IdentityProvider> {
+  // Whoever reaches the service is on this machine then, and may name what is there.
+  const fetchFor = async () => {
+    const { outbound } = await import('./identity/outbound.ts');
+    return (issuer: URL) => outbound({ loopback: isLoopback(host) && isLoopback(issuer.hostname) });
+  };
+  const oidc = (issuer?: string) =>
+    whenFirstUsed(async () => {
+      const { oidcProvider } = await import('./identity/oidc.ts');
+      return oidcProvider({ fetchFor: await fetchFor(), ...(issuer === undefined ? {} : { issuer }) });
+    });
+  return {
+    google: oidc('https://accounts.google.com'),
+    microsoft: oidc(microsoftIssuer),
+    oidc: oidc(),
+    github: whenFirstUsed(async () => {
+      const { githubProvider } = await import('./identity/github.ts');
+      const fetch = (await fetchFor())(new URL(github.url));
+      return githubProvider({ origin: github.url, fetch });
+    }),
+  };
+}
+
+function whenFirstUsed(open: () => Promise<IdentityProvider>): IdentityProvider {
+  let opened: Promise<IdentityProvider> | undefined;
+  const provider = () => {
+    opened ??= open();
+    return opened;
+  };
+  return {
+    discover: async (...given) => (await provider()).discover(...given),
+    begin: async (...given) => (await provider()).begin(...given),
+    finish: async (...given) => (await provider()).finish(...given),
+  };
 }

@@ -50,7 +50,7 @@ const kinds = {
   integration_exists: kind(
     409,
     'conflict',
-    'This name is already registered with other credentials; nothing was changed.',
+    'This name is already registered with other credentials, return URLs or scopes; nothing was changed.',
   ),
   idempotency_key_in_use: kind(409, 'conflict', 'A request with this idempotency key is still running.', {
     retryable: true,
@@ -70,6 +70,12 @@ const kinds = {
     {
       retryable: true,
     },
+  ),
+  identity_provider_error: kind(
+    502,
+    'service',
+    'The identity provider did not answer as it must; nobody was signed in.',
+    { retryable: true },
   ),
   unavailable: kind(503, 'service', 'The service is not ready; try again shortly.', { retryable: true }),
   overloaded: kind(503, 'service', 'The service is at its limit; try again shortly.', { retryable: true }),

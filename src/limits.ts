@@ -81,6 +81,84 @@ export const integrationNameCharactersMax = 63;
 /** Client ids and secrets of the four providers are under 256 characters; the bound leaves room. */
 export const clientCredentialCharactersMax = 1_024;
 export const issuerCharactersMax = 1_024;
+/** Addresses that an app may be sent back to: staging, previews and a few origins; all lie in one record. */
+export const returnUrlsMax = 50;
+export const returnUrlCharactersMax = 1_024;
+/** Scopes beyond these are for reading a provider's data, which the service never does. */
+export const scopesMax = 20;
+export const scopeCharactersMax = 255;
+/** Integrations of one page of a list. */
+export const integrationsPageMax = 100;
+
+/** A provider that takes longer to answer has lost the person who waits. */
+export const outboundMsMax = 5_000;
+/** Discovery documents and key sets are a few KB; the largest known ones are under 100 KB. */
+export const outboundAnswerBytesMax = 1024 * 1024;
+/** What a provider says of itself changes by the month; an hour old is fresh enough. */
+export const discoveryAgeMsMax = 60 * 60 * 1_000;
+/** Its keys are told to be cached for hours, and withdrawn ones must go. */
+export const providerKeysAgeMsMax = 10 * 60 * 1_000;
+/** A key that is not known is looked for at once, but not more often: forged key ids must not make us a flood. */
+export const providerKeysPauseMs = 5_000;
+/** Providers remembered at once: with their keys some ten megabytes. */
+export const providersKeptMax = 1_000;
+/** A name, address or picture longer than this is none. */
+export const profileClaimCharactersMax = 1_024;
+/** Clocks of good providers are right to the second. */
+export const clockToleranceSeconds = 30;
+
+/** Long enough to find a password and a second factor, as the contract has it. */
+export const signInMsMax = 10 * 60 * 1_000;
+/** Sign-ins that were begun and not finished, of all browsers: 100 MB of records at worst. */
+export const pendingSignInsMax = 100_000;
+/** Sign-ins that one browser may have open, in as many tabs; each has a cookie, and the headers have 16 KiB. */
+export const signInsPerBrowserMax = 10;
+/** An authorization code is some hundred characters at the longest of the providers (Microsoft). */
+export const callbackCharactersMax = 8 * 1024;
+/** How often sign-ins that nobody finished are removed. */
+export const signInSweepMs = 60 * 1_000;
+/** Whoever is away longer signs in again. */
+export const sessionIdleMsMax = 7 * 24 * 60 * 60 * 1_000;
+/** Nobody stays signed in for ever. */
+export const sessionMsMax = 30 * 24 * 60 * 60 * 1_000;
+/** How exactly the service knows when a session was last used: a look-up costs a commit at most so often. */
+export const sessionSeenStepMs = 5 * 60 * 1_000;
+/** How often sessions that have ended by themselves are removed; nothing depends on it but the disk. */
+export const sessionSweepMs = 60 * 60 * 1_000;
+
+/** RFC 6749, 4.1.2, recommends at most ten minutes for a code; an app exchanges it as soon as it is called. */
+export const signInCodeMs = 60 * 1_000;
+/** What a stolen access token is good for: nobody asks the service about one. */
+export const accessTokenMs = 10 * 60 * 1_000;
+/** After so long a person signs in again, however often the app has come. */
+export const refreshTokenMsMax = 30 * 24 * 60 * 60 * 1_000;
+/** An app that has not come for so long is not used. */
+export const refreshTokenIdleMsMax = 7 * 24 * 60 * 60 * 1_000;
+/** An app whose answer was lost sends the same refresh token again, within one time-out. */
+export const refreshRepeatMsMax = 10 * 1_000;
+/** How long one key signs access tokens. */
+export const signingKeyMs = 30 * 24 * 60 * 60 * 1_000;
+/** A key is published so long before it signs: longer than anybody caches the set of keys. */
+export const signingKeyAnnouncedMs = 24 * 60 * 60 * 1_000;
+/** A key is published so long after it has signed last: a token's life, and clocks that differ. */
+export const signingKeyKeptMs = accessTokenMs + 5 * 60 * 1_000;
+/** How long a process goes without asking the store which keys there are; a new one signs a day later. */
+export const signingKeysCachedMs = 60 * 1_000;
+/** How long apps may cache the set of keys. */
+export const publishedKeysCachedSeconds = 60 * 60;
+/** How often codes and refresh tokens that have expired are removed; they are refused all the same. */
+export const tokenSweepIntervalMs = 10 * 60 * 1_000;
+
+/** A program that gives the master key asks a service in the same network; the start waits for it. */
+export const masterKeyCommandMsMax = 5_000;
+/** A key that seals no more is kept so long: what was sealed under it before is on disk by then, or its process is dead. */
+export const masterKeyOverlapMs = 4 * 15_000;
+/** Items of one scan where the service goes through a space: a long one would keep old pages from being used again. */
+export const scanPageItemsMax = 1_000;
+/** Records rewrapped at once: they share a flush, and leave the store room for its callers. */
+export const rewrapsAtOnceMax = 100;
+/** Looks at all secrets that one rotation takes; when the last still finds one, a process goes on under an old key. */
+export const rotationPassesMax = 10;
 
 /** Requests waiting for the store; at 40,000 commits a second this is a quarter of a second of work. */
 export const commitQueueMax = 10_000;

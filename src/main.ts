@@ -1,30 +1,33 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { existingStore, openEngine, openProcessors } from './adapters.ts';
-import { ServiceError } from './errors.ts';
+import { openEngine } from './adapters.ts';
+import { openPayments, openSignIn, openTables } from './domains.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
-import { integrationRoutes } from './http/integrations.ts';
+import { integrationListRoutes, integrationRoutes } from './http/integrations.ts';
 import { Listener } from './http/listener.ts';
 import { checkOpenAccess } from './http/open-access.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
+import { sessionRoutes } from './http/session.ts';
+import { signInRoutes } from './http/sign-in.ts';
+import { signInTokenRoutes } from './http/sign-in-tokens.ts';
 import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
-import { distantRecoveryIntervalMs, readyMsMax, recoveryIntervalMs } from './limits.ts';
+import {
+  distantRecoveryIntervalMs,
+  recoveryIntervalMs,
+  sessionSweepMs,
+  signInSweepMs,
+  tokenSweepIntervalMs,
+} from './limits.ts';
 import { type Log, openLog } from './log.ts';
-import { Drivers } from './payments/drivers.ts';
-import { FinalPayments } from './payments/final-payments.ts';
-import type { RoutePolicy } from './payments/order.ts';
-import type { PaymentParts } from './payments/parts.ts';
 import { Recovery } from './payments/recover-payments.ts';
-import { repeat } from './repeat.ts';
-import { openSealer } from './secrets/master-key.ts';
-import { tablePolicy } from './settings/load.ts';
+import { checkReady } from './ready.ts';
+import { type Repeated, repeat } from './repeat.ts';
+import { openSealer } from './secrets/open-sealer.ts';
 import type { Settings } from './settings/schema.ts';
-import { Integrations } from './sign-in/integrations.ts';
 import type { Engine } from './storage/engine.ts';
-import { Tables } from './tables/tables.ts';
+import { masterKeySource } from './vault.ts';
 import { version } from './version.ts';
 
 /** Puts the parts together: settings → engine → domains → doors. */
@@ -71,16 +74,20 @@ export async function startService(settings: Settings, options: ServiceOptions):
     }
     const store = await openEngine(settings, log);
     engine = store;
-    const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
+    const sealer = await openSealer(engine, masterKeySource(settings), now());
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
     const payments = await openPayments(settings, parts);
-    const integrations = new Integrations(engine, sealer, now);
+    const signIn = openSignIn(settings, { ...parts, origin: settings.publicUrl ?? listener.origin });
 
     const operations = operationRoutes(() => checkReady(store, stopping));
     const main = [
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
-      integrationRoutes(integrations, settings.basePath, settings.publicUrl ?? listener.origin),
+      integrationRoutes(signIn),
+      integrationListRoutes(signIn),
+      signInRoutes(signIn),
+      sessionRoutes(signIn),
+      signInTokenRoutes(signIn.appTokens, signIn.signingKeys, settings.basePath),
     ];
     const { basePath } = settings.payments;
     const paying = [paymentRoutes(payments, basePath), eventRoutes(payments, basePath)];
@@ -102,13 +109,19 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
     const recovery = new Recovery(payments);
     const intervalMs = settings.store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;
-    const recovering = repeat(intervalMs, (signal) => recovery.round(signal), log);
+    const repeated: Repeated[] = [
+      repeat(intervalMs, (signal) => recovery.round(signal), log),
+      repeat(signInSweepMs, (signal) => signIn.pending.sweep(signal), log),
+      repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
+      repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
+    ];
     return {
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
       stop: async () => {
         stopping = true;
-        await Promise.all([listener.stop(), paymentListener.stop(), recovering.stop(), inFlight.end()]);
+        const listeners = [listener.stop(), paymentListener.stop()];
+        await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
         await payments.drivers.close();
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
@@ -122,80 +135,6 @@ export async function startService(settings: Settings, options: ServiceOptions):
   }
 }
 
-/** Throws ServiceError `unavailable`. */
-async function checkReady(engine: Engine, isStopping: boolean): Promise<void> {
-  if (isStopping) throw new ServiceError('unavailable', { message: 'The service is stopping.' });
-  const late = sleep(readyMsMax, 'late', { ref: false });
-  const read = engine.get('service:sealing', 'current-key').catch((cause) => ({ cause }));
-  const outcome = await Promise.race([read, late]);
-  if (outcome === 'late' || typeof outcome === 'object')
-    throw new ServiceError('unavailable', {
-      message: 'The store cannot be read.',
-      detail: typeof outcome === 'object' ? (outcome.cause as Error).message : 'it does not answer',
-    });
-}
-
-function openTables(settings: Settings, engine: Engine): Tables {
-  return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });
-}
-
-interface PaymentOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'now'> {
-  readonly tables: Tables;
-  readonly simulate: boolean;
-  readonly driverSilenceMsMax?: number | undefined;
-}
-
-async function openPayments(
-  settings: Settings,
-  { tables, simulate, driverSilenceMsMax, ...parts }: PaymentOptions,
-): Promise<PaymentParts> {
-  return {
-    ...parts,
-    processors: await openProcessors(settings, simulate),
-    routes: routesOf(settings),
-    drivers: new Drivers(parts.engine, driverSilenceMsMax),
-    finals: new FinalPayments(),
-    itemWrite: (table, item) => tables.creation(table, item),
-  };
-}
-
-export interface Books {
-  readonly payments: PaymentParts;
-  close(): Promise<void>;
-}
-
-/**
- * The payments of a data folder for a command beside the service, which may be running. The simulated processor is
- * there when its ledger lives in a process of its own. Throws SettingsError.
- */
-export async function openBooks(settings: Settings): Promise<Books> {
-  // Its answer goes to standard output; what the service would log for every step is of no use here.
-  const log = openLog('error');
-  if (settings.store === 'lmdb') existingStore(settings);
-  const engine = await openEngine(settings, log);
-  try {
-    const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
-    const payments = await openPayments(settings, {
-      engine,
-      sealer,
-      tables: openTables(settings, engine),
-      inFlight: new InFlight(),
-      log,
-      now: Date.now,
-      simulate: settings.simulated.ledger !== undefined,
-    });
-    const close = async () => {
-      await payments.drivers.close();
-      await engine.close();
-      log.flush();
-    };
-    return { payments, close };
-  } catch (error) {
-    await engine.close();
-    throw error;
-  }
-}
-
 /** Throws what listening throws, for instance EADDRINUSE. */
 export async function checkPortsAreFree({ host, port, payments }: Settings): Promise<void> {
   const listeners = [await Listener.listen(host, port)];
@@ -205,9 +144,4 @@ export async function checkPortsAreFree({ host, port, payments }: Settings): Pro
   } finally {
     await Promise.all(listeners.map((listener) => listener.stop()));
   }
-}
-
-function routesOf({ payments }: Settings): Map<string, RoutePolicy> {
-  // The pattern of the settings has held the item's sources to what they can be.
-  return new Map(Object.entries(payments.routes as Record<string, RoutePolicy>));
 }

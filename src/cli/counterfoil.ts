@@ -11,6 +11,8 @@ const usage = `Usage: counterfoil <command>
     --workers N    in N processes on one port and one data folder; auto: one for each core
   payments   list, show, refund and reconcile payments; "payments help" tells more
   store      make a store in DynamoDB, or copy one to another; "store help" tells more
+  secrets    tell, rotate and retire the master keys; "secrets help" tells more
+  doctor     check settings, store, master keys, secrets and clock, and tell what to do
   verify     walk the whole store and tell what is wrong with it; the service may be running
   version    print the version
   help       print this text
@@ -37,6 +39,16 @@ switch (command) {
   case 'store': {
     const { store } = await import('./store.ts');
     await store(rest);
+    break;
+  }
+  case 'secrets': {
+    const { secrets } = await import('./secrets.ts');
+    await secrets(rest);
+    break;
+  }
+  case 'doctor': {
+    const { doctor } = await import('./doctor.ts');
+    await doctor(rest);
     break;
   }
   case 'verify': {

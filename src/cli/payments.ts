@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { type Books, openBooks } from '../books.ts';
 import { ServiceError, SettingsError } from '../errors.ts';
-import { type Books, openBooks } from '../main.ts';
 import { writtenAmount } from '../payments/currencies.ts';
 import { findProcessor } from '../payments/parts.ts';
 import type { Payment } from '../payments/payment.ts';

@@ -1,67 +1,32 @@
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { type FieldsBesideError, success } from '../envelope.ts';
-import type { Integrations } from '../sign-in/integrations.ts';
+import type { Integration } from '../sign-in/integrations.ts';
+import { addressesOf, type SignInParts } from '../sign-in/parts.ts';
+import { verifyProvider } from '../sign-in/verify-provider.ts';
 import { sendEnvelope } from './answer.ts';
 import type { Routes } from './door.ts';
+import { body, described, pageQuery, params, registered, verifyQuery } from './integration-schemas.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
 
-const params = Type.Object({
-  identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
-  INTEGRATION_NAME: Type.String({ description: '1 to 63 lower-case letters, digits and hyphens' }),
-});
-const credential = Type.Optional(Type.String({ minLength: 1 }));
-/** Which of these a provider takes is its own rule; the schema knows the names. */
-const body = Type.Object(
-  {
-    IDP_CLIENT_ID: credential,
-    IDP_CLIENT_SECRET: credential,
-    IDP_ISSUER: Type.Optional(
-      Type.String({ minLength: 1, description: 'Required for oidc, unknown elsewhere' }),
-    ),
-    GOOGLE_CLIENT_ID: credential,
-    GOOGLE_CLIENT_SECRET: credential,
-    MICROSOFT_CLIENT_ID: credential,
-    MICROSOFT_CLIENT_SECRET: credential,
-    GITHUB_CLIENT_ID: credential,
-    GITHUB_CLIENT_SECRET: credential,
-    OIDC_CLIENT_ID: credential,
-    OIDC_CLIENT_SECRET: credential,
-    OIDC_ISSUER: credential,
-  },
-  {
-    ...closed,
-    description: 'IDP_CLIENT_ID and IDP_CLIENT_SECRET, or the same with the prefix of the provider',
-  },
-);
-const registered = Type.Object({
-  compelete: Type.Literal(true, { description: 'Spelled as published' }),
-  complete: Type.Literal(true),
-  name: Type.String(),
-  provider: Type.String(),
-  client_id: Type.String(),
-  redirect_uri: Type.String({ description: 'To be entered at the provider' }),
-  sign_in_url: Type.String(),
-  created_at: Type.String(),
-});
+const tags = ['Sign-in'];
 const besideError: FieldsBesideError = () => ({ compelete: false });
 
 /**
- * Register a sign-in integration (interface.md, 4.5).
- *
- * @param prefix in front of `/v3`
- * @param publicUrl the origin that browsers reach the service under
+ * The registry of sign-in integrations: register (interface.md, 4.5), tell, replace, remove. No answer holds a secret.
  */
-export function integrationRoutes(integrations: Integrations, prefix: string, publicUrl: string): Routes {
+export function integrationRoutes(parts: SignInParts): Routes {
+  const { integrations, prefix } = parts;
   return (app) => {
     app.post(
       `${prefix}/v3/create/service/auth/:identity_provider/:INTEGRATION_NAME`,
       {
         config: { access: 'integrations:write', besideError },
         schema: {
-          tags: ['Sign-in'],
+          tags,
           summary: 'Register a sign-in integration',
           params,
-          querystring: noQuery,
+          querystring: verifyQuery,
           body,
           response: {
             200: answerSchema(registered, 'The integration is on disk, its secret sealed'),
@@ -71,8 +36,9 @@ export function integrationRoutes(integrations: Integrations, prefix: string, pu
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        if (request.query.verify === 'true') await verifyProvider(parts, provider, name, request.body);
         const integration = await integrations.register(provider, name, request.body);
-        const url = `${publicUrl}${prefix}/v3/auth/${integration.provider}/${integration.name}`;
+        const { redirectUri, signInUrl } = addressesOf(parts, integration);
         return sendEnvelope(
           reply,
           success({
@@ -81,12 +47,142 @@ export function integrationRoutes(integrations: Integrations, prefix: string, pu
             name: integration.name,
             provider: integration.provider,
             client_id: integration.clientId,
-            redirect_uri: `${url}/callback`,
-            sign_in_url: `${url}/sign-in`,
+            redirect_uri: redirectUri,
+            sign_in_url: signInUrl,
             created_at: integration.createdAt,
           }),
         );
       },
     );
+
+    const one = `${prefix}/v3/service/auth/:identity_provider/:INTEGRATION_NAME`;
+    app.get(
+      one,
+      {
+        config: { access: 'integrations:read' },
+        schema: {
+          tags,
+          summary: 'Tell what is registered under a name',
+          params,
+          querystring: noQuery,
+          response: { 200: answerSchema(described, 'Without its secret'), '4xx': errorAnswerSchema() },
+        },
+      },
+      async (request, reply) => {
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        return sendEnvelope(reply, success(shown(parts, await integrations.find(provider, name))));
+      },
+    );
+
+    app.put(
+      one,
+      {
+        config: { access: 'integrations:write' },
+        schema: {
+          tags,
+          summary: 'Replace the credentials of an integration',
+          params,
+          querystring: verifyQuery,
+          body,
+          response: {
+            200: answerSchema(described, 'The new credentials are on disk, the secret sealed'),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        if (request.query.verify === 'true') await verifyProvider(parts, provider, name, request.body);
+        const integration = await integrations.replace(provider, name, request.body);
+        return sendEnvelope(reply, success(shown(parts, integration)));
+      },
+    );
+
+    app.delete(
+      one,
+      {
+        config: { access: 'integrations:write' },
+        schema: {
+          tags,
+          summary: 'Remove an integration',
+          params,
+          querystring: noQuery,
+          response: {
+            200: answerSchema(
+              Type.Object({ message: Type.Literal('Integration deleted') }, closed),
+              'Nobody can sign in by it any more; who did stays signed in',
+            ),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        await integrations.remove(provider, name);
+        return sendEnvelope(reply, success({ message: 'Integration deleted' }));
+      },
+    );
+  };
+}
+
+/** Lists of integrations, of all providers and of one. */
+export function integrationListRoutes(parts: SignInParts): Routes {
+  const path = `${parts.prefix}/v3/service/auth`;
+  const page = {
+    querystring: pageQuery,
+    response: {
+      200: Type.Object(
+        {
+          statusCode: Type.Literal(200),
+          body: Type.Array(described),
+          next: Type.Optional(Type.String()),
+        },
+        { ...closed, description: 'By provider and name; `next` when there are more' },
+      ),
+      '4xx': errorAnswerSchema(),
+    },
+  };
+  const send = async (reply: FastifyReply, provider: string | undefined, after: string | undefined) => {
+    const { integrations, next } = await parts.integrations.list(provider, after);
+    const envelope = success(integrations.map((each) => shown(parts, each)));
+    return sendEnvelope(reply, next === undefined ? envelope : { ...envelope, ...{ next } });
+  };
+  return (app) => {
+    app.get(
+      path,
+      {
+        config: { access: 'integrations:read' },
+        schema: { tags, summary: 'List integrations', ...page },
+      },
+      (request, reply) => send(reply, undefined, request.query.after),
+    );
+    app.get(
+      `${path}/:identity_provider`,
+      {
+        config: { access: 'integrations:read' },
+        schema: {
+          tags,
+          summary: 'List the integrations of a provider',
+          params: Type.Pick(params, ['identity_provider']),
+          ...page,
+        },
+      },
+      (request, reply) => send(reply, request.params.identity_provider, request.query.after),
+    );
+  };
+}
+
+function shown(parts: SignInParts, integration: Integration) {
+  const { redirectUri, signInUrl } = addressesOf(parts, integration);
+  return {
+    name: integration.name,
+    provider: integration.provider,
+    client_id: integration.clientId,
+    ...(integration.issuer === undefined ? {} : { issuer: integration.issuer }),
+    return_urls: integration.returnUrls,
+    scopes: integration.scopes,
+    redirect_uri: redirectUri,
+    sign_in_url: signInUrl,
+    created_at: integration.createdAt,
   };
 }

@@ -1,5 +1,7 @@
-import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { ServiceError } from '../errors.ts';
 import { randomBytes } from '../random.ts';
+import { type MasterKey, type MasterKeys, masterKeyBytes } from './master-keys.ts';
 
 /** Where a secret belongs. It is bound into the seal, so that a seal moved to another place does not open. */
 export interface SecretPlace {
@@ -11,56 +13,106 @@ export interface SecretPlace {
 }
 
 /**
- * Envelope encryption: every secret has a random data key of its own, which the master key seals in its turn
+ * Envelope encryption: every secret has a random data key of its own, which a master key seals in its turn
  * (AES-256-GCM for both, NIST SP 800-38D). Rotating the master key rewraps data keys and never touches a secret.
  *
- * A seal reads `v1.<key id>.<sealed data key>.<sealed secret>`, the sealed parts being base64url of
- * 12 bytes of nonce, the ciphertext and 16 bytes of tag.
+ * A seal reads `v2.<key id>.<sealed data key>.<sealed secret>`, the sealed parts being base64url of 12 bytes of nonce,
+ * the ciphertext and 16 bytes of tag. The place is bound into both parts, the key id into the first alone. A seal of
+ * before, `v1`, bound the key id into both: it opens as ever, and rewrapping it makes a `v2` of it.
  */
 export class Sealer {
-  readonly #masterKey: Buffer;
-  /** Names the master key without telling anything of it. */
-  readonly keyId: string;
+  readonly #keys: MasterKeys;
 
-  /** @param masterKey 32 random bytes */
-  constructor(masterKey: Buffer) {
-    if (masterKey.length !== keyBytes) throw new RangeError(`a master key has ${keyBytes} bytes`);
-    this.#masterKey = masterKey;
-    this.keyId = createHash('sha256')
-      .update('counterfoil master key')
-      .update(masterKey)
-      .digest('hex')
-      .slice(0, 16);
+  constructor(keys: MasterKeys) {
+    this.#keys = keys;
+  }
+
+  /** The key that seals now. */
+  get keyId(): string {
+    return this.#keys.writing().id;
   }
 
   seal(secret: string, place: SecretPlace): string {
-    const dataKey = randomBytes(keyBytes);
-    const bound = additionalData(place, this.keyId);
-    const sealedKey = encrypt(this.#masterKey, dataKey, bound);
-    return [version, this.keyId, sealedKey, encrypt(dataKey, Buffer.from(secret), bound)].join('.');
+    const dataKey = randomBytes(masterKeyBytes);
+    const sealedSecret = encrypt(dataKey, Buffer.from(secret), boundToSecret('v2', place));
+    return this.#wrapped(dataKey, sealedSecret, place);
   }
 
-  /** Throws when the seal was made by another master key, for another place, or was changed. */
+  /**
+   * Refuses with `internal` when the seal was made for another place, was changed, or is of a master key that is not
+   * at hand; the detail says which.
+   */
   open(seal: string, place: SecretPlace): string {
-    const [sealVersion, keyId, sealedKey, sealedSecret, ...rest] = seal.split('.');
-    if (sealVersion !== version || sealedKey === undefined || sealedSecret === undefined || rest.length > 0) {
-      throw new Error('this is no seal of a known version');
-    }
-    if (keyId !== this.keyId) throw new Error(`sealed by master key ${keyId}, not by ${this.keyId}`);
-    const bound = additionalData(place, keyId);
-    const dataKey = decrypt(this.#masterKey, sealedKey, bound);
-    return decrypt(dataKey, sealedSecret, bound).toString();
+    const parts = partsOf(seal);
+    const dataKey = this.#dataKey(parts, place);
+    const bound = boundToSecret(parts.version, place, parts.keyId);
+    return decrypt(dataKey, parts.sealedSecret, bound).toString();
+  }
+
+  /**
+   * The same secret under the key that seals now; the seal itself where that is so already. Refuses as `open` does,
+   * though of a `v2` seal only the part that it changes is looked at.
+   */
+  rewrap(seal: string, place: SecretPlace): string {
+    const parts = partsOf(seal);
+    if (parts.version === 'v1') return this.seal(this.open(seal, place), place);
+    if (parts.keyId === this.keyId) return seal;
+    return this.#wrapped(this.#dataKey(parts, place), parts.sealedSecret, place);
+  }
+
+  #wrapped(dataKey: Buffer, sealedSecret: string, place: SecretPlace): string {
+    const { id, bytes } = this.#keys.writing();
+    const sealedKey = encrypt(bytes, dataKey, boundToKey('v2', place, id));
+    dataKey.fill(0);
+    return ['v2', id, sealedKey, sealedSecret].join('.');
+  }
+
+  #dataKey({ version, keyId, sealedKey }: Parts, place: SecretPlace): Buffer {
+    return decrypt(this.#find(keyId).bytes, sealedKey, boundToKey(version, place, keyId));
+  }
+
+  #find(keyId: string): MasterKey {
+    const key = this.#keys.find(keyId);
+    if (key === undefined) throw doesNotOpen(`sealed by master key ${keyId}, which is not at hand`);
+    return key;
   }
 }
 
-const version = 'v1';
-const keyBytes = 32;
+/** Which master key sealed it. Refuses what is no seal with `internal`. */
+export function keyIdOf(seal: string): string {
+  return partsOf(seal).keyId;
+}
+
+type Version = 'v1' | 'v2';
+
+interface Parts {
+  readonly version: Version;
+  readonly keyId: string;
+  readonly sealedKey: string;
+  readonly sealedSecret: string;
+}
+
 const nonceBytes = 12;
 const tagBytes = 16;
 
+function partsOf(seal: string): Parts {
+  const [version, keyId, sealedKey, sealedSecret, ...rest] = seal.split('.');
+  const isKnown = version === 'v1' || version === 'v2';
+  if (!isKnown || keyId === undefined || sealedKey === undefined || sealedSecret === undefined) {
+    throw doesNotOpen('no seal of a known version');
+  }
+  if (rest.length > 0) throw doesNotOpen('no seal: it has too many parts');
+  return { version, keyId, sealedKey, sealedSecret };
+}
+
 /** JSON keeps the parts apart: ("a", "bc") and ("ab", "c") bind differently. */
-function additionalData({ record, name, field }: SecretPlace, keyId: string): Buffer {
+function boundToKey(version: Version, { record, name, field }: SecretPlace, keyId: string): Buffer {
   return Buffer.from(JSON.stringify([version, record, name, field, keyId]));
+}
+
+function boundToSecret(version: Version, place: SecretPlace, keyId = ''): Buffer {
+  if (version === 'v1') return boundToKey('v1', place, keyId);
+  return Buffer.from(JSON.stringify(['v2', place.record, place.name, place.field]));
 }
 
 function encrypt(key: Buffer, plain: Buffer, bound: Buffer): string {
@@ -73,10 +125,22 @@ function encrypt(key: Buffer, plain: Buffer, bound: Buffer): string {
 
 function decrypt(key: Buffer, sealed: string, bound: Buffer): Buffer {
   const bytes = Buffer.from(sealed, 'base64url');
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), {
-    authTagLength: tagBytes,
-  })
-    .setAAD(bound)
-    .setAuthTag(bytes.subarray(-tagBytes));
-  return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]);
+  // The decoder takes more than one text for the same bytes; a seal has one.
+  if (bytes.toString('base64url') !== sealed) throw doesNotOpen('changed: not in its own spelling');
+  if (bytes.length < nonceBytes + tagBytes) throw doesNotOpen('changed: too short');
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), {
+      authTagLength: tagBytes,
+    })
+      .setAAD(bound)
+      .setAuthTag(bytes.subarray(-tagBytes));
+    return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]);
+  } catch {
+    throw doesNotOpen('changed, or moved here from another place');
+  }
+}
+
+/** Nobody who sends a request can mend it: told to the log alone. */
+function doesNotOpen(why: string): ServiceError {
+  return new ServiceError('internal', { detail: `a sealed secret does not open: ${why}` });
 }

@@ -175,13 +175,21 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
         'happened; serve one or the other',
     );
   }
-  for (const [name, { apiBase }] of [
-    ['stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE)', settings.stripe],
-    ['square.apiBase (COUNTERFOIL_SQUARE_API_BASE)', settings.square],
+  for (const [name, origin] of [
+    ['stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE)', settings.stripe.apiBase],
+    ['square.apiBase (COUNTERFOIL_SQUARE_API_BASE)', settings.square.apiBase],
+    ['github.url (COUNTERFOIL_GITHUB_URL)', settings.github.url],
+    // The cookie of a session would go over it.
+    ['publicUrl (COUNTERFOIL_PUBLIC_URL)', settings.publicUrl ?? ''],
   ] as const) {
-    if (apiBase.startsWith('http:') && !isLoopback(new URL(apiBase).hostname)) {
+    if (origin.startsWith('http:') && !isLoopback(new URL(origin).hostname)) {
       problems.push(`${name}: must be https beyond this machine`);
     }
+  }
+  if (settings.masterKeys.length > 0 && settings.masterKeyCommand !== undefined) {
+    problems.push(
+      'masterKeyCommand (COUNTERFOIL_MASTER_KEY_COMMAND): masterKeys (COUNTERFOIL_MASTER_KEY) gives the keys already',
+    );
   }
   const { webhookKeys, webhookUrl } = settings.square;
   if (webhookKeys.length > 0 && webhookUrl === undefined) {

@@ -66,11 +66,13 @@ function issuerOf({ name, value }: Field): string {
     (url.protocol !== 'https:' && !plainHttpAllowed) ||
     /[?#]/.test(value) ||
     url.username !== '' ||
-    url.password !== ''
+    url.password !== '' ||
+    // The address of a discovery document in place of the issuer: nothing could then be held against it.
+    url.pathname.includes('/.well-known/')
   ) {
     throw invalid(
       name,
-      `${name} must be an https URL without user, query or fragment (http on loopback alone).`,
+      `${name} must be the issuer itself, an https URL without user, query or fragment (http on loopback alone).`,
     );
   }
   return value;

@@ -1,27 +1,51 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
-import { integrationNameCharactersMax } from '../limits.ts';
+import type { Client } from '../identity/provider.ts';
+import { integrationNameCharactersMax, integrationsPageMax } from '../limits.ts';
+import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { Sealer, SecretPlace } from '../secrets/sealer.ts';
-import type { Engine } from '../storage/engine.ts';
-import { type CredentialFields, type Credentials, readCredentials } from './credentials.ts';
-import { isProviderName, type ProviderName } from './providers.ts';
+import type { Engine, Write } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import { identityProviders, isProviderName, type ProviderName } from './providers.ts';
+import { type Registration, type RegistrationFields, readRegistration } from './registration.ts';
 
 /** A registered integration, as anyone may see it; the secret is not part of it. */
 export interface Integration {
   readonly name: string;
   readonly provider: ProviderName;
   readonly clientId: string;
+  readonly issuer?: string;
+  readonly returnUrls: readonly string[];
+  readonly scopes: readonly string[];
   readonly createdAt: string;
 }
 
 /** As it lies in `service:integrations`, under `<provider>/<name>`. */
-interface StoredIntegration extends Integration {
-  readonly issuer?: string;
+interface StoredIntegration extends Omit<Integration, 'returnUrls' | 'scopes'> {
+  /** Left out where there are none, or the provider's own: so do those read that know of neither. */
+  readonly returnUrls?: readonly string[];
+  readonly scopes?: readonly string[];
   readonly sealedSecret: string;
+}
+
+/** Integrations behind one another; `next` leads on where there are more. */
+export interface IntegrationPage {
+  readonly integrations: readonly Integration[];
+  readonly next: string | undefined;
 }
 
 const space = 'service:integrations';
 const namePattern = new RegExp(`^[a-z0-9-]{1,${integrationNameCharactersMax}}$`);
+
+/** The client secrets that lie in `service:integrations`. */
+export const sealedClientSecrets: SealedRecords = {
+  space,
+  exchange(_id, text, exchange) {
+    const stored = JSON.parse(text) as StoredIntegration;
+    const place = secretPlace(stored.provider, stored.name);
+    return JSON.stringify({ ...stored, sealedSecret: exchange(stored.sealedSecret, place) });
+  },
+};
 
 /** The registry of sign-in integrations. */
 export class Integrations {
@@ -36,58 +60,169 @@ export class Integrations {
   }
 
   /**
-   * Registers credentials under a name; durable when it resolves. The same name with the same credentials gives
-   * the first registration again. Refuses with `provider_not_found`, `invalid_request`, `integration_exists`.
+   * What would be registered, checked, with nothing written. Refuses with `provider_not_found`, `invalid_request`.
    */
-  async register(provider: string, name: string, fields: CredentialFields): Promise<Integration> {
-    if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
-    checkName(name);
-    const credentials = readCredentials(provider, fields);
-    const id = `${provider}/${name}`;
-    const integration = this.#newIntegration(provider, name, credentials);
-    const value = JSON.stringify(integration);
-    const refusal = await this.#engine.commit([{ kind: 'create', space, id, value, makeSpace: true }]);
-    if (refusal === undefined) return integration;
-
-    const existing = await this.#engine.get(space, id);
-    if (existing === undefined) throw new ServiceError('unavailable');
-    return this.#sameOrRefuse(JSON.parse(existing) as StoredIntegration, credentials);
+  read(provider: string, name: string, fields: RegistrationFields): Registration {
+    return readRegistration(checkPlace(provider, name), fields);
   }
 
-  #newIntegration(provider: ProviderName, name: string, credentials: Credentials): StoredIntegration {
-    const { clientId, clientSecret, issuer } = credentials;
+  async isRegistered(provider: ProviderName, name: string): Promise<boolean> {
+    return (await this.#engine.get(space, `${provider}/${name}`)) !== undefined;
+  }
+
+  /**
+   * Registers credentials under a name; durable when it resolves. The same name with the same registration gives
+   * the first one again. Refuses with `provider_not_found`, `invalid_request`, `integration_exists`.
+   */
+  async register(provider: string, name: string, fields: RegistrationFields): Promise<Integration> {
+    const known = checkPlace(provider, name);
+    const registration = readRegistration(known, fields);
+    const id = `${known}/${name}`;
+    const integration = this.#newIntegration(known, name, registration);
+    const value = JSON.stringify(integration);
+    const refusal = await this.#engine.commit([{ kind: 'create', space, id, value, makeSpace: true }]);
+    if (refusal === undefined) return shown(integration);
+
+    const existing = await this.#find(id);
+    if (existing === undefined) throw new ServiceError('unavailable');
+    if (this.#isSame(existing, registration)) return shown(existing);
+    throw new ServiceError('integration_exists', { param: 'INTEGRATION_NAME' });
+  }
+
+  /**
+   * Puts other credentials, return URLs and scopes in the place of the ones that are there; durable when it resolves.
+   * Refuses with `provider_not_found`, `invalid_request`, `integration_not_found`.
+   */
+  async replace(provider: string, name: string, fields: RegistrationFields): Promise<Integration> {
+    const known = checkPlace(provider, name);
+    const registration = readRegistration(known, fields);
+    for (;;) {
+      const text = await this.#engine.get(space, `${known}/${name}`);
+      if (text === undefined) throw notFound();
+      const { createdAt } = JSON.parse(text) as StoredIntegration;
+      const integration = { ...this.#newIntegration(known, name, registration), createdAt };
+      const value = JSON.stringify(integration);
+      const write: Write = { kind: 'replace', space, id: `${known}/${name}`, value, ifValue: text };
+      // Somebody else has replaced it meanwhile, or removed it: look again.
+      if ((await this.#engine.commit([write])) === undefined) return shown(integration);
+    }
+  }
+
+  /** Refuses with `provider_not_found`, `invalid_request` (name), `integration_not_found`. */
+  async find(provider: string, name: string): Promise<Integration> {
+    const stored = await this.#find(`${checkPlace(provider, name)}/${name}`);
+    if (stored === undefined) throw notFound();
+    return shown(stored);
+  }
+
+  /** With its secret in clear, for a call to the provider. Refuses as `find` does. */
+  async findClient(provider: string, name: string): Promise<Integration & Omit<Client, 'redirectUri'>> {
+    const known = checkPlace(provider, name);
+    const stored = await this.#find(`${known}/${name}`);
+    if (stored === undefined) throw notFound();
+    const clientSecret = this.#sealer.open(stored.sealedSecret, secretPlace(known, name));
+    return { ...shown(stored), clientSecret };
+  }
+
+  /** Removes the registration, and nothing else: who signed in by it stays signed in. Refuses as `find` does. */
+  async remove(provider: string, name: string): Promise<void> {
+    const id = `${checkPlace(provider, name)}/${name}`;
+    if ((await this.#engine.commit([{ kind: 'delete', space, id }])) !== undefined) throw notFound();
+  }
+
+  /**
+   * At most `integrationsPageMax`, by provider and name. Refuses with `provider_not_found`, `invalid_request`.
+   *
+   * @param provider only this one's
+   * @param after only those behind it, as `next` of the page before told it
+   */
+  async list(provider: string | undefined, after: string | undefined): Promise<IntegrationPage> {
+    if (provider !== undefined && !isProviderName(provider)) throw new ServiceError('provider_not_found');
+    const prefix = provider === undefined ? '' : `${provider}/`;
+    if (after !== undefined && !after.startsWith(prefix)) {
+      throw new ServiceError('invalid_request', { param: 'after', message: 'after is of another provider.' });
+    }
+    const start = after ?? prefix;
+    // One more than fits tells whether there are more.
+    const limit = integrationsPageMax + 1;
+    const scan = await this.#engine.scan(space, { limit, ...(start === '' ? {} : { after: start }) });
+    const integrations: Integration[] = [];
+    for await (const { id, name: text } of itemsOf(scan?.chunks ?? [])) {
+      if (!id.startsWith(prefix)) break;
+      if (integrations.length === integrationsPageMax)
+        return { integrations, next: placeOf(integrations.at(-1)) };
+      integrations.push(shown(JSON.parse(text) as StoredIntegration));
+    }
+    return { integrations, next: undefined };
+  }
+
+  async #find(id: string): Promise<StoredIntegration | undefined> {
+    const text = await this.#engine.get(space, id);
+    return text === undefined ? undefined : (JSON.parse(text) as StoredIntegration);
+  }
+
+  #newIntegration(provider: ProviderName, name: string, registration: Registration): StoredIntegration {
+    const { clientId, clientSecret, issuer, returnUrls, scopes } = registration;
     return {
       name,
       provider,
       clientId,
       createdAt: new Date(this.#now()).toISOString(),
       ...(issuer === undefined ? {} : { issuer }),
+      ...(returnUrls.length === 0 ? {} : { returnUrls }),
+      ...(scopes === identityProviders[provider].defaultScopes ? {} : { scopes }),
       sealedSecret: this.#sealer.seal(clientSecret, secretPlace(provider, name)),
     };
   }
 
-  #sameOrRefuse(stored: StoredIntegration, credentials: Credentials): Integration {
-    const secret = this.#sealer.open(stored.sealedSecret, secretPlace(stored.provider, stored.name));
-    const same =
-      stored.clientId === credentials.clientId &&
-      stored.issuer === credentials.issuer &&
-      equalSecrets(secret, credentials.clientSecret);
-    if (same) return stored;
-    throw new ServiceError('integration_exists', { param: 'INTEGRATION_NAME' });
+  #isSame(stored: StoredIntegration, registration: Registration): boolean {
+    const { provider, name, sealedSecret } = stored;
+    const secret = this.#sealer.open(sealedSecret, secretPlace(provider, name));
+    const { clientId, issuer, returnUrls, scopes } = shown(stored);
+    return (
+      clientId === registration.clientId &&
+      issuer === registration.issuer &&
+      JSON.stringify([returnUrls, scopes]) ===
+        JSON.stringify([registration.returnUrls, registration.scopes]) &&
+      equalSecrets(secret, registration.clientSecret)
+    );
   }
+}
+
+/** By name, so that nothing else of the record can be shown. */
+function shown({ name, provider, clientId, issuer, returnUrls = [], scopes, createdAt }: StoredIntegration) {
+  return {
+    name,
+    provider,
+    clientId,
+    ...(issuer === undefined ? {} : { issuer }),
+    returnUrls,
+    scopes: scopes ?? identityProviders[provider].defaultScopes,
+    createdAt,
+  } satisfies Integration;
+}
+
+function placeOf(integration: Integration | undefined): string | undefined {
+  return integration === undefined ? undefined : `${integration.provider}/${integration.name}`;
 }
 
 function secretPlace(provider: ProviderName, name: string): SecretPlace {
   return { record: 'integration', name: `${provider}/${name}`, field: 'client_secret' };
 }
 
-function checkName(name: string): void {
+function notFound(): ServiceError {
+  return new ServiceError('integration_not_found', { param: 'INTEGRATION_NAME' });
+}
+
+function checkPlace(provider: string, name: string): ProviderName {
+  if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
   if (!namePattern.test(name)) {
     throw new ServiceError('invalid_request', {
       param: 'INTEGRATION_NAME',
       message: `INTEGRATION_NAME must be 1 to ${integrationNameCharactersMax} lower-case letters, digits and hyphens.`,
     });
   }
+  return provider;
 }
 
 /** In a time that tells nothing of where they differ, nor of their lengths. */

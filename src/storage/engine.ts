@@ -26,9 +26,13 @@ export const serviceSpaces = [
   'drivers',
   'awaited-items',
   'integrations',
+  'sign-ins',
+  'sessions',
+  'sign-in-codes',
+  'refresh-families',
+  'signing-keys',
   'sealing',
 ] as const;
-
 export type Write =
   /** Adds the item; refused with `exists` when the space has the id. */
   | {

@@ -234,7 +234,7 @@ describe('recovery', { concurrency: 4 }, () => {
       const first = await service.post(path, { ...order, token }, key);
       const id = first.headers.get('payment-id') ?? '';
       await service.stop();
-      assert.match((await storedPayment(data, id)).sealedToken ?? '', /^v1\./, 'needed to ask again');
+      assert.match((await storedPayment(data, id)).sealedToken ?? '', /^v2\./, 'needed to ask again');
       assert.ok(storedBytes(data).includes(id) && !storedBytes(data).includes(token));
 
       stripe.repair();

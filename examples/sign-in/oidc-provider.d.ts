@@ -1,0 +1,9 @@
+/** The part of the library that the example uses; it brings no types of its own. */
+declare module 'oidc-provider' {
+  import type { RequestListener } from 'node:http';
+
+  export default class Provider {
+    constructor(issuer: string, configuration: Readonly<Record<string, unknown>>);
+    callback(): RequestListener;
+  }
+}

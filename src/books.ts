@@ -1,0 +1,45 @@
+import { existingStore, openEngine } from './adapters.ts';
+import { openPayments, openTables } from './domains.ts';
+import { InFlight } from './in-flight.ts';
+import { openLog } from './log.ts';
+import type { PaymentParts } from './payments/parts.ts';
+import { openSealer } from './secrets/open-sealer.ts';
+import type { Settings } from './settings/schema.ts';
+import { masterKeySource } from './vault.ts';
+
+export interface Books {
+  readonly payments: PaymentParts;
+  close(): Promise<void>;
+}
+
+/**
+ * The payments of a data folder for a command beside the service, which may be running. The simulated processor is
+ * there when its ledger lives in a process of its own. Throws SettingsError.
+ */
+export async function openBooks(settings: Settings): Promise<Books> {
+  // Its answer goes to standard output; what the service would log for every step is of no use here.
+  const log = openLog('error');
+  if (settings.store === 'lmdb') existingStore(settings);
+  const engine = await openEngine(settings, log);
+  try {
+    const sealer = await openSealer(engine, masterKeySource(settings), Date.now());
+    const payments = await openPayments(settings, {
+      engine,
+      sealer,
+      tables: openTables(settings, engine),
+      inFlight: new InFlight(),
+      log,
+      now: Date.now,
+      simulate: settings.simulated.ledger !== undefined,
+    });
+    const close = async () => {
+      await payments.drivers.close();
+      await engine.close();
+      log.flush();
+    };
+    return { payments, close };
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}

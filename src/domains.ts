@@ -1,0 +1,82 @@
+import { openIdentityProviders, openProcessors } from './adapters.ts';
+import { Drivers } from './payments/drivers.ts';
+import { FinalPayments } from './payments/final-payments.ts';
+import type { RoutePolicy } from './payments/order.ts';
+import type { PaymentParts } from './payments/parts.ts';
+import { tablePolicy } from './settings/load.ts';
+import type { Settings } from './settings/schema.ts';
+import { Integrations } from './sign-in/integrations.ts';
+import type { SignInParts } from './sign-in/parts.ts';
+import { PendingSignIns } from './sign-in/pending-sign-ins.ts';
+import { Sessions } from './sign-in/sessions.ts';
+import { SigningKeys } from './sign-in/tokens/signing-keys.ts';
+import { TokenGrants } from './sign-in/tokens/token-grants.ts';
+import type { Engine } from './storage/engine.ts';
+import { Tables } from './tables/tables.ts';
+
+/** Puts each domain together, as the settings say. */
+
+/** The tables that the settings let be. */
+export function openTables(settings: Settings, engine: Engine): Tables {
+  return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });
+}
+
+interface SignInOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'log' | 'now'> {
+  /** As browsers know the service. */
+  readonly origin: string;
+}
+
+export interface SignIn extends SignInParts {
+  readonly appTokens: TokenGrants;
+  readonly signingKeys: SigningKeys;
+}
+
+/** The parts of sign-in, and of tokens for apps elsewhere. */
+export function openSignIn(settings: Settings, { engine, sealer, log, now, origin }: SignInOptions): SignIn {
+  const integrations = new Integrations(engine, sealer, now);
+  const signingKeys = new SigningKeys({ engine, sealer, now });
+  const appTokens = new TokenGrants({
+    engine,
+    keys: signingKeys,
+    issuer: origin + settings.basePath,
+    isRegistered: (provider, name) => integrations.isRegistered(provider, name),
+    now,
+  });
+  return {
+    integrations,
+    pending: new PendingSignIns(engine, sealer, now),
+    sessions: new Sessions(engine, now),
+    providers: openIdentityProviders(settings),
+    appTokens,
+    signingKeys,
+    origin,
+    prefix: settings.basePath,
+    log,
+  };
+}
+
+interface PaymentOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'now'> {
+  readonly tables: Tables;
+  readonly simulate: boolean;
+  readonly driverSilenceMsMax?: number | undefined;
+}
+
+/** The parts of payments, with every processor that has a key. */
+export async function openPayments(
+  settings: Settings,
+  { tables, simulate, driverSilenceMsMax, ...parts }: PaymentOptions,
+): Promise<PaymentParts> {
+  return {
+    ...parts,
+    processors: await openProcessors(settings, simulate),
+    routes: routesOf(settings),
+    drivers: new Drivers(parts.engine, driverSilenceMsMax),
+    finals: new FinalPayments(),
+    itemWrite: (table, item) => tables.creation(table, item),
+  };
+}
+
+function routesOf({ payments }: Settings): Map<string, RoutePolicy> {
+  // The pattern of the settings has held the item's sources to what they can be.
+  return new Map(Object.entries(payments.routes as Record<string, RoutePolicy>));
+}

@@ -1,0 +1,152 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { success } from '../envelope.ts';
+import { ServiceError } from '../errors.ts';
+import { sessionIdleMsMax, sessionMsMax } from '../limits.ts';
+import { userKey } from '../sign-in/identity.ts';
+import type { SignInParts } from '../sign-in/parts.ts';
+import type { Session } from '../sign-in/sessions.ts';
+import { sendEnvelope } from './answer.ts';
+import { Cookies } from './cookies.ts';
+import type { Routes } from './door.ts';
+import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
+import { sessionCookie } from './sign-in.ts';
+import { privateHeaders } from './sign-in-page.ts';
+
+const tags = ['Sign-in'];
+const sessionState = Type.Object(
+  {
+    issuer: Type.String(),
+    subject: Type.String({ description: 'With the issuer, who the user is; an e-mail address is not' }),
+    provider: Type.String(),
+    integration: Type.String(),
+    name: Type.Optional(Type.String()),
+    email: Type.Optional(Type.String()),
+    email_verified: Type.Optional(Type.Boolean()),
+    picture: Type.Optional(Type.String()),
+    session: Type.Object({ id: Type.String(), created_at: Type.String(), expires_at: Type.String() }, closed),
+  },
+  closed,
+);
+const signOutBody = Type.Object(
+  {
+    everywhere: Type.Optional(
+      Type.Boolean({ description: 'Whether all sessions of the user end, in every browser and app' }),
+    ),
+  },
+  closed,
+);
+
+/** Who is signed in in this browser, and the end of that. */
+export function sessionRoutes(parts: SignInParts): Routes {
+  const { prefix, origin, sessions, appTokens } = parts;
+  const cookies = new Cookies(origin);
+  return (app) => {
+    app.get(
+      `${prefix}/v3/auth/session`,
+      {
+        config: { access: 'public' },
+        schema: {
+          tags,
+          summary: 'Tell who is signed in',
+          querystring: noQuery,
+          response: {
+            200: answerSchema(sessionState, 'Who is signed in in this browser'),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const cookie = cookies.read(request.headers.cookie, sessionCookie);
+        const session = cookie === undefined ? undefined : await sessions.find(cookie);
+        reply.headers(privateHeaders);
+        if (session === undefined) throw notSignedIn();
+        return sendEnvelope(reply, success(shown(session)));
+      },
+    );
+
+    app.post(
+      `${prefix}/v3/auth/sign-out`,
+      {
+        config: { access: 'public' },
+        onRequest: (request, _reply, done) => {
+          refuseForeignPage(request, origin);
+          // To sign out here needs no words, and no words are no JSON.
+          if (request.headers['content-length'] === '0') delete request.headers['content-type'];
+          done();
+        },
+        preValidation: (request, _reply, done) => {
+          request.body ??= {};
+          done();
+        },
+        schema: {
+          tags,
+          summary: 'Sign out, here or everywhere',
+          querystring: noQuery,
+          body: signOutBody,
+          response: {
+            200: answerSchema(
+              Type.Object({ message: Type.Literal('Signed out') }, closed),
+              'The session has ended, and that is on disk',
+            ),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const cookie = cookies.read(request.headers.cookie, sessionCookie);
+        const ended = cookie === undefined ? undefined : await sessions.end(cookie);
+        if (ended !== undefined) await appTokens?.signOutSession(userKey(ended.identity), ended.id);
+        if (request.body.everywhere === true) {
+          // Whose sessions were meant, only a session can tell.
+          if (ended === undefined) throw notSignedIn();
+          await sessions.endAll(userKey(ended.identity));
+          await appTokens?.signOutEverywhere(userKey(ended.identity));
+        }
+        cookies.clear(reply, sessionCookie);
+        reply.headers(privateHeaders);
+        return sendEnvelope(reply, success({ message: 'Signed out' }));
+      },
+    );
+  };
+}
+
+/**
+ * A page elsewhere cannot send JSON here without being asked first, and browsers tell where a request comes from
+ * (OWASP, Cross-Site Request Forgery Prevention; Fetch Metadata). SameSite keeps the cookie from it as well.
+ */
+function refuseForeignPage({ headers }: FastifyRequest, ours: string): void {
+  const type = headers['content-type'] ?? '';
+  if (!/^application\/json\s*(;|$)/i.test(type)) {
+    throw new ServiceError('unsupported_media_type', { param: 'Content-Type' });
+  }
+  const { origin } = headers;
+  const site = headers['sec-fetch-site'];
+  const isForeign = origin !== undefined && origin !== ours;
+  if (isForeign || (site !== undefined && site !== 'same-origin')) {
+    throw new ServiceError('forbidden', {
+      param: isForeign ? 'Origin' : 'Sec-Fetch-Site',
+      message: 'Only a page of this origin can sign out.',
+    });
+  }
+}
+
+function notSignedIn(): ServiceError {
+  return new ServiceError('unauthenticated', {
+    message: 'Nobody is signed in in this browser. Go to the sign_in_url of an integration.',
+  });
+}
+
+function shown({ id, identity, createdAt, lastSeenAt }: Session) {
+  const { emailVerified, ...rest } = identity;
+  const endsAt = Math.min(createdAt + sessionMsMax, lastSeenAt + sessionIdleMsMax);
+  return {
+    ...rest,
+    ...(emailVerified === undefined ? {} : { email_verified: emailVerified }),
+    session: {
+      id,
+      created_at: new Date(createdAt).toISOString(),
+      expires_at: new Date(endsAt).toISOString(),
+    },
+  };
+}

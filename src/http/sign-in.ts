@@ -1,0 +1,144 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { sessionMsMax, signInMsMax, signInsPerBrowserMax } from '../limits.ts';
+import { againUrl, beginSignIn } from '../sign-in/begin-sign-in.ts';
+import { finishSignIn } from '../sign-in/finish-sign-in.ts';
+import type { SignInParts } from '../sign-in/parts.ts';
+import { Cookies } from './cookies.ts';
+import type { Routes } from './door.ts';
+import { asServiceError, logFailure } from './errors-out.ts';
+import { closed } from './schemas.ts';
+import { privateHeaders, sendRefusalPage } from './sign-in-page.ts';
+
+export const sessionCookie = 'counterfoil-session';
+const signInCookie = 'counterfoil-sign-in-';
+
+const tags = ['Sign-in'];
+const params = Type.Object({
+  identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
+  INTEGRATION_NAME: Type.String({ description: 'As registered' }),
+});
+const signInQuery = Type.Object(
+  {
+    return_to: Type.Optional(
+      Type.String({ description: 'A path on this origin, or a registered return URL, to the character' }),
+    ),
+    code_challenge: Type.Optional(
+      Type.String({ description: 'For an app on another origin, which is handed a code (RFC 7636)' }),
+    ),
+    code_challenge_method: Type.Optional(Type.String({ description: 'S256' })),
+  },
+  closed,
+);
+const page = {
+  description: 'A page for the person who signs in',
+  content: { 'text/html': { schema: Type.String() } },
+};
+const response = {
+  303: Type.Null({ description: 'Goes on at Location' }),
+  '4xx': page,
+  '5xx': page,
+};
+
+/** What a refused request is known to belong to. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    signInQuery?: string;
+  }
+}
+
+/**
+ * The two steps of a sign-in that a browser takes: to the provider, and back. Both answer with a redirect, or with a
+ * page that says what happened.
+ */
+export function signInRoutes(parts: SignInParts): Routes {
+  const cookies = new Cookies(parts.origin);
+  const path = `${parts.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
+  // A HEAD would begin a sign-in, or use one up.
+  const route = { exposeHeadRoute: false, config: { access: 'public' } } as const;
+  const errorHandler = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const error = asServiceError(thrown);
+    logFailure(parts.log, error, request, reply);
+    const { identity_provider: provider = '', INTEGRATION_NAME: name = '' } = request.params as Params;
+    const again = error.code.endsWith('_not_found')
+      ? undefined
+      : againUrl(parts, { provider, name, query: request.signInQuery ?? '' });
+    return sendRefusalPage(reply, { error, requestId: request.id, againUrl: again });
+  };
+
+  return (app) => {
+    app.get(
+      `${path}/sign-in`,
+      {
+        ...route,
+        errorHandler,
+        schema: { tags, summary: 'Begin to sign in', params, querystring: signInQuery, response },
+      },
+      async (request, reply) => {
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        const begun = await beginSignIn(parts, {
+          provider,
+          name,
+          returnTo: request.query.return_to,
+          codeChallenge: request.query.code_challenge,
+          codeChallengeMethod: request.query.code_challenge_method,
+          query: queryOf(request.url).toString(),
+        });
+        // The oldest go, so that this one has room.
+        const open = cookies.namesOf(request.headers.cookie, signInCookie);
+        for (const old of open.slice(0, Math.max(0, open.length - signInsPerBrowserMax + 1))) {
+          cookies.clear(reply, old);
+        }
+        cookies.set(reply, signInCookie + begun.cookieSuffix, begun.browserKey, signInMsMax);
+        return redirect(reply, begun.authorizationUrl);
+      },
+    );
+
+    app.get(
+      `${path}/callback`,
+      {
+        ...route,
+        errorHandler,
+        schema: { tags, summary: 'Come back from the provider', params, response },
+      },
+      async (request, reply) => {
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        const { cookie } = request.headers;
+        const finished = await finishSignIn(parts, {
+          provider,
+          name,
+          parameters: queryOf(request.url),
+          browserKeyOf: (suffix) => {
+            const value = cookies.read(cookie, signInCookie + suffix);
+            if (value !== undefined) cookies.clear(reply, signInCookie + suffix);
+            return value;
+          },
+          sessionCookie: cookies.read(cookie, sessionCookie),
+          onFound: ({ query }) => {
+            request.signInQuery = query;
+          },
+        });
+        cookies.set(reply, sessionCookie, finished.cookie, sessionMsMax);
+        return redirect(reply, finished.location);
+      },
+    );
+  };
+}
+
+interface Params {
+  readonly identity_provider?: string;
+  readonly INTEGRATION_NAME?: string;
+}
+
+function queryOf(url: string): URLSearchParams {
+  const start = url.indexOf('?');
+  return new URLSearchParams(start < 0 ? '' : url.slice(start));
+}
+
+/** 303: whatever the browser came by, it goes on by GET (RFC 9110, 15.4.4). */
+function redirect(reply: FastifyReply, location: string): FastifyReply {
+  return reply
+    .code(303)
+    .headers({ ...privateHeaders, location })
+    .send();
+}

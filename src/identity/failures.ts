@@ -1,0 +1,63 @@
+import { errors as joseErrors } from 'jose';
+import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client';
+import { OutboundRefused } from './outbound.ts';
+import { type FailureReason, ProviderFailure } from './provider.ts';
+
+/** How a user or a rule of theirs says no (RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6). */
+const denials = new Set([
+  'access_denied',
+  'login_required',
+  'consent_required',
+  'interaction_required',
+  'account_selection_required',
+]);
+
+/** Of openid-client and jose: no answer, or none that is one. All their other codes say that it does not hold. */
+const silences = new Set([
+  'OAUTH_TIMEOUT',
+  'OAUTH_ABORT',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'ERR_JWKS_TIMEOUT',
+]);
+
+/** What the libraries throw, in the words of the port. */
+export function asFailure(error: unknown): ProviderFailure {
+  if (error instanceof ProviderFailure) return error;
+  if (error instanceof AuthorizationResponseError) {
+    return new ProviderFailure(denials.has(error.error) ? 'denied' : 'refused', told(error.error), error);
+  }
+  if (error instanceof ResponseBodyError) return new ProviderFailure('refused', told(error.error), error);
+  if (error instanceof WWWAuthenticateChallengeError)
+    return new ProviderFailure('refused', 'challenge', error);
+
+  const chain = causesOf(error);
+  const outbound = chain.find((cause) => cause instanceof OutboundRefused);
+  if (outbound !== undefined) return new ProviderFailure('unreachable', `outbound_${outbound.code}`, error);
+  const [code = 'unknown'] = chain.flatMap((cause) => codeOf(cause) ?? []);
+  return new ProviderFailure(reasonOf(code, error), code, error);
+}
+
+function reasonOf(code: string, error: unknown): FailureReason {
+  if (silences.has(code) || /^E[A-Z]+$/.test(code)) return 'unreachable';
+  // Of a key set that is not told, or is no JSON.
+  if (error instanceof joseErrors.JOSEError && code === 'ERR_JOSE_GENERIC') return 'unreachable';
+  return code === 'unknown' && !(error instanceof TypeError) ? 'unreachable' : 'untrusted';
+}
+
+/** An error code of a provider, unless it is a text of its own making. */
+function told(error: string): string {
+  return /^[a-z_]{1,40}$/.test(error) ? error : 'unlisted_error';
+}
+
+function causesOf(error: unknown): readonly unknown[] {
+  const chain: unknown[] = [];
+  for (let each = error; each !== undefined && chain.length < 10; each = (each as Error | null)?.cause) {
+    chain.push(each);
+  }
+  return chain;
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[A-Z_]{1,60}$/.test(code) ? code : undefined;
+}

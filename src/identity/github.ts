@@ -1,0 +1,90 @@
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  ClientSecretPost,
+  Configuration,
+  calculatePKCECodeChallenge,
+  customFetch,
+} from 'openid-client';
+import { outboundMsMax } from '../limits.ts';
+import { profileOf } from './claims.ts';
+import { asFailure } from './failures.ts';
+import type { Fetch } from './outbound.ts';
+import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
+
+export interface GithubOptions {
+  /** `https://github.com`, or the origin of a GitHub Enterprise Server. */
+  readonly origin: string;
+  readonly fetch: Fetch;
+}
+
+/**
+ * GitHub, which has no ID tokens for users: plain OAuth 2 with state and PKCE, and the user that the token is for
+ * (GitHub Docs, Authorizing OAuth apps; REST API, Get the authenticated user). Its issuer is told as its origin.
+ */
+export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvider {
+  const api = origin === 'https://github.com' ? 'https://api.github.com' : `${origin}/api/v3`;
+  const configurationOf = ({ clientId, clientSecret }: Client) => {
+    const server = {
+      issuer: `${origin}/login/oauth`,
+      authorization_endpoint: `${origin}/login/oauth/authorize`,
+      token_endpoint: `${origin}/login/oauth/access_token`,
+    };
+    const configuration = new Configuration(server, clientId, undefined, ClientSecretPost(clientSecret));
+    configuration[customFetch] = (url, init) => fetch(url, init);
+    configuration.timeout = outboundMsMax / 1_000;
+    if (origin.startsWith('http:')) allowInsecureRequests(configuration);
+    return configuration;
+  };
+
+  return {
+    // Its addresses are fixed: there is nothing to ask.
+    async discover() {},
+
+    async begin(client, { state, codeVerifier }) {
+      return buildAuthorizationUrl(configurationOf(client), {
+        redirect_uri: client.redirectUri,
+        scope: client.scopes.join(' '),
+        state,
+        code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+        code_challenge_method: 'S256',
+      });
+    },
+
+    async finish(client, parameters, { state, codeVerifier }) {
+      try {
+        const callback = new URL(client.redirectUri);
+        callback.search = parameters.toString();
+        const { access_token: token } = await authorizationCodeGrant(configurationOf(client), callback, {
+          expectedState: state,
+          pkceCodeVerifier: codeVerifier,
+        });
+        return { issuer: origin, ...(await userOf(fetch, `${api}/user`, token)) };
+      } catch (error) {
+        throw asFailure(error);
+      }
+    },
+  };
+}
+
+async function userOf(fetch: Fetch, url: string, token: string): Promise<Omit<ProvenIdentity, 'issuer'>> {
+  const response = await fetch(url, {
+    headers: {
+      accept: 'application/vnd.github+json',
+      authorization: `Bearer ${token}`,
+      'user-agent': 'counterfoil',
+      'x-github-api-version': '2022-11-28',
+    },
+  });
+  if (response.status >= 500) throw new ProviderFailure('unreachable', 'user_status');
+  if (response.status !== 200) throw new ProviderFailure('refused', 'user_status');
+  const user = (await response.json().catch(() => undefined)) as Record<string, unknown> | undefined;
+  // The number stays when the login name goes to somebody else.
+  const id = user?.id;
+  if (typeof id !== 'number' || !Number.isSafeInteger(id) || id <= 0) {
+    throw new ProviderFailure('untrusted', 'user_id');
+  }
+  const { name, login, email, avatar_url: picture } = user ?? {};
+  return { subject: String(id), ...profileOf({ name: name ?? login, email, picture }) };
+}

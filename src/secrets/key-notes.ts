@@ -1,0 +1,89 @@
+import type { Engine, Write } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+
+/**
+ * What the store notes of a master key that may have sealed some of its secrets, in `service:sealing` under the key's
+ * id; so a lost or swapped key is told at start, not by the first secret that does not open.
+ */
+export interface KeyNote {
+  readonly keyId: string;
+  /**
+   * `retiring`: another key has taken its place; secrets may still be under it. `retired`: none is, and the key is on
+   * its way out of the key file.
+   */
+  readonly state: 'sealing' | 'retiring' | 'retired';
+  /** When it became so, in milliseconds since 1970. */
+  readonly since: number;
+}
+
+const space = 'service:sealing';
+/** Where a store of before noted the one key it knew, by its id alone. */
+const formerId = 'current-key';
+
+/** Every key that secrets of this store may be under. */
+export async function readKeyNotes(engine: Engine): Promise<readonly KeyNote[]> {
+  const notes: KeyNote[] = [];
+  for await (const { id, name } of itemsOf((await engine.scan(space))?.chunks ?? [])) {
+    if (id === formerId) notes.push({ keyId: name, state: 'sealing', since: 0 });
+    else notes.push({ keyId: id, ...(JSON.parse(name) as Omit<KeyNote, 'keyId'>) });
+  }
+  return notes;
+}
+
+/** Notes that this key seals from now on, and that every other one that did is retiring. */
+export async function noteSealing(engine: Engine, keyId: string, now: number): Promise<void> {
+  for (;;) {
+    const notes = await readKeyNotes(engine);
+    const writes = notes
+      .filter((note) => note.keyId !== keyId && note.state === 'sealing')
+      .flatMap((note) => changed(note, { ...note, state: 'retiring', since: now }));
+    const own = notes.find((note) => note.keyId === keyId);
+    const sealing: KeyNote = { keyId, state: 'sealing', since: now };
+    if (own === undefined) writes.push(created(sealing));
+    else if (own.state !== 'sealing') writes.push(...changed(own, sealing));
+    if (writes.length === 0 || (await engine.commit(writes)) === undefined) return;
+    // Another process has noted something meanwhile.
+  }
+}
+
+/**
+ * Notes that this key seals too: the processes of a service may come to a new key one after the other.
+ *
+ * @returns the note, or undefined when there was one
+ */
+export async function noteKey(engine: Engine, keyId: string, now: number): Promise<KeyNote | undefined> {
+  const note: KeyNote = { keyId, state: 'sealing', since: now };
+  return (await engine.commit([created(note)])) === undefined ? note : undefined;
+}
+
+/** Notes that nothing is under a key any more. @returns the note as it reads then */
+export async function noteRetired(engine: Engine, note: KeyNote, now: number): Promise<KeyNote> {
+  const retired: KeyNote = { ...note, state: 'retired', since: now };
+  await engine.commit(changed(note, retired));
+  return retired;
+}
+
+/** Forgets a key that is nowhere any more. */
+export async function forgetKey(engine: Engine, note: KeyNote): Promise<void> {
+  await engine.commit([removed(note)]);
+}
+
+function created({ keyId, ...note }: KeyNote): Write {
+  return { kind: 'create', space, id: keyId, value: JSON.stringify(note), makeSpace: true };
+}
+
+/** As the note reads; one of before is noted anew in today's manner. */
+function changed(before: KeyNote, after: KeyNote): Write[] {
+  if (before.since === 0) return [removed(before), created(after)];
+  const { keyId: id, ...note } = after;
+  return [{ kind: 'replace', space, id, value: JSON.stringify(note), ifValue: textOf(before) }];
+}
+
+function removed(note: KeyNote): Write {
+  if (note.since === 0) return { kind: 'delete', space, id: formerId, ifValue: note.keyId };
+  return { kind: 'delete', space, id: note.keyId, ifValue: textOf(note) };
+}
+
+function textOf({ keyId: _id, ...note }: KeyNote): string {
+  return JSON.stringify(note);
+}

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { SettingsError } from '../errors.ts';
+
+/** 256 bits: what AES-256 takes. */
+export const masterKeyBytes = 32;
+
+export interface MasterKey {
+  /** Names the key without telling anything of it. */
+  readonly id: string;
+  readonly bytes: Buffer;
+}
+
+/** The master keys that a process has: one seals, all open. */
+export interface MasterKeys {
+  /** The key that seals now. */
+  writing(): MasterKey;
+  /** Undefined for a key that is not at hand, also after another look at where keys come from. */
+  find(id: string): MasterKey | undefined;
+  /** As they stand in their source, the writing one first. */
+  all(): readonly MasterKey[];
+}
+
+/** @param bytes 32 random bytes */
+export function masterKey(bytes: Buffer): MasterKey {
+  if (bytes.length !== masterKeyBytes) throw new RangeError(`a master key has ${masterKeyBytes} bytes`);
+  const digest = createHash('sha256').update('counterfoil master key').update(bytes).digest('hex');
+  return { id: digest.slice(0, 16), bytes };
+}
+
+/** Keys that stay as they are while the process runs. @param keys at least one, the writing one first */
+export function fixedKeys(keys: readonly MasterKey[]): MasterKeys {
+  const [first] = keys;
+  if (first === undefined) throw new RangeError('there is no master key');
+  return {
+    writing: () => first,
+    find: (id) => keys.find((key) => key.id === id),
+    all: () => keys,
+  };
+}
+
+/**
+ * Keys as text: each 32 bytes in base64, apart by line ends or commas. Throws SettingsError, which names the source
+ * and never what it read.
+ */
+export function parseKeys(text: string, source: string): readonly MasterKey[] {
+  const texts = text.split(/[\n,]/).map((line) => line.trim());
+  const keys = texts.filter((line) => line !== '').map((line) => parseKey(line, source));
+  if (keys.length === 0) throw new SettingsError([`${source}: has no master key`]);
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) {
+    throw new SettingsError([`${source}: has the same master key twice`]);
+  }
+  return keys;
+}
+
+function parseKey(text: string, source: string): MasterKey {
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.length !== masterKeyBytes || bytes.toString('base64') !== text) {
+    throw new SettingsError([`${source}: each master key must be ${masterKeyBytes} bytes in base64`]);
+  }
+  return masterKey(bytes);
+}
+
+export function keyText({ bytes }: MasterKey): string {
+  return bytes.toString('base64');
+}

@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { SettingsError } from '../errors.ts';
+import { masterKeyCommandMsMax } from '../limits.ts';
+import type { Engine } from '../storage/engine.ts';
+import { KeyFile, keyFileOf, makeKeyFile } from './key-file.ts';
+import { forgetKey, noteKey, readKeyNotes } from './key-notes.ts';
+import { fixedKeys, type MasterKeys, parseKeys } from './master-keys.ts';
+import { Sealer } from './sealer.ts';
+
+export interface MasterKeySource {
+  /** The keys of the settings, each 32 bytes in base64, the writing one first; none: the command, or the file. */
+  readonly settings: readonly string[];
+  /** A program that prints the keys, and its arguments, apart by spaces. */
+  readonly command: string | undefined;
+  readonly dataFolder: string;
+}
+
+/** Where the keys of a service come from, as messages name it. */
+export function sourceName({ settings, command, dataFolder }: MasterKeySource): string {
+  if (settings.length > 0) return 'masterKeys (COUNTERFOIL_MASTER_KEY)';
+  return command === undefined ? keyFileOf(dataFolder) : 'masterKeyCommand (COUNTERFOIL_MASTER_KEY_COMMAND)';
+}
+
+export function isKeyFile({ settings, command }: MasterKeySource): boolean {
+  return settings.length === 0 && command === undefined;
+}
+
+/**
+ * A sealer under the master keys of the settings, of the command or, without either, of the file `<data>.key`, which
+ * is made where the store has never been sealed. Throws SettingsError, also when a key that secrets of the store may
+ * be under is not among them.
+ *
+ * @param now milliseconds since 1970
+ */
+export async function openSealer(engine: Engine, source: MasterKeySource, now: number): Promise<Sealer> {
+  return new Sealer(await openMasterKeys(engine, source, now));
+}
+
+/** The keys of `openSealer`, for a command that changes them. */
+export async function openMasterKeys(
+  engine: Engine,
+  source: MasterKeySource,
+  now: number,
+): Promise<MasterKeys> {
+  const noted = await neededKeys(engine);
+  const file = keyFileOf(source.dataFolder);
+  if (isKeyFile(source) && !existsSync(file)) {
+    if (noted.length > 0) throw lost(file, noted);
+    makeKeyFile(file);
+  }
+  const keys = await loadMasterKeys(source);
+  await checkNotedKeys(engine, keys, source);
+  const writing = keys.writing().id;
+  if (noted.includes(writing)) return keys;
+  const note = await noteKey(engine, writing, now);
+  try {
+    // Another process may have noted a key of its own at the same moment.
+    await checkNotedKeys(engine, keys, source);
+  } catch (error) {
+    if (note !== undefined) await forgetKey(engine, note);
+    throw error;
+  }
+  return keys;
+}
+
+/** Reads the keys and changes nothing. Throws SettingsError. */
+export async function loadMasterKeys(source: MasterKeySource): Promise<MasterKeys> {
+  const { settings, command, dataFolder } = source;
+  if (settings.length > 0) return fixedKeys(parseKeys(settings.join('\n'), sourceName(source)));
+  if (command === undefined) return new KeyFile(keyFileOf(dataFolder));
+  return fixedKeys(parseKeys(await outputOf(command, sourceName(source)), sourceName(source)));
+}
+
+/** Throws SettingsError when a key is missing that secrets of the store may be under. */
+export async function checkNotedKeys(
+  engine: Engine,
+  keys: MasterKeys,
+  source: MasterKeySource,
+): Promise<void> {
+  const problems = (await neededKeys(engine))
+    .filter((keyId) => keys.find(keyId) === undefined)
+    .map(
+      (keyId) =>
+        `${sourceName(source)}: secrets in this store were sealed by master key ${keyId}, and here is ` +
+        `${keys
+          .all()
+          .map(({ id }) => id)
+          .join(', ')} alone; give the one that sealed them too`,
+    );
+  if (problems.length > 0) throw new SettingsError(problems);
+}
+
+/** Ids of the keys that secrets of the store may be under. */
+async function neededKeys(engine: Engine): Promise<readonly string[]> {
+  const notes = await readKeyNotes(engine);
+  return notes.filter(({ state }) => state !== 'retired').map(({ keyId }) => keyId);
+}
+
+/** Without a shell; what it says on standard error is the operator's to see. */
+async function outputOf(command: string, name: string): Promise<string> {
+  const [program = '', ...args] = command.split(' ').filter(Boolean);
+  try {
+    const { stdout } = await promisify(execFile)(program, args, {
+      timeout: masterKeyCommandMsMax,
+      killSignal: 'SIGKILL',
+    });
+    return stdout;
+  } catch (error) {
+    const { code, signal } = error as { code?: string | number; signal?: string | null };
+    const end = code === undefined || code === null ? `signal ${signal}` : String(code);
+    throw new SettingsError([`${name}: ${program} gave no master key (it ended with ${end})`]);
+  }
+}
+
+function lost(file: string, keyIds: readonly string[]): SettingsError {
+  return new SettingsError([
+    `${file}: is not there, and secrets in this store were sealed by master key ${keyIds.join(', ')}; restore it, or ` +
+      'give the key as COUNTERFOIL_MASTER_KEY',
+  ]);
+}

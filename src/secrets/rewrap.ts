@@ -1,0 +1,78 @@
+import { rewrapsAtOnceMax } from '../limits.ts';
+import type { Engine } from '../storage/engine.ts';
+import { type Item, pagesOf } from '../storage/item-text.ts';
+import { lookAt, type SealedRecords } from './sealed-records.ts';
+import type { Sealer } from './sealer.ts';
+
+/** What one look at all secrets has come to. */
+export interface Pass {
+  /** Records looked at. */
+  readonly records: number;
+  /** Records whose secrets were under another key than the one that seals now. */
+  readonly rewrapped: number;
+  /** Those that could not be rewrapped, a sentence each. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Puts every secret under the key that seals now, while the service runs: a record that changes meanwhile is rewrapped
+ * as it then reads. What is written under an old key behind the place where this looks, the next pass finds.
+ *
+ * @param tell called after each page with the records so far
+ */
+export async function rewrapAll(
+  engine: Engine,
+  sealer: Sealer,
+  records: readonly SealedRecords[],
+  tell: (records: number) => void,
+): Promise<Pass> {
+  let seen = 0;
+  let rewrapped = 0;
+  const problems: string[] = [];
+  for (const kind of records) {
+    for await (const page of pagesOf(engine, kind.space)) {
+      const left = [...page].reverse();
+      const rewrapNext = async (): Promise<void> => {
+        for (let item = left.pop(); item !== undefined; item = left.pop())
+          if (await rewrapRecord(engine, sealer, kind, item, problems)) rewrapped++;
+      };
+      await Promise.all(Array.from({ length: rewrapsAtOnceMax }, rewrapNext));
+      seen += page.length;
+      tell(seen);
+    }
+  }
+  return { records: seen, rewrapped, problems };
+}
+
+async function rewrapRecord(
+  engine: Engine,
+  sealer: Sealer,
+  kind: SealedRecords,
+  { id, name }: Item,
+  problems: string[],
+): Promise<boolean> {
+  const { space } = kind;
+  for (let text: string | undefined = name; text !== undefined; text = await engine.get(space, id)) {
+    const value = rewrappedText(sealer, kind, id, text, problems);
+    if (value === text) return false;
+    const refusal = await engine.commit([{ kind: 'replace', space, id, value, ifValue: text }]);
+    if (refusal === undefined) return true;
+  }
+  return false;
+}
+
+/** One secret that does not open holds up none of the others. */
+function rewrappedText(
+  sealer: Sealer,
+  kind: SealedRecords,
+  id: string,
+  text: string,
+  problems: string[],
+): string {
+  try {
+    return kind.exchange(id, text, (seal, place) => sealer.rewrap(seal, place));
+  } catch {
+    lookAt(kind, id, text, problems, (seal, place) => sealer.rewrap(seal, place));
+    return text;
+  }
+}

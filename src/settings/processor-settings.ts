@@ -1,0 +1,98 @@
+import { Type } from 'typebox';
+
+const closed = { additionalProperties: false };
+
+/** Of each payment processor; see schema.ts for what `env` and `secret` mean. */
+export const processorSettings = {
+  stripe: Type.Object(
+    {
+      key: Type.Optional(
+        Type.String({
+          env: 'COUNTERFOIL_STRIPE_KEY',
+          secret: true,
+          pattern: '^(sk|rk)_(test|live)_[A-Za-z0-9]+$',
+          description: 'secret or restricted key of the Stripe account',
+        }),
+      ),
+      apiBase: Type.String({
+        env: 'COUNTERFOIL_STRIPE_API_BASE',
+        default: 'https://api.stripe.com',
+        pattern: '^https?://[^/?#]+$',
+        description: 'origin of the Stripe API',
+      }),
+      webhookSecrets: Type.Array(Type.String({ pattern: '^whsec_[A-Za-z0-9+/=]+$' }), {
+        env: 'COUNTERFOIL_STRIPE_WEBHOOK_SECRETS',
+        secret: true,
+        default: [],
+        description:
+          'signing secret of the webhook endpoint; several, with commas, while one replaces another',
+      }),
+    },
+    { ...closed, default: {} },
+  ),
+  square: Type.Object(
+    {
+      accessToken: Type.Optional(
+        Type.String({
+          env: 'COUNTERFOIL_SQUARE_ACCESS_TOKEN',
+          secret: true,
+          pattern: '^[A-Za-z0-9_-]+$',
+          description: 'access token of the Square application',
+        }),
+      ),
+      apiBase: Type.String({
+        env: 'COUNTERFOIL_SQUARE_API_BASE',
+        default: 'https://connect.squareup.com',
+        pattern: '^https?://[^/?#]+$',
+        description: 'origin of the Square API; https://connect.squareupsandbox.com is the sandbox',
+      }),
+      locationId: Type.Optional(
+        Type.String({
+          env: 'COUNTERFOIL_SQUARE_LOCATION',
+          pattern: '^[A-Za-z0-9]+$',
+          description: 'location that takes the payments; the default is the main one of the account',
+        }),
+      ),
+      webhookKeys: Type.Array(Type.String({ minLength: 1 }), {
+        env: 'COUNTERFOIL_SQUARE_WEBHOOK_KEYS',
+        secret: true,
+        default: [],
+        description:
+          'signature key of the webhook subscription; several, with commas, while one replaces another',
+      }),
+      webhookUrl: Type.Optional(
+        Type.String({
+          env: 'COUNTERFOIL_SQUARE_WEBHOOK_URL',
+          pattern: '^https?://[^#]+$',
+          description:
+            'notification URL of the webhook subscription, exactly as Square has it: it is signed too',
+        }),
+      ),
+    },
+    { ...closed, default: {} },
+  ),
+  github: Type.Object(
+    {
+      url: Type.String({
+        env: 'COUNTERFOIL_GITHUB_URL',
+        default: 'https://github.com',
+        pattern: '^https?://[^/?#]+$',
+        description: 'origin of GitHub, or of a GitHub Enterprise Server, for sign-in',
+      }),
+    },
+    { ...closed, default: {} },
+  ),
+  simulated: Type.Object(
+    {
+      ledger: Type.Optional(
+        Type.String({
+          env: 'COUNTERFOIL_SIMULATED_LEDGER',
+          pattern: '^http://(127\\.0\\.0\\.1|localhost|\\[::1\\]):[0-9]+$',
+          description:
+            'a simulated ledger in a process of its own, so that it outlives this one in crash drills',
+        }),
+      ),
+    },
+    { ...closed, default: {} },
+  ),
+};

@@ -1,0 +1,93 @@
+import { ProviderFailure } from '../identity/provider.ts';
+import { callbackCharactersMax } from '../limits.ts';
+import { userKey } from './identity.ts';
+import { addressesOf, type SignInParts } from './parts.ts';
+import type { SignInOrder } from './pending-sign-ins.ts';
+import { SignInRefusal } from './refusal.ts';
+import type { OpenedSession } from './sessions.ts';
+
+/** A callback as a browser brought it. */
+export interface Callback {
+  readonly provider: string;
+  readonly name: string;
+  readonly parameters: URLSearchParams;
+  /** The browser's cookie of a sign-in; undefined where it has none, or more than one. */
+  readonly browserKeyOf: (cookieSuffix: string) => string | undefined;
+  /** That of its session. */
+  readonly sessionCookie: string | undefined;
+  /** Told as soon as it is known what was begun, so that a refusal can lead back to its beginning. */
+  readonly onFound: (order: SignInOrder) => void;
+}
+
+export interface FinishedSignIn extends OpenedSession {
+  /** Where the browser goes. */
+  readonly location: string;
+}
+
+/** Each at most once (RFC 6749, 3.1): which of two is meant, two readers decide in two ways. */
+const singleParameters = [
+  'state',
+  'code',
+  'iss',
+  'error',
+  'error_description',
+  'response',
+  'id_token',
+  'token',
+];
+
+/**
+ * Finishes a sign-in, one refusal for each step: one state; begun here, in this browser, lately, and not finished
+ * yet; by this integration; what the provider proves (`IdentityProvider.finish`); a new session. Refuses with
+ * SignInRefusal, `provider_not_found`, `integration_not_found`.
+ */
+export async function finishSignIn(parts: SignInParts, callback: Callback): Promise<FinishedSignIn> {
+  const { provider, name, parameters } = callback;
+  const client = await parts.integrations.findClient(provider, name);
+  const state = stateOf(parameters);
+  const { order, checks } = await parts.pending.take(state, callback.browserKeyOf);
+  callback.onFound(order);
+  // An answer that comes to another integration's address than the one the browser was sent from (RFC 9700, 4.4).
+  if (order.provider !== client.provider || order.integration !== client.name) {
+    throw new SignInRefusal('other_provider', 'integration');
+  }
+  if (order.clientId !== client.clientId) throw new SignInRefusal('other_provider', 'client');
+
+  const proven = await parts.providers[client.provider]
+    .finish({ ...client, redirectUri: addressesOf(parts, client).redirectUri }, parameters, checks)
+    .catch(asRefusal);
+  const identity = { ...proven, provider: client.provider, integration: client.name };
+  const opened = await parts.sessions.begin(identity, callback.sessionCookie);
+  if (opened.ended !== undefined) {
+    await parts.appTokens?.signOutSession(userKey(opened.ended.identity), opened.ended.id);
+  }
+  return { ...opened, location: await locationOf(parts, order, opened) };
+}
+
+function stateOf(parameters: URLSearchParams): string {
+  const isTwice = singleParameters.some((name) => parameters.getAll(name).length > 1);
+  const state = parameters.get('state');
+  if (isTwice || state === null || parameters.toString().length > callbackCharactersMax) {
+    throw new SignInRefusal('callback');
+  }
+  return state;
+}
+
+async function locationOf(
+  { appTokens }: SignInParts,
+  { returnTo: { url, isOurs }, codeChallenge }: SignInOrder,
+  { session }: OpenedSession,
+): Promise<string> {
+  if (isOurs) return url;
+  if (appTokens === undefined || codeChallenge === undefined) throw new SignInRefusal('return_address');
+  const { identity, id: sessionId } = session;
+  const code = await appTokens.issueCode({ identity, returnUrl: url, codeChallenge, sessionId });
+  // The registered address stays as it is, to the character.
+  return `${url}${url.includes('?') ? '&' : '?'}code=${encodeURIComponent(code)}`;
+}
+
+/** Throws the refusal that a failure of the provider is. */
+export function asRefusal(error: unknown): never {
+  if (error instanceof ProviderFailure) throw new SignInRefusal(error.reason, error.detail, error);
+  throw error;
+}

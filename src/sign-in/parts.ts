@@ -1,0 +1,30 @@
+import type { IdentityProvider } from '../identity/provider.ts';
+import type { Log } from '../log.ts';
+import type { Integrations } from './integrations.ts';
+import type { PendingSignIns } from './pending-sign-ins.ts';
+import type { ProviderName } from './providers.ts';
+import type { Sessions } from './sessions.ts';
+import type { AppTokens } from './tokens/app-tokens.ts';
+
+/** What sign-in needs; `main.ts` fills it in. */
+export interface SignInParts {
+  readonly integrations: Integrations;
+  readonly pending: PendingSignIns;
+  readonly sessions: Sessions;
+  readonly providers: Readonly<Record<ProviderName, IdentityProvider>>;
+  /** Without it nobody can be sent back to an app on another origin. */
+  readonly appTokens?: AppTokens | undefined;
+  /** As browsers know the service: origin, and the path in front of `/v3`. */
+  readonly origin: string;
+  readonly prefix: string;
+  readonly log: Log;
+}
+
+/** Where the routes of an integration lie, as browsers know them. */
+export function addressesOf(
+  { origin, prefix }: Pick<SignInParts, 'origin' | 'prefix'>,
+  { provider, name }: { readonly provider: string; readonly name: string },
+): { readonly redirectUri: string; readonly signInUrl: string } {
+  const path = `${origin}${prefix}/v3/auth/${provider}/${name}`;
+  return { redirectUri: `${path}/callback`, signInUrl: `${path}/sign-in` };
+}

@@ -1,0 +1,140 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { commitWritesMax, sessionIdleMsMax, sessionMsMax, sessionSeenStepMs } from '../limits.ts';
+import type { Engine, Write } from '../storage/engine.ts';
+import { type Item, itemsOf } from '../storage/item-text.ts';
+import { type Identity, userKey } from './identity.ts';
+import { digestOf, randomText } from './random-text.ts';
+
+/** A browser in which somebody is signed in. */
+export interface Session {
+  /** Public: it names the session in records and answers, and opens nothing. */
+  readonly id: string;
+  readonly identity: Identity;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  /** To the exactness of `sessionSeenStepMs`. */
+  readonly lastSeenAt: number;
+}
+
+/** A session with the secret that opens it, which only the browser keeps. */
+export interface OpenedSession {
+  readonly session: Session;
+  readonly cookie: string;
+  /** The one that this browser had before and that ended with it, where it was another user's. */
+  readonly ended?: Session;
+}
+
+const space = 'service:sessions';
+/** `<user key>.<secret>` */
+const cookiePattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/;
+const userKeyCharacters = 22;
+
+/**
+ * Who is signed in. A session lies in `service:sessions` under `<user key>.<digest of its secret>`: all of a user's lie
+ * together, and the store opens none.
+ */
+export class Sessions {
+  readonly #engine: Engine;
+  readonly #now: () => number;
+
+  constructor(engine: Engine, now: () => number) {
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  /**
+   * Signs a user in; durable when it resolves. The secret is a new one each time (OWASP, Session Management, renew
+   * the session id), and the one that the browser had before opens nothing any more. The same user in the same browser
+   * keeps the public id, and with it what hangs on it.
+   */
+  async begin(identity: Identity, cookieBefore: string | undefined): Promise<OpenedSession> {
+    const before = cookieBefore === undefined ? undefined : await this.#read(cookieBefore);
+    const key = userKey(identity);
+    const isSameUser = before !== undefined && userKey(before.session.identity) === key;
+    const now = this.#now();
+    const id = isSameUser ? before.session.id : `ses_${randomText().slice(0, 22)}`;
+    const session: Session = { id, identity, createdAt: now, lastSeenAt: now };
+    const cookie = `${key}.${randomText()}`;
+    const value = JSON.stringify(session);
+    const write: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
+    if ((await this.#engine.commit([write])) !== undefined) throw new Error('two sessions are the same');
+    if (before !== undefined) await this.#engine.commit([{ kind: 'delete', space, id: before.recordId }]);
+    return { session, cookie, ...(before === undefined || isSameUser ? {} : { ended: before.session }) };
+  }
+
+  /** The session that a cookie opens; undefined for one that never was, has ended or was left alone too long. */
+  async find(cookie: string): Promise<Session | undefined> {
+    const found = await this.#read(cookie);
+    if (found === undefined) return undefined;
+    const now = this.#now();
+    if (now - found.session.lastSeenAt < sessionSeenStepMs) return found.session;
+    const session = { ...found.session, lastSeenAt: now };
+    const { recordId: id, text: ifValue } = found;
+    // Not made anew where it has ended meanwhile; and a store that takes no writes signs nobody out.
+    const write: Write = { kind: 'replace', space, id, value: JSON.stringify(session), ifValue };
+    await this.#engine.commit([write]).catch(() => undefined);
+    return session;
+  }
+
+  /** Ends the session of a cookie. @returns what it was, or undefined where there was none */
+  async end(cookie: string): Promise<Session | undefined> {
+    const found = await this.#read(cookie);
+    if (found === undefined) return undefined;
+    await this.#engine.commit([{ kind: 'delete', space, id: found.recordId }]);
+    return found.session;
+  }
+
+  /** Ends all sessions of a user that there are now. */
+  async endAll(key: string): Promise<void> {
+    for (let isMore = true; isMore; ) {
+      const ids: string[] = [];
+      const scan = await this.#engine.scan(space, { after: `${key}.`, limit: commitWritesMax });
+      for await (const { id } of itemsOf(scan?.chunks ?? [])) if (id.startsWith(`${key}.`)) ids.push(id);
+      isMore = ids.length === commitWritesMax;
+      if (ids.length > 0) await this.#delete(ids);
+    }
+  }
+
+  /** Removes what has ended by itself. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    let after: string | undefined;
+    do {
+      const scan = await this.#engine.scan(space, {
+        limit: commitWritesMax,
+        ...(after === undefined ? {} : { after }),
+      });
+      const items: Item[] = [];
+      for await (const item of itemsOf(scan?.chunks ?? [])) items.push(item);
+      const over = items.filter(({ name }) => this.#isOver(JSON.parse(name) as Session));
+      if (over.length > 0) await this.#delete(over.map(({ id }) => id));
+      after = items.length === commitWritesMax ? items.at(-1)?.id : undefined;
+      // Requests have their turn between the pages.
+      await turn();
+    } while (after !== undefined && !signal.aborted);
+  }
+
+  /** At most `commitWritesMax`; one that is gone already does not keep the others. */
+  async #delete(ids: readonly string[]): Promise<void> {
+    const write = (id: string): Write => ({ kind: 'delete', space, id });
+    if ((await this.#engine.commit(ids.map(write))) === undefined) return;
+    for (const id of ids) await this.#engine.commit([write(id)]);
+  }
+
+  async #read(cookie: string): Promise<{ session: Session; recordId: string; text: string } | undefined> {
+    if (!cookiePattern.test(cookie)) return undefined;
+    const id = recordId(cookie);
+    const text = await this.#engine.get(space, id);
+    if (text === undefined) return undefined;
+    const session = JSON.parse(text) as Session;
+    return this.#isOver(session) ? undefined : { session, recordId: id, text };
+  }
+
+  #isOver({ createdAt, lastSeenAt }: Session): boolean {
+    const now = this.#now();
+    return now - createdAt > sessionMsMax || now - lastSeenAt > sessionIdleMsMax;
+  }
+}
+
+function recordId(cookie: string): string {
+  return `${cookie.slice(0, userKeyCharacters)}.${digestOf(cookie.slice(userKeyCharacters + 1))}`;
+}

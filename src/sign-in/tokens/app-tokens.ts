@@ -1,0 +1,20 @@
+import type { Identity } from '../identity.ts';
+
+/** What the sign-in flow and sessions need of tokens for apps elsewhere. */
+export interface AppTokens {
+  /**
+   * A one-time code (≤ 60 s) for an app elsewhere, bound to integration, return URL and PKCE challenge (S256).
+   *
+   * Refuses with `invalid_request` what is no challenge of S256 (RFC 7636, 4.2).
+   */
+  issueCode(order: {
+    readonly identity: Identity;
+    readonly returnUrl: string;
+    readonly codeChallenge: string;
+    readonly sessionId: string;
+  }): Promise<string>;
+  /** All refresh tokens of a user end, and codes that are not exchanged yet. */
+  signOutEverywhere(userKey: string): Promise<void>;
+  /** Those that came from one session end. */
+  signOutSession(userKey: string, sessionId: string): Promise<void>;
+}

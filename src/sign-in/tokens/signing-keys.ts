@@ -1,0 +1,157 @@
+import type { CryptoKey, JWK } from 'jose';
+import { signingKeyAnnouncedMs, signingKeyKeptMs, signingKeyMs, signingKeysCachedMs } from '../../limits.ts';
+import type { SealedRecords } from '../../secrets/sealed-records.ts';
+import type { Sealer, SecretPlace } from '../../secrets/sealer.ts';
+import type { Engine } from '../../storage/engine.ts';
+import { itemsOf } from '../../storage/item-text.ts';
+
+/** One key of the row, as it lies in `service:signing-keys` under its number. */
+interface StoredKey {
+  /** Its thumbprint (RFC 7638). */
+  readonly kid: string;
+  readonly publicKey: JWK;
+  readonly sealedPrivateKey: string;
+  /** Milliseconds since 1970; the key before signs until then. */
+  readonly signsFrom: number;
+}
+
+/** By what access tokens are signed: ECDSA on P-256, which every JWT library verifies (RFC 7518, 3.4). */
+export const signingAlgorithm = 'ES256';
+const space = 'service:signing-keys';
+/** So that numbers sort as text. */
+const numberDigits = 10;
+
+/** The private keys that lie in `service:signing-keys`. */
+export const sealedSigningKeys: SealedRecords = {
+  space,
+  exchange(_id, text, exchange) {
+    const key = JSON.parse(text) as StoredKey;
+    return JSON.stringify({ ...key, sealedPrivateKey: exchange(key.sealedPrivateKey, placeOf(key.kid)) });
+  },
+};
+
+export interface Signer {
+  readonly kid: string;
+  readonly key: CryptoKey;
+}
+
+export interface SigningKeysParts {
+  readonly engine: Engine;
+  readonly sealer: Sealer;
+  readonly now: () => number;
+}
+
+/**
+ * The keys that sign access tokens, one after the other. The first is made when it is first asked for; each later one
+ * is published a day before it signs, and each old one until its last token has expired, so that an app which caches
+ * the published set never meets a token it cannot verify. Of several processes that make a key, one wins: keys have
+ * numbers, and each number is created once.
+ */
+export class SigningKeys {
+  readonly #parts: SigningKeysParts;
+  readonly #privateKeys = new Map<string, CryptoKey>();
+  #known: { readonly keys: readonly StoredKey[]; readonly at: number } | undefined;
+
+  constructor(parts: SigningKeysParts) {
+    this.#parts = parts;
+  }
+
+  /** The key that signs now. */
+  async signer(): Promise<Signer> {
+    const keys = await this.#keys();
+    const now = this.#parts.now();
+    // Where every one lies ahead, the clock was put back.
+    const active = keys.findLast(({ signsFrom }) => signsFrom <= now) ?? (keys[0] as StoredKey);
+    return { kid: active.kid, key: await this.#privateKey(active) };
+  }
+
+  /** Public keys, as a JWK Set holds them (RFC 7517, 5). */
+  async published(): Promise<readonly JWK[]> {
+    const keys = await this.#keys();
+    const now = this.#parts.now();
+    const isPublished = (_key: StoredKey, index: number) => !isPast(keys, index, now);
+    return keys
+      .filter(isPublished)
+      .map(({ kid, publicKey }) => ({ ...publicKey, kid, alg: signingAlgorithm, use: 'sig' }));
+  }
+
+  /** Removes keys whose last token has expired. */
+  async sweep(): Promise<void> {
+    const { engine, now } = this.#parts;
+    const items = await this.#stored();
+    const keys = items.map(({ key }) => key);
+    for (const [index, { id, text }] of items.entries()) {
+      if (isPast(keys, index, now())) await engine.commit([{ kind: 'delete', space, id, ifValue: text }]);
+    }
+  }
+
+  async #keys(): Promise<readonly StoredKey[]> {
+    const now = this.#parts.now();
+    const known = this.#known;
+    if (known !== undefined && Math.abs(now - known.at) < signingKeysCachedMs) return known.keys;
+    for (;;) {
+      const stored = await this.#stored();
+      const last = stored.at(-1);
+      const signsFrom = nextSignsFrom(last?.key, now);
+      if (signsFrom === undefined) {
+        const keys = stored.map(({ key }) => key);
+        this.#known = { keys, at: now };
+        return keys;
+      }
+      await this.#create(Number(last?.id ?? 0) + 1, signsFrom);
+    }
+  }
+
+  async #stored() {
+    const stored: { readonly id: string; readonly text: string; readonly key: StoredKey }[] = [];
+    for await (const { id, name } of itemsOf((await this.#parts.engine.scan(space))?.chunks ?? []))
+      stored.push({ id, text: name, key: JSON.parse(name) as StoredKey });
+    return stored;
+  }
+
+  /** Whoever is later finds the number taken, and then the other's key. */
+  async #create(number: number, signsFrom: number): Promise<void> {
+    const { engine, sealer } = this.#parts;
+    const { calculateJwkThumbprint, exportJWK, generateKeyPair } = await import('jose');
+    const pair = await generateKeyPair(signingAlgorithm, { extractable: true });
+    const publicKey = await exportJWK(pair.publicKey);
+    const kid = await calculateJwkThumbprint(publicKey);
+    const privateKey = JSON.stringify(await exportJWK(pair.privateKey));
+    const key: StoredKey = {
+      kid,
+      publicKey,
+      sealedPrivateKey: sealer.seal(privateKey, placeOf(kid)),
+      signsFrom,
+    };
+    const id = String(number).padStart(numberDigits, '0');
+    await engine.commit([{ kind: 'create', space, id, value: JSON.stringify(key), makeSpace: true }]);
+  }
+
+  async #privateKey({ kid, sealedPrivateKey }: StoredKey): Promise<CryptoKey> {
+    const known = this.#privateKeys.get(kid);
+    if (known !== undefined) return known;
+    const { importJWK } = await import('jose');
+    const jwk = JSON.parse(this.#parts.sealer.open(sealedPrivateKey, placeOf(kid))) as JWK;
+    const key = (await importJWK(jwk, signingAlgorithm)) as CryptoKey;
+    this.#privateKeys.clear();
+    this.#privateKeys.set(kid, key);
+    return key;
+  }
+}
+
+/** From when on a further key is to sign; undefined while none is needed. The first signs at once. */
+function nextSignsFrom(last: StoredKey | undefined, now: number): number | undefined {
+  if (last === undefined) return now;
+  const from = last.signsFrom + signingKeyMs;
+  return now < from - signingKeyAnnouncedMs ? undefined : Math.max(from, now + signingKeyAnnouncedMs);
+}
+
+/** Whether the last token that a key signed has expired. */
+function isPast(keys: readonly StoredKey[], index: number, now: number): boolean {
+  const next = keys[index + 1];
+  return next !== undefined && now >= next.signsFrom + signingKeyKeptMs;
+}
+
+function placeOf(kid: string): SecretPlace {
+  return { record: 'signing-key', name: kid, field: 'private_key' };
+}

@@ -1,0 +1,251 @@
+import { ServiceError } from '../../errors.ts';
+import { accessTokenMs } from '../../limits.ts';
+import { randomBytes } from '../../random.ts';
+import type { Engine, Write } from '../../storage/engine.ts';
+import { pagesOf } from '../../storage/item-text.ts';
+import { isProviderName, type ProviderName } from '../providers.ts';
+import { signAccessToken } from './access-token.ts';
+import type { AppTokens } from './app-tokens.ts';
+import {
+  isOver,
+  newFamilyId,
+  partsOf,
+  type RefreshFamily,
+  refreshed,
+  refreshFamiliesSpace,
+  withFirstToken,
+} from './refresh-family.ts';
+import { codeId, isChallenge, isExpired, isFor, type SignInCode, signInCodesSpace } from './sign-in-code.ts';
+import type { SigningKeys } from './signing-keys.ts';
+
+/** What an app sends, as it came; which fields go together is told by `grant_type`. */
+export interface TokenRequest {
+  readonly grant_type: 'authorization_code' | 'refresh_token';
+  readonly code?: string;
+  readonly code_verifier?: string;
+  readonly return_url?: string;
+  readonly refresh_token?: string;
+}
+
+export interface GrantedTokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly expiresInSeconds: number;
+}
+
+export interface TokenGrantParts {
+  readonly engine: Engine;
+  readonly keys: SigningKeys;
+  /** The issuer that access tokens name: public origin and base path. */
+  readonly issuer: string;
+  readonly isRegistered: (provider: ProviderName, integration: string) => Promise<boolean>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+type Redeemed = { readonly familyId: string; readonly family: RefreshFamily; readonly random: string };
+
+/**
+ * Gives apps elsewhere tokens for a sign-in: a one-time code becomes an access token and the first refresh token of a
+ * family, a refresh token the next. Every change is one compare-and-swap, so that of several processes one grants.
+ */
+export class TokenGrants implements AppTokens {
+  readonly #parts: TokenGrantParts;
+
+  constructor(parts: TokenGrantParts) {
+    this.#parts = parts;
+  }
+
+  async issueCode(order: Parameters<AppTokens['issueCode']>[0]): Promise<string> {
+    const { identity, returnUrl, codeChallenge, sessionId } = order;
+    if (!isChallenge(codeChallenge)) {
+      throw invalid('code_challenge', 'code_challenge must be SHA-256 in base64url, by the method S256.');
+    }
+    const code = randomBytes(32).toString('base64url');
+    const issuedAt = this.#parts.now();
+    const family = newFamilyId(identity);
+    const begun: RefreshFamily = {
+      identity,
+      audience: audienceOf(returnUrl),
+      sessionId,
+      createdAt: issuedAt,
+    };
+    const stored: SignInCode = { family, returnUrl, codeChallenge, issuedAt };
+    const refusal = await this.#parts.engine.commit([
+      created(signInCodesSpace, codeId(code), stored),
+      created(refreshFamiliesSpace, family, begun),
+    ]);
+    if (refusal !== undefined)
+      throw new ServiceError('internal', { detail: 'a random id was given out twice' });
+    return code;
+  }
+
+  /**
+   * Refuses with `provider_not_found`, `integration_not_found`, and with `invalid_request` whatever is no good; no
+   * message tells whether a code or token has been one.
+   */
+  async grant(provider: string, integration: string, request: TokenRequest): Promise<GrantedTokens> {
+    if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
+    if (!(await this.#parts.isRegistered(provider, integration))) {
+      throw new ServiceError('integration_not_found');
+    }
+    // First of all: a key that cannot sign must not use up a code.
+    const signer = await this.#parts.keys.signer();
+    const isOurs = ({ identity }: RefreshFamily) =>
+      identity.provider === provider && identity.integration === integration;
+    const redeemed =
+      request.grant_type === 'authorization_code'
+        ? await this.#redeemCode(codeFields(request), isOurs)
+        : await this.#redeemToken(refreshField(request), isOurs);
+    const { familyId, family, random } = redeemed;
+    const { issuer, now } = this.#parts;
+    const { identity, audience } = family;
+    const accessToken = await signAccessToken(signer, { identity, audience, issuer, now: now() });
+    return { accessToken, refreshToken: `${familyId}.${random}`, expiresInSeconds: accessTokenMs / 1_000 };
+  }
+
+  async signOutEverywhere(userKey: string): Promise<void> {
+    await this.#end(userKey, () => true);
+  }
+
+  async signOutSession(userKey: string, sessionId: string): Promise<void> {
+    await this.#end(userKey, (family) => family.sessionId === sessionId);
+  }
+
+  /** Removes what has expired. */
+  async sweep(): Promise<void> {
+    const { engine, now, keys } = this.#parts;
+    const isPast = {
+      [signInCodesSpace]: (text: string) => isExpired(JSON.parse(text) as SignInCode, now()),
+      [refreshFamiliesSpace]: (text: string) => isOver(JSON.parse(text) as RefreshFamily, now()),
+    };
+    for (const space of [signInCodesSpace, refreshFamiliesSpace] as const) {
+      for await (const page of pagesOf(engine, space)) {
+        const past = page.filter(({ name }) => isPast[space](name));
+        await Promise.all(
+          past.map(({ id, name }) => engine.commit([{ kind: 'delete', space, id, ifValue: name }])),
+        );
+      }
+    }
+    await keys.sweep();
+  }
+
+  async #redeemCode(
+    sent: { readonly code: string; readonly codeVerifier: string; readonly returnUrl: string },
+    isOurs: (family: RefreshFamily) => boolean,
+  ): Promise<Redeemed> {
+    const { engine, now } = this.#parts;
+    const id = codeId(sent.code);
+    for (;;) {
+      const codeText = await engine.get(signInCodesSpace, id);
+      const code = codeText === undefined ? undefined : (JSON.parse(codeText) as SignInCode);
+      if (code === undefined || codeText === undefined || isExpired(code, now())) throw codeRefused();
+      if (code.isUsed) {
+        // RFC 6749, 4.1.2: two have the code, and one of them is not the app.
+        await this.#remove(code.family);
+        throw codeRefused('a code was used twice: its tokens have ended');
+      }
+      const familyText = await engine.get(refreshFamiliesSpace, code.family);
+      const begun = familyText === undefined ? undefined : (JSON.parse(familyText) as RefreshFamily);
+      if (begun === undefined || familyText === undefined)
+        throw codeRefused('signed out before the exchange');
+      if (!isOurs(begun) || !isFor(code, sent)) throw codeRefused();
+      const { family, random } = withFirstToken(begun, now());
+      const refusal = await engine.commit([
+        replaced(signInCodesSpace, id, codeText, { ...code, isUsed: true }),
+        replaced(refreshFamiliesSpace, code.family, familyText, family),
+      ]);
+      if (refusal === undefined) return { familyId: code.family, family, random };
+    }
+  }
+
+  async #redeemToken(token: string, isOurs: (family: RefreshFamily) => boolean): Promise<Redeemed> {
+    const { engine, now } = this.#parts;
+    const parts = partsOf(token);
+    if (parts === undefined) throw tokenRefused();
+    const { family: familyId, random } = parts;
+    for (;;) {
+      const text = await engine.get(refreshFamiliesSpace, familyId);
+      const family = text === undefined ? undefined : (JSON.parse(text) as RefreshFamily);
+      if (family === undefined || text === undefined || isOver(family, now()) || !isOurs(family)) {
+        throw tokenRefused();
+      }
+      const outcome = refreshed(family, random, now());
+      if (outcome.kind === 'repeated') return { familyId, family, random: outcome.random };
+      if (outcome.kind === 'reused') {
+        await this.#remove(familyId);
+        throw tokenRefused('a refresh token was used again: its family has ended');
+      }
+      const refusal = await engine.commit([replaced(refreshFamiliesSpace, familyId, text, outcome.family)]);
+      if (refusal === undefined) return { familyId, family: outcome.family, random: outcome.random };
+    }
+  }
+
+  async #end(userKey: string, isMeant: (family: RefreshFamily) => boolean): Promise<void> {
+    const prefix = `${userKey}.`;
+    for await (const page of pagesOf(this.#parts.engine, refreshFamiliesSpace, prefix)) {
+      const own = page.filter(({ id }) => id.startsWith(prefix));
+      const meant = own.filter(({ name }) => isMeant(JSON.parse(name) as RefreshFamily));
+      await Promise.all(meant.map(({ id }) => this.#remove(id)));
+      if (own.length < page.length) return;
+    }
+  }
+
+  /** Whatever it reads by now; one that is gone already is as well. */
+  async #remove(family: string): Promise<void> {
+    await this.#parts.engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id: family }]);
+  }
+}
+
+function codeFields({ code, code_verifier, return_url, refresh_token }: TokenRequest) {
+  if (refresh_token !== undefined) throw notOf('refresh_token', 'authorization_code');
+  return {
+    code: required('code', code),
+    codeVerifier: required('code_verifier', code_verifier),
+    returnUrl: required('return_url', return_url),
+  };
+}
+
+function refreshField({ refresh_token, ...others }: TokenRequest): string {
+  for (const name of ['code', 'code_verifier', 'return_url'] as const)
+    if (others[name] !== undefined) throw notOf(name, 'refresh_token');
+  return required('refresh_token', refresh_token);
+}
+
+function required(name: string, value: string | undefined): string {
+  if (value === undefined) throw invalid(name, `${name} is required.`);
+  return value;
+}
+
+function notOf(name: string, grant: string): ServiceError {
+  return invalid(name, `${name} does not go with grant_type "${grant}".`);
+}
+
+function invalid(param: string, message: string, detail?: string): ServiceError {
+  return new ServiceError('invalid_request', { param, message, detail });
+}
+
+function codeRefused(detail?: string): ServiceError {
+  const why = 'it was used, has expired, or belongs to another integration, return_url or code_verifier';
+  return invalid('code', `code is not valid: ${why}. Sign in again.`, detail);
+}
+
+function tokenRefused(detail?: string): ServiceError {
+  return invalid('refresh_token', 'refresh_token is not valid, or not any more. Sign in again.', detail);
+}
+
+/** An app's own scheme (RFC 8252, 7.1) has no origin: then it is the scheme. */
+function audienceOf(returnUrl: string): string {
+  const { origin, protocol } = new URL(returnUrl);
+  return origin === 'null' ? protocol : origin;
+}
+
+type TokenSpace = typeof signInCodesSpace | typeof refreshFamiliesSpace;
+
+function created(space: TokenSpace, id: string, record: SignInCode | RefreshFamily): Write {
+  return { kind: 'create', space, id, value: JSON.stringify(record), makeSpace: true };
+}
+
+function replaced(space: TokenSpace, id: string, ifValue: string, record: SignInCode | RefreshFamily): Write {
+  return { kind: 'replace', space, id, value: JSON.stringify(record), ifValue };
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+
+/** Where the pictures of a run are put, to be looked at. */
+const pictures = process.env.PICTURES ?? join(tmpdir(), 'counterfoil-pictures');
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+
+test('signs in, consents, comes back, sees the name and signs out, in a real browser', async (t) => {
+  const { origin, page, context } = await start(t);
+  await page.goto(origin);
+  await page.getByText('Nobody is signed in.').waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Sign out' }).isHidden());
+  await look(page, '1-nobody');
+  await signIn(page, 'Ursula');
+  assert.equal(page.url(), `${origin}/`);
+  assert.ok(await page.getByRole('link', { name: 'Sign in with Example' }).isHidden());
+  await look(page, '4-signed-in');
+
+  const [session, ...others] = (await context.cookies(origin)).filter(({ name }) => /counterfoil/.test(name));
+  assert.deepEqual(others, [], 'the cookie of the sign-in is gone');
+  assert.equal(session?.httpOnly, true);
+  assert.equal(session?.sameSite, 'Lax');
+  assert.ok(!String(await page.evaluate('document.cookie')).includes('counterfoil'));
+
+  await page.reload();
+  await page.getByText('Signed in as Ursula.').waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('Nobody is signed in.').waitFor();
+});
+
+test('shows a person who cancels what happened, and leads back', async (t) => {
+  const { origin, page } = await start(t);
+  const problems: string[] = [];
+  page.on('console', (message) => problems.push(message.text()));
+  await page.goto(origin);
+  await page.getByRole('link', { name: 'Sign in with Example' }).click();
+  await page.getByText('[ Cancel ]').click();
+  const alert = page.getByRole('alert');
+  await alert.waitFor();
+  assert.match(await alert.innerText(), /did not let you in/);
+  assert.match(await page.title(), /You are not signed in/);
+  // The policy lets its one style be.
+  assert.equal(await page.evaluate('getComputedStyle(document.querySelector("h1")).fontSize'), '24px');
+  await look(page, '5-cancelled');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await look(page, '6-cancelled-dark');
+  await page.getByRole('link', { name: 'Try again' }).click();
+  await page.getByPlaceholder('Enter any login').waitFor();
+  assert.deepEqual(
+    problems.filter((text) => /Content Security Policy/.test(text)),
+    [],
+  );
+});
+
+test('stays signed in whatever a page elsewhere sends', async (t) => {
+  const { origin, page, context } = await start(t);
+  await page.goto(origin);
+  await page.getByRole('link', { name: 'Sign in with Example' }).click();
+  await signIn(page, 'Ursula', { isAtProvider: true });
+  // Another site to the browser, on the same machine.
+  const hostile = createServer((_request, response) => {
+    const form = `<form method="post" enctype="text/plain" action="${origin}/v3/auth/sign-out"><input name='{"a":"' value='"}'></form>`;
+    response.writeHead(200, { 'content-type': 'text/html' }).end(`<!doctype html><title>x</title>${form}`);
+  }).listen(0, '127.0.0.1');
+  await once(hostile, 'listening');
+  t.after(() => hostile.close());
+  const elsewhere = await context.newPage();
+  await elsewhere.goto(`http://localhost:${(hostile.address() as AddressInfo).port}/`);
+  await elsewhere.evaluate('document.forms[0].submit()');
+  await elsewhere.waitForURL(`${origin}/**`);
+  await elsewhere.goto(`http://localhost:${(hostile.address() as AddressInfo).port}/`);
+  const fetched = await elsewhere.evaluate(
+    `fetch('${origin}/v3/auth/sign-out', { method: 'POST', credentials: 'include',
+       headers: { 'Content-Type': 'application/json' }, body: '{}' }).then(() => 'sent', () => 'refused')`,
+  );
+  assert.equal(fetched, 'refused');
+  await page.goto(origin);
+  await page.getByText('Signed in as Ursula.').waitFor();
+});
+
+async function signIn(page: Page, name: string, { isAtProvider = false } = {}): Promise<void> {
+  if (!isAtProvider) await page.getByRole('link', { name: 'Sign in with Example' }).click();
+  await page.getByPlaceholder('Enter any login').fill(name);
+  await page.getByPlaceholder('and password').fill('any');
+  if (!isAtProvider) await look(page, '2-login');
+  await page.getByRole('button', { name: 'Sign-in' }).click();
+  await page.getByRole('button', { name: 'Continue' }).waitFor();
+  if (!isAtProvider) await look(page, '3-consent');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText(`Signed in as ${name}.`).waitFor();
+}
+
+async function look(page: Page, name: string): Promise<void> {
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
+
+/** The example as a reader starts it, and a browser with nothing in it. */
+async function start(t: TestContext): Promise<{ origin: string; page: Page; context: BrowserContext }> {
+  const child = spawn(process.execPath, ['examples/sign-in/server.ts'], {
+    env: { ...process.env, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(async () => {
+    child.kill();
+    await once(child, 'exit');
+  });
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  t.after(() => browser.close());
+  const context = await browser.newContext({ viewport: { width: 800, height: 600 } });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const origin = /Open (http:\/\/[\d.:]+)\//.exec(line)?.[1];
+    if (origin !== undefined) return { origin, page: await context.newPage(), context };
+  }
+  throw new Error('the example did not start');
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { newDataFolder, startTestService } from '../support/service.ts';
+import { assertReadable, command, register, retireLater } from './rotation.ts';
+
+const newKey = () => randomBytes(32).toString('base64');
+
+async function serveWith(t: TestContext, data: string, keys: readonly string[]) {
+  return startTestService(t, { data, env: { COUNTERFOIL_MASTER_KEY: keys.join(',') } });
+}
+
+test('rotates keys of the environment: says what to set and in which order, and leaves no secret behind', async (t) => {
+  const data = newDataFolder(t);
+  const [old, fresh] = [newKey(), newKey()];
+  const first = await serveWith(t, data, [old]);
+  const names = await register(first, 3);
+  await first.stop();
+  const alone = await command(data, { COUNTERFOIL_MASTER_KEY: old })('secrets', 'rotate');
+  assert.equal(alone.status, 2);
+  assert.match(alone.errors, /\(1\) give it a second key behind the one it has/);
+  await assert.rejects(serveWith(t, data, [fresh]), /sealed by master key/);
+
+  const readable = await serveWith(t, data, [old, fresh]);
+  const both = { COUNTERFOIL_MASTER_KEY: `${fresh},${old}` };
+  const rotated = await command(data, both)('secrets', 'rotate');
+  assert.equal(rotated.status, 0, rotated.errors);
+  assert.match(rotated.output, /^3 records were put under/);
+  await assertReadable(readable, names);
+  await readable.stop();
+  const retired = await retireLater(data, both);
+  assert.equal(retired.status, 0, retired.errors);
+  const last = await serveWith(t, data, [fresh]);
+  await assertReadable(last, names);
+  assert.ok(!existsSync(`${data}.key`));
+  await last.stop();
+});
+
+test('takes the keys from a command, without a shell, and says when it gives none', async (t) => {
+  const data = newDataFolder(t);
+  const service = await startTestService(t);
+  const file = `${service.data}.vault`;
+  const [old, fresh] = [newKey(), newKey()];
+  writeFileSync(file, `${old}\n${fresh}\n`);
+  const by = (line: string) => startTestService(t, { data, env: { COUNTERFOIL_MASTER_KEY_COMMAND: line } });
+  const served = await by(`cat ${file}`);
+  await register(served, 1);
+  await served.stop();
+  await assert.rejects(by('false'), /false gave no master key \(it ended with 1\)/);
+  await assert.rejects(by('/nonexistent/program'), /gave no master key \(it ended with ENOENT\)/);
+  await assert.rejects(by(`cat ${file} ; true`), /cat gave no master key/);
+  await assert.rejects(by('echo secret'), (error: Error) => !error.message.includes('secret '));
+  writeFileSync(file, `${fresh}\n`);
+  await assert.rejects(by(`cat ${file}`), /secrets in this store were sealed by master key/);
+  const env = { COUNTERFOIL_MASTER_KEY_COMMAND: 'true', COUNTERFOIL_MASTER_KEY: old };
+  await assert.rejects(startTestService(t, { data, env }), /gives the keys already/);
+});

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import {
+  KeyFile,
+  makeKeyFile,
+  newMasterKey,
+  readKeyFile,
+  replaceKeyFile,
+} from '../../src/secrets/key-file.ts';
+import { Sealer } from '../../src/secrets/sealer.ts';
+
+const place = { record: 'test', name: 'one', field: 'secret' };
+
+function newFile(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-key-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'data.key');
+  makeKeyFile(file);
+  return file;
+}
+
+test('a process that only opens learns a new key when it meets a seal of it', (t) => {
+  const file = newFile(t);
+  const opener = new Sealer(new KeyFile(file));
+  const fresh = newMasterKey();
+  replaceKeyFile(file, [fresh, ...readKeyFile(file)]);
+  const seal = new Sealer(new KeyFile(file)).seal('secret', place);
+  assert.ok(seal.startsWith(`v2.${fresh.id}.`));
+  assert.equal(opener.open(seal, place), 'secret');
+});
+
+test('of several that make the file at once one makes the key, for its owner alone', (t) => {
+  const file = newFile(t);
+  const keys = readKeyFile(file);
+  makeKeyFile(file);
+  assert.deepEqual(readKeyFile(file), keys);
+  replaceKeyFile(file, [...keys, newMasterKey()]);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+});
+
+test('a file that goes, is damaged or becomes readable by others while the service runs takes no key from it', (t) => {
+  const file = newFile(t);
+  const keys = readKeyFile(file);
+  const sealer = new Sealer(new KeyFile(file));
+  const seal = sealer.seal('secret', place);
+  for (const harm of [
+    () => writeFileSync(file, 'nonsense\n'),
+    () => writeFileSync(file, ''),
+    () => chmodSync(file, 0o644),
+    () => rmSync(file),
+  ]) {
+    harm();
+    assert.equal(sealer.open(sealer.seal('secret', place), place), 'secret');
+    assert.equal(sealer.open(seal, place), 'secret');
+  }
+  const fresh = newMasterKey();
+  replaceKeyFile(file, [fresh, ...keys]);
+  assert.equal(sealer.keyId, fresh.id, 'and once it is whole it counts again');
+});

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { startTestService } from '../support/service.ts';
+import { assertReadable, command, keepBusy, keyLines, register } from './rotation.ts';
+
+const hook = join(import.meta.dirname, 'kill-at-step.ts');
+
+/** Around every change that a rotation makes; of the secrets, at the first, one in between and a late one. */
+const steps = {
+  'before the new key is in the key file': 'before rename 1',
+  'when the new key is in the key file': 'after rename 1',
+  'before the store notes that it seals': 'before sealing 1',
+  'when the store notes that it seals': 'after sealing 1',
+  'before it is the first of the key file': 'before rename 2',
+  'when it is the first of the key file': 'after rename 2',
+  'before a secret is rewrapped': 'before integrations 1',
+  'when some secrets are rewrapped': 'after integrations 1',
+  'when more secrets are rewrapped': 'after integrations 2',
+} as const;
+
+describe('a rotation that is killed', { concurrency: 3 }, () => {
+  for (const [step, killAt] of Object.entries(steps)) {
+    test(`${step}: every secret is readable, and the next call brings it to its end`, (t) =>
+      killAtStep(t, killAt));
+  }
+});
+
+async function killAtStep(t: TestContext, killAt: string): Promise<void> {
+  const service = await startTestService(t);
+  const { data } = service;
+  const names = await register(service, 30);
+  const [old] = keyLines(data);
+  const end = keepBusy(service);
+  const killed = await command(data, { NODE_OPTIONS: `--import ${hook}`, KILL_AT: killAt })(
+    'secrets',
+    'rotate',
+  );
+  assert.equal(killed.status, null, `it was not killed: ${killed.output}${killed.errors}`);
+  await assertReadable(service, names.slice(0, 5));
+  const seen = await command(data)('secrets', 'status');
+  assert.equal(seen.status, 0, 'a process that starts now has all keys, and every secret opens');
+
+  const rotated = await command(data)('secrets', 'rotate');
+  assert.equal(rotated.status, 0, rotated.errors);
+  const { names: busy, refused } = await end();
+  assert.deepEqual(refused, []);
+  const [fresh, ...others] = keyLines(data);
+  assert.notEqual(fresh, old, 'the new key seals');
+  assert.deepEqual(others, [old], 'one new key, however often it was begun');
+  await assertReadable(service, [...names, ...busy]);
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { createRemoteJWKSet, jwtVerify } from 'jose';
+import { runCommand } from '../support/command.ts';
+import { goToCallback, type SignInTest, signIn, signInPath, startSignIn } from '../support/signing-in.ts';
+
+const returnUrl = 'https://app.example.com/signed-in';
+
+/** An app on another origin, and the way through the provider to its return URL. */
+async function startApp(t: TestContext) {
+  const signing = await startSignIn(t, { fields: { return_urls: [returnUrl] } });
+  const verifier = randomBytes(32).toString('base64url');
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  const query = new URLSearchParams({
+    return_to: returnUrl,
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+  });
+  const { service } = signing;
+  const token = (fields: object) => service.post('/v3/auth/oidc/web/token', fields);
+  const exchange = (location: string | null) =>
+    token({
+      grant_type: 'authorization_code',
+      code: new URL(location ?? '').searchParams.get('code'),
+      code_verifier: verifier,
+      return_url: returnUrl,
+    });
+  const refresh = (refreshToken: string) =>
+    token({ grant_type: 'refresh_token', refresh_token: refreshToken });
+  return { signing, link: `${signInPath}?${query}`, exchange, refresh };
+}
+
+function signOut({ service, browser }: SignInTest, body?: object) {
+  return browser.open(`${service.origin}/v3/auth/sign-out`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+test('signs a person in to an app on another origin, which verifies who it is by the published keys', async (t) => {
+  const { signing, link, exchange, refresh } = await startApp(t);
+  const { origin } = signing.service;
+  const landed = await signIn(signing, link);
+  const { status, text, json } = await exchange(landed.headers.get('location'));
+  assert.equal(status, 200, text);
+  const keys = createRemoteJWKSet(new URL(`${origin}/.well-known/jwks.json`));
+  const options = { issuer: origin, audience: 'https://app.example.com', typ: 'at+jwt' };
+  const { payload } = await jwtVerify(json.body.access_token, keys, options);
+  assert.deepEqual([payload.client_id, payload.provider], ['oidc/web', 'oidc']);
+  const next = await refresh(json.body.refresh_token);
+  assert.equal(next.status, 200, next.text);
+
+  await signOut(signing);
+  assert.equal((await refresh(next.json.body.refresh_token)).status, 400, 'signing out ends what came of it');
+});
+
+test('a sign-in that is under way while master keys are rotated comes to its end', async (t) => {
+  const { signing, link, exchange } = await startApp(t);
+  const callback = await goToCallback(signing, link);
+  const env = { COUNTERFOIL_DATA: signing.service.data };
+  const rotated = await runCommand(['secrets', 'rotate'], env);
+  assert.match(rotated.output, /^2 records were put under/, 'the client secret and the verifier');
+  const landed = await signing.browser.open(callback);
+  const { status, text } = await exchange(landed.headers.get('location'));
+  assert.equal(status, 200, text);
+});

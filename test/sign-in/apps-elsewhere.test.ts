@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { IdentityProvider } from '../../src/identity/provider.ts';
+import { openLog } from '../../src/log.ts';
+import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
+import { Sealer } from '../../src/secrets/sealer.ts';
+import { beginSignIn } from '../../src/sign-in/begin-sign-in.ts';
+import { finishSignIn } from '../../src/sign-in/finish-sign-in.ts';
+import { userKey } from '../../src/sign-in/identity.ts';
+import { Integrations } from '../../src/sign-in/integrations.ts';
+import type { SignInParts } from '../../src/sign-in/parts.ts';
+import { PendingSignIns } from '../../src/sign-in/pending-sign-ins.ts';
+import { Sessions } from '../../src/sign-in/sessions.ts';
+import type { AppTokens } from '../../src/sign-in/tokens/app-tokens.ts';
+import { newDataFolder, openStoreOf } from '../support/service.ts';
+
+type Order = Parameters<AppTokens['issueCode']>[0];
+
+const challenge = 'C'.repeat(43);
+const plain = 'https://app.example.com/in';
+const withQuery = 'https://app.example.com/in?from=us&x=%20a+b';
+const ours = 'https://id.example.com/in';
+
+test('hands an app on another origin a code that is bound to all that it asked with', async (t) => {
+  const { signIn, orders } = await startParts(t);
+  const finished = await signIn({ returnTo: plain, codeChallenge: challenge, codeChallengeMethod: 'S256' });
+  assert.equal(finished.location, `${plain}?code=one%2Ftime`);
+  const { identity, id } = finished.session;
+  assert.deepEqual(orders, [{ identity, returnUrl: plain, codeChallenge: challenge, sessionId: id }]);
+});
+
+test('leaves the address of an app as it is registered, to the character', async (t) => {
+  const { signIn } = await startParts(t);
+  const link = { returnTo: withQuery, codeChallenge: challenge, codeChallengeMethod: 'S256' };
+  assert.equal((await signIn(link)).location, `${withQuery}&code=one%2Ftime`);
+});
+
+test('hands no code to an app without a challenge of S256, nor to a page of its own origin', async (t) => {
+  const { signIn, orders } = await startParts(t);
+  for (const link of [
+    { returnTo: plain },
+    { returnTo: plain, codeChallenge: challenge },
+    { returnTo: plain, codeChallenge: challenge, codeChallengeMethod: 'plain' },
+    { returnTo: plain, codeChallenge: 'short', codeChallengeMethod: 'S256' },
+    { returnTo: plain, codeChallengeMethod: 'S256' },
+    { returnTo: '/in', codeChallenge: challenge, codeChallengeMethod: 'S256' },
+    { returnTo: ours, codeChallenge: challenge, codeChallengeMethod: 'S256' },
+  ]) {
+    await assert.rejects(signIn(link), { reason: 'app_challenge' }, JSON.stringify(link));
+  }
+  assert.equal((await signIn({ returnTo: ours })).location, ours);
+  assert.deepEqual(orders, []);
+});
+
+test('ends the tokens of whoever was signed in before, and keeps those of the same user', async (t) => {
+  const { signIn, ended, be } = await startParts(t);
+  const first = await signIn({});
+  const again = await signIn({}, first.cookie);
+  assert.equal(again.session.id, first.session.id);
+  assert.deepEqual(ended, []);
+  be('user-2');
+  await signIn({}, again.cookie);
+  assert.deepEqual(ended, [[userKey(first.session.identity), first.session.id]]);
+});
+
+/** The steps of a sign-in over a store, with a provider that takes everybody and a book of what was issued. */
+async function startParts(t: TestContext) {
+  const log = openLog('silent');
+  const engine = await openStoreOf(newDataFolder(t));
+  t.after(() => engine.close());
+  const sealer = new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))]));
+  const orders: Order[] = [];
+  const ended: (readonly [string, string])[] = [];
+  let subject = 'user-1';
+  const provider: IdentityProvider = {
+    discover: async () => undefined,
+    begin: async (_client, { state }) => new URL(`https://idp.example.com/?state=${state}`),
+    finish: async () => ({ issuer: 'https://idp.example.com', subject }),
+  };
+  const parts: SignInParts = {
+    integrations: new Integrations(engine, sealer, Date.now),
+    pending: new PendingSignIns(engine, sealer, Date.now),
+    sessions: new Sessions(engine, Date.now),
+    providers: { google: provider, microsoft: provider, github: provider, oidc: provider },
+    appTokens: {
+      issueCode: async (order) => {
+        orders.push(order);
+        return 'one/time';
+      },
+      signOutEverywhere: async () => undefined,
+      signOutSession: async (...session) => void ended.push(session),
+    },
+    origin: 'https://id.example.com',
+    prefix: '',
+    log,
+  };
+  const place = { provider: 'google', name: 'web' };
+  await parts.integrations.register('google', 'web', {
+    IDP_CLIENT_ID: 'a',
+    IDP_CLIENT_SECRET: 'b',
+    return_urls: [plain, withQuery, ours],
+  });
+  const signIn = async (link: object, sessionCookie?: string) => {
+    const begun = await beginSignIn(parts, { ...place, ...link, query: '' });
+    return finishSignIn(parts, {
+      ...place,
+      parameters: new URLSearchParams({ state: begun.checks.state, code: 'x' }),
+      browserKeyOf: () => begun.browserKey,
+      sessionCookie,
+      onFound: () => undefined,
+    });
+  };
+  const be = (user: string) => {
+    subject = user;
+  };
+  return { signIn, orders, ended, be };
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Browser } from '../../support/browser.ts';
+import {
+  assertRefused,
+  assertSignedIn,
+  goToCallback,
+  says,
+  signIn,
+  signInPath,
+  startSignIn,
+  whoIs,
+} from '../../support/signing-in.ts';
+
+const name = 'counterfoil-session';
+
+test('is signed in by no cookie that is missing, doubled, huge or of another shape', async (t) => {
+  const signing = await startSignIn(t);
+  await signIn(signing);
+  const cookie = signing.browser.cookie(name) ?? '';
+  const [user = '', secret = ''] = cookie.split('.');
+  const ask = (header: string) => signing.service.get('/v3/auth/session', { cookie: header });
+  assert.equal((await ask(`${name}=${cookie}`)).status, 200);
+  assert.equal((await ask(`a=b; ${name}=${cookie}; c=d`)).status, 200);
+  for (const header of [
+    '',
+    ';;;=;',
+    `${name}=`,
+    `${name}`,
+    `${name}=${cookie}; ${name}=${cookie}`,
+    `${name}=${cookie}; ${name}=x`,
+    `${name}=x; ${name}=${cookie}`,
+    `${name}="${cookie}"`,
+    `${name}=${cookie}x`,
+    `${name}=${'x'.repeat(8_000)}`,
+    `${name}=${user}.${'A'.repeat(43)}`,
+    `${name}=${user}.`,
+    `${name}=.${secret}`,
+    `${name}=${'A'.repeat(22)}.${secret}`,
+    `${name}=${cookie.toUpperCase()}`,
+    `${name}=${encodeURIComponent(cookie).replace('.', '%2E')}`,
+    `__Host-${name}=${cookie}`,
+    `${name.toUpperCase()}=${cookie}`,
+    `${name}=../../${cookie}`,
+    `x${name}=${cookie}`,
+  ]) {
+    const { status, json } = await ask(header);
+    assert.equal(status, 401, header);
+    assert.equal(json.body.error.code, 'unauthenticated');
+  }
+  assert.equal((await ask(`${name}=${'x'.repeat(20_000)}`)).status, 431);
+});
+
+test('finishes no sign-in whose cookie is missing, doubled, huge or another', async (t) => {
+  const signing = await startSignIn(t);
+  const callback = await goToCallback(signing);
+  const key = signing.browser.cookieNames[0] ?? '';
+  const value = signing.browser.cookie(key) ?? '';
+  for (const cookie of [
+    '',
+    `${key}=`,
+    `${key}=${value}; ${key}=${value}`,
+    `${key}=x; ${key}=${value}`,
+    `${key}=${'x'.repeat(8_000)}`,
+    `${key}=${value.slice(1)}`,
+    `${key}x=${value}`,
+    `${key}=${value}%20`,
+  ]) {
+    const response = await fetch(callback, { headers: { cookie }, redirect: 'manual' });
+    assert.equal(response.status, 400, cookie);
+    assert.match(await response.text(), says.otherBrowser.says);
+    assert.ok(!response.headers.getSetCookie().some((line) => line.startsWith(name)));
+  }
+  assert.equal((await signing.browser.open(callback)).status, 303);
+});
+
+test('gives a new secret at each sign-in and takes none that it was handed (session fixation)', async (t) => {
+  const signing = await startSignIn(t);
+  const planted = `${'A'.repeat(22)}.${'B'.repeat(43)}`;
+  signing.browser.setCookie(name, planted);
+  await signIn(signing);
+  const first = signing.browser.cookie(name) ?? '';
+  assert.notEqual(first, planted);
+  const before = await whoIs(signing, signing.browser);
+  await signIn(signing);
+  const second = signing.browser.cookie(name) ?? '';
+  assert.notEqual(second, first);
+  // The one before opens nothing any more; its public id goes on.
+  assert.equal((await signing.service.get('/v3/auth/session', { cookie: `${name}=${first}` })).status, 401);
+  const after = await whoIs(signing, signing.browser);
+  assert.equal(after.body.session.id, before.body.session.id);
+});
+
+test('keeps nothing of the user who was signed in before', async (t) => {
+  const signing = await startSignIn(t);
+  await signIn(signing);
+  const first = signing.browser.cookie(name) ?? '';
+  const before = await whoIs(signing, signing.browser);
+  signing.provider.subject = 'user-2';
+  await signIn(signing);
+  await assertSignedIn(signing, 'user-2');
+  const after = await whoIs(signing, signing.browser);
+  assert.notEqual(after.body.session.id, before.body.session.id);
+  assert.equal((await signing.service.get('/v3/auth/session', { cookie: `${name}=${first}` })).status, 401);
+});
+
+test('keeps its cookies from scripts and other hosts, over https alone where there is https', async (t) => {
+  const env = { COUNTERFOIL_PUBLIC_URL: 'https://id.example.com' };
+  const signing = await startSignIn(t, { env });
+  const { service, provider } = signing;
+  const begun = await fetch(service.origin + signInPath, { redirect: 'manual' });
+  const [keyCookie = ''] = begun.headers.getSetCookie();
+  assert.match(
+    keyCookie,
+    /^__Host-counterfoil-sign-in-\w{9}-[\w-]{8}=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+  );
+  const approved = await fetch(begun.headers.get('location') ?? '', { redirect: 'manual' });
+  const callback = new URL(approved.headers.get('location') ?? '');
+  assert.equal(callback.origin, 'https://id.example.com');
+  const finished = await fetch(`${service.origin}${callback.pathname}${callback.search}`, {
+    redirect: 'manual',
+    headers: { cookie: keyCookie.split(';')[0] ?? '' },
+  });
+  assert.equal(finished.status, 303, await finished.text());
+  assert.equal(finished.headers.get('location'), 'https://id.example.com/v3/auth/session');
+  const [gone = '', session = ''] = finished.headers.getSetCookie();
+  assert.match(gone, /^__Host-counterfoil-sign-in-[\w-]+=; Max-Age=0; /);
+  assert.match(
+    session,
+    /^__Host-counterfoil-session=[\w-]{22}\.[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+  );
+  const cookie = (session.split(';')[0] ?? '').replace('__Host-', '');
+  assert.equal((await service.get('/v3/auth/session', { cookie })).status, 401);
+  assert.equal((await service.get('/v3/auth/session', { cookie: `__Host-${cookie}` })).status, 200);
+  assert.equal(provider.exchanges.length, 1);
+});
+
+test('signs nobody in, and uses nothing up, by a HEAD', async (t) => {
+  const signing = await startSignIn(t);
+  const callback = await goToCallback(signing);
+  const head = await signing.browser.open(callback, { method: 'HEAD' });
+  assert.equal(head.status, 405);
+  await assertRefused(
+    { ...signing, browser: new Browser() },
+    await new Browser().open(callback),
+    says.otherBrowser,
+  );
+  assert.equal((await signing.browser.open(callback)).status, 303);
+});

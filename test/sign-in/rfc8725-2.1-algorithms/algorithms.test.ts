@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { createHmac, type KeyObject } from 'node:crypto';
+import { test } from 'node:test';
+import { type JWTPayload, UnsecuredJWT } from 'jose';
+import { Browser } from '../../support/browser.ts';
+import type { ScriptedOidc } from '../../support/scripted-oidc.ts';
+import { assertRefused, credentials, says, signIn, startSignIn } from '../../support/signing-in.ts';
+
+type Forge = (claims: JWTPayload, provider: ScriptedOidc) => Promise<string> | string;
+
+const text = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+function hmac(claims: JWTPayload, header: object, secret: string | KeyObject, digest = 'sha256'): string {
+  const signed = `${text(header)}.${text(claims)}`;
+  return `${signed}.${createHmac(digest, secret).update(signed).digest('base64url')}`;
+}
+
+/** Signatures that prove nothing, each by a provider that says it signs so. */
+const forgeries: Readonly<Record<string, Forge>> = {
+  'with alg none': (claims) => new UnsecuredJWT(claims).encode(),
+  'with alg nOnE': (claims) => `${text({ alg: 'nOnE' })}.${text(claims)}.`,
+  'with no alg': (claims) => `${text({ typ: 'JWT' })}.${text(claims)}.`,
+  'by the public key as an HMAC secret': async (claims, provider) =>
+    hmac(claims, { alg: 'HS256', kid: provider.key.kid }, await provider.publicPem()),
+  'by the public key as an HMAC secret, HS512': async (claims, provider) =>
+    hmac(claims, { alg: 'HS512', kid: provider.key.kid }, await provider.publicPem(), 'sha512'),
+  'by our own client secret': (claims) => hmac(claims, { alg: 'HS256' }, credentials.IDP_CLIENT_SECRET),
+  'by an empty secret': (claims, provider) => hmac(claims, { alg: 'HS256', kid: provider.key.kid }, ''),
+  'not at all': async (claims, provider) => (await provider.sign(claims)).replace(/[^.]+$/, ''),
+  'with a bit flipped': async (claims, provider) => {
+    const token = await provider.sign(claims);
+    const place = token.lastIndexOf('.') + 5;
+    return token.slice(0, place) + (token[place] === 'A' ? 'B' : 'A') + token.slice(place + 1);
+  },
+  'for other claims': async (claims, provider) => {
+    const [header, , signature] = (await provider.sign(claims)).split('.');
+    return `${header}.${text({ ...claims, sub: 'admin' })}.${signature}`;
+  },
+  'by a key that the token brings along': async (claims, provider) => {
+    const other = await provider.newKey();
+    return provider.sign(claims, { kid: provider.key.kid, jwk: other.jwk }, other);
+  },
+  'by a key that lies where the token says': async (claims, provider) => {
+    const other = await provider.newKey();
+    return provider.sign(claims, { kid: other.kid, jku: 'https://attacker.example/jwks' }, other);
+  },
+  'by another key under a known id': async (claims, provider) => {
+    const other = await provider.newKey();
+    return provider.sign(claims, { kid: provider.key.kid }, other);
+  },
+  'with an extension that must be understood': (claims, provider) =>
+    provider.sign(claims, { crit: ['extension'], extension: 1 }),
+};
+
+for (const alg of ['ES256', 'RS256']) {
+  test(`takes no ID token of a provider with ${alg} that is signed`, async (t) => {
+    const signing = await startSignIn(t, { alg });
+    const { provider } = signing;
+    for (const [name, forge] of Object.entries(forgeries)) {
+      await t.test(name, async () => {
+        const test = { ...signing, browser: new Browser() };
+        provider.twists = { idToken: (claims) => forge(claims, provider) };
+        await assertRefused(test, await signIn(test), says.untrusted);
+        provider.twists = {};
+        assert.equal((await signIn(test)).status, 303);
+      });
+    }
+  });
+}
+
+test('takes no symmetric signature and none at all, even where the provider says that it signs so', async (t) => {
+  for (const alg of ['none', 'HS256', 'HS512']) {
+    const signing = await startSignIn(t);
+    const { provider } = signing;
+    provider.twists = {
+      discovery: (honest) => ({ ...honest, id_token_signing_alg_values_supported: ['ES256', alg] }),
+      idToken: (claims) =>
+        alg === 'none'
+          ? new UnsecuredJWT(claims).encode()
+          : hmac(claims, { alg }, credentials.IDP_CLIENT_SECRET, alg.replace('HS', 'sha')),
+    };
+    await assertRefused(signing, await signIn(signing), says.untrusted);
+  }
+});
+
+test('does not begin to sign in where a provider has no asymmetric signature to offer', async (t) => {
+  const signing = await startSignIn(t);
+  signing.provider.twists = {
+    discovery: (honest) => ({ ...honest, id_token_signing_alg_values_supported: ['none', 'HS256'] }),
+  };
+  const page = await signing.browser.open(`${signing.service.origin}/v3/auth/oidc/web/sign-in`);
+  await assertRefused(signing, page, says.untrusted);
+});
+
+test('takes no key of an HMAC out of a key set', async (t) => {
+  const signing = await startSignIn(t);
+  const secret = 'x'.repeat(32);
+  signing.provider.twists = {
+    discovery: (honest) => ({ ...honest, id_token_signing_alg_values_supported: ['ES256', 'HS256'] }),
+    jwks: () => ({
+      keys: [{ kty: 'oct', kid: 'o', alg: 'HS256', k: Buffer.from(secret).toString('base64url') }],
+    }),
+    idToken: (claims) => hmac(claims, { alg: 'HS256', kid: 'o' }, secret),
+  };
+  await assertRefused(signing, await signIn(signing), says.untrusted);
+});

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Browser } from '../support/browser.ts';
+import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import {
+  assertSignedIn,
+  credentials,
+  type SignInTest,
+  signIn,
+  startSignIn,
+  whoIs,
+} from '../support/signing-in.ts';
+
+const day = 24 * 60 * 60 * 1_000;
+
+test('signs out here alone, or everywhere, and nobody else', async (t) => {
+  const signing = await startSignIn(t);
+  const browsers = Array.from({ length: 4 }, () => new Browser());
+  for (const browser of browsers) await signIn({ ...signing, browser });
+  signing.provider.subject = 'user-2';
+  await signIn(signing);
+  const [first, second, third, fourth] = browsers as [Browser, Browser, Browser, Browser];
+  const secret = first.cookie('counterfoil-session');
+
+  assert.equal((await signOut(signing, first)).status, 200);
+  assert.equal(first.cookie('counterfoil-session'), undefined);
+  const cookie = `counterfoil-session=${secret}`;
+  assert.equal((await signing.service.get('/v3/auth/session', { cookie })).status, 401);
+  assert.deepEqual(await statuses(signing, browsers), [401, 200, 200, 200]);
+
+  assert.equal((await signOut(signing, second, { everywhere: false })).status, 200);
+  assert.deepEqual(await statuses(signing, browsers), [401, 401, 200, 200]);
+  assert.equal((await signOut(signing, third, { everywhere: true })).status, 200);
+  assert.deepEqual(await statuses(signing, browsers), [401, 401, 401, 401]);
+  await assertSignedIn(signing, 'user-2');
+  // Once more is no harm; but everywhere needs to know whose.
+  assert.equal((await signOut(signing, fourth)).status, 200);
+  assert.equal((await signOut(signing, fourth, { everywhere: true })).status, 401);
+});
+
+test('signs out everywhere whoever has hundreds of sessions', async (t) => {
+  const signing = await startSignIn(t);
+  const browsers = Array.from({ length: 230 }, () => new Browser());
+  await Promise.all(browsers.map((browser) => signIn({ ...signing, browser })));
+  await signOut(signing, browsers[0] as Browser, { everywhere: true });
+  assert.deepEqual(new Set(await statuses(signing, browsers)), new Set([401]));
+});
+
+test('ends a session that was left alone for a week, and each one after thirty days', async (t) => {
+  let now = Date.now();
+  const signing = await startSignIn(t, { now: () => now });
+  await signIn(signing);
+  now += 7 * day;
+  await assertSignedIn(signing, 'user-1');
+  now += 7 * day + 1;
+  assert.equal((await whoIs(signing, signing.browser)).status, 401);
+
+  await signIn(signing);
+  for (let week = 1; week <= 4; week++) {
+    now += 7 * day;
+    await assertSignedIn(signing, 'user-1');
+  }
+  now += 2 * day;
+  await assertSignedIn(signing, 'user-1');
+  now += 1;
+  assert.equal((await whoIs(signing, signing.browser)).status, 401);
+});
+
+test('writes nothing to know when a session was last used, but once in five minutes', async (t) => {
+  let now = Date.now();
+  const signing = await startSignIn(t, { now: () => now });
+  await signIn(signing);
+  const endsAt = async () => Date.parse((await whoIs(signing, signing.browser)).body.session.expires_at);
+  const first = await endsAt();
+  now += 5 * 60 * 1_000 - 1;
+  assert.equal(await endsAt(), first);
+  now += 1;
+  assert.equal(await endsAt(), first + 5 * 60 * 1_000);
+});
+
+test('takes a sign-out from its own pages alone', async (t) => {
+  const signing = await startSignIn(t);
+  await signIn(signing);
+  const url = `${signing.service.origin}/v3/auth/sign-out`;
+  const json = { 'content-type': 'application/json' };
+  for (const [headers, status] of [
+    [{ 'content-type': 'text/plain' }, 415],
+    [{ 'content-type': 'application/x-www-form-urlencoded' }, 415],
+    [{ 'content-type': 'application/jsonp' }, 415],
+    [{}, 415],
+    [{ ...json, origin: 'https://attacker.example' }, 403],
+    [{ ...json, origin: 'null' }, 403],
+    [{ ...json, origin: signing.provider.issuer }, 403],
+    [{ ...json, 'sec-fetch-site': 'cross-site' }, 403],
+    [{ ...json, 'sec-fetch-site': 'same-site' }, 403],
+  ] as const) {
+    const answer = await signing.browser.open(url, { method: 'POST', headers, body: '{}' });
+    assert.equal(answer.status, status, JSON.stringify(headers));
+  }
+  for (const body of ['{"everywhere":"yes"}', '{"all":true}', '[]', 'true', '{']) {
+    assert.equal(
+      (await signing.browser.open(url, { method: 'POST', headers: json, body })).status,
+      400,
+      body,
+    );
+  }
+  await assertSignedIn(signing, 'user-1');
+  const ours = { ...json, origin: signing.service.origin, 'sec-fetch-site': 'same-origin' };
+  assert.equal((await signing.browser.open(url, { method: 'POST', headers: ours })).status, 200);
+});
+
+test('tells nobody but the browser itself, and no cache, who is signed in', async (t) => {
+  const signing = await startSignIn(t);
+  await signIn(signing);
+  const page = await signing.browser.open(`${signing.service.origin}/v3/auth/session`);
+  assert.equal(page.headers.get('cache-control'), 'no-store');
+  assert.equal(page.headers.get('access-control-allow-origin'), null);
+  const none = await signing.service.get('/v3/auth/session');
+  assert.equal(none.headers.get('cache-control'), 'no-store');
+});
+
+test('knows in one process who signed in by another, and begins in one what the other finishes', async (t) => {
+  const provider = await ScriptedOidc.start(t);
+  const data = newData(t);
+  // Behind one address, as a proxy would put them; the callback is opened at the one or the other.
+  const env = { COUNTERFOIL_PUBLIC_URL: 'http://127.0.0.1:1' };
+  const first = await (await ServeProcess.start(t, { data, env })).ready();
+  const second = await (await ServeProcess.start(t, { data, env })).ready();
+  const registered = await fetch(`${first}/v3/create/service/auth/oidc/web`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...credentials, IDP_ISSUER: provider.issuer }),
+  });
+  assert.equal(registered.status, 200);
+  const browser = new Browser();
+  const callback = await browser.follow(`${first}/v3/auth/oidc/web/sign-in`, (url) =>
+    url.includes('/callback?'),
+  );
+  const at = (origin: string) => callback.url.replace('http://127.0.0.1:1', origin);
+  assert.equal((await browser.open(at(second))).status, 303);
+  assert.equal((await browser.open(at(first))).status, 400);
+  const ask = (origin: string) => browser.open(`${origin}/v3/auth/session`);
+  assert.equal((await ask(first)).status, 200);
+  await browser.open(`${first}/v3/auth/sign-out`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+  });
+  assert.equal((await ask(second)).status, 401);
+});
+
+function signOut({ service }: SignInTest, browser: Browser, body?: unknown) {
+  return browser.open(`${service.origin}/v3/auth/sign-out`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+async function statuses(test: SignInTest, browsers: readonly Browser[]): Promise<number[]> {
+  const answers = await Promise.all(browsers.map((browser) => whoIs(test, browser)));
+  return answers.map(({ status }) => status);
+}

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { createRemoteJWKSet, jwtVerify } from 'jose';
+import { signInCodeMs } from '../../../src/limits.ts';
+import { userKey } from '../../../src/sign-in/identity.ts';
+import { startTestService } from '../../support/service.ts';
+import { ada, openShared, refreshOf, returnUrl, signIn, startProcess } from './token-service.ts';
+
+test('exchanges a code for an access token that any app can verify, and a refresh token', async (t) => {
+  const shared = await openShared(t);
+  const process = await startProcess(t, shared);
+  const { exchange } = await signIn(process);
+  const { status, headers, body } = await process.token(exchange);
+  assert.equal(status, 200);
+  assert.equal(headers.get('cache-control'), 'no-store');
+  assert.deepEqual(Object.keys(body), ['access_token', 'token_type', 'expires_in', 'refresh_token']);
+  assert.deepEqual([body.token_type, body.expires_in], ['Bearer', 600]);
+
+  const keys = createRemoteJWKSet(new URL(`${process.origin}/.well-known/jwks.json`));
+  const options = { issuer: process.origin, audience: 'https://app.example.com', typ: 'at+jwt' };
+  const { payload, protectedHeader } = await jwtVerify(body.access_token, keys, options);
+  const { iat, exp, jti, ...claims } = payload;
+  assert.deepEqual(claims, {
+    iss: process.origin,
+    aud: 'https://app.example.com',
+    sub: userKey(ada),
+    client_id: 'oidc/web',
+    provider: 'oidc',
+    integration: 'web',
+    name: 'Ada',
+    email: 'ada@example.com',
+    email_verified: true,
+  });
+  assert.deepEqual([protectedHeader.alg, (exp ?? 0) - (iat ?? 0)], ['ES256', 600]);
+  assert.match(String(jti), /^[0-9a-f-]{36}$/);
+});
+
+test('a code used twice is refused, and what came of it ends (RFC 6749, 4.1.2)', async (t) => {
+  const process = await startProcess(t, await openShared(t));
+  const { exchange } = await signIn(process);
+  const first = await process.token(exchange);
+  const again = await process.token(exchange);
+  assert.deepEqual(
+    [again.status, again.body.error.code, again.body.error.param],
+    [400, 'invalid_request', 'code'],
+  );
+  const refreshed = await process.token(refreshOf(first.body.refresh_token));
+  assert.deepEqual([refreshed.status, refreshed.body.error.param], [400, 'refresh_token']);
+});
+
+test('of many processes that are sent a code at once, one takes it, and then it was used twice', async (t) => {
+  const shared = await openShared(t);
+  const processes = await Promise.all([1, 2, 3].map(() => startProcess(t, shared)));
+  const { exchange } = await signIn(processes[0] as (typeof processes)[number]);
+  const answers = await Promise.all(
+    processes.flatMap((each) => [each.token(exchange), each.token(exchange)]),
+  );
+  const given = answers.filter(({ status }) => status === 200);
+  assert.equal(given.length, 1);
+  const [process] = processes;
+  assert.equal((await process?.token(refreshOf(given[0]?.body.refresh_token)))?.status, 400);
+});
+
+test('whatever is wrong with a code, the answer is the same, and the code is still good for its app', async (t) => {
+  const shared = await openShared(t);
+  const process = await startProcess(t, shared);
+  const { exchange, verifier } = await signIn(process);
+  const other = await signIn(process);
+  const wrong: [string, object, string?][] = [
+    ['another verifier', { ...exchange, code_verifier: other.verifier }],
+    ['a short verifier', { ...exchange, code_verifier: verifier.slice(1) }],
+    ['the challenge for the verifier', { ...exchange, code_verifier: `${verifier}=` }],
+    ['another return URL', { ...exchange, return_url: 'https://app.example.com/signed-in' }],
+    ['a return URL in other letters', { ...exchange, return_url: returnUrl.replace('app', 'APP') }],
+    ['another integration', exchange, 'oidc/app'],
+    ['another provider', exchange, 'google/web'],
+    ['a code that never was', { ...exchange, code: randomBytes(32).toString('base64url') }],
+    ['an empty sort of code', { ...exchange, code: ' ' }],
+  ];
+  const told = new Set<string>();
+  for (const [what, fields, integration] of wrong) {
+    const { status, body } = await process.token(fields, integration);
+    assert.equal(status, 400, what);
+    const { request_id: _, ...error } = body.error;
+    told.add(JSON.stringify(error));
+  }
+  assert.equal(told.size, 1, [...told].join('\n'));
+  assert.equal((await process.token(exchange)).status, 200);
+});
+
+test('a code is good for a minute, by whatever clock', async (t) => {
+  const shared = await openShared(t);
+  const process = await startProcess(t, shared);
+  const [late, intime] = [await signIn(process), await signIn(process)];
+  shared.now += signInCodeMs - 1;
+  assert.equal((await process.token(intime.exchange)).status, 200);
+  shared.now += 1;
+  assert.equal((await process.token(late.exchange)).status, 400);
+  shared.now -= 3 * signInCodeMs;
+  assert.equal((await process.token(late.exchange)).status, 400, 'a clock put back revives none');
+});
+
+test('takes exactly the fields of its grant, and names the one that is wrong', async (t) => {
+  const process = await startProcess(t, await openShared(t));
+  const { exchange } = await signIn(process);
+  const { code: _, ...withoutCode } = exchange;
+  for (const [fields, param] of [
+    [{ ...exchange, extra: 'x' }, 'extra'],
+    [withoutCode, 'code'],
+    [{ ...exchange, refresh_token: 'x' }, 'refresh_token'],
+    [{ grant_type: 'refresh_token', refresh_token: 'x', code: 'y' }, 'code'],
+    [{ grant_type: 'refresh_token' }, 'refresh_token'],
+    [{ grant_type: 'password' }, 'grant_type'],
+    [{ ...exchange, code_verifier: 1 }, 'code_verifier'],
+  ] as const) {
+    const { status, body } = await process.token(fields);
+    assert.deepEqual([status, body.error.code, body.error.param], [400, 'invalid_request', param]);
+  }
+  assert.equal((await process.token(exchange, 'oidc/unknown')).body.error.code, 'integration_not_found');
+  assert.equal((await process.token(exchange, 'nobody/web')).body.error.code, 'provider_not_found');
+  for (const codeChallenge of ['', 'plain', 'A'.repeat(44), `${'A'.repeat(42)}=`]) {
+    const order = { identity: ada, returnUrl, codeChallenge, sessionId: 's' };
+    await assert.rejects(process.grants.issueCode(order), { code: 'invalid_request' });
+  }
+});
+
+test('the service serves both, under its base path', async (t) => {
+  const service = await startTestService(t, { env: { COUNTERFOIL_BASE_PATH: '/api' } });
+  const { status, headers, json } = await service.get('/api/.well-known/jwks.json');
+  assert.deepEqual([status, headers.get('content-type')], [200, 'application/jwk-set+json']);
+  assert.equal(headers.get('cache-control'), 'public, max-age=3600');
+  assert.deepEqual(Object.keys(json), ['keys'], 'a JWK Set alone, in no envelope');
+  assert.deepEqual(Object.keys(json.keys[0]).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+  const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
+  const exchange = { grant_type: 'authorization_code', code: 'a', code_verifier: 'b', return_url: 'c' };
+  const unknown = await service.post('/api/v3/auth/google/web/token', exchange);
+  assert.equal(unknown.json.body.error.code, 'integration_not_found');
+  await service.post('/api/v3/create/service/auth/google/web', credentials);
+  const refused = await service.post('/api/v3/auth/google/web/token', exchange);
+  assert.deepEqual([refused.status, refused.json.body.error.param], [400, 'code']);
+  assert.equal(refused.headers.get('cache-control'), 'no-store');
+});
+
+test('a signing key that does not open uses up no code, and is told to the log alone', async (t) => {
+  const shared = await openShared(t);
+  const { exchange } = await signIn(await startProcess(t, shared));
+  const maker = await startProcess(t, shared);
+  await maker.keys.published();
+  const space = 'service:signing-keys';
+  const id = '0000000001';
+  const whole = (await shared.engine.get(space, id)) ?? '';
+  const kid = (JSON.parse(whole) as { kid: string }).kid;
+  await shared.engine.commit([{ kind: 'replace', space, id, value: whole.replaceAll(kid, `${kid}x`) }]);
+  const process = await startProcess(t, shared);
+  const { status, text } = await process.token(exchange);
+  assert.equal(status, 500);
+  assert.doesNotMatch(text, /seal|key/);
+  assert.match(process.logged(), /a sealed secret does not open: changed, or moved here/);
+  await shared.engine.commit([{ kind: 'replace', space, id, value: whole }]);
+  assert.equal((await maker.token(exchange)).status, 200);
+});

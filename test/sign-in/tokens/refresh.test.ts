@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import {
+  refreshRepeatMsMax,
+  refreshTokenIdleMsMax,
+  refreshTokenMsMax,
+  signInCodeMs,
+} from '../../../src/limits.ts';
+import { userKey } from '../../../src/sign-in/identity.ts';
+import { pagesOf } from '../../../src/storage/item-text.ts';
+import {
+  ada,
+  firstToken,
+  openShared,
+  refreshOf,
+  type Shared,
+  signIn,
+  startProcess,
+} from './token-service.ts';
+
+async function start(t: TestContext) {
+  const shared = await openShared(t);
+  const process = await startProcess(t, shared);
+  const refresh = async (token: string) => {
+    const { status, body } = await process.token(refreshOf(token));
+    return { status, token: body.refresh_token as string };
+  };
+  return { shared, process, refresh };
+}
+
+async function countOf({ engine }: Shared, space: Parameters<typeof pagesOf>[1]): Promise<number> {
+  let count = 0;
+  for await (const page of pagesOf(engine, space)) count += page.length;
+  return count;
+}
+
+test('each refresh token is good once, and gives the next', async (t) => {
+  const { shared, process, refresh } = await start(t);
+  let token = await firstToken(process);
+  const seen = new Set([token]);
+  for (let times = 0; times < 5; times++) {
+    shared.now += 60_000;
+    const next = await refresh(token);
+    assert.equal(next.status, 200);
+    ({ token } = next);
+    seen.add(token);
+  }
+  assert.equal(seen.size, 6);
+});
+
+test('a refresh token used again ends the family, for the thief and for the app (RFC 9700, 4.14.2)', async (t) => {
+  const { shared, process, refresh } = await start(t);
+  const stolen = await firstToken(process);
+  const other = await firstToken(process);
+  const second = await refresh(stolen);
+  shared.now += refreshRepeatMsMax + 1;
+  assert.equal((await refresh(stolen)).status, 400);
+  assert.equal((await refresh(second.token)).status, 400);
+  assert.equal((await refresh(other)).status, 200, 'another sign-in of the same person goes on');
+  assert.match(process.logged(), /a refresh token was used again: its family has ended/);
+});
+
+test('a refresh token two generations old ends the family at once', async (t) => {
+  const { process, refresh } = await start(t);
+  const first = await firstToken(process);
+  const second = await refresh(first);
+  const third = await refresh(second.token);
+  assert.equal((await refresh(first)).status, 400);
+  assert.equal((await refresh(third.token)).status, 400);
+});
+
+test('whoever has lost the answer gets the very same successor again, for ten seconds', async (t) => {
+  const { shared, process, refresh } = await start(t);
+  const first = await firstToken(process);
+  const second = await refresh(first);
+  shared.now += refreshRepeatMsMax;
+  const repeated = await refresh(first);
+  assert.deepEqual([repeated.status, repeated.token], [200, second.token]);
+  assert.equal((await refresh(second.token)).status, 200);
+});
+
+test('of many refreshes at once, in several processes, all get the same successor', async (t) => {
+  const { shared, process, refresh } = await start(t);
+  const others = await Promise.all([1, 2].map(() => startProcess(t, shared)));
+  const first = await firstToken(process);
+  const answers = await Promise.all(
+    [process, ...others].flatMap((each) => [1, 2, 3].map(() => each.token(refreshOf(first)))),
+  );
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+  const tokens = new Set(answers.map(({ body }) => body.refresh_token as string));
+  assert.equal(tokens.size, 1);
+  assert.equal((await refresh([...tokens][0] as string)).status, 200);
+});
+
+test('is refused at another integration, and then still good at its own', async (t) => {
+  const { process, refresh } = await start(t);
+  const token = await firstToken(process);
+  for (const integration of ['oidc/app', 'google/web']) {
+    assert.equal((await process.token(refreshOf(token), integration)).status, 400);
+  }
+  assert.equal((await refresh(token)).status, 200);
+});
+
+test('refuses what is no refresh token, and what is one of another spelling', async (t) => {
+  const { process } = await start(t);
+  const token = await firstToken(process);
+  const [user, family, random] = token.split('.') as [string, string, string];
+  const foreign = userKey({ issuer: 'https://id.example.com', subject: 'user-2' });
+  for (const wrong of [
+    'x',
+    '..',
+    `${user}.${family}`,
+    `${token}.`,
+    `${token}=`,
+    ` ${token}`,
+    `${foreign}.${family}.${random}`,
+    `${user}.${'A'.repeat(22)}.${random}`,
+  ]) {
+    const { status, body } = await process.token(refreshOf(wrong));
+    assert.deepEqual([status, body.error.param], [400, 'refresh_token'], wrong);
+  }
+  assert.equal((await process.token(refreshOf(token))).status, 200);
+});
+
+test('ends after thirty days however often it is used, and after seven without use', async (t) => {
+  const { shared, process, refresh } = await start(t);
+  const idle = await firstToken(process);
+  let used = await firstToken(process);
+  const began = shared.now;
+  shared.now += refreshTokenIdleMsMax;
+  assert.equal((await refresh(idle)).status, 400);
+  shared.now = began;
+  while (shared.now + refreshTokenIdleMsMax / 2 < began + refreshTokenMsMax) {
+    shared.now += refreshTokenIdleMsMax / 2;
+    const next = await refresh(used);
+    assert.equal(next.status, 200);
+    used = next.token;
+  }
+  shared.now = began + refreshTokenMsMax;
+  assert.equal((await refresh(used)).status, 400);
+});
+
+test('signing out ends what came of that session, everywhere all, and codes on their way', async (t) => {
+  const { process, refresh } = await start(t);
+  const grace = { ...ada, subject: 'user-2' };
+  const [one, two, hers] = [
+    await firstToken(process, { sessionId: 'one' }),
+    await firstToken(process, { sessionId: 'two' }),
+    await firstToken(process, { identity: grace, sessionId: 'one' }),
+  ];
+  await process.grants.signOutSession(userKey(ada), 'one');
+  assert.equal((await refresh(one)).status, 400);
+  const next = await refresh(two);
+  assert.equal(next.status, 200);
+  const underWay = await signIn(process, { sessionId: 'three' });
+  await process.grants.signOutEverywhere(userKey(ada));
+  assert.equal((await refresh(next.token)).status, 400);
+  assert.equal((await process.token(underWay.exchange)).status, 400);
+  assert.equal((await refresh(hers)).status, 200, 'nobody else is signed out');
+  assert.equal(
+    (await process.token((await signIn(process)).exchange)).status,
+    200,
+    'and one can sign in again',
+  );
+});
+
+test('a sweep removes what has expired and nothing else', async (t) => {
+  const { shared, process, refresh } = await start(t);
+  const token = await firstToken(process);
+  await signIn(process);
+  assert.deepEqual(
+    [await countOf(shared, 'service:sign-in-codes'), await countOf(shared, 'service:refresh-families')],
+    [2, 2],
+  );
+  await process.grants.sweep();
+  assert.deepEqual(
+    [await countOf(shared, 'service:sign-in-codes'), await countOf(shared, 'service:refresh-families')],
+    [2, 2],
+  );
+  shared.now += signInCodeMs;
+  await process.grants.sweep();
+  assert.deepEqual(
+    [await countOf(shared, 'service:sign-in-codes'), await countOf(shared, 'service:refresh-families')],
+    [0, 1],
+  );
+  assert.equal((await refresh(token)).status, 200);
+  shared.now += refreshTokenIdleMsMax;
+  await process.grants.sweep();
+  assert.equal(await countOf(shared, 'service:refresh-families'), 0);
+});
