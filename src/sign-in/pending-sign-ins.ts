@@ -66,7 +66,7 @@ export class PendingSignIns {
   /** Keeps what was begun; durable when it resolves. Refuses with the reason `too_many`. */
   async keep(order: SignInOrder, checks: Checks): Promise<BegunSignIn> {
     const facts = await this.#engine.describe(space);
-    if (facts !== undefined && facts.count >= pendingSignInsMax) throw new SignInRefusal('too_many');
+    if ((facts?.count ?? 0) >= pendingSignInsMax) throw new SignInRefusal('too_many');
     const id = pendingId(checks.state);
     const browserKey = randomText();
     const stored: StoredSignIn = {
