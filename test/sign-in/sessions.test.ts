@@ -52,7 +52,8 @@ test('ends a session that was left alone for a week, and each one after thirty d
   const signing = await startSignIn(t, { now: () => now });
   await signIn(signing);
   now += 7 * day;
-  await assertSignedIn(signing, 'user-1');
+  // The second time it is known already, and ends all the same.
+  for (let count = 0; count < 2; count++) await assertSignedIn(signing, 'user-1');
   now += 7 * day + 1;
   assert.equal((await whoIs(signing, signing.browser)).status, 401);
 
