@@ -71,9 +71,12 @@ export class Sessions {
     const session: Session = { id, identity, createdAt: now, lastSeenAt: now };
     const cookie = `${key}.${randomText()}`;
     const value = JSON.stringify(session);
-    const write: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
-    if ((await this.#engine.commit([write])) !== undefined) throw new Error('two sessions are the same');
-    if (before !== undefined) await this.#engine.commit([{ kind: 'delete', space, id: before.recordId }]);
+    const made: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
+    const ended: Write[] = before === undefined ? [] : [{ kind: 'delete', space, id: before.recordId }];
+    let refusal = await this.#engine.commit([made, ...ended]);
+    // The one before has ended meanwhile by itself.
+    if (refusal !== undefined && refusal.write > 0) refusal = await this.#engine.commit([made]);
+    if (refusal !== undefined) throw new Error('two sessions are the same');
     return { session, cookie, ...(before === undefined || isSameUser ? {} : { ended: before.session }) };
   }
 
