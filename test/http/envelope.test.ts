@@ -35,6 +35,9 @@ test('answers a wrong method on every route with 405 and the methods that the pa
     ['/v3/table/{TABLE_NAME}/update', 'PUT'],
     ['/v3/create/service/auth/{identity_provider}/{INTEGRATION_NAME}', 'POST'],
     ['/stage/payment/{processor}/{route_id}', 'GET, HEAD, POST'],
+    // A HEAD would begin a sign-in, or use one up.
+    ['/v3/auth/{identity_provider}/{INTEGRATION_NAME}/sign-in', 'GET'],
+    ['/v3/auth/{identity_provider}/{INTEGRATION_NAME}/callback', 'GET'],
     ['/docs', 'GET, HEAD'],
     ['/openapi.json', 'GET, HEAD'],
   ]);
