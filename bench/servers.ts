@@ -40,6 +40,16 @@ export async function startServiceIn(
   );
 }
 
+/** The same, with a line on standard error for each request that says how long it took. */
+export async function startTellingService(
+  workplace: Workplace,
+  { serveArguments }: Conditions,
+): Promise<Server> {
+  const data = join(workplace.folder, 'data');
+  const env = { PORT: '0', COUNTERFOIL_DATA: data, COUNTERFOIL_LOG_LEVEL: 'debug' };
+  return startTelling(workplace.start(process.execPath, [serviceFile, 'serve', ...serveArguments], { env }));
+}
+
 /** The same, with a simulated payment processor of another process. @param ledger its origin */
 export async function startPayingService(
   workplace: Workplace,

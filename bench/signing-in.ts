@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Browser } from '../test/support/browser.ts';
 import type { Conditions } from './case.ts';
-import { type Server, startProvider, startService } from './servers.ts';
+import { type Server, startProvider, startService, startTellingService } from './servers.ts';
 import type { Workplace } from './workplace.ts';
 
 export const client = { clientId: 'bench', clientSecret: 'a-secret-of-the-benchmark' };
@@ -14,14 +14,30 @@ export interface SigningIn {
   readonly service: Server;
   /** What each exchange of a code took the provider so far, in milliseconds. */
   readonly exchangesMs: readonly number[];
+  /** What each of the two requests of a sign-in took the service so far, as it says itself. */
+  readonly begunMs: readonly number[];
+  readonly finishedMs: readonly number[];
 }
 
-export async function startSigningIn(workplace: Workplace, conditions: Conditions): Promise<SigningIn> {
-  const service = await startService(workplace, conditions);
+/** @param isTelling whether the service tells what each request took, which costs it a line each */
+export async function startSigningIn(
+  workplace: Workplace,
+  conditions: Conditions,
+  isTelling = false,
+): Promise<SigningIn> {
+  const start = isTelling ? startTellingService : startService;
+  const service = await start(workplace, conditions);
+  const begunMs: number[] = [];
+  const finishedMs: number[] = [];
+  linesOf(service.program.child.stderr, (line) => {
+    const { route = '', duration_ms: ms = 0 } = line.startsWith('{') ? JSON.parse(line) : {};
+    if (route.endsWith('/sign-in')) begunMs.push(ms);
+    if (route.endsWith('/callback')) finishedMs.push(ms);
+  });
   const redirectUri = `${service.origin}/v3/auth/oidc/bench/callback`;
   const provider = await startProvider(workplace, redirectUri);
   const exchangesMs: number[] = [];
-  createInterface({ input: provider.program.child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+  linesOf(provider.program.child.stdout, (line) => {
     const ms = /^exchange ([\d.]+)$/.exec(line)?.[1];
     if (ms !== undefined) exchangesMs.push(Number(ms));
   });
@@ -36,7 +52,7 @@ export async function startSigningIn(workplace: Workplace, conditions: Condition
     body: JSON.stringify(body),
   });
   if (response.status !== 200) throw new Error(`the registration was answered ${response.status}`);
-  return { service, exchangesMs };
+  return { service, exchangesMs, begunMs, finishedMs };
 }
 
 /** A browser whose user the provider knows from now on, so that it asks no more. */
@@ -49,20 +65,18 @@ export async function knownBrowser({ service }: SigningIn, login: string): Promi
   return browser;
 }
 
-/** A whole sign-in. @returns what the two requests to the service took, in milliseconds */
-export async function signInAgain({ service }: SigningIn, browser: Browser): Promise<number> {
-  const beganAt = performance.now();
-  const begun = await browser.open(service.origin + signInPath);
-  const begunMs = performance.now() - beganAt;
-  const location = begun.headers.get('location');
-  if (begun.status !== 303 || location === null) throw new Error(`a sign-in was answered ${begun.status}`);
-  const { url } = await browser.follow(location, isCallback);
-  return begunMs + (await finish(browser, url));
+/** A whole sign-in. Throws when anything of it is not as it must be. */
+export async function signInAgain({ service }: SigningIn, browser: Browser): Promise<void> {
+  const { url } = await browser.follow(service.origin + signInPath, isCallback);
+  if (!isCallback(url)) throw new Error(`a sign-in ended at ${url}`);
+  await finish(browser, url);
 }
 
-async function finish(browser: Browser, callback: string): Promise<number> {
-  const beganAt = performance.now();
+async function finish(browser: Browser, callback: string): Promise<void> {
   const { status, text } = await browser.open(callback);
   if (status !== 303) throw new Error(`a callback was answered ${status}: ${text}`);
-  return performance.now() - beganAt;
+}
+
+function linesOf(stream: NodeJS.ReadableStream | null, take: (line: string) => void): void {
+  if (stream !== null) createInterface({ input: stream }).on('line', take);
 }

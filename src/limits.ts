@@ -123,6 +123,8 @@ export const sessionIdleMsMax = 7 * 24 * 60 * 60 * 1_000;
 export const sessionMsMax = 30 * 24 * 60 * 60 * 1_000;
 /** How exactly the service knows when a session was last used: a look-up costs a commit at most so often. */
 export const sessionSeenStepMs = 5 * 60 * 1_000;
+/** Sessions kept in memory for whoever asks again: with their answers some megabytes. */
+export const sessionsKeptMax = 5_000;
 /** How often sessions that have ended by themselves are removed; nothing depends on it but the disk. */
 export const sessionSweepMs = 60 * 60 * 1_000;
 

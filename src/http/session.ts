@@ -6,7 +6,7 @@ import { sessionIdleMsMax, sessionMsMax } from '../limits.ts';
 import { userKey } from '../sign-in/identity.ts';
 import type { SignInParts } from '../sign-in/parts.ts';
 import type { Session } from '../sign-in/sessions.ts';
-import { sendEnvelope } from './answer.ts';
+import { sendEnvelope, sendText } from './answer.ts';
 import { Cookies } from './cookies.ts';
 import type { Routes } from './door.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
@@ -61,7 +61,7 @@ export function sessionRoutes(parts: SignInParts): Routes {
         const session = cookie === undefined ? undefined : await sessions.find(cookie);
         reply.headers(privateHeaders);
         if (session === undefined) throw notSignedIn();
-        return sendEnvelope(reply, success(shown(session)));
+        return sendText(reply, 200, answerText(session));
       },
     );
 
@@ -135,6 +135,17 @@ function notSignedIn(): ServiceError {
   return new ServiceError('unauthenticated', {
     message: 'Nobody is signed in in this browser. Go to the sign_in_url of an integration.',
   });
+}
+
+/** The same session is the same answer. */
+const answers = new WeakMap<Session, string>();
+
+function answerText(session: Session): string {
+  const known = answers.get(session);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(success(shown(session)));
+  answers.set(session, text);
+  return text;
 }
 
 function shown({ id, identity, createdAt, lastSeenAt }: Session) {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { randomBytes } from '../random.ts';
 
 /** 256 bits: nobody guesses one, and no two are ever the same. */
@@ -11,5 +11,5 @@ export function randomText(): string {
 
 /** Stands for such a text in the store: whoever reads the store learns nothing to sign in with. */
 export function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
+  return hash('sha256', text, 'base64url');
 }

@@ -1,5 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { commitWritesMax, sessionIdleMsMax, sessionMsMax, sessionSeenStepMs } from '../limits.ts';
+import {
+  commitWritesMax,
+  sessionIdleMsMax,
+  sessionMsMax,
+  sessionSeenStepMs,
+  sessionsKeptMax,
+} from '../limits.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { type Item, itemsOf } from '../storage/item-text.ts';
 import { type Identity, userKey } from './identity.ts';
@@ -24,6 +30,13 @@ export interface OpenedSession {
   readonly ended?: Session;
 }
 
+/** A session as it was read. */
+interface FoundSession {
+  readonly session: Session;
+  readonly recordId: string;
+  readonly text: string;
+}
+
 const space = 'service:sessions';
 /** `<user key>.<secret>` */
 const cookiePattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/;
@@ -36,6 +49,8 @@ const userKeyCharacters = 22;
 export class Sessions {
   readonly #engine: Engine;
   readonly #now: () => number;
+  /** By cookie; each holds as long as nothing in the space has changed. */
+  readonly #kept = new Map<string, FoundSession & { readonly version: string }>();
 
   constructor(engine: Engine, now: () => number) {
     this.#engine = engine;
@@ -56,15 +71,21 @@ export class Sessions {
     const session: Session = { id, identity, createdAt: now, lastSeenAt: now };
     const cookie = `${key}.${randomText()}`;
     const value = JSON.stringify(session);
-    const write: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
-    if ((await this.#engine.commit([write])) !== undefined) throw new Error('two sessions are the same');
-    if (before !== undefined) await this.#engine.commit([{ kind: 'delete', space, id: before.recordId }]);
+    const made: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
+    const ended: Write[] = before === undefined ? [] : [{ kind: 'delete', space, id: before.recordId }];
+    let refusal = await this.#engine.commit([made, ...ended]);
+    // The one before has ended meanwhile by itself.
+    if (refusal !== undefined && refusal.write > 0) refusal = await this.#engine.commit([made]);
+    if (refusal !== undefined) throw new Error('two sessions are the same');
     return { session, cookie, ...(before === undefined || isSameUser ? {} : { ended: before.session }) };
   }
 
-  /** The session that a cookie opens; undefined for one that never was, has ended or was left alone too long. */
+  /**
+   * The session that a cookie opens; undefined for one that never was, has ended or was left alone too long. The same
+   * object as the last time where nothing of it has changed.
+   */
   async find(cookie: string): Promise<Session | undefined> {
-    const found = await this.#read(cookie);
+    const found = await this.#look(cookie);
     if (found === undefined) return undefined;
     const now = this.#now();
     if (now - found.session.lastSeenAt < sessionSeenStepMs) return found.session;
@@ -120,7 +141,22 @@ export class Sessions {
     for (const id of ids) await this.#engine.commit([write(id)]);
   }
 
-  async #read(cookie: string): Promise<{ session: Session; recordId: string; text: string } | undefined> {
+  /** What is kept where nothing has changed, whichever process would have changed it; else what is read. */
+  async #look(cookie: string): Promise<FoundSession | undefined> {
+    const version = (await this.#engine.describe(space))?.version;
+    const kept = this.#kept.get(cookie);
+    if (kept !== undefined && kept.version === version) return this.#isOver(kept.session) ? undefined : kept;
+    const found = await this.#read(cookie);
+    this.#kept.delete(cookie);
+    // An engine that does not tell of changes is asked each time.
+    if (found === undefined || version === undefined) return found;
+    if (this.#kept.size >= sessionsKeptMax) this.#kept.clear();
+    const isSame = kept?.text === found.text;
+    this.#kept.set(cookie, { ...found, ...(isSame ? { session: kept.session } : {}), version });
+    return isSame ? kept : found;
+  }
+
+  async #read(cookie: string): Promise<FoundSession | undefined> {
     if (!cookiePattern.test(cookie)) return undefined;
     const id = recordId(cookie);
     const text = await this.#engine.get(space, id);

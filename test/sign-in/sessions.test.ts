@@ -52,7 +52,8 @@ test('ends a session that was left alone for a week, and each one after thirty d
   const signing = await startSignIn(t, { now: () => now });
   await signIn(signing);
   now += 7 * day;
-  await assertSignedIn(signing, 'user-1');
+  // The second time it is known already, and ends all the same.
+  for (let count = 0; count < 2; count++) await assertSignedIn(signing, 'user-1');
   now += 7 * day + 1;
   assert.equal((await whoIs(signing, signing.browser)).status, 401);
 
@@ -141,7 +142,7 @@ test('knows in one process who signed in by another, and begins in one what the 
   assert.equal((await browser.open(at(second))).status, 303);
   assert.equal((await browser.open(at(first))).status, 400);
   const ask = (origin: string) => browser.open(`${origin}/v3/auth/session`);
-  assert.equal((await ask(first)).status, 200);
+  for (const origin of [first, second, second]) assert.equal((await ask(origin)).status, 200);
   await browser.open(`${first}/v3/auth/sign-out`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
