@@ -95,7 +95,7 @@ export class Spaces {
     });
     const done = await this.#calls
       .write((client, options) => client.send(recovery, options))
-      .catch(unless('UnknownOperationException', 'ContinuousBackupsUnavailableException'));
+      .catch(unless('UnknownOperationException'));
     return { isRecoverable: done !== undefined };
   }
 

@@ -1,0 +1,150 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DynamoReply, type DynamoRequest, listen, requestOf } from './dynalite.ts';
+
+/**
+ * What happens to one request. `drop request`: it never reaches the engine. `drop reply`: the engine has answered, and
+ * the connection ends. `cut reply`: half of the reply comes. `hang`: nothing comes, for as long as the asker waits.
+ * `answer`: this is answered in the engine's place, or, `after` the engine has carried it out, in its reply's.
+ */
+export type Fault =
+  | { readonly kind: 'drop request' | 'drop reply' | 'cut reply' | 'hang' }
+  | { readonly kind: 'answer'; readonly reply: DynamoReply; readonly after?: boolean }
+  | { readonly kind: 'delay'; readonly delayMs: number };
+
+/** @param count which request of this operation it is, from 1 */
+export type Script = (
+  request: DynamoRequest,
+  count: number,
+) => Fault | undefined | Promise<Fault | undefined>;
+
+export const dropRequest: Fault = { kind: 'drop request' };
+export const dropReply: Fault = { kind: 'drop reply' };
+export const cutReply: Fault = { kind: 'cut reply' };
+export const hang: Fault = { kind: 'hang' };
+
+const prefix = 'com.amazonaws.dynamodb.v20120810#';
+
+/** A refusal in the shape of the API's. */
+export function refusal(name: string, more: object = {}, status = 400): Fault {
+  const from = /Throttling|UnrecognizedClient|AccessDenied/.test(name) ? 'com.amazon.coral.service#' : prefix;
+  const body = { __type: `${from}${name}`, message: `${name}, by the script of a test`, ...more };
+  return { kind: 'answer', reply: { status, body } };
+}
+
+export const throttled = refusal('ProvisionedThroughputExceededException');
+export const tooFast = refusal('ThrottlingException');
+export const failedBefore = refusal('InternalServerError', {}, 500);
+export const failedAfter: Fault = { ...failedBefore, after: true } as Fault;
+export const inProgress = refusal('TransactionInProgressException');
+export const unknownClient = refusal('UnrecognizedClientException');
+export const accessDenied = refusal('AccessDeniedException');
+export const conflicting = refusal('TransactionCanceledException', {
+  CancellationReasons: [{ Code: 'TransactionConflict', Message: 'Transaction is ongoing for the item' }],
+});
+
+const metered = new Set(['GetItem', 'PutItem', 'Query', 'Scan', 'TransactWriteItems']);
+const writing = new Set(['PutItem', 'TransactWriteItems']);
+
+/** Capacity units, by what they are taken from. */
+export interface Units {
+  readonly read: number;
+  readonly write: number;
+}
+
+/** A proxy on loopback before an engine: it does to each request what the script says, and counts. */
+export class FaultProxy {
+  readonly endpoint: string;
+  script: Script;
+  readonly #counts = new Map<string, number>();
+  readonly #units = new Map<string, number>();
+
+  private constructor(endpoint: string, script: Script) {
+    this.endpoint = endpoint;
+    this.script = script;
+  }
+
+  /** Closed after the test. @param target the engine */
+  static async start(t: TestContext, target: string, script: Script = () => undefined): Promise<FaultProxy> {
+    const server = createServer((message, response) => {
+      proxy.#take(target, message, response).catch(() => response.destroy());
+    });
+    const proxy = new FaultProxy(await listen(server), script);
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return proxy;
+  }
+
+  /** Requests that have come so far, of one operation or of all. */
+  count(operation?: string): number {
+    if (operation !== undefined) return this.#counts.get(operation) ?? 0;
+    return this.#counts.values().reduce((sum, count) => sum + count, 0);
+  }
+
+  /** What the engine has counted so far. */
+  get units(): Units {
+    const sumOf = (isWrite: boolean) =>
+      this.#units.entries().reduce((sum, [name, n]) => (writing.has(name) === isWrite ? sum + n : sum), 0);
+    return { read: sumOf(false), write: sumOf(true) };
+  }
+
+  /** Counts from nothing. */
+  reset(): void {
+    this.#counts.clear();
+    this.#units.clear();
+  }
+
+  async #take(target: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await requestOf(message);
+    const count = this.count(request.operation) + 1;
+    this.#counts.set(request.operation, count);
+    const fault = await this.script(request, count);
+    if (fault?.kind === 'hang') return;
+    if (fault?.kind === 'drop request') return void response.destroy();
+    if (fault?.kind === 'answer' && !fault.after) return send(response, fault.reply);
+    if (fault?.kind === 'delay') await sleep(fault.delayMs);
+    const reply = await this.#ask(target, message, request);
+    if (fault?.kind === 'drop reply') return void response.destroy();
+    if (fault?.kind === 'cut reply') return cut(response, reply);
+    send(response, fault?.kind === 'answer' ? fault.reply : reply);
+  }
+
+  async #ask(
+    target: string,
+    { headers }: IncomingMessage,
+    { operation, body }: DynamoRequest,
+  ): Promise<DynamoReply> {
+    const asked = metered.has(operation) ? { ...body, ReturnConsumedCapacity: 'TOTAL' } : body;
+    const reply = await fetch(target, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-amz-json-1.0',
+        'x-amz-target': String(headers['x-amz-target']),
+        'x-amz-date': String(headers['x-amz-date']),
+        authorization: String(headers.authorization),
+      },
+      body: JSON.stringify(asked),
+    });
+    const told = await reply.json();
+    // One for the operation, or of a transaction one for each table.
+    for (const { CapacityUnits: units } of [told.ConsumedCapacity ?? []].flat())
+      this.#units.set(operation, (this.#units.get(operation) ?? 0) + units);
+    return { status: reply.status, body: told };
+  }
+}
+
+function send(response: ServerResponse, { status, body }: DynamoReply): void {
+  response.writeHead(status, { 'content-type': 'application/x-amz-json-1.0' }).end(JSON.stringify(body));
+}
+
+function cut(response: ServerResponse, { status, body }: DynamoReply): void {
+  const bytes = Buffer.from(JSON.stringify(body));
+  response.writeHead(status, {
+    'content-type': 'application/x-amz-json-1.0',
+    'content-length': String(bytes.length),
+  });
+  response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+}
