@@ -140,8 +140,8 @@ export const dynamoRetryDelayMsMin = 25;
 export const dynamoRetryDelayMsMax = 1_000;
 /** Connections of one process; each carries one request at a time. */
 export const dynamoConnectionsMax = 256;
-/** Calls under way or waiting for a connection; at 5 ms each this is a fifth of a second of work. */
-export const dynamoCallsMax = 10_000;
+/** Calls under way or waiting for a connection; at 5 ms each this is a tenth of a second of work. */
+export const dynamoCallsMax = 4_096;
 /** What a refused commit tries anew when a table that it found missing is there; a table that comes and goes ends it. */
 export const dynamoMissingTableTriesMax = 4;
 /** Each takes 1,000 write units a second: enough for about 2,000 charges a second. */

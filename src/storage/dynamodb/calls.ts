@@ -85,10 +85,11 @@ export type Attempt<Output> = (
   options: { abortSignal: AbortSignal },
 ) => Promise<Output>;
 
-/** How long calls may take; the limits of the same names without it. */
-export interface CallTimes {
+/** How long calls may take, and how many there may be; the limits of these names without them. */
+export interface CallBounds {
   readonly attemptMsMax?: number | undefined;
   readonly callMsMax?: number | undefined;
+  readonly callsMax?: number | undefined;
 }
 
 /**
@@ -102,15 +103,21 @@ export class Calls {
   readonly #client: DynamoDBClient;
   readonly #attemptMsMax: number;
   readonly #callMsMax: number;
+  readonly #callsMax: number;
   #underWay = 0;
 
   constructor(
     client: DynamoDBClient,
-    { attemptMsMax = dynamoAttemptMsMax, callMsMax = dynamoCallMsMax }: CallTimes = {},
+    {
+      attemptMsMax = dynamoAttemptMsMax,
+      callMsMax = dynamoCallMsMax,
+      callsMax = dynamoCallsMax,
+    }: CallBounds = {},
   ) {
     this.#client = client;
     this.#attemptMsMax = attemptMsMax;
     this.#callMsMax = callMsMax;
+    this.#callsMax = callsMax;
   }
 
   /** Throws what the API refuses with, ServiceError `overloaded` or `unavailable` when the time is over. */
@@ -129,7 +136,7 @@ export class Calls {
   }
 
   async #send<Output>(attempt: Attempt<Output>, giveUp: GiveUp): Promise<Output> {
-    if (this.#underWay >= dynamoCallsMax) throw new ServiceError('overloaded', { retryAfterSeconds: 1 });
+    if (this.#underWay >= this.#callsMax) throw new ServiceError('overloaded', { retryAfterSeconds: 1 });
     this.#underWay++;
     try {
       return await this.#attempts(attempt, giveUp);

@@ -2,14 +2,14 @@ import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynam
 import { SettingsError } from '../../errors.ts';
 import { commitWritesMax, dynamoAttemptMsMax, dynamoConnectionsMax } from '../../limits.ts';
 import type { Engine, Refusal, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
-import { Calls, type CallTimes, isCredentialsError } from './calls.ts';
+import { type CallBounds, Calls, isCredentialsError } from './calls.ts';
 import { Commits } from './commits.ts';
 import { Layout } from './layout.ts';
 import { isKeyProblem, isMissingTable } from './refused.ts';
 import { Scans } from './scans.ts';
 import { Spaces } from './spaces.ts';
 
-export interface DynamoSettings extends CallTimes {
+export interface DynamoSettings extends CallBounds {
   /** Origin of the API, where it is not that of the region. */
   readonly endpoint?: string | undefined;
   /** As the SDK's own chain tells it without one (`AWS_REGION`, a profile). */

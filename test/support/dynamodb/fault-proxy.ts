@@ -1,15 +1,15 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { TestContext } from 'node:test';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DynamoReply, type DynamoRequest, listen, requestOf } from './dynalite.ts';
 
 /**
- * What happens to one request. `drop request`: it never reaches the engine. `drop reply`: the engine has answered, and
- * the connection ends. `cut reply`: half of the reply comes. `hang`: nothing comes, for as long as the asker waits.
+ * What happens to one request. `drop request`: it never reaches the engine. `drop reply`: the engine has answered,
+ * `meanwhile` happens, and the connection ends. `cut reply`: half of the reply comes. `hang`: nothing comes, for as long as the asker waits.
  * `answer`: this is answered in the engine's place, or, `after` the engine has carried it out, in its reply's.
  */
 export type Fault =
-  | { readonly kind: 'drop request' | 'drop reply' | 'cut reply' | 'hang' }
+  | { readonly kind: 'drop request' | 'cut reply' | 'hang' }
+  | { readonly kind: 'drop reply'; readonly meanwhile?: () => Promise<unknown> }
   | { readonly kind: 'answer'; readonly reply: DynamoReply; readonly after?: boolean }
   | { readonly kind: 'delay'; readonly delayMs: number };
 
@@ -56,26 +56,29 @@ export interface Units {
 /** A proxy on loopback before an engine: it does to each request what the script says, and counts. */
 export class FaultProxy {
   readonly endpoint: string;
-  script: Script;
+  script: Script = () => undefined;
   readonly #counts = new Map<string, number>();
   readonly #units = new Map<string, number>();
 
-  private constructor(endpoint: string, script: Script) {
+  readonly #server: Server;
+
+  private constructor(endpoint: string, server: Server) {
     this.endpoint = endpoint;
-    this.script = script;
+    this.#server = server;
   }
 
-  /** Closed after the test. @param target the engine */
-  static async start(t: TestContext, target: string, script: Script = () => undefined): Promise<FaultProxy> {
+  /** @param target the engine */
+  static async open(target: string): Promise<FaultProxy> {
     const server = createServer((message, response) => {
       proxy.#take(target, message, response).catch(() => response.destroy());
     });
-    const proxy = new FaultProxy(await listen(server), script);
-    t.after(() => {
-      server.closeAllConnections();
-      server.close();
-    });
+    const proxy = new FaultProxy(await listen(server), server);
     return proxy;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
   }
 
   /** Requests that have come so far, of one operation or of all. */
@@ -107,7 +110,10 @@ export class FaultProxy {
     if (fault?.kind === 'answer' && !fault.after) return send(response, fault.reply);
     if (fault?.kind === 'delay') await sleep(fault.delayMs);
     const reply = await this.#ask(target, message, request);
-    if (fault?.kind === 'drop reply') return void response.destroy();
+    if (fault?.kind === 'drop reply') {
+      await fault.meanwhile?.();
+      return void response.destroy();
+    }
     if (fault?.kind === 'cut reply') return cut(response, reply);
     send(response, fault?.kind === 'answer' ? fault.reply : reply);
   }
@@ -128,7 +134,8 @@ export class FaultProxy {
       },
       body: JSON.stringify(asked),
     });
-    const told = await reply.json();
+    // biome-ignore lint/suspicious/noExplicitAny: each operation has a shape of its own
+    const told = (await reply.json()) as any;
     // One for the operation, or of a transaction one for each table.
     for (const { CapacityUnits: units } of [told.ConsumedCapacity ?? []].flat())
       this.#units.set(operation, (this.#units.get(operation) ?? 0) + units);
