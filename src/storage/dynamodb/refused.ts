@@ -16,24 +16,28 @@ export function isMissingTable({ name, CancellationReasons: reasons = [] }: Refu
   return name === 'ResourceNotFoundException' || reasons.some(({ Code }) => Code === 'ResourceNotFound');
 }
 
-const ofKey = /key element|provided key|starting key|key schema|Missing the key|mismatch for key/i;
-
 /** Why the API takes a command for wrong, where it does: of a transaction, the first of its writes that is. */
 function invalidity({ name, message, CancellationReasons: reasons }: Refused): string | undefined {
   if (name === 'ValidationException') return message;
   return reasons?.find(({ Code }) => Code === 'ValidationError')?.Message;
 }
 
+/** Engines word it differently, and nothing but the table's own key can be wrong with a key that the service sends. */
 export function isKeyProblem(error: Refused): boolean {
-  return ofKey.test(invalidity(error) ?? '');
+  const text = invalidity(error) ?? '';
+  return /\bkeys?\b/i.test(text) && !isOfSize(text);
 }
 
 /** An update makes an item that has further attributes, unknown to us, too large; a table's key may be another one. */
 export function translated(error: Refused): unknown {
   if (isKeyProblem(error)) return otherKey(error);
-  if (!/size/i.test(invalidity(error) ?? '')) return error;
+  if (!isOfSize(invalidity(error) ?? '')) return error;
   const message = 'The item would be larger than the 400 KB that DynamoDB takes, with all of its attributes.';
   return new ServiceError('invalid_request', { param: 'name', message });
+}
+
+function isOfSize(text: string): boolean {
+  return /size/i.test(text);
 }
 
 /** A user's table that cannot be served. */
