@@ -37,6 +37,8 @@ export interface ServiceOptions {
   readonly now?: () => number;
   /** When another process that drove charges counts as dead; the limit of the same name without it. */
   readonly driverSilenceMsMax?: number;
+  /** How long a call of a distributed engine may be tried; the engine's own limit without it. */
+  readonly storeCallMsMax?: number;
 }
 
 export interface Service {
@@ -51,7 +53,7 @@ export interface Service {
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
-  const { driverSilenceMsMax } = options;
+  const { driverSilenceMsMax, storeCallMsMax } = options;
   let stopping = false;
 
   const listener = await Listener.listen(settings.host, settings.port, sharesPort);
@@ -67,7 +69,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
         sharesPort,
       );
     }
-    engine = await openEngine(settings, log);
+    engine = await openEngine(settings, log, storeCallMsMax);
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
