@@ -131,7 +131,7 @@ export class Calls {
    */
   write<Output>(attempt: Attempt<Output>): Promise<Output> {
     return this.#send(attempt, (error, wasLost) =>
-      wasLost ? new CommitUnknown(`DynamoDB: ${(error as Error).name}`) : outOfTime(error),
+      wasLost ? new CommitUnknown(`DynamoDB: ${(error as Error).name}`, error) : outOfTime(error),
     );
   }
 

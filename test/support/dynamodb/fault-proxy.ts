@@ -24,6 +24,9 @@ export const dropReply: Fault = { kind: 'drop reply' };
 export const cutReply: Fault = { kind: 'cut reply' };
 export const hang: Fault = { kind: 'hang' };
 
+// biome-ignore lint/suspicious/noExplicitAny: each operation has a shape of its own
+type Json = any;
+
 const prefix = 'com.amazonaws.dynamodb.v20120810#';
 
 /** A refusal in the shape of the API's. */
@@ -57,6 +60,8 @@ export interface Units {
 export class FaultProxy {
   readonly endpoint: string;
   script: Script = () => undefined;
+  /** Whose units are summed up. */
+  isMetered: (request: DynamoRequest) => boolean = () => true;
   readonly #counts = new Map<string, number>();
   readonly #units = new Map<string, number>();
 
@@ -87,7 +92,7 @@ export class FaultProxy {
     return this.#counts.values().reduce((sum, count) => sum + count, 0);
   }
 
-  /** What the engine has counted so far. */
+  /** What has been taken so far, by operations that the engine has carried out. */
   get units(): Units {
     const sumOf = (isWrite: boolean) =>
       this.#units.entries().reduce((sum, [name, n]) => (writing.has(name) === isWrite ? sum + n : sum), 0);
@@ -134,13 +139,36 @@ export class FaultProxy {
       },
       body: JSON.stringify(asked),
     });
-    // biome-ignore lint/suspicious/noExplicitAny: each operation has a shape of its own
-    const told = (await reply.json()) as any;
-    // One for the operation, or of a transaction one for each table.
-    for (const { CapacityUnits: units } of [told.ConsumedCapacity ?? []].flat())
-      this.#units.set(operation, (this.#units.get(operation) ?? 0) + units);
+    const told = (await reply.json()) as Json;
+    if (reply.status === 200 && this.isMetered({ operation, body }))
+      this.#units.set(operation, (this.#units.get(operation) ?? 0) + unitsOf({ operation, body }, told));
     return { status: reply.status, body: told };
   }
+}
+
+/**
+ * As DynamoDB counts, where the engines of the tests count otherwise: of a consistent query that finds nothing one unit,
+ * of a transaction two for each KB of each item.
+ */
+function unitsOf({ operation, body }: DynamoRequest, { ConsumedCapacity: told }: Json): number {
+  if (operation === 'TransactWriteItems')
+    return body.TransactItems.reduce((sum: number, action: Json) => sum + 2 * kilobytes(action), 0);
+  const units = told?.CapacityUnits ?? 0;
+  return operation === 'Query' ? Math.max(1, units) : units;
+}
+
+/** Of the item as it is written; of an update the larger of what it was known to be and what it becomes. */
+function kilobytes(action: Json): number {
+  const [{ Item, Key, ExpressionAttributeValues: values = {} }] = Object.values(action) as [Json];
+  const larger = Math.max(0, ...Object.values(values).map((value) => bytesOf({ value })));
+  return Math.max(1, Math.ceil((Item === undefined ? bytesOf(Key) + larger : bytesOf(Item)) / 1024));
+}
+
+function bytesOf(attributes: Json): number {
+  return Object.entries(attributes as Record<string, { S: string }>).reduce(
+    (sum, [name, { S }]) => sum + name.length + Buffer.byteLength(S),
+    0,
+  );
 }
 
 function send(response: ServerResponse, { status, body }: DynamoReply): void {
