@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import { initDynamo, openDynamoEngine } from '../../../src/storage/dynamodb/open.ts';
+import { type DynamoSettings, initDynamo, openDynamoEngine } from '../../../src/storage/dynamodb/open.ts';
 import type { Engine } from '../../../src/storage/engine.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { dynamoEndpoint, dynamoRegion, newPrefix } from './stores.ts';
@@ -26,17 +26,31 @@ export async function openFaultyStore(declared: readonly string[] = []): Promise
   const proxy = await FaultProxy.open(endpoint);
   const tablePrefix = newPrefix();
   const settings = { endpoint, region: dynamoRegion, tablePrefix, declared };
-  await initDynamo(settings);
+  await initDynamo(settings).catch(async (error) => {
+    await proxy.close();
+    throw error;
+  });
   const through = { ...settings, endpoint: proxy.endpoint };
   const direct = await openDynamoEngine(settings);
   const patient = await openDynamoEngine({ ...through, ...patience });
-  const hasty = await openDynamoEngine({ ...through, ...haste });
+  const hasty = await openAtLast({ ...through, ...haste });
   proxy.reset();
   const close = async () => {
     await Promise.all([direct, patient, hasty].map((engine) => engine.close()));
     await proxy.close();
   };
   return { proxy, direct, patient, hasty, tablePrefix, close };
+}
+
+/** Its haste is for the faults of a test, not for a machine that is busy while it opens. */
+async function openAtLast(settings: DynamoSettings): Promise<Engine> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await openDynamoEngine(settings);
+    } catch (error) {
+      if (tries === 30) throw error;
+    }
+  }
 }
 
 /** The same for one test, closed after it. */
