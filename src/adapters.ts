@@ -20,11 +20,15 @@ import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify
 
 /** The one file that names adapters: which engine, processors and identity providers the settings ask for. */
 
-/** The engine that the settings ask for. Throws SettingsError for one that is damaged, not ours, or not to be had. */
-export async function openEngine(settings: Settings, log: Log): Promise<Engine> {
+/**
+ * The engine that the settings ask for. Throws SettingsError for one that is damaged, not ours, or not to be had.
+ *
+ * @param callMsMax how long a call of a distributed engine may be tried; its own limit without it
+ */
+export async function openEngine(settings: Settings, log: Log, callMsMax?: number): Promise<Engine> {
   if (settings.store !== 'dynamodb') return openEmbedded(resolve(settings.data), log);
   const { openDynamoEngine } = await import('./storage/dynamodb/open.ts');
-  return openDynamoEngine(dynamoSettings(settings));
+  return openDynamoEngine({ ...dynamoSettings(settings), callMsMax });
 }
 
 /** Makes the tables of a distributed engine; an embedded store makes itself. Throws SettingsError. */

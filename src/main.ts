@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openEngine } from './adapters.ts';
 import { openPayments, openSignIn, openTables } from './domains.ts';
 import { documentationRoutes } from './http/documentation.ts';
@@ -18,6 +19,8 @@ import {
   recoveryIntervalMs,
   sessionSweepMs,
   signInSweepMs,
+  stopMsMax,
+  storeCloseMsMin,
   tokenSweepIntervalMs,
 } from './limits.ts';
 import { type Log, openLog } from './log.ts';
@@ -42,6 +45,8 @@ export interface ServiceOptions {
   readonly now?: () => number;
   /** When another process that drove charges counts as dead; the limit of the same name without it. */
   readonly driverSilenceMsMax?: number;
+  /** How long a call of a distributed engine may be tried; the engine's own limit without it. */
+  readonly storeCallMsMax?: number;
 }
 
 export interface Service {
@@ -56,7 +61,7 @@ export interface Service {
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
-  const { driverSilenceMsMax } = options;
+  const { driverSilenceMsMax, storeCallMsMax } = options;
   let stopping = false;
 
   const listener = await Listener.listen(settings.host, settings.port, sharesPort);
@@ -72,7 +77,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
         sharesPort,
       );
     }
-    const store = await openEngine(settings, log);
+    const store = await openEngine(settings, log, storeCallMsMax);
     engine = store;
     const sealer = await openSealer(engine, masterKeySource(settings), now());
     const tables = openTables(settings, engine);
@@ -120,11 +125,13 @@ export async function startService(settings: Settings, options: ServiceOptions):
       paymentOrigin: paymentListener.origin,
       stop: async () => {
         stopping = true;
+        const outOfTime = sleep(stopMsMax - storeCloseMsMin);
         const listeners = [listener.stop(), paymentListener.stop()];
         await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
-        await payments.drivers.close();
         await Promise.all(doors.map((door) => door.close()));
-        await engine?.close();
+        // A store that is far away may hang; what it was told last is recovered like anything else.
+        const closing = payments.drivers.close().then(() => store.close());
+        await Promise.race([closing, Promise.all([outOfTime, sleep(storeCloseMsMin)])]);
         log.flush();
       },
     };

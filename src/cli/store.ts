@@ -8,6 +8,12 @@ const usage = `Usage: counterfoil store <command>
   init    make the tables of the service in DynamoDB, where they are missing
 `;
 
+const words = {
+  there: 'is there, and is left as it is',
+  made: 'made; this engine has no point-in-time recovery',
+  'made recoverable': 'made, with point-in-time recovery',
+} as const;
+
 /** `counterfoil store`: exit 0, 2 when it could not be done. */
 export async function store(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
@@ -25,10 +31,6 @@ export async function store(args: readonly string[]): Promise<void> {
 async function init(args: readonly string[]): Promise<void> {
   parseArgs({ args: [...args], options: {} });
   const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  for (const { table, isRecoverable } of await initStore(settings)) {
-    const recovery = isRecoverable
-      ? 'point-in-time recovery is on'
-      : 'this engine has no point-in-time recovery';
-    process.stdout.write(`${table}: ready; ${recovery}\n`);
-  }
+  for (const { table, state } of await initStore(settings))
+    process.stdout.write(`${table}: ${words[state]}\n`);
 }

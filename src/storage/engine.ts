@@ -127,11 +127,12 @@ export type Chunks = Iterable<Buffer> | AsyncIterable<Buffer>;
  * never throws it.
  */
 export class CommitUnknown extends ServiceError {
-  constructor(detail: string) {
+  constructor(detail: string, cause?: unknown) {
     super('unavailable', {
       message: 'The store has not told in time whether this was written. Look before you send it again.',
       retryAfterSeconds: 1,
       detail,
+      cause,
     });
   }
 }

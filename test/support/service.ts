@@ -46,7 +46,7 @@ export async function startTestService(
   t: TestContext,
   options: TestServiceOptions = {},
 ): Promise<TestService> {
-  const { env = {}, file = '/nonexistent/counterfoil.json', simulate = true, now } = options;
+  const { env = {}, file = '/nonexistent/counterfoil.json', simulate = true, now, storeCallMsMax } = options;
   const data = options.data ?? newDataFolder(t);
   const lines = new PassThrough();
   const log: string[] = [];
@@ -62,6 +62,7 @@ export async function startTestService(
     simulate,
     log: openLog('debug', lines),
     ...(now === undefined ? {} : { now }),
+    ...(storeCallMsMax === undefined ? {} : { storeCallMsMax }),
   });
   let stopped: Promise<void> | undefined;
   const stop = () => {

@@ -1,4 +1,6 @@
 import { PutItemCommand, type TransactWriteItem, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
+import { ServiceError } from '../../errors.ts';
+import { dynamoMissingTableTriesMax } from '../../limits.ts';
 import { randomBytes } from '../../random.ts';
 import type { Refusal, Space, Write } from '../engine.ts';
 import type { Calls } from './calls.ts';
@@ -29,11 +31,12 @@ export class Commits {
     const places = writes.map(({ space, id }) => this.#layout.placeOf(space, id));
     if (places.includes(undefined)) return this.#refusedByReading(writes);
     const token = randomBytes(18).toString('base64url');
-    for (;;) {
+    for (let tries = 1; ; tries++) {
       try {
         return await this.#write(writes, places as Place[], token);
       } catch (error) {
         if (!isMissingTable(error as Refused)) throw translated(error as Refused);
+        if (tries === dynamoMissingTableTriesMax) throw comesAndGoes(error);
         const refusal = await this.#refusedByReading(writes);
         if (refusal !== undefined) return refusal;
         await this.#makeMissing(writes);
@@ -115,6 +118,14 @@ export class Commits {
       if (!(await this.#spaces.exists(space))) await this.#spaces.make(space);
     }
   }
+}
+
+function comesAndGoes(cause: unknown): ServiceError {
+  return new ServiceError('unavailable', {
+    retryAfterSeconds: 5,
+    detail: 'a table of DynamoDB is there and is missing',
+    cause,
+  });
 }
 
 function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {

@@ -4,6 +4,7 @@ import { ServiceError } from '../../errors.ts';
 import { dynamoTableNameCharactersMin, tableNameCharactersMax, timeOrderedShards } from '../../limits.ts';
 import type { ServiceSpace, Space } from '../engine.ts';
 import type { Item } from '../item-text.ts';
+import { otherKey } from './refused.ts';
 
 export type Attributes = Record<string, AttributeValue>;
 
@@ -99,5 +100,7 @@ export function storedValue(attributes: Attributes, names: Names): string {
 }
 
 export function itemOf(attributes: Attributes, names: Names): Item {
-  return { id: attributes.id?.S ?? '', name: storedValue(attributes, names) };
+  const id = attributes.id?.S;
+  if (id === undefined) throw otherKey();
+  return { id, name: storedValue(attributes, names) };
 }

@@ -2,14 +2,14 @@ import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynam
 import { SettingsError } from '../../errors.ts';
 import { commitWritesMax, dynamoAttemptMsMax, dynamoConnectionsMax } from '../../limits.ts';
 import type { Engine, Refusal, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
-import { Calls, isCredentialsError } from './calls.ts';
+import { type CallBounds, Calls, isCredentialsError } from './calls.ts';
 import { Commits } from './commits.ts';
 import { Layout } from './layout.ts';
-import { isMissingTable } from './refused.ts';
+import { isKeyProblem, isMissingTable } from './refused.ts';
 import { Scans } from './scans.ts';
-import { Spaces } from './spaces.ts';
+import { Spaces, type TableState } from './spaces.ts';
 
-export interface DynamoSettings {
+export interface DynamoSettings extends CallBounds {
   /** Origin of the API, where it is not that of the region. */
   readonly endpoint?: string | undefined;
   /** As the SDK's own chain tells it without one (`AWS_REGION`, a profile). */
@@ -25,7 +25,8 @@ export interface DynamoSettings {
  * share it; what they need of each other they tell by conditional writes.
  *
  * What it cannot promise: a scan is consistent pages, not one moment (`reads`), and nobody knows count or version of a
- * whole table, so that there is no ETag of one. A table that a refused commit needed may stay, empty.
+ * whole table, so that there is no ETag of one. A table that a refused commit needed may stay, empty. An item that a
+ * *create* has made, whose reply was lost, and that somebody deletes before the *create* is sent again, is made again.
  *
  * Throws SettingsError where the service's own table is missing, or the engine cannot be used with these settings.
  */
@@ -33,32 +34,32 @@ export async function openDynamoEngine(settings: DynamoSettings): Promise<Engine
   const client = clientOf(settings);
   const layout = new Layout(settings.tablePrefix);
   try {
-    await probe(client, layout.systemTable);
+    await probe(new Calls(client, settings), layout.systemTable);
   } catch (error) {
     client.destroy();
     throw await problemOf(error as Error, client, layout.systemTable);
   }
-  return new DynamoEngine(client, layout, settings.declared);
+  return new DynamoEngine(client, layout, settings);
 }
 
 /** What `store init` did with a table. */
 export interface TableMade {
   readonly table: string;
-  /** Whether the engine keeps its last 35 days, to any second. */
-  readonly isRecoverable: boolean;
+  readonly state: TableState;
 }
 
 /** Makes the service's own table and the declared ones, where they are missing. Throws SettingsError. */
 export async function initDynamo(settings: DynamoSettings): Promise<readonly TableMade[]> {
   const client = clientOf(settings);
   const layout = new Layout(settings.tablePrefix);
-  const spaces = new Spaces(new Calls(client), layout, settings.declared);
+  const calls = new Calls(client, settings);
+  const spaces = new Spaces(calls, layout, settings.declared);
   const tables = settings.declared.map((name) => [layout.tableOf(`table:${name}`) ?? '', ['id']] as const);
   const made: TableMade[] = [];
   try {
     for (const [table, key] of [[layout.systemTable, ['space', 'id']] as const, ...tables])
-      made.push({ table, ...(await spaces.makeTable(table, key)) });
-    await probe(client, layout.systemTable);
+      made.push({ table, state: await spaces.makeTable(table, key) });
+    await probe(calls, layout.systemTable);
   } catch (error) {
     throw await problemOf(error as Error, client, layout.systemTable);
   } finally {
@@ -67,6 +68,9 @@ export async function initDynamo(settings: DynamoSettings): Promise<readonly Tab
   return made;
 }
 
+const say = () => undefined;
+/** What the SDK has to say of busy connections goes to standard error by itself, past the log. */
+const silent = { debug: say, info: say, warn: say, error: say };
 const agent = { keepAlive: true, maxSockets: dynamoConnectionsMax };
 
 function clientOf({ endpoint, region }: DynamoSettings): DynamoDBClient {
@@ -74,19 +78,24 @@ function clientOf({ endpoint, region }: DynamoSettings): DynamoDBClient {
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(region === undefined ? {} : { region }),
     maxAttempts: 1,
-    requestHandler: { httpAgent: agent, httpsAgent: agent, connectionTimeout: dynamoAttemptMsMax },
+    requestHandler: {
+      httpAgent: agent,
+      httpsAgent: agent,
+      connectionTimeout: dynamoAttemptMsMax,
+      logger: silent,
+    },
   });
 }
 
 /** A transaction that writes nothing tells in one call whether endpoint, region, credentials and table are right. */
-async function probe(client: DynamoDBClient, table: string): Promise<void> {
+async function probe(calls: Calls, table: string): Promise<void> {
   const check = {
     TableName: table,
     Key: { space: { S: 'probe' }, id: { S: 'probe' } },
     ConditionExpression: 'attribute_not_exists(id)',
   };
   const command = new TransactWriteItemsCommand({ TransactItems: [{ ConditionCheck: check }] });
-  await new Calls(client).read((caller, options) => caller.send(command, options));
+  await calls.read((client, options) => client.send(command, options));
 }
 
 async function problemOf(error: Error, client: DynamoDBClient, table: string): Promise<Error> {
@@ -108,6 +117,10 @@ async function problemOf(error: Error, client: DynamoDBClient, table: string): P
     ]);
   if (cause.name === 'UnknownOperationException')
     return new SettingsError([`${where}: takes no transactions, and a payment is written in one`]);
+  if (isKeyProblem(cause))
+    return new SettingsError([
+      `${where}: the table ${table} has another key than the strings "space" and "id", and so is none of the service`,
+    ]);
   if (error.name === 'ServiceError')
     return new SettingsError([
       `${where}: cannot be reached (${(cause as { code?: string }).code ?? cause.name})`,
@@ -123,11 +136,11 @@ class DynamoEngine implements Engine {
   readonly #commits: Commits;
   readonly #running = new Set<Promise<unknown>>();
 
-  constructor(client: DynamoDBClient, layout: Layout, declared: readonly string[]) {
-    const calls = new Calls(client);
+  constructor(client: DynamoDBClient, layout: Layout, settings: DynamoSettings) {
+    const calls = new Calls(client, settings);
     this.#client = client;
-    this.#spaces = new Spaces(calls, layout, declared);
-    this.#scans = new Scans(calls, layout);
+    this.#spaces = new Spaces(calls, layout, settings.declared);
+    this.#scans = new Scans(calls, layout, this.#spaces);
     this.#commits = new Commits(calls, layout, this.#spaces);
   }
 

@@ -1,4 +1,5 @@
 import { QueryCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
+import { ServiceError } from '../../errors.ts';
 import {
   dynamoFirstPageItems,
   dynamoPageItemsMax,
@@ -9,7 +10,7 @@ import type { Scan, ScanOptions, ServiceSpace, Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import type { Calls } from './calls.ts';
 import { type Attributes, isService, itemOf, type Layout, namesOf, partitionsOf } from './layout.ts';
-import { orMissing } from './spaces.ts';
+import { orMissing, type Spaces } from './spaces.ts';
 
 /** A page as it came, and where the next one begins. */
 interface Page {
@@ -20,18 +21,22 @@ interface Page {
 type ReadPage = (from: Attributes | undefined) => Promise<Page | undefined>;
 
 /**
- * Scans: consistent reads, page by page, each as of its own moment. No page is asked for before the one before it is
- * taken, but for one that is read ahead.
+ * Scans: consistent reads, page by page, each as of its own moment. A page is asked for when the one before it is taken:
+ * of a whole table when that begins, for its readers want all of it; of anything else when it has come to its end.
  */
 export class Scans {
   readonly #calls: Calls;
   readonly #layout: Layout;
+  readonly #spaces: Spaces;
   /** Tables that had more than one page when they were last read. */
   readonly #large = new Set<Space>();
+  /** Tables whose key is known to be as it must: one with a sort key would be read, several items to an id. */
+  readonly #keyed = new Set<Space>();
 
-  constructor(calls: Calls, layout: Layout) {
+  constructor(calls: Calls, layout: Layout, spaces: Spaces) {
     this.#calls = calls;
     this.#layout = layout;
+    this.#spaces = spaces;
   }
 
   async scan(space: Space, { after, limit }: ScanOptions): Promise<Scan | undefined> {
@@ -45,6 +50,10 @@ export class Scans {
 
   /** A user's table, in the order of its hashes. */
   async #table(space: Space, after: string | undefined, limit: number | undefined) {
+    if (!this.#keyed.has(space)) {
+      if (!(await this.#spaces.exists(space))) return undefined;
+      this.#keyed.add(space);
+    }
     const isWhole = after === undefined && limit === undefined;
     const isParallel = isWhole && this.#large.has(space);
     const segments = isParallel ? dynamoScanSegments : 1;
@@ -57,8 +66,8 @@ export class Scans {
     const pages = firsts as Page[];
     if (isWhole && pages.some(({ next }) => next !== undefined)) this.#large.add(space);
     else if (isWhole) this.#large.delete(space);
-    const items = inTurns(pages.map((first, index) => following(first, reads[index] as ReadPage)));
-    return { items, isEmpty: false };
+    const runs = pages.map((first, index) => following(first, reads[index] as ReadPage));
+    return { items: isWhole ? inTurns(runs) : (runs[0] as Run), isEmpty: false };
   }
 
   #scanPages(
@@ -67,6 +76,7 @@ export class Scans {
   ): ReadPage {
     const names = namesOf(space);
     const table = this.#layout.placeOf(space, '')?.table;
+    let left = limit;
     return async (from) => {
       if (table === undefined) return undefined;
       const command = new ScanCommand({
@@ -75,7 +85,7 @@ export class Scans {
         ProjectionExpression: 'id, #value',
         ExpressionAttributeNames: { '#value': names.value },
         ...(from === undefined ? {} : { ExclusiveStartKey: from }),
-        ...(limit === undefined ? {} : { Limit: limit }),
+        ...(left === undefined ? {} : { Limit: left }),
         ...(segments === 1 ? {} : { Segment: segment, TotalSegments: segments }),
       });
       const answer = await orMissing(
@@ -83,24 +93,29 @@ export class Scans {
         this.#calls.read((client, options) => client.send(command, options)),
       );
       if (answer === undefined) return undefined;
-      return {
-        items: (answer.Items ?? []).map((item) => itemOf(item, names)),
-        next: answer.LastEvaluatedKey,
-      };
+      const items = (answer.Items ?? []).map((item) => itemOf(item, names));
+      if (left !== undefined) left = Math.max(1, left - items.length);
+      return { items, next: answer.LastEvaluatedKey };
     };
   }
 
   /** A space of the service's own: its partitions, each in order, merged. */
   async #ordered(space: `service:${ServiceSpace}`, after: string | undefined) {
-    const reads = partitionsOf(space).map((partition) => this.#queryPages(space, partition, after));
+    const partitionNames = partitionsOf(space);
+    const itemsMin = Math.ceil(dynamoFirstPageItems / partitionNames.length);
+    const reads = partitionNames.map((partition) => this.#queryPages(space, partition, { after, itemsMin }));
     const firsts = (await Promise.all(reads.map((read) => read(undefined)))) as Page[];
     const partitions = firsts.map((first, index) => following(first, reads[index] as ReadPage));
-    return { items: merged(partitions), isEmpty: firsts.every(({ items }) => items.length === 0) };
+    return { items: merged(partitions), isEmpty: firsts.every(isEmpty) };
   }
 
-  #queryPages(space: Space, partition: string, after: string | undefined): ReadPage {
+  #queryPages(
+    space: Space,
+    partition: string,
+    { after, itemsMin }: { after: string | undefined; itemsMin: number },
+  ): ReadPage {
     const names = namesOf(space);
-    let limit = dynamoFirstPageItems;
+    let limit = itemsMin;
     return async (from) => {
       const isAfter = after !== undefined;
       const command = new QueryCommand({
@@ -128,27 +143,36 @@ export class Scans {
   }
 }
 
-/** The pages of one run behind one another; the next one is read while a page is being taken. */
-async function* following(first: Page, read: ReadPage): AsyncGenerator<readonly Item[]> {
+function isEmpty({ items, next }: Page): boolean {
+  return items.length === 0 && next === undefined;
+}
+
+type Run = AsyncGenerator<readonly Item[]>;
+
+/** The pages of one run behind one another. Throws `unavailable` when the table goes meanwhile: what is told is not all. */
+async function* following(first: Page, read: ReadPage): Run {
   let page: Page | undefined = first;
-  while (page !== undefined) {
-    const next: Promise<Page | undefined> | undefined = page.next === undefined ? undefined : read(page.next);
-    // Whoever leaves early does not hear of its failure.
-    next?.catch(() => undefined);
+  for (;;) {
     yield page.items;
-    page = await next;
+    if (page.next === undefined) return;
+    page = await read(page.next);
+    if (page === undefined)
+      throw new ServiceError('unavailable', { detail: 'the table went while it was read' });
   }
 }
 
-/** Pages of several runs, whichever has one ready first. */
-async function* inTurns(runs: readonly AsyncGenerator<readonly Item[]>[]): AsyncGenerator<readonly Item[]> {
+/** Pages of several runs, whichever has one ready first; each run reads its next page while one of its is taken. */
+async function* inTurns(runs: readonly Run[]): Run {
   const pending = new Map(runs.map((run) => [run, pageOf(run)]));
   try {
     while (pending.size > 0) {
       const { run, result } = await Promise.race(pending.values());
       if (result.done) pending.delete(run);
       else {
-        pending.set(run, pageOf(run));
+        const next = pageOf(run);
+        // Whoever leaves early does not hear of its failure.
+        next.catch(() => undefined);
+        pending.set(run, next);
         yield result.value;
       }
     }
@@ -157,12 +181,12 @@ async function* inTurns(runs: readonly AsyncGenerator<readonly Item[]>[]): Async
   }
 }
 
-async function pageOf(run: AsyncGenerator<readonly Item[]>) {
+async function pageOf(run: Run) {
   return { run, result: await run.next() };
 }
 
 /** Runs that are each in the order of their ids' bytes, as one that is. */
-async function* merged(runs: readonly AsyncGenerator<readonly Item[]>[]): AsyncGenerator<readonly Item[]> {
+async function* merged(runs: readonly Run[]): Run {
   const heads = await Promise.all(runs.map((run) => Head.of(run)));
   for (;;) {
     const least = heads.reduce<Head | undefined>(
@@ -177,18 +201,18 @@ async function* merged(runs: readonly AsyncGenerator<readonly Item[]>[]): AsyncG
 
 /** The first item of a run that is not taken yet. */
 class Head {
-  readonly #run: AsyncGenerator<readonly Item[]>;
+  readonly #run: Run;
   #page: readonly Item[] = [];
   #index = 0;
   #bytes: Buffer = Buffer.alloc(0);
 
-  static async of(run: AsyncGenerator<readonly Item[]>): Promise<Head> {
+  static async of(run: Run): Promise<Head> {
     const head = new Head(run);
     await head.advance();
     return head;
   }
 
-  private constructor(run: AsyncGenerator<readonly Item[]>) {
+  private constructor(run: Run) {
     this.#run = run;
   }
 
@@ -213,10 +237,7 @@ class Head {
   }
 }
 
-async function* limited(
-  pages: AsyncGenerator<readonly Item[]>,
-  limit = Number.POSITIVE_INFINITY,
-): AsyncGenerator<readonly Item[]> {
+async function* limited(pages: Run, limit = Number.POSITIVE_INFINITY): Run {
   let left = limit;
   for await (const items of pages) {
     yield items.slice(0, left);
@@ -225,7 +246,7 @@ async function* limited(
   }
 }
 
-async function* chunksOf(pages: AsyncGenerator<readonly Item[]>): AsyncGenerator<Buffer> {
+async function* chunksOf(pages: Run): AsyncGenerator<Buffer> {
   let text = '';
   let isFirst = true;
   for await (const items of pages) {

@@ -77,27 +77,29 @@ export class Spaces {
 
   /**
    * @param key attributes of the key, all strings: the partition key and perhaps a sort key
-   * @returns whether the engine keeps the table's last 35 days, to any second (point-in-time recovery)
+   * @returns `there` for a table that was there and is left as it is; else whether the engine keeps its last 35 days, to
+   *   any second (point-in-time recovery)
    */
-  async makeTable(table: string, key: readonly string[]): Promise<{ readonly isRecoverable: boolean }> {
+  async makeTable(table: string, key: readonly string[]): Promise<TableState> {
     const command = new CreateTableCommand({
       TableName: table,
       AttributeDefinitions: key.map((name) => ({ AttributeName: name, AttributeType: 'S' })),
       KeySchema: key.map((name, index) => ({ AttributeName: name, KeyType: index === 0 ? 'HASH' : 'RANGE' })),
       BillingMode: 'PAY_PER_REQUEST',
     });
-    await this.#calls
+    const made = await this.#calls
       .write((client, options) => client.send(command, options))
       .catch(unless('ResourceInUseException'));
     await this.#untilActive(table);
+    if (made === undefined) return 'there';
     const recovery = new UpdateContinuousBackupsCommand({
       TableName: table,
       PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
     });
     const done = await this.#calls
       .write((client, options) => client.send(recovery, options))
-      .catch(unless('UnknownOperationException', 'ContinuousBackupsUnavailableException'));
-    return { isRecoverable: done !== undefined };
+      .catch(unless('UnknownOperationException'));
+    return done === undefined ? 'made' : 'made recoverable';
   }
 
   async #untilActive(table: string): Promise<void> {
@@ -156,6 +158,8 @@ export class Spaces {
     return false;
   }
 }
+
+export type TableState = 'there' | 'made' | 'made recoverable';
 
 export const systemTableMissing = 'the table of the service itself is missing; run: counterfoil store init';
 

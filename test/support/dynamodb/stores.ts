@@ -27,3 +27,14 @@ export const dynamoRegion = 'eu-central-1';
 export function newPrefix(): string {
   return `t${randomBytes(6).toString('hex')}-`;
 }
+
+/** What the service is started with on an engine; its tables must be there (`counterfoil store init`). */
+export function dynamoEnvironment(endpoint: string, tablePrefix: string): Record<string, string> {
+  return {
+    COUNTERFOIL_STORE: 'dynamodb',
+    COUNTERFOIL_DYNAMODB_ENDPOINT: endpoint,
+    COUNTERFOIL_DYNAMODB_REGION: dynamoRegion,
+    COUNTERFOIL_DYNAMODB_TABLE_PREFIX: tablePrefix,
+    COUNTERFOIL_TABLES: 'open',
+  };
+}

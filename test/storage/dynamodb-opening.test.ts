@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SettingsError } from '../../src/errors.ts';
+import { type DynamoSettings, initDynamo, openDynamoEngine } from '../../src/storage/dynamodb/open.ts';
+import { accessDenied, FaultProxy, refusal, unknownClient } from '../support/dynamodb/fault-proxy.ts';
+import { dynamoEndpoint, dynamoRegion, newPrefix } from '../support/dynamodb/stores.ts';
+
+/** What an operator reads when the engine cannot be used: one line that says what is wrong. */
+const nobody = 'http://127.0.0.1:1';
+
+for (const [fault, name] of [
+  [unknownClient, 'UnrecognizedClientException'],
+  [accessDenied, 'AccessDeniedException'],
+] as const) {
+  test(`credentials that are not taken are told as such: ${name}`, async (t) => {
+    const { settings, proxy } = await behindProxy(t);
+    await initDynamo(settings);
+    proxy.script = () => fault;
+    for (const begin of [openDynamoEngine, initDynamo])
+      assert.match(await problem(begin(settings)), new RegExp(`credentials are not taken \\(${name}\\)`));
+  });
+}
+
+test('credentials that are nowhere to be found are told as such', async (t) => {
+  const { settings } = await behindProxy(t);
+  const nowhere = { AWS_EC2_METADATA_DISABLED: 'true', AWS_SHARED_CREDENTIALS_FILE: '/nonexistent' };
+  withEnvironment(t, { ...nowhere, AWS_ACCESS_KEY_ID: undefined, AWS_SECRET_ACCESS_KEY: undefined });
+  assert.match(await problem(openDynamoEngine(settings)), /credentials are not taken/);
+});
+
+test('a store that was never made is told as such, with the command that makes it', async (t) => {
+  const { settings } = await behindProxy(t);
+  assert.match(
+    await problem(openDynamoEngine(settings)),
+    new RegExp(`no table ${settings.tablePrefix}counterfoil; run: .* store init$`),
+  );
+});
+
+test('a table of that name that is none of the service is told as such', async (t) => {
+  const { settings } = await behindProxy(t);
+  const client = new DynamoDBClient({ endpoint: await dynamoEndpoint(), region: dynamoRegion });
+  const made = new CreateTableCommand({
+    TableName: `${settings.tablePrefix}counterfoil`,
+    AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    BillingMode: 'PAY_PER_REQUEST',
+  });
+  await client.send(made);
+  client.destroy();
+  for (const begin of [openDynamoEngine, initDynamo])
+    assert.match(await problem(begin(settings)), /has another key than the strings "space" and "id"/);
+});
+
+test('no region is told as such', async (t) => {
+  const { settings } = await behindProxy(t);
+  withEnvironment(t, { AWS_REGION: undefined, AWS_CONFIG_FILE: '/nonexistent' });
+  assert.match(
+    await problem(openDynamoEngine({ ...settings, region: undefined })),
+    /^dynamodb\.region \(COUNTERFOIL_DYNAMODB_REGION\): is not given, and neither is AWS_REGION$/,
+  );
+});
+
+test('an endpoint where nobody listens is told as such', async (t) => {
+  const { settings } = await behindProxy(t);
+  const away = { ...settings, endpoint: nobody, callMsMax: 50 };
+  assert.match(await problem(openDynamoEngine(away)), /cannot be reached \(ECONNREFUSED\)/);
+});
+
+test('an engine that never answers is told as such', async (t) => {
+  const { settings, proxy } = await behindProxy(t);
+  proxy.script = () => ({ kind: 'hang' });
+  const silent = { ...settings, attemptMsMax: 50, callMsMax: 100 };
+  assert.match(await problem(openDynamoEngine(silent)), /cannot be reached \((AbortError|TimeoutError)\)/);
+});
+
+test('an engine without transactions is told as such', async (t) => {
+  const { settings, proxy } = await behindProxy(t);
+  proxy.script = ({ operation }) =>
+    operation === 'TransactWriteItems' ? refusal('UnknownOperationException') : undefined;
+  assert.match(await problem(initDynamo(settings)), /takes no transactions/);
+  assert.match(await problem(openDynamoEngine(settings)), /takes no transactions/);
+});
+
+async function behindProxy(t: TestContext) {
+  const proxy = await FaultProxy.open(await dynamoEndpoint());
+  t.after(() => proxy.close());
+  const settings: DynamoSettings = {
+    endpoint: proxy.endpoint,
+    region: dynamoRegion,
+    tablePrefix: newPrefix(),
+    declared: [],
+  };
+  return { proxy, settings };
+}
+
+async function problem(beginning: Promise<unknown>): Promise<string> {
+  const error = await beginning.then(
+    () => assert.fail('it opened'),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof SettingsError, String(error));
+  assert.equal(error.problems.length, 1);
+  return error.problems[0] as string;
+}
+
+function withEnvironment(t: TestContext, changed: Readonly<Record<string, string | undefined>>): void {
+  const before = Object.fromEntries(Object.keys(changed).map((name) => [name, process.env[name]]));
+  const set = (values: typeof changed) => {
+    for (const [name, value] of Object.entries(values)) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+  };
+  set(changed);
+  t.after(() => set(before));
+}

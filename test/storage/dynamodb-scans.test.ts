@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { dynamoScanSegments } from '../../src/limits.ts';
+import type { Engine, Space } from '../../src/storage/engine.ts';
+import { itemsOf } from '../../src/storage/item-text.ts';
+import { type Fault, refusal, unknownClient } from '../support/dynamodb/fault-proxy.ts';
+import { type FaultyStore, openFaultyStore } from '../support/dynamodb/faulty-store.ts';
+
+/** A table of 16 MB: about four pages of 1 MB for each of the segments in which a large table is read. */
+const space: Space = 'table:large';
+const itemsCount = 48;
+const name = 'x'.repeat(350_000);
+
+describe('scans on DynamoDB', () => {
+  let store: FaultyStore;
+
+  before(async () => {
+    store = await openFaultyStore(['large']);
+    for (let n = 0; n < itemsCount; n++)
+      await store.direct.commit([{ kind: 'create', space, id: `item-${n}`, value: name, makeSpace: false }]);
+  });
+  after(() => store.close());
+
+  /** The first read of an engine goes page by page; it learns that the table is large. */
+  for (const [how, pagesMax] of [
+    ['one page after the other', 2],
+    ['in segments', dynamoScanSegments + 1],
+  ] as const) {
+    test(`a stalled reader has a page of each run at hand, and no more is asked for: ${how}`, async () => {
+      const chunks = await begin(store);
+      await chunks.next();
+      await settle(store);
+      assert.equal(asked.size, pagesMax);
+      await chunks.return?.();
+      await settle(store);
+      assert.equal(asked.size, pagesMax, 'more was asked for when the reader had left');
+    });
+
+    test(`a page that fails when the reader has left troubles nobody: ${how}`, async () => {
+      const chunks = await begin(store, unknownClient);
+      await chunks.next();
+      await chunks.return?.();
+      await settle(store);
+    });
+
+    for (const [what, fault] of [
+      ['fails', unknownClient],
+      ['finds no table any more', refusal('ResourceNotFoundException')],
+    ] as const) {
+      test(`a read whose later page ${what} never ends as if it were whole: ${how}`, async () => {
+        const chunks = await begin(store, fault);
+        await assert.rejects(Array.fromAsync({ [Symbol.asyncIterator]: () => chunks }), {
+          name: 'ServiceError',
+          code: 'unavailable',
+        });
+      });
+    }
+
+    test(`every item is read once: ${how}`, async () => {
+      store.proxy.script = () => undefined;
+      const seen = await all(store.patient);
+      assert.equal(seen.length, itemsCount);
+      assert.equal(new Set(seen).size, itemsCount);
+    });
+  }
+
+  test('a page of a table is one page of the engine, and nothing is read ahead', async () => {
+    store.proxy.reset();
+    const page = await all(store.patient, { limit: 2 });
+    assert.equal(page.length, 2);
+    await settle(store);
+    assert.equal(store.proxy.count('Scan'), 1);
+  });
+
+  test('a list of the service reads little where its reader leaves early', async () => {
+    for (let n = 0; n < 300; n += 100) {
+      const writes = Array.from({ length: 100 }, (_, k) => {
+        const id = `pay_${String(n + k).padStart(3, '0')}`;
+        return { kind: 'create', space: 'service:payments', id, value: id, makeSpace: true } as const;
+      });
+      await store.direct.commit(writes);
+    }
+    store.proxy.reset();
+    const ids: string[] = [];
+    const scan = await store.patient.scan('service:payments', { limit: 10 });
+    for await (const { id } of itemsOf(scan?.chunks ?? [])) ids.push(id);
+    assert.deepEqual(
+      ids,
+      Array.from({ length: 10 }, (_, n) => `pay_00${n}`),
+    );
+    assert.ok(store.proxy.count('Query') <= 10, `${store.proxy.count('Query')} queries`);
+  });
+});
+
+/** The pages that were asked for, once each, however often. */
+const asked = new Set<string>();
+
+/** @param fault of every page but the first ones */
+async function begin({ proxy, patient }: FaultyStore, fault?: Fault): Promise<AsyncIterator<Buffer>> {
+  asked.clear();
+  proxy.script = ({ operation, body }) => {
+    if (operation !== 'Scan') return undefined;
+    asked.add(JSON.stringify([body.Segment, body.ExclusiveStartKey]));
+    return body.ExclusiveStartKey === undefined ? undefined : fault;
+  };
+  const chunks = (await patient.scan(space))?.chunks as AsyncIterable<Buffer>;
+  return chunks[Symbol.asyncIterator]();
+}
+
+/** What had been asked for before has come by then. */
+async function settle({ patient }: FaultyStore): Promise<void> {
+  for (let n = 0; n < 20; n++) await patient.get(space, `item-${n}`);
+}
+
+async function all(engine: Engine, options = {}): Promise<string[]> {
+  const scan = await engine.scan(space, options);
+  return (await Array.fromAsync(itemsOf(scan?.chunks ?? []))).map(({ id }) => id);
+}

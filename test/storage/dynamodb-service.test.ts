@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import {
+  dropReply,
+  dropRequest,
+  type Fault,
+  type FaultProxy,
+  throttled,
+  unknownClient,
+} from '../support/dynamodb/fault-proxy.ts';
+import { faultyStore } from '../support/dynamodb/faulty-store.ts';
+import { dynamoEnvironment } from '../support/dynamodb/stores.ts';
+import { startLedger } from '../support/ledger-process.ts';
+import { startTestService } from '../support/service.ts';
+
+/** What callers of the service are told when the engine fails. */
+const chargePath = '/stage/payment/simulated/charge';
+const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+const key = { 'idempotency-key': 'order-1' };
+
+test('a table that is not there is told as such, and so is one that cannot be', async (t) => {
+  const { service } = await start(t);
+  for (const table of ['books', 'counterfoil', 'x'.repeat(255)]) {
+    const read = await service.get(`/v3/table/${table}/read`);
+    const update = await service.send('PUT', `/v3/table/${table}/update`, { id: 'a', name: 'b' });
+    for (const { status, json } of [read, update])
+      assert.deepEqual([status, json.body.error.code], [404, 'table_not_found'], table);
+  }
+});
+
+test('a throttled engine is told with when to try again, and it goes on by itself', async (t) => {
+  const { service, proxy } = await start(t);
+  await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
+  proxy.script = () => throttled;
+  for (const answer of [
+    await service.post('/v3/table/books/create', { id: 'b', name: 'Beta' }),
+    await service.send('PUT', '/v3/table/books/update', { id: 'a', name: 'Alef' }),
+    await service.get('/v3/table/books/read'),
+    await service.post(chargePath, order),
+  ]) {
+    assert.deepEqual([answer.status, answer.json.body.error.code], [503, 'overloaded']);
+    assert.ok(Number(answer.headers.get('retry-after')) >= 1);
+  }
+  proxy.script = () => undefined;
+  assert.deepEqual((await service.get('/v3/table/books/read')).json.body, [{ id: 'a', name: 'Alpha' }]);
+});
+
+test('a create whose reply is lost for good is not told as refused, nor as made', async (t) => {
+  const { service, proxy } = await start(t);
+  await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
+  proxy.script = ({ operation }) => (operation === 'PutItem' ? dropReply : undefined);
+  const { status, json, headers } = await service.post('/v3/table/books/create', { id: 'b', name: 'Beta' });
+  assert.deepEqual([status, json.body.complete, json.body.error.code], [503, false, 'unavailable']);
+  assert.match(json.body.msg, /has not told in time whether this was written/);
+  assert.ok(headers.has('retry-after'));
+});
+
+test('a read whose later page fails breaks the connection, plain and compressed', async (t) => {
+  const { service, proxy } = await start(t);
+  // Read in segments, which it is from the second time on, one of them still has a second page.
+  for (let n = 0; n < 16; n++)
+    await service.post('/v3/table/books/create', { id: `item-${n}`, name: 'x'.repeat(300_000) });
+  proxy.script = ({ operation, body }) =>
+    operation === 'Scan' && body.ExclusiveStartKey !== undefined ? unknownClient : undefined;
+  for (const coding of ['identity', 'gzip'])
+    await assert.rejects(service.get('/v3/table/books/read', { 'accept-encoding': coding }), coding);
+  proxy.script = () => unknownClient;
+  const first = await service.get('/v3/table/books/read');
+  assert.deepEqual([first.status, first.json.body.error.code], [503, 'unavailable']);
+});
+
+/** A charge writes twice: its reservation, which alone writes a payment's key, and its outcome. */
+const isReservation = (body: unknown) => JSON.stringify(body).includes('"payment-keys"');
+const lost: Readonly<Record<string, { fault: Fault; isOfReservation: boolean }>> = {
+  'the reply to its reservation is lost for good': { fault: dropReply, isOfReservation: true },
+  'its reservation is lost for good': { fault: dropRequest, isOfReservation: true },
+  'the reply to its outcome is lost for good': { fault: dropReply, isOfReservation: false },
+  'its outcome is lost for good': { fault: dropRequest, isOfReservation: false },
+};
+
+for (const [what, { fault, isOfReservation }] of Object.entries(lost)) {
+  test(`a charge is told as unknown when ${what}, and is made once when the engine is whole again`, async (t) => {
+    const ledger = new MemoryLedger();
+    const { origin } = await startLedger(t, ledger);
+    const { service, proxy } = await start(t, { COUNTERFOIL_SIMULATED_LEDGER: origin });
+    loseCommits(proxy, fault, isOfReservation);
+    const unknown = await service.post(chargePath, order, key);
+    assert.deepEqual([unknown.status, unknown.json.body.error.code], [504, 'payment_outcome_unknown']);
+    assert.ok(unknown.headers.get('location')?.startsWith(`${chargePath}/pay_`));
+    assert.ok(unknown.headers.has('retry-after'));
+    assert.equal(ledger.charges.length, isOfReservation ? 0 : 1);
+
+    proxy.script = () => undefined;
+    const again = await untilKnown(() => service.post(chargePath, order, key));
+    assert.equal(again.json.body.message.message, 'Payment successful!', again.text);
+    assert.equal(ledger.charges.length, 1);
+    if (fault === dropReply) {
+      const found = (await service.get(unknown.headers.get('location') as string)).json.body;
+      assert.deepEqual(
+        [found.status, found.charge_id],
+        ['succeeded', again.json.body.message.charge_id],
+        'the payment that was told is the one that was charged',
+      );
+    }
+  });
+}
+
+function loseCommits(proxy: FaultProxy, fault: Fault, isOfReservation: boolean): void {
+  proxy.script = ({ operation, body }) =>
+    operation === 'TransactWriteItems' && isReservation(body) === isOfReservation ? fault : undefined;
+}
+
+/** Recovery comes by every few seconds; a repeated request waits for it. */
+async function untilKnown<A extends { readonly status: number }>(send: () => Promise<A>): Promise<A> {
+  const giveUpAt = Date.now() + 20_000;
+  for (;;) {
+    const answer = await send();
+    if ((answer.status !== 504 && answer.status !== 409) || Date.now() > giveUpAt) return answer;
+    await sleep(100);
+  }
+}
+
+async function start(t: TestContext, env: Record<string, string> = {}) {
+  const { proxy, tablePrefix } = await faultyStore(t);
+  const service = await startTestService(t, {
+    env: { ...dynamoEnvironment(proxy.endpoint, tablePrefix), ...env },
+    storeCallMsMax: 150,
+  });
+  return { service, proxy };
+}
