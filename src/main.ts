@@ -1,4 +1,4 @@
-import { existingStore, openEngine, openProcessors } from './adapters.ts';
+import { existingStore, openEngine, openProcessors, openStoreAt, type StorePlace } from './adapters.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
@@ -17,10 +17,12 @@ import type { RoutePolicy } from './payments/order.ts';
 import type { PaymentParts } from './payments/parts.ts';
 import { Recovery } from './payments/recover-payments.ts';
 import { repeat } from './repeat.ts';
-import { openSealer } from './secrets/master-key.ts';
+import { notedKey, openSealer } from './secrets/master-key.ts';
 import { tablePolicy } from './settings/load.ts';
 import type { Settings } from './settings/schema.ts';
 import { Integrations } from './sign-in/integrations.ts';
+import { type Copied, type CopyOptions, copyStore } from './storage/copying/copy.ts';
+import { checkIsWhole } from './storage/copying/marker.ts';
 import type { Engine } from './storage/engine.ts';
 import { Tables } from './tables/tables.ts';
 import { version } from './version.ts';
@@ -68,6 +70,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       );
     }
     engine = await openEngine(settings, log);
+    await checkIsWhole(engine);
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
@@ -158,6 +161,7 @@ export async function openBooks(settings: Settings): Promise<Books> {
   if (settings.store === 'lmdb') existingStore(settings);
   const engine = await openEngine(settings, log);
   try {
+    await checkIsWhole(engine);
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
     const payments = await openPayments(settings, {
       engine,
@@ -177,6 +181,38 @@ export async function openBooks(settings: Settings): Promise<Books> {
   } catch (error) {
     await engine.close();
     throw error;
+  }
+}
+
+export interface Moving extends Pick<CopyOptions, 'isIntoExisting' | 'progress'> {
+  readonly from: StorePlace;
+  readonly to: StorePlace;
+}
+
+export interface Moved extends Copied {
+  /** Of the master key that seals the secrets in it; undefined where no service has run on it. */
+  readonly masterKeyId: string | undefined;
+  /** Tables that a service on the target would not serve, for the settings do not name them. */
+  readonly undeclared: readonly string[];
+}
+
+/** Copies one store to another (`copyStore`), none of which a service should have open. Throws SettingsError. */
+export async function moveStore(settings: Settings, { from, to, ...options }: Moving): Promise<Moved> {
+  const log = openLog('error');
+  const source = await openStoreAt(settings, from, { isMade: false, log });
+  try {
+    const target = await openStoreAt(settings, to, { isMade: true, log });
+    try {
+      const copied = await copyStore({ ...options, source, target });
+      const tables = tablePolicy({ ...settings, store: to.kind }) === 'declared' ? copied.tables : [];
+      const undeclared = tables.filter((table) => !settings.tables.declared.includes(table));
+      return { ...copied, undeclared, masterKeyId: await notedKey(source.engine) };
+    } finally {
+      await target.engine.close();
+    }
+  } finally {
+    await source.engine.close();
+    log.flush();
   }
 }
 

@@ -17,6 +17,7 @@ const shared = [
   'in-flight.ts',
   'random.ts',
 ];
+const copying = 'storage/copying/';
 const ports = ['storage/engine.ts', 'storage/item-text.ts', 'processors/processor.ts'];
 const domains = ['access/', 'payments/', 'tables/', 'sign-in/'];
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -27,6 +28,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'secrets/',
     'repeat.ts',
     'version.ts',
+    copying,
     ...domains,
     ...ports,
     ...shared,
@@ -38,11 +40,22 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'secrets/': ['secrets/', ...ports, ...shared],
   'storage/lmdb/': ['storage/lmdb/', 'storage/engine.ts', 'storage/item-text.ts', ...shared],
   'storage/dynamodb/': ['storage/dynamodb/', 'storage/engine.ts', 'storage/item-text.ts', ...shared],
+  'storage/copying/': [copying, 'storage/engine.ts', 'storage/item-text.ts', ...shared],
   'storage/': ['storage/engine.ts', 'storage/item-text.ts', ...shared],
   'processors/': ['processors/', ...shared],
   'http/': ['http/', ...domains, ...shared],
   'settings/': ['settings/', ...shared],
-  'cli/': ['cli/', 'main.ts', 'adapters.ts', 'version.ts', 'settings/', ...domains, ...ports, ...shared],
+  'cli/': [
+    'cli/',
+    'main.ts',
+    'adapters.ts',
+    'version.ts',
+    'settings/',
+    copying,
+    ...domains,
+    ...ports,
+    ...shared,
+  ],
   'repeat.ts': shared,
 };
 /** A vendor's library is named by its adapter alone. */

@@ -32,7 +32,7 @@ const currentKey = 'current-key';
  * secret that does not open. Throws SettingsError.
  */
 export async function openSealer(engine: Engine, { setting, dataFolder }: MasterKeySource): Promise<Sealer> {
-  const noted = await engine.get(space, currentKey);
+  const noted = await notedKey(engine);
   const file = `${resolve(dataFolder)}.key`;
   if (setting === undefined && !existsSync(file)) {
     if (noted !== undefined) throw lost(file, noted);
@@ -47,6 +47,11 @@ export async function openSealer(engine: Engine, { setting, dataFolder }: Master
     ]);
   }
   return sealer;
+}
+
+/** Which master key sealed the secrets in this store; undefined where no service has begun on it. */
+export function notedKey(engine: Engine): Promise<string | undefined> {
+  return engine.get(space, currentKey);
 }
 
 /** On disk before the store notes it: a key that a power cut takes back would take the secrets along. */

@@ -27,6 +27,7 @@ export const serviceSpaces = [
   'awaited-items',
   'integrations',
   'sealing',
+  'copying',
 ] as const;
 
 export type Write =
