@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { StorePlace } from '../adapters.ts';
-import { SettingsError } from '../errors.ts';
+import { ServiceError, SettingsError } from '../errors.ts';
 import { type Moved, moveStore } from '../main.ts';
 import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -24,8 +24,18 @@ export async function copyStore(args: readonly string[]): Promise<void> {
   const moved = await moveStore(settings, {
     ...{ from, to, isIntoExisting: values['into-existing'] },
     progress: (stage, items, total) => bar.show(items, total, stage),
-  }).finally(() => bar.clear());
+  })
+    .catch(refused)
+    .finally(() => bar.clear());
   tell(moved, settings, { from, to });
+}
+
+function refused(error: unknown): never {
+  if (!(error instanceof ServiceError)) throw error;
+  const { message, details } = error;
+  throw new SettingsError([
+    `${message} (${details.detail ?? error.code}) The same command goes on where this one has ended.`,
+  ]);
 }
 
 function placeOf(option: string, text: string | undefined, { data }: Settings): StorePlace {

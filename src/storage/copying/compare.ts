@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Engine, Space } from '../engine.ts';
-import { itemsOf, itemText } from '../item-text.ts';
+import { itemText } from '../item-text.ts';
 import { type Entry, entriesOf } from './entries.ts';
 
 /**
@@ -83,10 +83,9 @@ const modulus = 1n << 256n;
 
 async function contentOf(engine: Engine, space: Space, read: Read = () => undefined): Promise<Content> {
   let [count, digest] = [0, 0n];
-  const scan = await engine.scan(space);
-  for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
+  for await (const { id, value } of entriesOf(engine, [space])) {
     count++;
-    digest = (digest + BigInt(`0x${hash('sha256', itemText(id, name))}`)) % modulus;
+    digest = (digest + BigInt(`0x${hash('sha256', itemText(id, value))}`)) % modulus;
     read(1);
   }
   return { count, digest };

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ServiceError, SettingsError } from '../../errors.ts';
-import { copyPatienceMsMax, copyPauseMs } from '../../limits.ts';
+import { SettingsError } from '../../errors.ts';
 import type { Engine, Refusal, Space, Write } from '../engine.ts';
 import { type Comparison, compareStores, lookForAll } from './compare.ts';
 import { type Batch, batchesOf, copiedSpaces, type Entry, entriesOf, firstOf } from './entries.ts';
 import { canHold, checkIsWhole, Marker } from './marker.ts';
+import { Patience } from './patience.ts';
 
 export interface NamedEngine {
   /** As people are told of it, and as an unfinished copying is found again: `lmdb:/srv/data`. */
@@ -124,27 +123,19 @@ class Copying {
 
   /** Until the batch is in the target, by this commit or by one whose reply was lost. */
   async #write(batch: Batch, marker: Marker): Promise<void> {
+    const { engine, name } = this.#target;
+    const patience = new Patience();
     let entries = batch.entries;
-    const end = performance.now() + copyPatienceMsMax;
     for (;;) {
-      const refusal = await this.#commit([marker.write(batch), ...entries.map(creation)], end);
-      if (refusal === undefined || (await marker.isIn(this.#target.engine, batch)))
-        return marker.noteDone(batch);
-      if (refusal === 'asked in vain') continue;
-      if (refusal.write === 0)
-        throw new SettingsError([`--to: another copying is on its way to ${this.#target.name}`]);
-      entries = await this.#missing(entries, refusal, marker);
-    }
-  }
-
-  async #commit(writes: readonly Write[], end: number): Promise<Refusal | 'asked in vain' | undefined> {
-    try {
-      return await this.#target.engine.commit(writes);
-    } catch (error) {
-      const isPassing = error instanceof ServiceError && passing.has(error.code);
-      if (!isPassing || error.details.retryable === false || performance.now() > end) throw error;
-      await sleep(copyPauseMs);
-      return 'asked in vain';
+      try {
+        const refusal = await engine.commit([marker.write(batch), ...entries.map(creation)]);
+        if (refusal === undefined || (await marker.isIn(engine, batch))) return marker.noteDone(batch);
+        if (refusal.write === 0) throw new SettingsError([`--to: another copying is on its way to ${name}`]);
+        entries = await this.#missing(entries, refusal, marker);
+      } catch (error) {
+        // The marker, which is written with the batch, tells of one whose reply was lost that it is there.
+        await patience.pauseAfter(error);
+      }
     }
   }
 
@@ -188,8 +179,6 @@ class Copying {
     return total;
   }
 }
-
-const passing: ReadonlySet<string> = new Set(['overloaded', 'unavailable']);
 
 function creation({ space, id, value }: Entry): Write {
   return { kind: 'create', space, id, value, makeSpace: true };

@@ -1,6 +1,7 @@
 import { copyCommitBytesMax, copyItemsMax } from '../../limits.ts';
 import type { Engine, Space } from '../engine.ts';
 import { itemsOf } from '../item-text.ts';
+import { Patience } from './patience.ts';
 
 export interface Place {
   readonly space: Space;
@@ -27,7 +28,10 @@ export async function copiedSpaces(engine: Engine): Promise<Space[]> {
   return (await engine.spaces()).filter((space) => space !== 'service:copying').sort();
 }
 
-/** Whatever the spaces hold, in an order that is the same each time, from behind a place. */
+/**
+ * Whatever the spaces hold, in an order that is the same each time, from behind a place. What fails for a moment is asked
+ * again.
+ */
 export async function* entriesOf(
   engine: Engine,
   spaces: readonly Space[],
@@ -41,15 +45,27 @@ export async function* entriesOf(
 
 async function* entriesOfSpace(engine: Engine, space: Space, behind?: string): AsyncGenerator<Entry> {
   let after = behind;
-  if (after === undefined) {
-    // A scan of the whole space may be in an order that is another one the next time; one with a limit never is.
-    const first = await firstOf(engine, space);
-    if (first === undefined) return;
-    yield first;
-    after = first.id;
+  const patience = new Patience();
+  for (;;) {
+    try {
+      if (after === undefined) {
+        // A scan of the whole space may be in an order that is another one the next time; one with a limit never is.
+        const first = await firstOf(engine, space);
+        if (first === undefined) return;
+        yield first;
+        after = first.id;
+      }
+      const scan = await engine.scan(space, { after });
+      for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
+        yield { space, id, value: name };
+        after = id;
+        patience.renew();
+      }
+      return;
+    } catch (error) {
+      await patience.pauseAfter(error);
+    }
   }
-  const scan = await engine.scan(space, { after });
-  for await (const { id, name } of itemsOf(scan?.chunks ?? [])) yield { space, id, value: name };
 }
 
 /** An entry of the space, or undefined where it has none. */
