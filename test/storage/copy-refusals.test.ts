@@ -91,7 +91,9 @@ const sabotages: Readonly<Record<string, { readonly write: Write; readonly told:
 };
 
 for (const kind of ['LMDB', 'DynamoDB'] as const) {
-  for (const [name, { write, told }] of Object.entries(sabotages)) {
+  // That the engine makes no difference, one shows.
+  const some = Object.entries(sabotages).slice(0, kind === 'LMDB' ? undefined : 1);
+  for (const [name, { write, told }] of some) {
     test(`the comparison on ${kind} finds ${name}, and the copy stays marked as unfinished`, async (t) => {
       const { source, target } = await stores(t, { [books]: items(8), 'service:payments': items(4) }, kind);
       await copyAllButTheEnd(source, target, 1);

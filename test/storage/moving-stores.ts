@@ -74,6 +74,19 @@ export function items(count: number, value = 'value', from = 0): Record<string, 
   );
 }
 
+/** The same engine, with another way to commit. */
+export function committing(engine: Engine, commit: Engine['commit']): Engine {
+  return {
+    reads: engine.reads,
+    get: (space, id) => engine.get(space, id),
+    spaces: () => engine.spaces(),
+    describe: (space) => engine.describe(space),
+    scan: (space, options) => engine.scan(space, options),
+    commit,
+    close: () => engine.close(),
+  };
+}
+
 export class Killed extends Error {}
 
 /**

@@ -1,9 +1,9 @@
 import { SettingsError } from '../../errors.ts';
 import type { Engine, Refusal, Space, Write } from '../engine.ts';
 import { type Comparison, compareStores, lookForAll } from './compare.ts';
-import { type Batch, batchesOf, copiedSpaces, type Entry, entriesOf, firstOf } from './entries.ts';
+import { type Batch, batchesOf, copiedSpaces, type Entry, entriesOf, holdsItems } from './entries.ts';
 import { canHold, checkIsWhole, Marker } from './marker.ts';
-import { Patience } from './patience.ts';
+import { Patience, patient } from './patience.ts';
 
 export interface NamedEngine {
   /** As people are told of it, and as an unfinished copying is found again: `lmdb:/srv/data`. */
@@ -52,8 +52,8 @@ class Copying {
   readonly #progress: NonNullable<CopyOptions['progress']>;
 
   constructor({ source, target, isIntoExisting = false, progress = () => undefined }: CopyOptions) {
-    this.#source = source;
-    this.#target = target;
+    this.#source = { ...source, engine: patient(source.engine) };
+    this.#target = { ...target, engine: patient(target.engine) };
     this.#isIntoExisting = isIntoExisting;
     this.#progress = progress;
   }
@@ -88,7 +88,7 @@ class Copying {
     // An engine that tables share with others does not list those that it has not been told of.
     const held = this.#isIntoExisting ? [] : new Set([...(await copiedSpaces(engine)), ...spaces]);
     for (const space of held) {
-      if ((await firstOf(engine, space)) !== undefined)
+      if (await holdsItems(engine, space))
         throw new SettingsError([
           `--to: ${name} is not empty: ${space} has items; --into-existing keeps them and adds what is missing`,
         ]);

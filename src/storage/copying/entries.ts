@@ -68,8 +68,13 @@ async function* entriesOfSpace(engine: Engine, space: Space, behind?: string): A
   }
 }
 
+export async function holdsItems(engine: Engine, space: Space): Promise<boolean> {
+  const { done } = await entriesOfSpace(engine, space).next();
+  return done !== true;
+}
+
 /** An entry of the space, or undefined where it has none. */
-export async function firstOf(engine: Engine, space: Space): Promise<Entry | undefined> {
+async function firstOf(engine: Engine, space: Space): Promise<Entry | undefined> {
   const scan = await engine.scan(space, { limit: 1 });
   for await (const { id, name } of itemsOf(scan?.chunks ?? [])) return { space, id, value: name };
   return undefined;
