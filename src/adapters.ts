@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SettingsError } from './errors.ts';
 import type { IdentityProvider } from './identity/provider.ts';
@@ -12,8 +12,10 @@ import { squareProcessor } from './processors/square/square.ts';
 import { stripeProcessor } from './processors/stripe/stripe.ts';
 import type { Settings } from './settings/schema.ts';
 import type { ProviderName } from './sign-in/providers.ts';
+import type { NamedEngine } from './storage/copying/copy.ts';
 import type { DynamoSettings, TableMade } from './storage/dynamodb/open.ts';
 import type { Engine } from './storage/engine.ts';
+import { processesOn } from './storage/lmdb/in-use.ts';
 import { noteLoss, verifyAfterLoss } from './storage/lmdb/loss.ts';
 import { openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
 import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify.ts';
@@ -43,6 +45,33 @@ export async function initStore(settings: Settings): Promise<readonly TableMade[
 
 function dynamoSettings({ dynamodb, tables }: Settings): DynamoSettings {
   return { ...dynamodb, declared: tables.declared };
+}
+
+/** A store that is named on the command line, beside that of the settings. */
+export type StorePlace = { readonly kind: 'lmdb'; readonly folder: string } | { readonly kind: 'dynamodb' };
+
+/**
+ * A store for a command that wants it for itself. Throws SettingsError where it is not to be had, and where another
+ * process has it open; of a distributed one nobody can tell.
+ */
+export async function openStoreAt(
+  settings: Settings,
+  place: StorePlace,
+  { isMade, log }: { readonly isMade: boolean; readonly log: Log },
+): Promise<NamedEngine> {
+  if (place.kind === 'dynamodb') {
+    const { endpoint, region = process.env.AWS_REGION, tablePrefix } = settings.dynamodb;
+    const name = ['dynamodb', endpoint, region, tablePrefix].filter(Boolean).join(' ');
+    return { name, engine: await openEngine({ ...settings, store: 'dynamodb' }, log) };
+  }
+  const embedded = { ...settings, store: 'lmdb', data: place.folder } as const;
+  const pids = await processesOn(isMade ? storeFile(place.folder) : existingStore(embedded));
+  if (pids.length > 0)
+    throw new SettingsError([
+      `lmdb:${place.folder}: process ${pids.join(', ')} has it open; stop the service first`,
+    ]);
+  const engine = await openEngine(embedded, log);
+  return { name: `lmdb:${realpathSync(place.folder)}`, engine };
 }
 
 async function openEmbedded(folder: string, log: Log): Promise<Engine> {

@@ -5,6 +5,7 @@ import { openLog } from './log.ts';
 import type { PaymentParts } from './payments/parts.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import type { Settings } from './settings/schema.ts';
+import { checkIsWhole } from './storage/copying/marker.ts';
 import { masterKeySource } from './vault.ts';
 
 export interface Books {
@@ -22,6 +23,7 @@ export async function openBooks(settings: Settings): Promise<Books> {
   if (settings.store === 'lmdb') existingStore(settings);
   const engine = await openEngine(settings, log);
   try {
+    await checkIsWhole(engine);
     const sealer = await openSealer(engine, masterKeySource(settings), Date.now());
     const payments = await openPayments(settings, {
       engine,

@@ -29,6 +29,7 @@ import { checkReady } from './ready.ts';
 import { type Repeated, repeat } from './repeat.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import type { Settings } from './settings/schema.ts';
+import { checkIsWhole } from './storage/copying/marker.ts';
 import type { Engine } from './storage/engine.ts';
 import { masterKeySource } from './vault.ts';
 import { version } from './version.ts';
@@ -79,6 +80,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     }
     const store = await openEngine(settings, log, storeCallMsMax);
     engine = store;
+    await checkIsWhole(store);
     const sealer = await openSealer(engine, masterKeySource(settings), now());
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };

@@ -23,6 +23,7 @@ const ports = [
   'processors/processor.ts',
   'identity/provider.ts',
 ];
+const copying = 'storage/copying/';
 const domains = ['access/', 'payments/', 'tables/', 'sign-in/'];
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': [
@@ -35,6 +36,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'repeat.ts',
     'vault.ts',
     'version.ts',
+    copying,
     ...domains,
     ...ports,
     ...shared,
@@ -46,6 +48,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'secrets/': ['secrets/', ...ports, ...shared],
   'storage/lmdb/': ['storage/lmdb/', 'storage/engine.ts', 'storage/item-text.ts', ...shared],
   'storage/dynamodb/': ['storage/dynamodb/', 'storage/engine.ts', 'storage/item-text.ts', ...shared],
+  'storage/copying/': [copying, 'storage/engine.ts', 'storage/item-text.ts', ...shared],
   'storage/': ['storage/engine.ts', 'storage/item-text.ts', ...shared],
   'processors/': ['processors/', ...shared],
   'identity/': ['identity/', ...shared],
@@ -56,16 +59,28 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'main.ts',
     'adapters.ts',
     'books.ts',
+    'moving.ts',
     'vault.ts',
     'version.ts',
     'settings/',
     'secrets/',
+    copying,
     ...domains,
     ...ports,
     ...shared,
   ],
+  'moving.ts': ['adapters.ts', 'settings/', 'secrets/', copying, ...ports, ...shared],
   'domains.ts': ['adapters.ts', 'settings/', ...domains, ...ports, ...shared],
-  'books.ts': ['adapters.ts', 'domains.ts', 'vault.ts', 'settings/', 'secrets/', ...domains, ...shared],
+  'books.ts': [
+    'adapters.ts',
+    copying,
+    'domains.ts',
+    'vault.ts',
+    'settings/',
+    'secrets/',
+    ...domains,
+    ...shared,
+  ],
   'ready.ts': [...ports, ...shared],
   'vault.ts': ['adapters.ts', 'settings/', 'secrets/', ...domains, ...ports, ...shared],
   'repeat.ts': shared,

@@ -32,6 +32,7 @@ export const serviceSpaces = [
   'refresh-families',
   'signing-keys',
   'sealing',
+  'copying',
 ] as const;
 export type Write =
   /** Adds the item; refused with `exists` when the space has the id. */

@@ -56,6 +56,15 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.equal(await engine.commit([strict]), undefined);
   });
 
+  promise(
+    'makes a missing table in one commit with the first item of a space of the service',
+    async (engine) => {
+      assert.equal(await engine.commit([create('a', '1', 'service:payments'), create('a', '2')]), undefined);
+      assert.equal(await engine.get('service:payments', 'a'), '1');
+      assert.equal(await engine.get(books, 'a'), '2');
+    },
+  );
+
   promise('replaces what is there, and only while it reads as expected', async (engine) => {
     const replace: Write = { kind: 'replace', space: books, id: 'a', value: 'new' };
     assert.deepEqual(await engine.commit([replace]), { write: 0, reason: 'missing' });

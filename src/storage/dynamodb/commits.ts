@@ -4,7 +4,7 @@ import { dynamoMissingTableTriesMax } from '../../limits.ts';
 import { randomBytes } from '../../random.ts';
 import type { Refusal, Space, Write } from '../engine.ts';
 import type { Calls } from './calls.ts';
-import type { Layout, Place } from './layout.ts';
+import { isService, type Layout, type Place } from './layout.ts';
 import { isMissingTable, type Refused, translated } from './refused.ts';
 import type { Spaces } from './spaces.ts';
 
@@ -114,7 +114,9 @@ export class Commits {
   }
 
   async #makeMissing(writes: readonly Write[]): Promise<void> {
-    for (const space of new Set(writes.map((write) => write.space))) {
+    // The service's own table has been read: it is there, also where a space of it has no item yet.
+    const tables = writes.map((write) => write.space).filter((space) => !isService(space));
+    for (const space of new Set(tables)) {
       if (!(await this.#spaces.exists(space))) await this.#spaces.make(space);
     }
   }

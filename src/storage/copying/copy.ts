@@ -1,0 +1,189 @@
+import { SettingsError } from '../../errors.ts';
+import type { Engine, Refusal, Space, Write } from '../engine.ts';
+import { type Comparison, compareStores, lookForAll } from './compare.ts';
+import { type Batch, batchesOf, copiedSpaces, type Entry, entriesOf, holdsItems } from './entries.ts';
+import { canHold, checkIsWhole, Marker } from './marker.ts';
+import { Patience, patient } from './patience.ts';
+
+export interface NamedEngine {
+  /** As people are told of it, and as an unfinished copying is found again: `lmdb:/srv/data`. */
+  readonly name: string;
+  readonly engine: Engine;
+}
+
+export interface CopyOptions {
+  readonly source: NamedEngine;
+  readonly target: NamedEngine;
+  /**
+   * Whether the target may hold items already. One that has the id and the value of an item of the source counts as
+   * copied; one that has its id and another value ends the copying. None is changed.
+   */
+  readonly isIntoExisting?: boolean;
+  /** Called now and then: what is being done, how many items of it are, and of how many where that is known. */
+  readonly progress?: (stage: 'copied' | 'verified', items: number, total: number | undefined) => void;
+}
+
+export interface Copied {
+  /** Of the source, as it was read anew at the end. */
+  readonly items: number;
+  readonly spaces: number;
+  /** The names of those of them that are tables. */
+  readonly tables: readonly string[];
+  /** What is not the same in both, a sentence each; none when the copy is whole. */
+  readonly differences: readonly string[];
+}
+
+/**
+ * Copies everything from one store to another, then reads both anew and compares them. After a kill at any point the
+ * same call goes on where it was (`Marker`). Nobody else should write either store meanwhile: what somebody does is
+ * found by the comparison, or ends the copying, and is never overwritten.
+ *
+ * Throws SettingsError where it cannot begin or go on; ServiceError where a store fails for longer than
+ * `copyPatienceMsMax`, or at once when that will not pass.
+ */
+export async function copyStore(options: CopyOptions): Promise<Copied> {
+  return new Copying(options).run();
+}
+
+class Copying {
+  readonly #source: NamedEngine;
+  readonly #target: NamedEngine;
+  readonly #isIntoExisting: boolean;
+  readonly #progress: NonNullable<CopyOptions['progress']>;
+
+  constructor({ source, target, isIntoExisting = false, progress = () => undefined }: CopyOptions) {
+    this.#source = { ...source, engine: patient(source.engine) };
+    this.#target = { ...target, engine: patient(target.engine) };
+    this.#isIntoExisting = isIntoExisting;
+    this.#progress = progress;
+  }
+
+  async run(): Promise<Copied> {
+    if (this.#source.name === this.#target.name)
+      throw new SettingsError([`--to: ${this.#target.name} is the source itself`]);
+    await checkIsWhole(this.#source.engine);
+    const spaces = await copiedSpaces(this.#source.engine);
+    const marker = (await this.#unfinished()) ?? (await this.#begin(spaces));
+    await this.#copy(spaces, marker);
+    const found = await this.#compare(marker);
+    if (found.differences.length === 0) await marker.remove(this.#target.engine);
+    const tables = found.spaces.filter((space) => space.startsWith('table:'));
+    return {
+      ...found,
+      spaces: found.spaces.length,
+      tables: tables.map((space) => space.slice('table:'.length)),
+    };
+  }
+
+  async #unfinished(): Promise<Marker | undefined> {
+    const marker = await Marker.find(this.#target.engine);
+    if (marker === undefined || marker.source === this.#source.name) return marker;
+    throw new SettingsError([
+      `--to: ${this.#target.name} is the target of an unfinished copy from ${marker.source}`,
+    ]);
+  }
+
+  async #begin(spaces: readonly Space[]): Promise<Marker> {
+    const { engine, name } = this.#target;
+    // An engine that tables share with others does not list those that it has not been told of.
+    const held = this.#isIntoExisting ? [] : new Set([...(await copiedSpaces(engine)), ...spaces]);
+    for (const space of held) {
+      if (await holdsItems(engine, space))
+        throw new SettingsError([
+          `--to: ${name} is not empty: ${space} has items; --into-existing keeps them and adds what is missing`,
+        ]);
+    }
+    for (const space of spaces) {
+      if (!(await canHold(engine, space)))
+        throw new SettingsError([`--to: ${name} cannot have a table of the name that ${space} needs`]);
+    }
+    return Marker.begin(engine, { source: this.#source.name, isIntoExisting: this.#isIntoExisting });
+  }
+
+  async #copy(spaces: readonly Space[], marker: Marker): Promise<void> {
+    const last = marker.last;
+    const total = await this.#total(spaces);
+    const first = { number: (last?.number ?? -1) + 1, entryCount: last?.entryCount ?? 0 };
+    const running: { readonly number: number; readonly done: Promise<void> }[] = [];
+    try {
+      for await (const batch of batchesOf(entriesOf(this.#source.engine, spaces, last), first)) {
+        if (marker.has(batch)) continue;
+        while (running[0] !== undefined && batch.number - running[0].number >= marker.batchesMax)
+          await running.shift()?.done;
+        const done = this.#write(batch, marker).then(() => this.#progress('copied', batch.entryCount, total));
+        // Whoever waits for it hears of its failure.
+        done.catch(() => undefined);
+        running.push({ number: batch.number, done });
+      }
+      for (const { done } of running) await done;
+    } finally {
+      await Promise.allSettled(running.map(({ done }) => done));
+    }
+  }
+
+  /** Until the batch is in the target, by this commit or by one whose reply was lost. */
+  async #write(batch: Batch, marker: Marker): Promise<void> {
+    const { engine, name } = this.#target;
+    const patience = new Patience();
+    let entries = batch.entries;
+    for (;;) {
+      try {
+        const refusal = await engine.commit([marker.write(batch), ...entries.map(creation)]);
+        if (refusal === undefined || (await marker.isIn(engine, batch))) return marker.noteDone(batch);
+        if (refusal.write === 0) throw new SettingsError([`--to: another copying is on its way to ${name}`]);
+        entries = await this.#missing(entries, refusal, marker);
+      } catch (error) {
+        // The marker, which is written with the batch, tells of one whose reply was lost that it is there.
+        await patience.pauseAfter(error);
+      }
+    }
+  }
+
+  /** Those that the target does not have. Throws SettingsError for one that it has otherwise, or should not have. */
+  async #missing(
+    entries: readonly Entry[],
+    { write }: Refusal,
+    { isIntoExisting }: Marker,
+  ): Promise<readonly Entry[]> {
+    const refused = entries[write - 1] as Entry;
+    if (!isIntoExisting) throw new SettingsError([`--to: ${toldOf(refused)} has come into the target`]);
+    const { engine } = this.#target;
+    const values = await Promise.all(entries.map(({ space, id }) => engine.get(space, id)));
+    const other = entries.find(({ value }, index) => ![value, undefined].includes(values[index]));
+    if (other !== undefined)
+      throw new SettingsError([
+        `--to: ${toldOf(other)} has another value in the target; nothing was changed`,
+      ]);
+    return entries.filter((_, index) => values[index] === undefined);
+  }
+
+  async #compare({ isIntoExisting }: Marker): Promise<Comparison> {
+    const [source, target] = [this.#source.engine, this.#target.engine];
+    const ours = await copiedSpaces(source);
+    const spaces = isIntoExisting ? ours : [...new Set([...ours, ...(await copiedSpaces(target))])];
+    const total = await this.#total(ours);
+    let items = 0;
+    const read = (more: number) => {
+      items += more;
+      this.#progress('verified', items, total);
+    };
+    return (isIntoExisting ? lookForAll : compareStores)(source, target, { spaces, read });
+  }
+
+  async #total(spaces: readonly Space[]): Promise<number | undefined> {
+    let total: number | undefined = 0;
+    for (const space of spaces) {
+      const count = (await this.#source.engine.describe(space))?.count;
+      total = total === undefined || count === undefined ? undefined : total + count;
+    }
+    return total;
+  }
+}
+
+function creation({ space, id, value }: Entry): Write {
+  return { kind: 'create', space, id, value, makeSpace: true };
+}
+
+function toldOf({ space, id }: Entry): string {
+  return `the item ${JSON.stringify(id)} of ${space}`;
+}

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
+import { contentOf, fill, items } from '../storage/moving-stores.ts';
+import { runCommand } from '../support/command.ts';
+import { dynamoEndpoint, dynamoRegion, newPrefix } from '../support/dynamodb/stores.ts';
+import { between, pick, randomFrom, seedOf } from '../support/random.ts';
+import { ServeProcess } from '../support/serve-process.ts';
+import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
+import { assertWhole } from '../support/verify-command.ts';
+
+const path = '/stage/payment/simulated/charge';
+const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
+const web = '/v3/create/service/auth/google/web';
+const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
+const key = { 'idempotency-key': 'order-1' };
+const killer = join(import.meta.dirname, 'kill-at-copy.ts');
+
+async function dynamoEnv(): Promise<Record<string, string>> {
+  return {
+    COUNTERFOIL_DYNAMODB_ENDPOINT: await dynamoEndpoint(),
+    COUNTERFOIL_DYNAMODB_REGION: dynamoRegion,
+    COUNTERFOIL_DYNAMODB_TABLE_PREFIX: newPrefix(),
+    COUNTERFOIL_DECLARED_TABLES: 'books',
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+  };
+}
+
+function copy(from: string, to: string, env: Record<string, string> = {}, more: readonly string[] = []) {
+  return runCommand(['store', 'copy', '--from', from, '--to', to, ...more], env);
+}
+
+test('a service goes on in DynamoDB, and back in a folder, as if nothing had been moved', async (t) => {
+  const env = await dynamoEnv();
+  const first = await startTestService(t);
+  const paid = await first.post(path, order, key);
+  const id = paid.headers.get('payment-id') as string;
+  await first.post('/v3/table/books/create', { id: 'moby-dick', name: 'Herman Melville' });
+  await first.post(web, credentials);
+  const known = { paid: paid.text, shown: (await first.get(`${path}/${id}`)).text, id };
+  await first.stop();
+
+  assert.equal((await runCommand(['store', 'init'], { ...env, COUNTERFOIL_STORE: 'dynamodb' })).status, 0);
+  const there = await copy('lmdb', 'dynamodb', { ...env, COUNTERFOIL_DATA: first.data });
+  assert.equal(there.status, 0, there.errors);
+  assert.match(there.output, /^\d+ items of \d spaces copied and verified\n/);
+  assert.match(there.output, new RegExp(`sealed by master key [0-9a-f]{16}, .*: ${first.data}.key; start`));
+  assert.doesNotMatch(there.output, /declare/);
+  const away = { ...env, COUNTERFOIL_STORE: 'dynamodb' };
+  const second = await startTestService(t, { env: away, data: first.data });
+  await assertGoesOn(second, known);
+  await second.stop();
+
+  const folder = newDataFolder(t);
+  const back = await copy('dynamodb', `lmdb:${folder}`, { ...env, COUNTERFOIL_DATA: first.data });
+  assert.equal(back.status, 0, back.errors);
+  assert.match(back.output, new RegExp(`${first.data}.key; copy it to ${folder}.key, or give it as`));
+  await assertWhole(folder);
+  await assert.rejects(startTestService(t, { data: folder }), /is not there, and secrets in this store/);
+  copyFileSync(`${first.data}.key`, `${folder}.key`);
+  await assertGoesOn(await startTestService(t, { data: folder }), known);
+});
+
+async function assertGoesOn(
+  service: TestService,
+  { paid, shown, id }: { readonly paid: string; readonly shown: string; readonly id: string },
+): Promise<void> {
+  assert.equal((await service.get(`${path}/${id}`)).text, shown);
+  const again = await service.post(path, order, key);
+  assert.deepEqual([again.text, again.headers.get('idempotent-replayed')], [paid, 'true']);
+  assert.equal((await service.post(web, credentials)).status, 200, 'the sealed secret is read');
+  assert.equal((await service.post(web, { ...credentials, IDP_CLIENT_SECRET: 'other' })).status, 409);
+  assert.deepEqual((await service.get('/v3/table/books/read')).json.body, [
+    { id: 'moby-dick', name: 'Herman Melville' },
+  ]);
+}
+
+/** A folder with a store of some batches. */
+async function filled(t: TestContext): Promise<string> {
+  const folder = newDataFolder(t);
+  mkdirSync(join(folder, '..'), { recursive: true });
+  const engine = openLmdbEngine(folder);
+  await fill({ name: folder, engine }, { 'table:books': items(650), 'service:payments': items(150) });
+  await engine.close();
+  return folder;
+}
+
+async function contentIn(folder: string) {
+  const engine = openLmdbEngine(folder);
+  try {
+    return await contentOf({ name: folder, engine });
+  } finally {
+    await engine.close();
+  }
+}
+
+test('killed by kill -9, the same command goes on; until then no service starts on the target', async (t) => {
+  const random = randomFrom(seedOf(t));
+  const folder = await filled(t);
+  // Commits that are under way together share a flush, so that there are fewer of these.
+  for (const at of [`${pick(random, ['before', 'after'])} ${between(random, 2, 3)}`, 'before last']) {
+    const target = newDataFolder(t);
+    const env = { NODE_OPTIONS: `--import=${killer}`, KILL_AT: at };
+    assert.equal((await copy(`lmdb:${folder}`, `lmdb:${target}`, env)).status, null, at);
+    await assert.rejects(startTestService(t, { data: target }), /unfinished copy from lmdb:.*goes on/, at);
+    const ended = await copy(`lmdb:${folder}`, `lmdb:${target}`);
+    assert.deepEqual([ended.status, ended.output], [0, '800 items of 2 spaces copied and verified\n'], at);
+    assert.deepEqual(await contentIn(target), await contentIn(folder));
+    await assertWhole(target);
+  }
+});
+
+test('a store that a service has open is neither copied nor copied to', async (t) => {
+  const folder = await filled(t);
+  const empty = newDataFolder(t);
+  const { pid } = await ServeProcess.start(t, { data: folder });
+  for (const [from, to] of [
+    [folder, empty],
+    [empty, folder],
+  ] as const) {
+    mkdirSync(empty, { recursive: true });
+    openLmdbEngine(empty).close();
+    const ended = await copy(`lmdb:${from}`, `lmdb:${to}`);
+    assert.equal(ended.status, 2);
+    assert.match(ended.errors, new RegExp(`process ${pid} has it open; stop the service first`));
+  }
+});
+
+test('a copy that is not the same ends with status 1, and says where', async (t) => {
+  const [folder, target] = [await filled(t), newDataFolder(t)];
+  const env = { NODE_OPTIONS: `--import=${killer}`, KILL_AT: 'before last' };
+  await copy(`lmdb:${folder}`, `lmdb:${target}`, env);
+  const engine = openLmdbEngine(target);
+  await engine.commit([{ kind: 'delete', space: 'table:books', id: 'id-00007' }]);
+  await engine.close();
+  const ended = await copy(`lmdb:${folder}`, `lmdb:${target}`);
+  assert.equal(ended.status, 1, ended.errors);
+  assert.match(ended.output, /^table:books: 650 items in the source, 649 in the target\nthe copy is not/);
+});
+
+test('tells the tables that a service on the target would not serve, and keeps what --into-existing finds', async (t) => {
+  const [folder, target] = [await filled(t), newDataFolder(t)];
+  const env = { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'films' };
+  const first = await copy(`lmdb:${folder}`, `lmdb:${target}`, env);
+  assert.match(first.output, /^declare these tables \(COUNTERFOIL_DECLARED_TABLES\), .*: books$/m);
+  const refused = await copy(`lmdb:${folder}`, `lmdb:${target}`);
+  assert.deepEqual([refused.status, refused.output], [2, '']);
+  assert.match(refused.errors, /is not empty: service:payments has items; --into-existing/);
+  const again = await copy(`lmdb:${folder}`, `lmdb:${target}`, {}, ['--into-existing']);
+  assert.deepEqual([again.status, again.output], [0, '800 items of 2 spaces copied and verified\n']);
+});
+
+test('says what is wrong with what it is told, and makes nothing', async (t) => {
+  const none = newDataFolder(t);
+  const env = await dynamoEnv();
+  for (const [from, to, told] of [
+    ['lmdb:', 'lmdb', /--from: must be lmdb/],
+    ['lmdb', 'redis', /--to: must be lmdb/],
+    [`lmdb:${none}`, `lmdb:${none}-2`, /there is no store at/],
+    ['dynamodb', `lmdb:${none}`, /there is no table .*counterfoil; run: .* store init/],
+  ] as const) {
+    const ended = await copy(from, to, { ...env, COUNTERFOIL_DATA: none });
+    assert.equal(ended.status, 2);
+    assert.match(ended.errors, told);
+    assert.ok(!existsSync(none) && !existsSync(`${none}-2`));
+  }
+});

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { copyStore, type NamedEngine } from '../../src/storage/copying/copy.ts';
+import type { Space, Write } from '../../src/storage/engine.ts';
+import { randomFrom } from '../support/random.ts';
+import { type Content, contentOf, fill, items, Killed, MortalEngine, newStore } from './moving-stores.ts';
+
+const books: Space = 'table:books';
+
+async function stores(t: TestContext, content: Content, kind: 'LMDB' | 'DynamoDB' = 'LMDB') {
+  const [source, target] = [await newStore(t, 'LMDB'), await newStore(t, kind)];
+  await fill(source, content);
+  return { source, target };
+}
+
+/** Copies until so many commits are made. */
+async function copyInPart(source: NamedEngine, target: NamedEngine, commits: number): Promise<void> {
+  const { engine } = new MortalEngine(target.engine, commits, randomFrom(1));
+  await assert.rejects(copyStore({ source, target: { ...target, engine } }), Killed);
+}
+
+/** All that is left to be done is comparing, and removing the marker. */
+async function copyAllButTheEnd(source: NamedEngine, target: NamedEngine, batches: number): Promise<void> {
+  await copyInPart(source, target, batches + 1);
+}
+
+for (const kind of ['LMDB', 'DynamoDB'] as const) {
+  test(`on ${kind} a target that is not empty is refused, and stays as it is`, async (t) => {
+    for (const [space, held] of [[books], ['table:other'], ['service:sealing']].entries()) {
+      const { source, target } = await stores(t, { [books]: items(3) }, kind);
+      await fill(target, { [held[0] as string]: { a: String(space) } });
+      const before = await contentOf(target);
+      await assert.rejects(copyStore({ source, target }), /is not empty: .* has items; --into-existing/);
+      assert.deepEqual(await contentOf(target), before);
+    }
+  });
+}
+
+test('into an existing target it adds what is missing, and leaves the rest as it is', async (t) => {
+  const { source, target } = await stores(t, { [books]: items(250), 'service:payments': items(5) });
+  const [first, last] = [await newestOf(source, 3), await newestOf(source, 200)];
+  await fill(target, { [books]: { ...first, ...last, mine: 'stays' }, 'table:mine': { a: '1' } });
+  const copied = await copyStore({ source, target, isIntoExisting: true });
+  assert.deepEqual([copied.items, copied.differences], [255, []]);
+  const { 'table:mine': mine, [books]: inBooks, ...rest } = await contentOf(target);
+  assert.deepEqual(mine, { a: '1' });
+  assert.deepEqual(inBooks, { ...(await contentOf(source))[books], mine: 'stays' });
+  assert.deepEqual(Object.keys(rest), ['service:payments']);
+});
+
+test('into an existing target that contradicts it changes nothing there, and says where', async (t) => {
+  const { source, target } = await stores(t, { [books]: items(50) });
+  await fill(target, { [books]: { 'id-00030': 'other' } });
+  const copying = copyStore({ source, target, isIntoExisting: true });
+  await assert.rejects(copying, /"id-00030" of table:books has another value in the target/);
+  assert.deepEqual((await contentOf(target))[books], { 'id-00030': 'other' });
+});
+
+test('into an existing target it finds, at the end, what has been changed or taken away meanwhile', async (t) => {
+  const { source, target } = await stores(t, { [books]: items(150) });
+  await fill(target, { 'table:mine': { a: '1' } });
+  const { engine } = new MortalEngine(target.engine, 3, randomFrom(1));
+  const copying = { source, target: { ...target, engine }, isIntoExisting: true };
+  await assert.rejects(copyStore(copying), Killed);
+  await target.engine.commit([
+    { kind: 'replace', space: books, id: 'id-00007', value: 'other' },
+    { kind: 'delete', space: books, id: 'id-00009' },
+  ]);
+  // Also without the option: what was begun is what goes on.
+  const { differences } = await copyStore({ source, target });
+  assert.match(differences.join('\n'), /^table:books: 2 of 150 items are missing in the target/);
+});
+
+const sabotages: Readonly<Record<string, { readonly write: Write; readonly told: RegExp }>> = {
+  'an item that has another value': {
+    write: { kind: 'replace', space: books, id: 'id-00001', value: 'other' },
+    told: /^table:books: 8 items in both, and not the same ones$/,
+  },
+  'an item that is missing': {
+    write: { kind: 'delete', space: 'service:payments', id: 'id-00001' },
+    told: /^service:payments: 4 items in the source, 3 in the target$/,
+  },
+  'an item too many': {
+    write: { kind: 'create', space: books, id: 'more', value: '', makeSpace: true },
+    told: /^table:books: 8 items in the source, 9 in the target$/,
+  },
+  'a table too many': {
+    write: { kind: 'create', space: 'table:more', id: 'more', value: '', makeSpace: true },
+    told: /^table:more: 0 items in the source, 1 in the target$/,
+  },
+};
+
+for (const kind of ['LMDB', 'DynamoDB'] as const) {
+  // That the engine makes no difference, one shows.
+  const some = Object.entries(sabotages).slice(0, kind === 'LMDB' ? undefined : 1);
+  for (const [name, { write, told }] of some) {
+    test(`the comparison on ${kind} finds ${name}, and the copy stays marked as unfinished`, async (t) => {
+      const { source, target } = await stores(t, { [books]: items(8), 'service:payments': items(4) }, kind);
+      await copyAllButTheEnd(source, target, 1);
+      assert.equal(await target.engine.commit([write]), undefined);
+      assert.match((await copyStore({ source, target })).differences.join('\n'), told);
+      assert.notEqual(await target.engine.get('service:copying', 'copy'), undefined);
+    });
+  }
+}
+
+test('two values that have changed places are found', async (t) => {
+  const { source, target } = await stores(t, { [books]: { a: 'one', b: 'two' } });
+  await copyAllButTheEnd(source, target, 1);
+  await target.engine.commit([
+    { kind: 'replace', space: books, id: 'a', value: 'two' },
+    { kind: 'replace', space: books, id: 'b', value: 'one' },
+  ]);
+  assert.match((await copyStore({ source, target })).differences.join(), /not the same ones/);
+});
+
+test('an unfinished copy takes no other source, and is none itself', async (t) => {
+  const { source, target } = await stores(t, { [books]: items(250) });
+  await copyInPart(source, target, 2);
+  const [other, third] = [await newStore(t, 'LMDB'), await newStore(t, 'LMDB')];
+  const before = await contentOf(target);
+  await assert.rejects(
+    copyStore({ source: other, target }),
+    /is the target of an unfinished copy from lmdb:/,
+  );
+  await assert.rejects(
+    copyStore({ source: other, target, isIntoExisting: true }),
+    /is the target of an unfinished copy/,
+  );
+  await assert.rejects(copyStore({ source: target, target: third }), /is the target of an unfinished copy/);
+  await assert.rejects(copyStore({ source: target, target }), /is the source itself/);
+  assert.deepEqual(await contentOf(target), before);
+  assert.deepEqual(await contentOf(third), {});
+});
+
+test('a source that was written while the copying stood still is found', async (t) => {
+  for (const id of ['id-00000-new', 'id-00120-new', 'id-00249-new']) {
+    const { source, target } = await stores(t, { [books]: items(250) });
+    await copyInPart(source, target, 4);
+    await source.engine.commit([{ kind: 'create', space: books, id, value: 'new', makeSpace: true }]);
+    const outcome = await copyStore({ source, target }).then(
+      ({ differences }) => differences.join(),
+      (error: Error) => error.message,
+    );
+    // What comes behind all that was copied is copied as well.
+    if (outcome === '') assert.deepEqual(await contentOf(target), await contentOf(source));
+    else assert.match(outcome, /251 items in the source|has changed since this copying began/, id);
+  }
+});
+
+test('an item that somebody else writes into the target meanwhile is not overwritten', async (t) => {
+  const { source, target } = await stores(t, { [books]: items(250) });
+  await copyInPart(source, target, 1);
+  await target.engine.commit([
+    { kind: 'create', space: books, id: 'id-00240', value: 'mine', makeSpace: true },
+  ]);
+  await assert.rejects(copyStore({ source, target }), /"id-00240" of table:books has come into the target/);
+  assert.equal(await target.engine.get(books, 'id-00240'), 'mine');
+});
+
+test('a table that DynamoDB cannot have is told before anything is copied', async (t) => {
+  const space: Space = `table:${'t'.repeat(250)}`;
+  const { source, target } = await stores(t, { [books]: items(1), [space]: items(1) }, 'DynamoDB');
+  await assert.rejects(copyStore({ source, target }), /cannot have a table of the name that table:ttt/);
+  assert.deepEqual(await contentOf(target), {});
+});
+
+/** Items of books from the end. */
+async function newestOf(source: NamedEngine, from: number): Promise<Record<string, string>> {
+  const all = Object.entries((await contentOf(source))[books] as Record<string, string>);
+  return Object.fromEntries(all.slice(from, from + 40));
+}
