@@ -1,17 +1,25 @@
 import { resolve } from 'node:path';
+import { ApiKeys } from './access/api-keys.ts';
+import { type AuditEntry, auditTrail } from './access/audit.ts';
+import { CallLimits } from './access/call-limits.ts';
+import { KeyRing } from './access/key-ring.ts';
 import { existingStore, openEngine, openProcessors } from './adapters.ts';
+import { SettingsError } from './errors.ts';
+import { CrossOrigin } from './http/cross-origin.ts';
 import { documentationRoutes } from './http/documentation.ts';
-import { type Door, openDoor, type Routes } from './http/door.ts';
+import { type Door, type DoorOptions, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
+import { Gate } from './http/gate.ts';
 import { integrationRoutes } from './http/integrations.ts';
+import type { ServedRoute } from './http/known-paths.ts';
 import { Listener } from './http/listener.ts';
-import { checkOpenAccess } from './http/open-access.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
 import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
 import { recoveryIntervalMs } from './limits.ts';
 import { type Log, openLog } from './log.ts';
+import { isLoopback } from './loopback.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
 import type { RoutePolicy } from './payments/order.ts';
@@ -44,6 +52,8 @@ export interface Service {
   readonly origin: string;
   /** Where payments are taken; the same as `origin` unless they have a listener of their own. */
   readonly paymentOrigin: string;
+  /** Every route of its doors, and what a request on it needs. */
+  readonly routes: readonly ServedRoute[];
   /** Finishes what runs, lets go of the store; resolves within 10 s. */
   stop(): Promise<void>;
 }
@@ -68,6 +78,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       );
     }
     engine = await openEngine(resolve(settings.data), log);
+    const access = await openAccess(settings, engine, now);
     const sealer = await openSealer(engine, { setting: settings.masterKey, dataFolder: settings.data });
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
@@ -80,12 +91,15 @@ export async function startService(settings: Settings, options: ServiceOptions):
       integrationRoutes(integrations, settings.basePath, settings.publicUrl ?? listener.origin),
     ];
     const { basePath } = settings.payments;
-    const paying = [paymentRoutes(payments, basePath), eventRoutes(payments, basePath)];
+    const paying = [
+      paymentRoutes(payments, basePath, (request) => access.gate.noteDecline(request)),
+      eventRoutes(payments, basePath),
+    ];
     const open = async (on: Listener, routes: readonly Routes[]) => {
       const described = [...routes, operations];
       const door = await openDoor(on, {
         log,
-        checkAccess: checkOpenAccess,
+        ...access,
         isStopping: () => stopping,
         routes: [...described, documentationRoutes(version, described)],
       });
@@ -102,6 +116,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     return {
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
+      routes: doors.flatMap(({ routes }) => routes),
       stop: async () => {
         stopping = true;
         await Promise.all([listener.stop(), paymentListener.stop(), recovering.stop(), inFlight.end()]);
@@ -116,6 +131,34 @@ export async function startService(settings: Settings, options: ServiceOptions):
     await engine?.close();
     throw error;
   }
+}
+
+type Access = Pick<DoorOptions, 'crossOrigin' | 'isHttpsOnly' | 'trustedProxies'> & { readonly gate: Gate };
+
+/** Throws SettingsError for a service that others could reach and nobody needs a key for. */
+async function openAccess(settings: Settings, engine: Engine, now: () => number): Promise<Access> {
+  const { host, payments, corsOrigins, trustedProxies, limits, publicUrl } = settings;
+  const reachable = [host, payments.host ?? host].find((address) => !isLoopback(address));
+  if (reachable !== undefined && !(await new ApiKeys(engine, 'service').wereEverMade())) {
+    throw new SettingsError([
+      `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API ` +
+        'key yet; make one first: npm run counterfoil -- keys create --name admin --scope admin',
+    ]);
+  }
+  const keys = new KeyRing(engine, now);
+  await keys.refresh();
+  const gate = new Gate({
+    keys,
+    limits: new CallLimits(limits),
+    isPublic: reachable !== undefined,
+    trustedOrigins: new Set(corsOrigins),
+  });
+  return {
+    gate,
+    crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),
+    isHttpsOnly: publicUrl?.startsWith('https:') ?? false,
+    trustedProxies,
+  };
 }
 
 function openTables({ tables }: Settings, engine: Engine): Tables {
@@ -177,6 +220,33 @@ export async function openBooks(settings: Settings): Promise<Books> {
     await engine.close();
     throw error;
   }
+}
+
+export interface AccessBooks {
+  readonly keys: ApiKeys;
+  /** What administrators have done. @param since milliseconds since 1970 */
+  trail(since?: number): AsyncGenerator<AuditEntry>;
+  close(): Promise<void>;
+}
+
+/**
+ * The API keys and the audit trail of a data folder for a command beside the service, which may be running. Throws
+ * SettingsError.
+ *
+ * @param makesStore whether a store that is not there yet is made: the first key comes before the first start
+ */
+export async function openAccessBooks(settings: Settings, makesStore: boolean): Promise<AccessBooks> {
+  const log = openLog('error');
+  if (!makesStore) existingStore(settings);
+  const engine = await openEngine(resolve(settings.data), log);
+  return {
+    keys: new ApiKeys(engine, 'cli'),
+    trail: (since) => auditTrail(engine, since),
+    close: async () => {
+      await engine.close();
+      log.flush();
+    },
+  };
 }
 
 /** Throws what listening throws, for instance EADDRINUSE. */

@@ -14,6 +14,7 @@ const shared = [
   'envelope.ts',
   'log.ts',
   'loopback.ts',
+  'web-origin.ts',
   'in-flight.ts',
   'random.ts',
 ];
@@ -34,8 +35,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'access/': ['access/', ...ports, ...shared],
   'payments/': ['payments/', 'secrets/', ...ports, ...shared],
   'tables/': ['tables/', ...ports, ...shared],
-  'sign-in/': ['sign-in/', 'secrets/', ...ports, ...shared],
-  'secrets/': ['secrets/', ...ports, ...shared],
+  'sign-in/': ['sign-in/', 'secrets/', 'access/audit.ts', ...ports, ...shared],
+  'secrets/': ['secrets/', 'access/audit.ts', ...ports, ...shared],
   'storage/lmdb/': ['storage/lmdb/', 'storage/engine.ts', 'storage/item-text.ts', ...shared],
   'storage/': ['storage/engine.ts', ...shared],
   'processors/': ['processors/', ...shared],

@@ -10,6 +10,8 @@ const usage = `Usage: counterfoil <command>
     --simulate     with a payment processor that moves no money
     --workers N    in N processes on one port and one data folder; auto: one for each core
   payments   list, show, refund and reconcile payments; "payments help" tells more
+  keys       create, list, rotate and revoke API keys; "keys help" tells more
+  audit      list what administrators have done; "audit help" tells more
   verify     walk the whole store and tell what is wrong with it; the service may be running
   version    print the version
   help       print this text
@@ -31,6 +33,16 @@ switch (command) {
   case 'payments': {
     const { payments } = await import('./payments.ts');
     await payments(rest);
+    break;
+  }
+  case 'keys': {
+    const { keys } = await import('./keys.ts');
+    await keys(rest);
+    break;
+  }
+  case 'audit': {
+    const { audit } = await import('./audit.ts');
+    await audit(rest);
     break;
   }
   case 'verify': {

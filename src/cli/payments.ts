@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { audited } from '../access/audit.ts';
 import { ServiceError, SettingsError } from '../errors.ts';
 import { type Books, openBooks } from '../main.ts';
 import { writtenAmount } from '../payments/currencies.ts';
@@ -97,6 +98,7 @@ async function show({ payments: parts }: Books, args: readonly string[]): Promis
 async function refund({ payments: parts }: Books, args: readonly string[]): Promise<void> {
   const { id, values } = only(args, { amount: { type: 'string' }, key: { type: 'string' } });
   const payment = await thePayment(parts, id);
+  const requestId = randomUUID();
   const answer = await refundPayment(parts, {
     processor: payment.processor,
     route: payment.route,
@@ -104,7 +106,8 @@ async function refund({ payments: parts }: Books, args: readonly string[]): Prom
     amount: values.amount === undefined ? undefined : number('--amount', values.amount),
     idempotencyKey: values.key,
     caller: 'cli',
-    requestId: randomUUID(),
+    requestId,
+    audit: audited({ what: 'payment.refunded', on: id, by: 'cli', requestId }),
   });
   const { body } = JSON.parse(answer.text) as { body: { error?: { message: string } } };
   process.stdout.write(`${body.error?.message ?? JSON.stringify(body, null, 2)}\n`);

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { actorOf } from '../access/permission.ts';
 import { type FieldsBesideError, success } from '../envelope.ts';
 import type { Integrations } from '../sign-in/integrations.ts';
 import { sendEnvelope } from './answer.ts';
@@ -71,7 +72,8 @@ export function integrationRoutes(integrations: Integrations, prefix: string, pu
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        const integration = await integrations.register(provider, name, request.body);
+        const asked = { by: actorOf(request.caller), requestId: request.id };
+        const integration = await integrations.register(provider, name, request.body, asked);
         const url = `${publicUrl}${prefix}/v3/auth/${integration.provider}/${integration.name}`;
         return sendEnvelope(
           reply,

@@ -21,13 +21,16 @@ export interface Representation {
 
 export function representationOf(
   { headers }: FastifyRequest,
+  reply: FastifyReply,
   { textBytes, version }: SpaceFacts,
 ): Representation {
   if (textBytes < compressedBytesMin)
     return { coding: undefined, tag: version, headers: { etag: `"${version}"` } };
   const coding = wantedCoding(headers['accept-encoding']);
   const tag = coding === undefined ? version : `${version}-${coding}`;
-  return { coding, tag, headers: { etag: `"${tag}"`, vary: 'accept-encoding' } };
+  // It may vary with the origin of the page that asks, too.
+  const vary = ['accept-encoding', ...[reply.getHeader('vary') ?? []].flat()].join(', ');
+  return { coding, tag, headers: { etag: `"${tag}"`, vary } };
 }
 
 /** The items of a table: a table that is at hand in one piece, a larger one as it is read. */
@@ -36,7 +39,7 @@ export async function sendItems(
   reply: FastifyReply,
   scan: Scan,
 ): Promise<FastifyReply> {
-  const { coding, headers } = representationOf(request, scan);
+  const { coding, headers } = representationOf(request, reply, scan);
   const { chunks, textBytes } = scan;
   if (coding === undefined && Array.isArray(chunks)) {
     return sendText(reply.headers(headers), 200, wholeAnswer(chunks));
@@ -53,7 +56,7 @@ export async function sendItems(
 
 /** The headers that `sendItems` would send. */
 export function sendItemsHead(request: FastifyRequest, reply: FastifyReply, facts: SpaceFacts): FastifyReply {
-  const { coding, headers } = representationOf(request, facts);
+  const { coding, headers } = representationOf(request, reply, facts);
   reply.headers({ ...headers, 'content-type': jsonContentType });
   if (coding === undefined) reply.header('content-length', answerBytes(facts.textBytes));
   else reply.header('content-encoding', coding);

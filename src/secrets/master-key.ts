@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { audited } from '../access/audit.ts';
 import { SettingsError } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Sealer } from './sealer.ts';
@@ -85,6 +86,7 @@ function lost(file: string, keyId: string): SettingsError {
 /** @returns the key that is noted now: ours, or that of another process which started at the same moment */
 async function note(engine: Engine, keyId: string): Promise<string> {
   const write = { kind: 'create', space, id: currentKey, value: keyId, makeSpace: true } as const;
-  const refusal = await engine.commit([write]);
+  const created = audited({ what: 'store.created', on: `master key ${keyId}`, by: 'service' });
+  const refusal = await engine.commit([write, created]);
   return refusal === undefined ? keyId : ((await engine.get(space, currentKey)) ?? keyId);
 }

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { type Asked, audited } from '../access/audit.ts';
 import { ServiceError } from '../errors.ts';
 import { integrationNameCharactersMax } from '../limits.ts';
 import type { Sealer, SecretPlace } from '../secrets/sealer.ts';
@@ -39,14 +40,22 @@ export class Integrations {
    * Registers credentials under a name; durable when it resolves. The same name with the same credentials gives
    * the first registration again. Refuses with `provider_not_found`, `invalid_request`, `integration_exists`.
    */
-  async register(provider: string, name: string, fields: CredentialFields): Promise<Integration> {
+  async register(
+    provider: string,
+    name: string,
+    fields: CredentialFields,
+    asked: Asked,
+  ): Promise<Integration> {
     if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
     checkName(name);
     const credentials = readCredentials(provider, fields);
     const id = `${provider}/${name}`;
     const integration = this.#newIntegration(provider, name, credentials);
     const value = JSON.stringify(integration);
-    const refusal = await this.#engine.commit([{ kind: 'create', space, id, value, makeSpace: true }]);
+    const refusal = await this.#engine.commit([
+      { kind: 'create', space, id, value, makeSpace: true },
+      audited({ what: 'integration.registered', on: id, ...asked }, this.#now()),
+    ]);
     if (refusal === undefined) return integration;
 
     const existing = await this.#engine.get(space, id);

@@ -21,7 +21,11 @@ export type ServiceSpace =
   | 'drivers'
   | 'awaited-items'
   | 'integrations'
-  | 'sealing';
+  | 'sealing'
+  | 'access'
+  | 'api-keys'
+  | 'api-key-uses'
+  | 'audit';
 
 export type Write =
   /** Adds the item; refused with `exists` when the space has the id. */

@@ -1,0 +1,116 @@
+import { apiKeysAgeMsMax, apiKeysRefreshMs, apiKeyUseNotedMs } from '../limits.ts';
+import type { Engine } from '../storage/engine.ts';
+import { type ApiKey, type HashedSecrets, hasEnded, hashedSecrets, idWithin, isTheKey } from './api-key.ts';
+import { noteUse, readGeneration, readKeys } from './key-store.ts';
+
+interface HeldKey {
+  readonly key: ApiKey;
+  readonly secrets: HashedSecrets;
+}
+
+/**
+ * The API keys as one process knows them: all of them in memory, so that a request waits for no store, and a key that
+ * there is not costs no more than one with a wrong secret. Whoever judges by it sees to it first that it is fresh; so
+ * what is revoked in one process holds in all within `apiKeysAgeMsMax`.
+ */
+export class KeyRing {
+  readonly #engine: Engine;
+  readonly #now: () => number;
+  #keys: ReadonlyMap<string, HeldKey> = new Map();
+  #origins: ReadonlySet<string> = new Set();
+  #generation: string | undefined;
+  /** By the stopwatch of the process; a clock that is put back must not keep a revoked key alive. */
+  #readAt = -Infinity;
+  #reading: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  readonly #usesNoted = new Map<string, number>();
+
+  constructor(engine: Engine, now: () => number) {
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  /** Whether keys are required: from the first one on, for ever. */
+  get areRequired(): boolean {
+    return this.#generation !== undefined;
+  }
+
+  /** The origins of all publishable keys. */
+  get origins(): ReadonlySet<string> {
+    return this.#origins;
+  }
+
+  /** Whether it is young enough to judge by; from half that age on it is renewed beside the requests. */
+  isFresh(): boolean {
+    const age = performance.now() - this.#readAt;
+    if (age < apiKeysRefreshMs) return true;
+    if (age >= apiKeysAgeMsMax) return false;
+    if (this.#reading === undefined) this.refresh().catch(() => undefined);
+    return true;
+  }
+
+  /**
+   * Learns every change that was made before this call. Rejects with what the store rejects with: then it is as old as
+   * before, and nobody may be judged by it.
+   */
+  refresh(): Promise<void> {
+    if (this.#reading === undefined) return this.#read();
+    // The look that is under way may have begun before the change that this caller wants to see.
+    this.#next ??= this.#reading
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined;
+        return this.#read();
+      });
+    return this.#next;
+  }
+
+  /**
+   * The key that this text is: neither revoked nor expired, and the secret its present one or, after a rotation, the
+   * one before. Undefined for anything else, in the same time whether or not there is a key of this id.
+   */
+  find(text: string): ApiKey | undefined {
+    const id = idWithin(text);
+    if (id === undefined) return undefined;
+    const now = this.#now();
+    const held = this.#keys.get(id);
+    const isRight = isTheKey(text, held?.secrets, now);
+    return held !== undefined && isRight && !hasEnded(held.key, now) ? held.key : undefined;
+  }
+
+  /** Notes a use, now and then and beside the request; one that is lost is made up for by the next. */
+  noteUse(id: string): void {
+    const at = performance.now();
+    const noted = this.#usesNoted.get(id);
+    if (noted !== undefined && at - noted < apiKeyUseNotedMs) return;
+    this.#usesNoted.set(id, at);
+    noteUse(this.#engine, id, new Date(this.#now()).toISOString()).catch(() => undefined);
+  }
+
+  #read(): Promise<void> {
+    const reading = this.#readOnce().finally(() => {
+      if (this.#reading === reading) this.#reading = undefined;
+    });
+    this.#reading = reading;
+    return reading;
+  }
+
+  async #readOnce(): Promise<void> {
+    const begunAt = performance.now();
+    const generation = await readGeneration(this.#engine);
+    if (generation !== this.#generation) {
+      // Read after the generation: what was changed in between is seen now, and again by the next look.
+      const keys = await readKeys(this.#engine);
+      this.#keys = new Map(keys.map((key) => [key.id, { key, secrets: hashedSecrets(key) }]));
+      this.#origins = originsOf(keys);
+      this.#generation = generation;
+    }
+    this.#readAt = begunAt;
+  }
+}
+
+function originsOf(keys: readonly ApiKey[]): ReadonlySet<string> {
+  return new Set(
+    keys.filter(({ revokedAt }) => revokedAt === undefined).flatMap(({ origins = [] }) => origins),
+  );
+}
