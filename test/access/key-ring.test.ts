@@ -29,7 +29,8 @@ function keyStore() {
       return state.generation;
     },
     describe: async () => undefined,
-    scan: async () => {
+    scan: async (space) => {
+      if (space !== 'service:api-keys') return undefined;
       state.scans++;
       const text = [...keys].map(([id, value]) => itemText(id, value)).join();
       return {
