@@ -35,6 +35,7 @@ const minute = 60_000;
  */
 export class CallLimits {
   readonly #requests: LimitOf;
+  readonly #requestsOfKeys: LimitOf;
   readonly #charges: LimitOf;
   /** From one address by a publishable key. */
   readonly #browserCharges: LimitOf;
@@ -42,6 +43,7 @@ export class CallLimits {
 
   constructor({ charges, declines, requests }: LimitSettings) {
     this.#requests = limitOf(requests, requestsPerSecondDefault, second);
+    this.#requestsOfKeys = limitOf(requests, requestsPerSecondDefault, second);
     this.#charges = limitOf(charges, chargesPerMinuteDefault, minute);
     const ofBrowsers = Math.ceil((charges ?? chargesPerMinuteDefault) / browserChargesDivisor);
     this.#browserCharges = limitOf(ofBrowsers, ofBrowsers, minute);
@@ -55,7 +57,7 @@ export class CallLimits {
 
   /** Of a request with a key. Refuses with `rate_limited`. */
   takeRequestOfKey(id: string, now: number): void {
-    this.#take('requests', this.#requests.of(false), id, now);
+    this.#take('requests', this.#requestsOfKeys.of(false), id, now);
   }
 
   /**

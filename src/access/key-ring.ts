@@ -40,9 +40,9 @@ export class KeyRing {
     return this.#origins;
   }
 
-  /** Whether it is young enough to judge by; from half that age on it is renewed beside the requests. */
-  isFresh(): boolean {
-    const age = performance.now() - this.#readAt;
+  /** Whether it is young enough to judge by; from half that age on it is renewed beside the requests. @param at by the stopwatch */
+  isFresh(at: number): boolean {
+    const age = at - this.#readAt;
     if (age < apiKeysRefreshMs) return true;
     if (age >= apiKeysAgeMsMax) return false;
     if (this.#reading === undefined) this.refresh().catch(() => undefined);
@@ -78,9 +78,8 @@ export class KeyRing {
     return held !== undefined && isRight && !hasEnded(held.key, now) ? held.key : undefined;
   }
 
-  /** Notes a use, now and then and beside the request; one that is lost is made up for by the next. */
-  noteUse(id: string): void {
-    const at = performance.now();
+  /** Notes a use, now and then and beside the request; one that is lost is made up for by the next. @param at by the stopwatch */
+  noteUse(id: string, at: number): void {
     const noted = this.#usesNoted.get(id);
     if (noted !== undefined && at - noted < apiKeyUseNotedMs) return;
     this.#usesNoted.set(id, at);

@@ -17,7 +17,9 @@ const roundingMs = 0.001;
 export class RateLimit {
   readonly rate: Rate;
   readonly #intervalMs: number;
-  readonly #fullAt = new Map<string, number>();
+  /** In the order in which they last took one, the longest silent first. */
+  readonly #buckets = new Map<string, Bucket>();
+  #last: Bucket | undefined;
 
   constructor(rate: Rate) {
     this.rate = rate;
@@ -33,32 +35,39 @@ export class RateLimit {
 
   /** 0 where one is left, or the milliseconds until one is. */
   waitMs(caller: string, now: number): number {
-    const fullAt = this.#fullAt.get(caller);
-    if (fullAt === undefined) return 0;
-    const waitMs = fullAt + this.#intervalMs - now - this.rate.windowMs;
+    const bucket = this.#buckets.get(caller);
+    if (bucket === undefined) return 0;
+    const waitMs = bucket.fullAt + this.#intervalMs - now - this.rate.windowMs;
     return waitMs > roundingMs ? waitMs : 0;
   }
 
   /** Takes one whether or not it is left. */
   spend(caller: string, now: number): void {
-    const fullAt = Math.max(this.#fullAt.get(caller) ?? now, now) + this.#intervalMs;
-    // Last in the order of the map: the first one is who was silent longest.
-    this.#fullAt.delete(caller);
-    this.#fullAt.set(caller, fullAt);
-    if (this.#fullAt.size > limitedCallersMax) {
-      const [longestSilent] = this.#fullAt.keys();
-      this.#fullAt.delete(longestSilent as string);
+    const bucket = this.#buckets.get(caller) ?? { fullAt: now };
+    bucket.fullAt = Math.max(bucket.fullAt, now) + this.#intervalMs;
+    if (bucket === this.#last) return;
+    this.#last = bucket;
+    this.#buckets.delete(caller);
+    this.#buckets.set(caller, bucket);
+    if (this.#buckets.size > limitedCallersMax) {
+      const [longestSilent] = this.#buckets.keys();
+      this.#buckets.delete(longestSilent as string);
     }
   }
 
   /** How many are left. */
   left(caller: string, now: number): number {
-    const missingMs = Math.max(0, (this.#fullAt.get(caller) ?? now) - now);
+    const missingMs = this.fullInMs(caller, now);
     return Math.max(0, Math.floor((this.rate.windowMs - missingMs + roundingMs) / this.#intervalMs));
   }
 
   /** Milliseconds until all are left. */
   fullInMs(caller: string, now: number): number {
-    return Math.max(0, (this.#fullAt.get(caller) ?? now) - now);
+    return Math.max(0, (this.#buckets.get(caller)?.fullAt ?? now) - now);
   }
+}
+
+interface Bucket {
+  /** When the bucket will be full again. */
+  fullAt: number;
 }

@@ -43,15 +43,16 @@ export class Gate {
    */
   admit(request: FastifyRequest, reply: FastifyReply, access: Access | undefined): Promise<void> | undefined {
     const { keys, limits } = this.#parts;
+    const at = performance.now();
     const authorizations = checkHeaderCounts(request);
-    limits.takeRequest(countedAddress(request.ip), !this.#areKeysRequired, performance.now());
+    limits.takeRequest(countedAddress(request.ip), !this.#areKeysRequired, at);
     if (access === 'signed') return undefined;
     if (access === undefined || access === 'public') {
       if (!this.#areKeysRequired) checkDirectCaller(request);
       return undefined;
     }
-    const judge = () => this.#judge(request, reply, access, authorizations);
-    return keys.isFresh() ? judge() : keys.refresh().then(judge);
+    const asking: Asking = { request, reply, needed: access, authorizations, at };
+    return keys.isFresh(at) ? this.#judge(asking) : keys.refresh().then(() => this.#judge(asking));
   }
 
   /** Counts a charge that its processor declined. */
@@ -63,48 +64,54 @@ export class Gate {
     return this.#parts.isPublic || this.#parts.keys.areRequired;
   }
 
-  #judge(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    needed: Scope,
-    authorizations: number,
-  ): Promise<void> | undefined {
+  #judge(asking: Asking): Promise<void> | undefined {
+    const { request, authorizations } = asking;
     const { keys, trustedOrigins } = this.#parts;
     if (authorizations === 0 && !this.#areKeysRequired) {
       checkDirectCaller(request);
       checkOwnPage(request, trustedOrigins);
-      this.#letIn(request, reply, needed);
+      this.#letIn(asking);
       return undefined;
     }
     const text = sentKey(request, authorizations);
     const key = keys.find(text);
     if (key !== undefined) {
-      this.#letInWithKey(request, reply, needed, key);
+      this.#letInWithKey(asking, key);
       return undefined;
     }
     // It may have been made a moment ago. A wrong secret is looked at again just as an unknown key is.
     return keys.refresh().then(() => {
       const late = keys.find(text);
       if (late === undefined) throw noSuchKey();
-      this.#letInWithKey(request, reply, needed, late);
+      this.#letInWithKey(asking, late);
     });
   }
 
-  #letInWithKey(request: FastifyRequest, reply: FastifyReply, needed: Scope, key: ApiKey): void {
+  #letInWithKey(asking: Asking, key: ApiKey): void {
+    const { request, needed, at } = asking;
     const { keys, limits } = this.#parts;
     request.caller = { id: key.id, key };
-    limits.takeRequestOfKey(key.id, performance.now());
+    limits.takeRequestOfKey(key.id, at);
     checkPermission(key, needed, targetOf(request));
-    keys.noteUse(key.id);
-    this.#letIn(request, reply, needed);
+    keys.noteUse(key.id, at);
+    this.#letIn(asking);
   }
 
-  #letIn(request: FastifyRequest, reply: FastifyReply, needed: Scope): void {
+  #letIn({ request, reply, needed, at }: Asking): void {
     if (needed !== 'payments:create') return;
-    const { caller, ip } = request;
-    const left = this.#parts.limits.takeCharge(caller, countedAddress(ip), performance.now());
+    const left = this.#parts.limits.takeCharge(request.caller, countedAddress(request.ip), at);
     if (left !== undefined) reply.headers(rateLimitHeaders(left));
   }
+}
+
+/** A request whose caller is looked for. */
+interface Asking {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly needed: Scope;
+  readonly authorizations: number;
+  /** When it came, by the stopwatch of the process. */
+  readonly at: number;
 }
 
 function targetOf({ params, headers }: FastifyRequest): Target {

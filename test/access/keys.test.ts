@@ -61,6 +61,7 @@ test('a service that other machines can reach does not start without a key, and 
     { COUNTERFOIL_PAYMENT_HOST: '0.0.0.0', COUNTERFOIL_PAYMENT_PORT: '0' },
   ]) {
     const refused = ServeProcess.spawn(t, { data, env: env as Record<string, string>, simulate: true });
+    await assert.rejects(refused.ready(), /before it was ready/);
     assert.equal(await refused.ended(), 2);
     assert.match(refused.errors, /can be reached from other machines/);
     assert.match(refused.errors, /npm run counterfoil -- keys create --name admin --scope admin\n/);
