@@ -1,15 +1,8 @@
 import { resolve } from 'node:path';
-import { ApiKeys } from './access/api-keys.ts';
-import { type AuditEntry, auditTrail } from './access/audit.ts';
-import { CallLimits } from './access/call-limits.ts';
-import { KeyRing } from './access/key-ring.ts';
 import { existingStore, openEngine, openProcessors } from './adapters.ts';
-import { SettingsError } from './errors.ts';
-import { CrossOrigin } from './http/cross-origin.ts';
 import { documentationRoutes } from './http/documentation.ts';
-import { type Door, type DoorOptions, openDoor, type Routes } from './http/door.ts';
+import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
-import { Gate } from './http/gate.ts';
 import { integrationRoutes } from './http/integrations.ts';
 import type { ServedRoute } from './http/known-paths.ts';
 import { Listener } from './http/listener.ts';
@@ -19,7 +12,7 @@ import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
 import { recoveryIntervalMs } from './limits.ts';
 import { type Log, openLog } from './log.ts';
-import { isLoopback } from './loopback.ts';
+import { openAccess } from './main-access.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
 import type { RoutePolicy } from './payments/order.ts';
@@ -133,34 +126,6 @@ export async function startService(settings: Settings, options: ServiceOptions):
   }
 }
 
-type Access = Pick<DoorOptions, 'crossOrigin' | 'isHttpsOnly' | 'trustedProxies'> & { readonly gate: Gate };
-
-/** Throws SettingsError for a service that others could reach and nobody needs a key for. */
-async function openAccess(settings: Settings, engine: Engine, now: () => number): Promise<Access> {
-  const { host, payments, corsOrigins, trustedProxies, limits, publicUrl } = settings;
-  const reachable = [host, payments.host ?? host].find((address) => !isLoopback(address));
-  if (reachable !== undefined && !(await new ApiKeys(engine, 'service').wereEverMade())) {
-    throw new SettingsError([
-      `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API ` +
-        'key yet; make one first: npm run counterfoil -- keys create --name admin --scope admin',
-    ]);
-  }
-  const keys = new KeyRing(engine, now);
-  await keys.refresh();
-  const gate = new Gate({
-    keys,
-    limits: new CallLimits(limits),
-    isPublic: reachable !== undefined,
-    trustedOrigins: new Set(corsOrigins),
-  });
-  return {
-    gate,
-    crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),
-    isHttpsOnly: publicUrl?.startsWith('https:') ?? false,
-    trustedProxies,
-  };
-}
-
 function openTables({ tables }: Settings, engine: Engine): Tables {
   return new Tables(engine, { tables: tables.policy, declared: tables.declared });
 }
@@ -220,33 +185,6 @@ export async function openBooks(settings: Settings): Promise<Books> {
     await engine.close();
     throw error;
   }
-}
-
-export interface AccessBooks {
-  readonly keys: ApiKeys;
-  /** What administrators have done. @param since milliseconds since 1970 */
-  trail(since?: number): AsyncGenerator<AuditEntry>;
-  close(): Promise<void>;
-}
-
-/**
- * The API keys and the audit trail of a data folder for a command beside the service, which may be running. Throws
- * SettingsError.
- *
- * @param makesStore whether a store that is not there yet is made: the first key comes before the first start
- */
-export async function openAccessBooks(settings: Settings, makesStore: boolean): Promise<AccessBooks> {
-  const log = openLog('error');
-  if (!makesStore) existingStore(settings);
-  const engine = await openEngine(resolve(settings.data), log);
-  return {
-    keys: new ApiKeys(engine, 'cli'),
-    trail: (since) => auditTrail(engine, since),
-    close: async () => {
-      await engine.close();
-      log.flush();
-    },
-  };
 }
 
 /** Throws what listening throws, for instance EADDRINUSE. */

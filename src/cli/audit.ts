@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { AuditEntry } from '../access/audit.ts';
-import { openAccessBooks } from '../main.ts';
+import { openAccessBooks } from '../main-access.ts';
 import { loadSettings } from '../settings/load.ts';
 import { moment } from './moments.ts';
 import { reportProblems } from './problems.ts';

@@ -5,7 +5,7 @@ import { publishableScopes } from '../access/key-order.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
 import { SettingsError } from '../errors.ts';
 import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../limits.ts';
-import { type AccessBooks, openAccessBooks } from '../main.ts';
+import { type AccessBooks, openAccessBooks } from '../main-access.ts';
 import { loadSettings } from '../settings/load.ts';
 import { duration, durationOf, moment } from './moments.ts';
 import { reportProblems } from './problems.ts';
