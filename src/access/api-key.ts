@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { randomBytes } from '../random.ts';
 import type { Scope } from './scopes.ts';
 
@@ -42,9 +42,9 @@ export function newApiKeyText(kind: ApiKeyKind, id: string): string {
   return `${prefixes[kind]}_${id}.${randomBytes(32).toString('base64url')}`;
 }
 
-/** The id within what may be a key; undefined for what has not its length. All of it is proved by its hash. */
-export function idWithin(text: string): string | undefined {
-  return text.length === keyCharacters ? text.slice(4, 20) : undefined;
+/** Whether a text may be a key: it has the length of one. All else is proved by its hash. */
+export function mayBeKey(text: string): boolean {
+  return text.length === keyCharacters;
 }
 
 /**
@@ -53,39 +53,6 @@ export function idWithin(text: string): string | undefined {
  */
 export function hashOf(text: string): string {
   return hash('sha256', text, 'base64url');
-}
-
-/** The hashes of a key as bytes, ready to be compared with. */
-export interface HashedSecrets {
-  readonly current: Buffer;
-  readonly previous: Buffer;
-  /** Milliseconds since 1970. */
-  readonly previousUntil: number;
-}
-
-/** No text has this hash that anybody could find. */
-const unfindable = Buffer.alloc(32);
-/** Compared with where there is no key of the id, so that this takes as long as a wrong secret. */
-const noSecrets: HashedSecrets = { current: unfindable, previous: unfindable, previousUntil: 0 };
-
-export function hashedSecrets({ hash: current, previous }: ApiKey): HashedSecrets {
-  return {
-    current: Buffer.from(current, 'base64url'),
-    previous: previous === undefined ? unfindable : Buffer.from(previous.hash, 'base64url'),
-    previousUntil: previous === undefined ? 0 : Date.parse(previous.until),
-  };
-}
-
-/** Where the hash of what was sent is compared; a buffer made for each request would cost more than the hash. */
-const given = Buffer.alloc(32);
-
-/** Whether a text is the key, in a time that tells neither how much of it is right nor whether there is such a key. */
-export function isTheKey(text: string, secrets: HashedSecrets | undefined, now: number): boolean {
-  const { current, previous, previousUntil } = secrets ?? noSecrets;
-  given.write(hash('sha256', text, 'binary'), 'binary');
-  const isCurrent = timingSafeEqual(given, current);
-  const isPrevious = timingSafeEqual(given, previous);
-  return isCurrent || (isPrevious && now < previousUntil);
 }
 
 /** Whether a key has been revoked or has expired. @param now milliseconds since 1970 */

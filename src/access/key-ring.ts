@@ -1,22 +1,24 @@
 import { apiKeysAgeMsMax, apiKeysRefreshMs, apiKeyUseNotedMs } from '../limits.ts';
 import type { Engine } from '../storage/engine.ts';
-import { type ApiKey, type HashedSecrets, hasEnded, hashedSecrets, idWithin, isTheKey } from './api-key.ts';
+import { type ApiKey, hasEnded, hashOf, mayBeKey } from './api-key.ts';
 import { noteUse, readGeneration, readKeys } from './key-store.ts';
 
-interface HeldKey {
+/** A secret of a key. */
+interface HeldSecret {
   readonly key: ApiKey;
-  readonly secrets: HashedSecrets;
+  /** Milliseconds since 1970; for ever, unless it is the one before a rotation. */
+  readonly until: number;
 }
 
 /**
- * The API keys as one process knows them: all of them in memory, so that a request waits for no store, and a key that
- * there is not costs no more than one with a wrong secret. Whoever judges by it sees to it first that it is fresh; so
+ * The API keys as one process knows them: all of them in memory, so that a request waits for no store. Whoever judges by it sees to it first that it is fresh; so
  * what is revoked in one process holds in all within `apiKeysAgeMsMax`.
  */
 export class KeyRing {
   readonly #engine: Engine;
   readonly #now: () => number;
-  #keys: ReadonlyMap<string, HeldKey> = new Map();
+  /** By their hashes. */
+  #secrets: ReadonlyMap<string, HeldSecret> = new Map();
   #origins: ReadonlySet<string> = new Set();
   #generation: string | undefined;
   /** By the stopwatch of the process; a clock that is put back must not keep a revoked key alive. */
@@ -67,15 +69,18 @@ export class KeyRing {
 
   /**
    * The key that this text is: neither revoked nor expired, and the secret its present one or, after a rotation, the
-   * one before. Undefined for anything else, in the same time whether or not there is a key of this id.
+   * one before. Undefined for anything else.
+   *
+   * The text is looked for by its hash, and by nothing else of it: what is no key takes the same time whether or not
+   * there is a key of its id. That a look-up ends at the first difference tells of the hash at most, and nobody finds
+   * a text to a hash.
    */
   find(text: string): ApiKey | undefined {
-    const id = idWithin(text);
-    if (id === undefined) return undefined;
+    if (!mayBeKey(text)) return undefined;
+    const held = this.#secrets.get(hashOf(text));
+    if (held === undefined) return undefined;
     const now = this.#now();
-    const held = this.#keys.get(id);
-    const isRight = isTheKey(text, held?.secrets, now);
-    return held !== undefined && isRight && !hasEnded(held.key, now) ? held.key : undefined;
+    return now < held.until && !hasEnded(held.key, now) ? held.key : undefined;
   }
 
   /** Notes a use, now and then and beside the request; one that is lost is made up for by the next. @param at by the stopwatch */
@@ -100,12 +105,19 @@ export class KeyRing {
     if (generation !== this.#generation) {
       // Read after the generation: what was changed in between is seen now, and again by the next look.
       const keys = await readKeys(this.#engine);
-      this.#keys = new Map(keys.map((key) => [key.id, { key, secrets: hashedSecrets(key) }]));
+      this.#secrets = new Map(keys.flatMap(secretsOf));
       this.#origins = originsOf(keys);
       this.#generation = generation;
     }
     this.#readAt = begunAt;
   }
+}
+
+function secretsOf(key: ApiKey): [string, HeldSecret][] {
+  const current: [string, HeldSecret] = [key.hash, { key, until: Number.POSITIVE_INFINITY }];
+  if (key.previous === undefined) return [current];
+  const { hash, until } = key.previous;
+  return [current, [hash, { key, until: Date.parse(until) }]];
 }
 
 function originsOf(keys: readonly ApiKey[]): ReadonlySet<string> {

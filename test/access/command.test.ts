@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { idWithin } from '../../src/access/api-key.ts';
 import { checkKeyOrder, type KeyOrder } from '../../src/access/key-order.ts';
 import { keyCreated } from '../../src/access/key-store.ts';
 import type { Scope } from '../../src/access/scopes.ts';
@@ -12,7 +11,7 @@ import { openLog } from '../../src/log.ts';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { integration, payment, readPath } from '../http/documented-operations.ts';
 import { type Ended, runCommand } from '../support/command.ts';
-import { bearing, keyOrder, newKey, withKeys } from '../support/keys.ts';
+import { bearing, idWithin, keyOrder, newKey, withKeys } from '../support/keys.ts';
 import { startLedger } from '../support/ledger-process.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
 
@@ -68,7 +67,7 @@ test('keys create: makes the store where there is none, and prints the key alone
 test('keys rotate and revoke: two secrets at most, and an end that stays an end', async (t) => {
   const { data, run } = start(t);
   const key = await newKey(data, { name: 'a' });
-  const id = idWithin(key) as string;
+  const id = idWithin(key);
   const rotated = await run('keys', 'rotate', id, '--overlap', '2h');
   assert.equal(rotated.status, 0, rotated.errors);
   assert.equal(idWithin(rotated.output.trim()), id, 'the id stays');
@@ -164,7 +163,7 @@ test('audit list: tells every administrative act, by whom, and in the commit tha
   const refund = await commandOn(data, ledgerEnv)('payments', 'refund', paymentId, '--key', 'r');
   assert.equal(refund.status, 0, refund.errors);
   await commandOn(data, ledgerEnv)('payments', 'refund', paymentId, '--key', 'r');
-  const id = idWithin(admin) as string;
+  const id = idWithin(admin);
   await runWithoutLedger('keys', 'rotate', id);
   await runWithoutLedger('keys', 'revoke', id);
 
@@ -219,7 +218,7 @@ test('no key is anywhere in clear: not in the logs, not in the answers, not on d
   const { data, run } = start(t);
   const used = await newKey(data, { scopes: ['tables:read'] });
   const { get, post, stop, logged } = await startTestService(t, { data });
-  const rotated = (await run('keys', 'rotate', idWithin(used) as string)).output.trim();
+  const rotated = (await run('keys', 'rotate', idWithin(used))).output.trim();
   const wrong = `${used.slice(0, -1)}${used.endsWith('A') ? 'B' : 'A'}`;
   const answers: string[] = [];
   for (const key of [used, rotated, wrong, `${used}x`]) {

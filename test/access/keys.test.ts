@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { idWithin } from '../../src/access/api-key.ts';
 import { payment, readPath } from '../http/documented-operations.ts';
 import { assertError } from '../http/error-answer.ts';
 import { runCommand } from '../support/command.ts';
-import { bearing, newKey, startServiceWithKeys, withKeys } from '../support/keys.ts';
+import { bearing, idWithin, newKey, startServiceWithKeys, withKeys } from '../support/keys.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
 
@@ -39,7 +38,7 @@ test('two processes follow a key made, rotated and revoked beside them, without 
   assert.deepEqual(await all(key), [404, 404], 'a new key works at once');
   await until(undefined, 401);
 
-  const id = idWithin(key) as string;
+  const id = idWithin(key);
   const rotated = (await runCommand(['keys', 'rotate', id], env)).output.trim();
   assert.deepEqual(await all(rotated), [404, 404], 'so does a new secret');
   assert.deepEqual(await all(key), [404, 404], 'and the one before');

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { idWithin, newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
+import { newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
 import type { ServedRoute } from '../../src/http/known-paths.ts';
 import { create, integration, payment } from '../http/documented-operations.ts';
-import { bearing, everyScope, keyOrder, withKeys } from '../support/keys.ts';
+import { bearing, everyScope, idWithin, keyOrder, withKeys } from '../support/keys.ts';
 import { exchange, requestText } from '../support/raw-http.ts';
 import { type Answer, newDataFolder, startTestService, type TestService } from '../support/service.ts';
 
@@ -51,9 +51,9 @@ async function makeKeys(data: string): Promise<Keys> {
       return Object.fromEntries(texts) as Record<Scope, string>;
     };
     const revoked = await make({});
-    await keys.revoke(idWithin(revoked) as string);
+    await keys.revoke(idWithin(revoked));
     const rotated = await make({});
-    await keys.rotate(idWithin(rotated) as string, 0);
+    await keys.rotate(idWithin(rotated), 0);
     return {
       only: await byScope((scope) => [scope]),
       allBut: await byScope((scope) => everyScope.filter((each) => each !== scope)),

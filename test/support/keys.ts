@@ -32,6 +32,11 @@ export async function newKey(data: string, fields: Partial<KeyOrder> = {}): Prom
   return withKeys(data, async (keys) => (await keys.create(keyOrder(fields))).text);
 }
 
+/** The id within a key. */
+export function idWithin(key: string): string {
+  return /^cf[kp]_([0-9a-f]{16})\./.exec(key)?.[1] as string;
+}
+
 export function bearing(key: string): { readonly authorization: string } {
   return { authorization: `Bearer ${key}` };
 }
