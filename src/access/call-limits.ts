@@ -123,7 +123,7 @@ function refuseWhenSpent(name: Name, limit: RateLimit | undefined, who: string, 
 function tooMany(name: Name, limit: RateLimit, who: string, waitMs: number, now: number): ServiceError {
   return new ServiceError('rate_limited', {
     message: sentences[name](limit.rate),
-    retryAfterSeconds: Math.ceil(waitMs / second),
+    retryAfterSeconds: Math.max(1, wholeSeconds(waitMs)),
     headers: rateLimitHeaders(standing(name, limit, who, now) as Standing),
   });
 }
@@ -142,8 +142,13 @@ function tighter(a: Standing | undefined, b: Standing | undefined): Standing | u
 export function rateLimitHeaders({ name, rate, left, fullInMs }: Standing): Record<string, string> {
   return {
     'ratelimit-policy': `"${name}";q=${rate.quota};w=${rate.windowMs / second}`,
-    ratelimit: `"${name}";r=${left};t=${Math.ceil(fullInMs / second)}`,
+    ratelimit: `"${name}";r=${left};t=${wholeSeconds(fullInMs)}`,
   };
+}
+
+/** Rounded up, but not for what is only the error of a sum of doubles. */
+function wholeSeconds(ms: number): number {
+  return Math.ceil(ms / second - 1e-6);
 }
 
 /**
