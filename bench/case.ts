@@ -60,7 +60,8 @@ export interface Yardstick {
   readonly figures: readonly number[];
 }
 
-export type Unit = 'requests/s' | 'ms' | 'MB';
+/** `t` is Welch's statistic. */
+export type Unit = 'requests/s' | 'ms' | 'MB' | 't';
 
 export interface Goal {
   /** Judged is the median of our figures, or of what each is to the yardstick's of the same round. */

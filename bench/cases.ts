@@ -5,8 +5,10 @@ import { create } from './cases/create.ts';
 import { curves } from './cases/curves.ts';
 import { disk } from './cases/disk.ts';
 import { dynamodb } from './cases/dynamodb.ts';
+import { keyTiming } from './cases/key-timing.ts';
 import { memory } from './cases/memory.ts';
 import { readTen } from './cases/read-10.ts';
+import { readTenWithKey } from './cases/read-10-with-key.ts';
 import { readAll } from './cases/read-all.ts';
 import { recovery } from './cases/recovery.ts';
 import { replay } from './cases/replay.ts';
@@ -21,6 +23,8 @@ import { update } from './cases/update.ts';
 /** All cases, in the order in which they are measured: those that add to the tables of the stock come last. */
 export const cases: readonly Case[] = [
   readTen,
+  readTenWithKey,
+  keyTiming,
   unchanged,
   readAll,
   memory,

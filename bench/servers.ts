@@ -18,13 +18,18 @@ const listenMsMax = 30_000;
 
 export const serviceFile = sourceFile('../src/cli/counterfoil.ts');
 
-/** The service as its users start it, on a free port; on new data unless a data folder is given. */
+/**
+ * The service as its users start it, on a free port; on new data unless a data folder is given.
+ *
+ * @param settings further environment variables
+ */
 export async function startService(
   workplace: Workplace,
   { serveArguments }: Conditions,
   data = join(workplace.folder, 'data'),
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Server> {
-  const env = { PORT: '0', COUNTERFOIL_DATA: data };
+  const env = { PORT: '0', COUNTERFOIL_DATA: data, ...settings };
   return startTelling(workplace.start(process.execPath, [serviceFile, 'serve', ...serveArguments], { env }));
 }
 
@@ -48,6 +53,20 @@ export async function startTellingService(
   const data = join(workplace.folder, 'data');
   const env = { PORT: '0', COUNTERFOIL_DATA: data, COUNTERFOIL_LOG_LEVEL: 'debug' };
   return startTelling(workplace.start(process.execPath, [serviceFile, 'serve', ...serveArguments], { env }));
+}
+
+/** A new API key in a data folder, which is made where there is none. */
+export async function newKey(workplace: Workplace, data: string, scopes: readonly string[]): Promise<string> {
+  const args = [
+    serviceFile,
+    'keys',
+    'create',
+    '--name',
+    'bench',
+    ...scopes.flatMap((scope) => ['--scope', scope]),
+  ];
+  const text = await workplace.run(process.execPath, args, { env: { COUNTERFOIL_DATA: data } });
+  return text.trim();
 }
 
 /** The same, with a simulated payment processor of another process. @param ledger its origin */

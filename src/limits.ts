@@ -162,6 +162,37 @@ export const rewrapsAtOnceMax = 100;
 /** Looks at all secrets that one rotation takes; when the last still finds one, a process goes on under an old key. */
 export const rotationPassesMax = 10;
 
+/** API keys of a service, those that have ended among them: each process has all of them in memory. */
+export const apiKeysMax = 1_000;
+export const apiKeyNameCharactersMax = 100;
+/** Tables, routes or origins that one key is limited to. */
+export const apiKeyLimitsMax = 100;
+/** What a process knows of the keys is never older when a request is judged by it: a revocation holds by then. */
+export const apiKeysAgeMsMax = 1_000;
+/** From this age on they are looked at anew, beside the requests, so that none has to wait for it. */
+export const apiKeysRefreshMs = 500;
+/** How often the last use of a key is written; an operator asks for the day. */
+export const apiKeyUseNotedMs = 5 * 60 * 1_000;
+/** How long the secret before holds after a rotation, unless it is said otherwise: a day to bring the new one around. */
+export const apiKeyOverlapMsDefault = 24 * 60 * 60 * 1_000;
+/** Longer than that, nobody is rotating. */
+export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
+
+/** Charges a minute of one key, and from one address: one a second is a busy shop; who has more says so. */
+export const chargesPerMinuteDefault = 60;
+/** Declined charges a minute of one key, and from one address: cards are tested by the hundred, people mistype twice. */
+export const declinesPerMinuteDefault = 10;
+/** Requests a second of one key, and from one address: a fraction of what one process serves. */
+export const requestsPerSecondDefault = 2_000;
+/** Of the charges of a publishable key, an address may make this part: one browser must not use up a whole shop. */
+export const browserChargesDivisor = 6;
+/** Callers that a limit keeps count of: with their counts a megabyte or two. The longest silent one is forgotten. */
+export const limitedCallersMax = 10_000;
+/** How long a browser may keep the answer to a preflight; the browsers' own bounds are 2 and 24 hours. */
+export const preflightSecondsMax = 600;
+/** A year, as the preload list of the browsers asks for (RFC 6797, 6.1.1). */
+export const strictTransportSeconds = 365 * 24 * 60 * 60;
+
 /** Requests waiting for the store; at 40,000 commits a second this is a quarter of a second of work. */
 export const commitQueueMax = 10_000;
 /** Characters of their ids and values: with all copies of them a few hundred megabytes at worst. */

@@ -23,6 +23,9 @@ export interface LogFields {
   readonly processor?: string;
   readonly state?: string;
   readonly pid?: number;
+  /** Where a request that was refused came from. */
+  readonly address?: string;
+  readonly key_id?: string;
 }
 
 const allowed: ReadonlySet<string> = new Set([
@@ -41,6 +44,8 @@ const allowed: ReadonlySet<string> = new Set([
   'processor',
   'state',
   'pid',
+  'address',
+  'key_id',
 ] satisfies (keyof LogFields)[]);
 
 export interface Log {

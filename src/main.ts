@@ -5,8 +5,8 @@ import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
 import { integrationListRoutes, integrationRoutes } from './http/integrations.ts';
+import type { ServedRoute } from './http/known-paths.ts';
 import { Listener } from './http/listener.ts';
-import { checkOpenAccess } from './http/open-access.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
 import { sessionRoutes } from './http/session.ts';
@@ -24,6 +24,7 @@ import {
   tokenSweepIntervalMs,
 } from './limits.ts';
 import { type Log, openLog } from './log.ts';
+import { openAccess } from './main-access.ts';
 import { Recovery } from './payments/recover-payments.ts';
 import { checkReady } from './ready.ts';
 import { type Repeated, repeat } from './repeat.ts';
@@ -55,6 +56,8 @@ export interface Service {
   readonly origin: string;
   /** Where payments are taken; the same as `origin` unless they have a listener of their own. */
   readonly paymentOrigin: string;
+  /** Every route of its doors, and what a request on it needs. */
+  readonly routes: readonly ServedRoute[];
   /** Finishes what runs, lets go of the store; resolves within 10 s. */
   stop(): Promise<void>;
 }
@@ -81,6 +84,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const store = await openEngine(settings, log, storeCallMsMax);
     engine = store;
     await checkIsWhole(store);
+    const access = await openAccess(settings, store, now);
     const sealer = await openSealer(engine, masterKeySource(settings), now());
     const tables = openTables(settings, engine);
     const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
@@ -97,12 +101,15 @@ export async function startService(settings: Settings, options: ServiceOptions):
       signInTokenRoutes(signIn.appTokens, signIn.signingKeys, settings.basePath),
     ];
     const { basePath } = settings.payments;
-    const paying = [paymentRoutes(payments, basePath), eventRoutes(payments, basePath)];
+    const paying = [
+      paymentRoutes(payments, basePath, (request) => access.gate.noteDecline(request)),
+      eventRoutes(payments, basePath),
+    ];
     const open = async (on: Listener, routes: readonly Routes[]) => {
       const described = [...routes, operations];
       const door = await openDoor(on, {
         log,
-        checkAccess: checkOpenAccess,
+        ...access,
         isStopping: () => stopping,
         routes: [...described, documentationRoutes(version, described)],
       });
@@ -125,6 +132,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     return {
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
+      routes: doors.flatMap(({ routes }) => routes),
       stop: async () => {
         stopping = true;
         const outOfTime = sleep(stopMsMax - storeCloseMsMin);

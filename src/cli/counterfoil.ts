@@ -13,6 +13,8 @@ const usage = `Usage: counterfoil <command>
   store      make a store in DynamoDB, or copy one to another; "store help" tells more
   secrets    tell, rotate and retire the master keys; "secrets help" tells more
   doctor     check settings, store, master keys, secrets and clock, and tell what to do
+  keys       create, list, rotate and revoke API keys; "keys help" tells more
+  audit      list what administrators have done; "audit help" tells more
   verify     walk the whole store and tell what is wrong with it; the service may be running
   version    print the version
   help       print this text
@@ -49,6 +51,16 @@ switch (command) {
   case 'doctor': {
     const { doctor } = await import('./doctor.ts');
     await doctor(rest);
+    break;
+  }
+  case 'keys': {
+    const { keys } = await import('./keys.ts');
+    await keys(rest);
+    break;
+  }
+  case 'audit': {
+    const { audit } = await import('./audit.ts');
+    await audit(rest);
     break;
   }
   case 'verify': {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { audited } from '../access/audit.ts';
 import { type Books, openBooks } from '../books.ts';
 import { ServiceError, SettingsError } from '../errors.ts';
 import { writtenAmount } from '../payments/currencies.ts';
@@ -10,6 +11,7 @@ import { type Difference, reconcile } from '../payments/reconcile.ts';
 import { findPayment, paymentsSince } from '../payments/records.ts';
 import { refundPayment } from '../payments/refund-payment.ts';
 import { loadSettings } from '../settings/load.ts';
+import { moment } from './moments.ts';
 import { reportProblems } from './problems.ts';
 
 const usage = `Usage: counterfoil payments <command>
@@ -73,7 +75,7 @@ async function list({ payments: parts }: Books, args: readonly string[]): Promis
     },
   });
   let left = wholeNumber('--limit', values.limit);
-  for await (const payment of paymentsSince(parts, moment('--since', values.since, Date.now() - dayMs))) {
+  for await (const payment of paymentsSince(parts, momentOr(Date.now() - dayMs, '--since', values.since))) {
     if (values.status !== undefined && payment.state !== values.status) continue;
     if (values.processor !== undefined && payment.processor !== values.processor) continue;
     if (left-- === 0) {
@@ -97,6 +99,7 @@ async function show({ payments: parts }: Books, args: readonly string[]): Promis
 async function refund({ payments: parts }: Books, args: readonly string[]): Promise<void> {
   const { id, values } = only(args, { amount: { type: 'string' }, key: { type: 'string' } });
   const payment = await thePayment(parts, id);
+  const requestId = randomUUID();
   const answer = await refundPayment(parts, {
     processor: payment.processor,
     route: payment.route,
@@ -104,7 +107,8 @@ async function refund({ payments: parts }: Books, args: readonly string[]): Prom
     amount: values.amount === undefined ? undefined : number('--amount', values.amount),
     idempotencyKey: values.key,
     caller: 'cli',
-    requestId: randomUUID(),
+    requestId,
+    audit: audited({ what: 'payment.refunded', on: id, by: 'cli', requestId }),
   });
   const { body } = JSON.parse(answer.text) as { body: { error?: { message: string } } };
   process.stdout.write(`${body.error?.message ?? JSON.stringify(body, null, 2)}\n`);
@@ -113,8 +117,8 @@ async function refund({ payments: parts }: Books, args: readonly string[]): Prom
 
 async function tellDifferences({ payments: parts }: Books, args: readonly string[]): Promise<void> {
   const { id: name, values } = only(args, { from: { type: 'string' }, until: { type: 'string' } });
-  const until = moment('--until', values.until, Date.now());
-  const from = moment('--from', values.from, until - dayMs);
+  const until = momentOr(Date.now(), '--until', values.until);
+  const from = momentOr(until - dayMs, '--from', values.from);
   if (from >= until) throw new SettingsError(['--from: must be before --until']);
   const processor = findProcessor(parts, name);
   const found = await reconcile(parts, processor, { from, until }).catch((error: unknown) => {
@@ -148,10 +152,8 @@ function only<Options extends Record<string, { type: 'string' }>>(args: readonly
   return { id, values: values as Partial<Record<keyof Options, string>> };
 }
 
-function moment(option: string, text: string | undefined, otherwise: number): number {
-  const time = text === undefined ? otherwise : Date.parse(text);
-  if (Number.isNaN(time)) throw new SettingsError([`${option}: must be a date or a moment (RFC 3339)`]);
-  return time;
+function momentOr(otherwise: number, option: string, text: string | undefined): number {
+  return text === undefined ? otherwise : moment(option, text);
 }
 
 function wholeNumber(option: string, text: string): number {

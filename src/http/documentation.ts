@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import type { Access } from '../access/scopes.ts';
 import { failure } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { sendEnvelope } from './answer.ts';
 import type { Routes } from './door.ts';
 import { newRequestId } from './request-id.ts';
+import { pageHeaders } from './security-headers.ts';
 
 /** Nothing from elsewhere; the page writes inline styles and draws icons as data. */
 const contentSecurityPolicy =
@@ -25,6 +27,8 @@ export function documentationRoutes(version: string, routes: readonly Routes[]):
         twin ??= describeRoutes(version, routes);
         const { routing } = await twin;
         reply.hijack();
+        const { 'strict-transport-security': httpsOnly } = reply.getHeaders();
+        if (httpsOnly !== undefined) reply.raw.setHeader('strict-transport-security', httpsOnly);
         routing(request.raw, reply.raw);
       });
     }
@@ -39,7 +43,15 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
     import('@fastify/swagger-ui'),
   ]);
   const twin = Fastify({ genReqId: newRequestId });
+  twin.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(pageHeaders);
+    done();
+  });
   await twin.register(swagger, {
+    transform: ({ schema, url, route }) => ({
+      url,
+      schema: { ...schema, ...neededKey(route.config?.access) },
+    }),
     // Shared schemas go by their own names.
     refResolver: {
       buildLocalReference: (schema, _base, _fragment, count) => String(schema.$id ?? `schema-${count}`),
@@ -51,6 +63,16 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
         version,
         description: 'Card payments, key-value tables and sign-in. Every answer is {"statusCode", "body"}.',
         license: { name: 'MIT', identifier: 'MIT' },
+      },
+      components: {
+        securitySchemes: {
+          apiKey: {
+            type: 'http',
+            scheme: 'bearer',
+            bearerFormat: 'cfk_<id>.<secret>',
+            description: 'An API key with the scope named, or admin; none as long as the service has no keys',
+          },
+        },
       },
     },
   });
@@ -67,4 +89,10 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
   );
   await twin.ready();
   return twin;
+}
+
+/** The roles of OpenAPI 3.1 (4.8.30): which scope a key needs. */
+function neededKey(access: Access | undefined): { security?: Record<string, string[]>[] } {
+  if (access === undefined || access === 'public' || access === 'signed') return {};
+  return { security: [{ apiKey: [access] }] };
 }

@@ -1,14 +1,17 @@
 import type { RequestListener } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Access } from '../access/scopes.ts';
+import { anybody, type Caller } from '../access/permission.ts';
 import { ServiceError } from '../errors.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import type { Log } from '../log.ts';
+import type { CrossOrigin } from './cross-origin.ts';
 import { asServiceError, logFailure, requestFields, sendError } from './errors-out.ts';
-import { KnownPaths } from './known-paths.ts';
+import type { Gate } from './gate.ts';
+import { KnownPaths, type ServedRoute } from './known-paths.ts';
 import type { Listener } from './listener.ts';
 import { newRequestId } from './request-id.ts';
+import { securityHeaders } from './security-headers.ts';
 import { parseStrictJson } from './strict-json.ts';
 import { useStrictValidation } from './validation.ts';
 
@@ -24,14 +27,22 @@ export type App = FastifyInstance<
 
 export interface DoorOptions {
   readonly log: Log;
-  /** Throws ServiceError for a request that may not come in. @param access of its route, where it has one */
-  readonly checkAccess: (request: FastifyRequest, access: Access | undefined) => void;
+  readonly gate: Pick<Gate, 'admit'>;
+  readonly crossOrigin: CrossOrigin;
+  /** Whether browsers reach the service by https alone. */
+  readonly isHttpsOnly: boolean;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
   /** Whether the service is stopping: connections are then not kept. */
   readonly isStopping: () => boolean;
   readonly routes: readonly Routes[];
 }
 
-export type Door = Pick<FastifyInstance, 'close'>;
+export interface Door {
+  /** Every route, and what a request on it needs. */
+  readonly routes: readonly ServedRoute[];
+  close(): Promise<void>;
+}
 
 /** The HTTP face of the service on one listener; requests reach it once `openDoor` resolves. */
 export async function openDoor(listener: Listener, options: DoorOptions): Promise<Door> {
@@ -50,6 +61,7 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
     },
     genReqId: newRequestId,
     requestIdHeader: false,
+    ...(options.trustedProxies.length === 0 ? {} : { trustProxy: [...options.trustedProxies] }),
     bodyLimit: requestBodyBytesMax,
     routerOptions: { maxParamLength: pathParameterCharactersMax },
     return503OnClosing: false,
@@ -68,7 +80,12 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
 
   await app.ready();
   listener.serve(requests);
-  return app as unknown as Door;
+  return {
+    routes: paths.all(),
+    close: async () => {
+      await app.close();
+    },
+  };
 }
 
 function takeStrictJsonAlone(
@@ -96,31 +113,47 @@ function checkEncoding({ headers }: FastifyRequest): void {
   }
 }
 
-/** The framework takes what is no percent-encoding of UTF-8 literally, and so for another value than was meant. */
-function checkQuery(url: string): void {
-  const start = url.indexOf('?');
-  if (start < 0) return;
-  try {
-    decodeURIComponent(url.slice(start));
-  } catch {
-    throw new ServiceError('invalid_request', {
+function refusalOfPath({ url, is404 }: FastifyRequest, paths: KnownPaths): ServiceError | undefined {
+  if (!isReadableQuery(url)) {
+    return new ServiceError('invalid_request', {
       message: 'The query has a percent sign that encodes no UTF-8.',
     });
   }
+  return is404 ? paths.refusal(url) : undefined;
 }
 
-function guardRequests(app: App, paths: KnownPaths, { log, checkAccess, isStopping }: DoorOptions): void {
+/** The framework takes what is no percent-encoding of UTF-8 literally, and so for another value than was meant. */
+function isReadableQuery(url: string): boolean {
+  const start = url.indexOf('?');
+  if (start < 0) return true;
+  try {
+    decodeURIComponent(url.slice(start));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function guardRequests(app: App, paths: KnownPaths, options: DoorOptions): void {
+  const { log, gate, crossOrigin, isHttpsOnly, isStopping } = options;
+  // The framework takes no object that all requests would share; each is given it when it comes.
+  app.decorateRequest('caller', null as unknown as Caller);
   app.addHook('onRoute', (route) => {
     if (route.config?.access === undefined) throw new Error(`${route.url} does not say what it needs`);
     paths.add(route);
   });
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('request-id', request.id);
+    const access = request.routeOptions.config?.access;
+    request.caller = anybody;
+    reply.header('request-id', request.id).headers(securityHeaders(access, isHttpsOnly));
     if (isStopping()) reply.header('connection', 'close');
-    checkAccess(request, request.routeOptions.config?.access);
-    checkQuery(request.url);
-    if (request.is404) throw paths.refusal(request.url);
-    done();
+    crossOrigin.mark(request, reply, access);
+    const comeIn = () => {
+      if (!crossOrigin.answerPreflight(request, reply, paths)) done(refusalOfPath(request, paths));
+    };
+    const admitting = gate.admit(request, reply, access);
+    if (admitting === undefined) comeIn();
+    else admitting.then(comeIn, done);
   });
   if (!log.tellsDetails) return;
   app.addHook('onResponse', (request, reply, done) => {

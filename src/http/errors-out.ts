@@ -4,6 +4,7 @@ import { type FieldsBesideError, failure } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { errorFields, type Log, type LogFields } from '../log.ts';
 import { sendEnvelope } from './answer.ts';
+import { errorHeaders } from './security-headers.ts';
 import { isPlainName } from './strict-json.ts';
 
 declare module 'fastify' {
@@ -31,7 +32,7 @@ export function sendError(
   logFailure(log, error, request, reply);
   const { retryAfterSeconds, headers = {} } = error.details;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
-  reply.headers(headers);
+  reply.headers(errorHeaders).headers(headers);
   return sendEnvelope(reply, failure(error, request.id, besideError));
 }
 
@@ -42,10 +43,21 @@ export function logFailure(
   reply: FastifyReply,
 ): void {
   const { code, status, details } = error;
-  const fields: LogFields = { ...requestFields(request, reply), status, code, detail: details.detail };
+  const fields: LogFields = {
+    ...requestFields(request, reply),
+    status,
+    code,
+    detail: details.detail,
+    // Who tries what is not theirs, or too often, must be found.
+    ...(status === 401 || status === 403 || status === 429 ? callerFields(request) : {}),
+  };
   if (code === 'internal') log.error('unforeseen_error', { ...fields, ...errorFields(details.cause) });
   else if (status >= 500) log.warn('request', fields);
   else log.info('request', fields);
+}
+
+function callerFields({ ip, caller }: FastifyRequest): LogFields {
+  return { address: ip, ...(caller === null || caller.id === '' ? {} : { key_id: caller.id }) };
 }
 
 /** The pattern of the route, never the path that was asked for. */

@@ -1,5 +1,7 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { Asked } from '../access/audit.ts';
+import { actorOf } from '../access/permission.ts';
 import { type FieldsBesideError, success } from '../envelope.ts';
 import type { Integration } from '../sign-in/integrations.ts';
 import { addressesOf, type SignInParts } from '../sign-in/parts.ts';
@@ -37,7 +39,7 @@ export function integrationRoutes(parts: SignInParts): Routes {
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         if (request.query.verify === 'true') await verifyProvider(parts, provider, name, request.body);
-        const integration = await integrations.register(provider, name, request.body);
+        const integration = await integrations.register(provider, name, request.body, askedBy(request));
         const { redirectUri, signInUrl } = addressesOf(parts, integration);
         return sendEnvelope(
           reply,
@@ -93,7 +95,7 @@ export function integrationRoutes(parts: SignInParts): Routes {
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         if (request.query.verify === 'true') await verifyProvider(parts, provider, name, request.body);
-        const integration = await integrations.replace(provider, name, request.body);
+        const integration = await integrations.replace(provider, name, request.body, askedBy(request));
         return sendEnvelope(reply, success(shown(parts, integration)));
       },
     );
@@ -118,7 +120,7 @@ export function integrationRoutes(parts: SignInParts): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        await integrations.remove(provider, name);
+        await integrations.remove(provider, name, askedBy(request));
         return sendEnvelope(reply, success({ message: 'Integration deleted' }));
       },
     );
@@ -185,4 +187,8 @@ function shown(parts: SignInParts, integration: Integration) {
     sign_in_url: signInUrl,
     created_at: integration.createdAt,
   };
+}
+
+function askedBy({ caller, id }: FastifyRequest): Asked {
+  return { by: actorOf(caller), requestId: id };
 }

@@ -23,11 +23,15 @@ export interface Representation {
 
 export function representationOf(
   { headers }: FastifyRequest,
+  reply: FastifyReply,
   { textBytes = Infinity, version }: SpaceFacts,
 ): Representation {
   const isCompressible = textBytes >= compressedBytesMin;
   const coding = isCompressible ? wantedCoding(headers['accept-encoding']) : undefined;
-  const vary = isCompressible ? { vary: 'accept-encoding' } : {};
+  // It may vary with the origin of the page that asks, too.
+  const vary = isCompressible
+    ? { vary: ['accept-encoding', ...[reply.getHeader('vary') ?? []].flat()].join(', ') }
+    : {};
   if (version === undefined) return { coding, headers: { ...vary, 'read-consistency': 'pages' } };
   const etag = `"${coding === undefined ? version : `${version}-${coding}`}"`;
   return { coding, headers: { etag, ...vary } };
@@ -39,7 +43,7 @@ export async function sendItems(
   reply: FastifyReply,
   scan: Scan,
 ): Promise<FastifyReply> {
-  const { coding, headers } = representationOf(request, scan);
+  const { coding, headers } = representationOf(request, reply, scan);
   const { chunks, textBytes } = scan;
   if (coding === undefined && Array.isArray(chunks)) {
     return sendText(reply.headers(headers), 200, wholeAnswer(chunks));
@@ -54,7 +58,7 @@ export async function sendItems(
 
 /** The headers that `sendItems` would send. */
 export function sendItemsHead(request: FastifyRequest, reply: FastifyReply, facts: SpaceFacts): FastifyReply {
-  const { coding, headers } = representationOf(request, facts);
+  const { coding, headers } = representationOf(request, reply, facts);
   const body = codingHeaders(coding, facts.textBytes);
   reply.headers({ ...headers, 'content-type': jsonContentType, ...body });
   return sendHead(reply, 200);

@@ -1,10 +1,19 @@
-import type { RouteOptions } from 'fastify';
+import type { FastifyContextConfig, RouteOptions } from 'fastify';
+import type { Access } from '../access/scopes.ts';
 import type { FieldsBesideError } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 
 interface KnownPath {
   readonly pattern: RegExp;
-  readonly routes: Map<string, FieldsBesideError | undefined>;
+  readonly routes: Map<string, FastifyContextConfig>;
+}
+
+/** A route of a door. */
+export interface ServedRoute {
+  readonly method: string;
+  /** Its path, with `:name` for a parameter. */
+  readonly url: string;
+  readonly access: Access;
 }
 
 /** Knows the routes by the shape of a path, for requests that the router did not bring to one. */
@@ -14,7 +23,7 @@ export class KnownPaths {
   add({ url, method, config }: RouteOptions): void {
     const path = this.#paths.get(url) ?? { pattern: shapeOf(url), routes: new Map() };
     this.#paths.set(url, path);
-    for (const name of [method].flat()) path.routes.set(name, config?.besideError);
+    for (const name of [method].flat()) path.routes.set(name, config ?? {});
   }
 
   /** A wrong method (405) or a wrong path (404). */
@@ -30,7 +39,19 @@ export class KnownPaths {
 
   /** The documented fields of the operation that a request meant, though its path could not be read. */
   besideError(method: string, url: string): FieldsBesideError | undefined {
-    return this.#find(url)?.routes.get(method);
+    return this.#find(url)?.routes.get(method)?.besideError;
+  }
+
+  /** What a request with this method would need; undefined where the path does not take it. */
+  access(method: string, url: string): Access | undefined {
+    return this.#find(url)?.routes.get(method)?.access;
+  }
+
+  /** Every route, and what a request on it needs. */
+  all(): ServedRoute[] {
+    return [...this.#paths].flatMap(([url, { routes }]) =>
+      [...routes].map(([method, { access }]) => ({ method, url, access: access as Access })),
+    );
   }
 
   #find(url: string): KnownPath | undefined {

@@ -18,6 +18,7 @@ import {
   stopGraceMs,
 } from '../limits.ts';
 import { newRequestId } from './request-id.ts';
+import { errorHeaders } from './security-headers.ts';
 
 const connectionsCheckMs = 1_000;
 const idleSweepMs = 50;
@@ -133,6 +134,7 @@ function answerStarting(request: IncomingMessage, response: ServerResponse): voi
     : failure(new ServiceError('unavailable', { message: 'The service is starting.' }), newRequestId());
   const text = JSON.stringify(envelope);
   response.writeHead(envelope.statusCode, {
+    ...errorHeaders,
     'content-type': jsonContentType,
     'content-length': Buffer.byteLength(text),
     ...(alive ? {} : { 'retry-after': '1' }),
@@ -146,7 +148,11 @@ function answerExpectation(_request: IncomingMessage, response: ServerResponse):
     message: 'The only expectation this service meets is "Expect: 100-continue".',
   });
   const text = JSON.stringify(failure(error, newRequestId()));
-  response.writeHead(error.status, { 'content-type': jsonContentType, connection: 'close' });
+  response.writeHead(error.status, {
+    ...errorHeaders,
+    'content-type': jsonContentType,
+    connection: 'close',
+  });
   response.end(text);
 }
 
@@ -154,6 +160,7 @@ function answerExpectation(_request: IncomingMessage, response: ServerResponse):
 function answerByHand(socket: Socket, refusal: ServiceError): void {
   const text = JSON.stringify(failure(refusal, newRequestId()));
   const headers = {
+    ...errorHeaders,
     'content-type': jsonContentType,
     'content-length': String(Buffer.byteLength(text)),
     connection: 'close',

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify';
-import type { Access } from '../access/scopes.ts';
 import { ServiceError } from '../errors.ts';
 import { isLoopback } from '../loopback.ts';
 
@@ -17,9 +16,7 @@ const forwardingHeaders = [
  * passed on (it comes from loopback, but its caller does not) and one for a foreign host name: a web page whose
  * name was made to resolve to 127.0.0.1 (DNS rebinding).
  */
-export function checkOpenAccess({ headers, raw }: FastifyRequest, access: Access | undefined): void {
-  // Whoever passed it on.
-  if (access === 'signed') return;
+export function checkDirectCaller({ headers }: FastifyRequest): void {
   for (const name of forwardingHeaders) {
     if (headers[name] !== undefined) {
       throw new ServiceError('unauthenticated', {
@@ -29,17 +26,8 @@ export function checkOpenAccess({ headers, raw }: FastifyRequest, access: Access
     }
   }
   const { host } = headers;
-  if (hasTwoHosts(raw.rawHeaders)) {
-    throw new ServiceError('invalid_request', {
-      param: 'Host',
-      message: 'The request has more than one Host header.',
-    });
-  }
-  if (host === undefined) {
-    if (raw.httpVersion === '1.0') return;
-    throw new ServiceError('invalid_request', { param: 'Host', message: 'The request has no Host header.' });
-  }
-  if (!isLoopback(hostName(host))) {
+  // HTTP/1.0 has none.
+  if (host !== undefined && !isLoopback(hostName(host))) {
     throw new ServiceError('forbidden', {
       param: 'Host',
       message: 'This service has no API keys: it answers to localhost, 127.0.0.1 and [::1] alone.',
@@ -47,14 +35,18 @@ export function checkOpenAccess({ headers, raw }: FastifyRequest, access: Access
   }
 }
 
-/** Node keeps the first of two; a proxy in front may have meant the other. */
-function hasTwoHosts(rawHeaders: readonly string[]): boolean {
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
-  }
-  return hosts > 1;
+/**
+ * Nor may a page from elsewhere use what is open: a browser sends some requests without asking first, and only keeps
+ * the answer from the page.
+ */
+export function checkOwnPage({ headers }: FastifyRequest, trustedOrigins: ReadonlySet<string>): void {
+  const { host, origin } = headers;
+  if (origin === undefined || origin === `http://${host}` || trustedOrigins.has(origin)) return;
+  throw new ServiceError('forbidden', {
+    param: 'Origin',
+    message:
+      'This service has no API keys: it answers its own pages, and those of the CORS origins of its settings.',
+  });
 }
 
 function hostName(host: string): string {

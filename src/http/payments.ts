@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
@@ -27,11 +27,17 @@ import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
 const tags = ['Payments'];
 const pageItemsDefault = 20;
 
-/** Without API keys all callers are one. */
-const caller = '';
-
-/** Receive a payment (interface.md, 4.1); tell what became of it; give it back. @param prefix in front of `/stage` */
-export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
+/**
+ * Receive a payment (interface.md, 4.1); tell what became of it; give it back.
+ *
+ * @param prefix in front of `/stage`
+ * @param noteDecline is told of each request whose charge was declined
+ */
+export function paymentRoutes(
+  parts: PaymentParts,
+  prefix: string,
+  noteDecline: (request: FastifyRequest) => void,
+): Routes {
   const path = `${prefix}/stage/payment/:processor/:route_id`;
   return (app) => {
     app.post(
@@ -59,10 +65,11 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
           route,
           ...request.body,
           idempotencyKey: request.headers['idempotency-key'],
-          caller,
+          caller: request.caller.id,
           requestId: request.id,
         });
         const answer = await parts.inFlight.add(taking);
+        if (answer.status === 402 && !answer.replayed) noteDecline(request);
         return sendAnswer(reply, answer, `${prefix}/stage/payment/${processor}/${route}/${answer.paymentId}`);
       },
     );
@@ -104,7 +111,12 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
           const message = 'idempotency_key finds one payment: nothing else may stand beside it.';
           throw new ServiceError('invalid_request', { param: 'idempotency_key', message });
         }
-        const payment = await findByIdempotencyKey(parts, { processor, route, caller, key });
+        const payment = await findByIdempotencyKey(parts, {
+          processor,
+          route,
+          caller: request.caller.id,
+          key,
+        });
         return sendEnvelope(reply, success(publicPayment(payment)));
       },
     );
@@ -162,7 +174,7 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
           paymentId,
           amount: request.body.amount,
           idempotencyKey: request.headers['idempotency-key'],
-          caller,
+          caller: request.caller.id,
           requestId: request.id,
         });
         const answer = await parts.inFlight.add(refunding);

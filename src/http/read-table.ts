@@ -53,7 +53,7 @@ export async function read(tables: Tables, request: ReadRequest, reply: FastifyR
   const noneMatch = request.headers['if-none-match'];
   if (noneMatch !== undefined || isHead) {
     const facts = await tables.describe(table);
-    const { headers } = representationOf(request, facts);
+    const { headers } = representationOf(request, reply, facts);
     if (facts.version !== undefined && isUnchanged(noneMatch, facts.version))
       return sendHead(reply.headers(headers), 304);
     if (isHead && !isPage) return sendItemsHead(request, reply, facts);

@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { refundsPerPaymentMax } from '../limits.ts';
+import type { Write } from '../storage/engine.ts';
 import { currencyExponent } from './currencies.ts';
 import { driveRefund } from './drive-refund.ts';
 import { opened, openId } from './open.ts';
@@ -21,6 +22,8 @@ export interface RefundOrder {
   readonly idempotencyKey: string | undefined;
   readonly caller: string;
   readonly requestId: string;
+  /** What is to be written with the reservation, where this is an administrative act (`audited`). */
+  readonly audit?: Write;
 }
 
 /**
@@ -49,7 +52,7 @@ export async function refundPayment(parts: PaymentParts, order: RefundOrder): Pr
     },
   };
   return parts.drivers.drive(openId(payment.id, refund.id), async () => {
-    const { payment: reserved, earlier } = await reserve(parts, payment.id, refund);
+    const { payment: reserved, earlier } = await reserve(parts, payment.id, refund, order.audit);
     return earlier === undefined
       ? driveRefund(parts, reserved, refund.id)
       : replay(parts, payment.id, earlier, refund);
@@ -72,6 +75,7 @@ async function reserve(
   parts: PaymentParts,
   paymentId: string,
   refund: Refund,
+  audit: Write | undefined,
 ): Promise<{ readonly payment: Payment; readonly earlier: Refund | undefined }> {
   let earlier: Refund | undefined;
   const { payment } = await changePayment(parts, paymentId, (before) => {
@@ -81,7 +85,7 @@ async function reserve(
     checkRefundable(before, amount);
     return {
       payment: withRefund(before, { ...refund, amount }),
-      writes: [opened(parts, openId(paymentId, refund.id))],
+      writes: [opened(parts, openId(paymentId, refund.id)), ...(audit === undefined ? [] : [audit])],
     };
   });
   return { payment, earlier };

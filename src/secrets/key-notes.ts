@@ -1,3 +1,4 @@
+import { audited } from '../access/audit.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 
@@ -41,7 +42,9 @@ export async function noteSealing(engine: Engine, keyId: string, now: number): P
     const sealing: KeyNote = { keyId, state: 'sealing', since: now };
     if (own === undefined) writes.push(created(sealing));
     else if (own.state !== 'sealing') writes.push(...changed(own, sealing));
-    if (writes.length === 0 || (await engine.commit(writes)) === undefined) return;
+    if (writes.length === 0) return;
+    const act = { what: 'secrets.rotated', on: `master key ${keyId}`, by: 'cli' } as const;
+    if ((await engine.commit([...writes, audited(act, now)])) === undefined) return;
     // Another process has noted something meanwhile.
   }
 }
@@ -53,7 +56,8 @@ export async function noteSealing(engine: Engine, keyId: string, now: number): P
  */
 export async function noteKey(engine: Engine, keyId: string, now: number): Promise<KeyNote | undefined> {
   const note: KeyNote = { keyId, state: 'sealing', since: now };
-  return (await engine.commit([created(note)])) === undefined ? note : undefined;
+  const act = { what: 'secrets.key_noted', on: `master key ${keyId}`, by: 'service' } as const;
+  return (await engine.commit([created(note), audited(act, now)])) === undefined ? note : undefined;
 }
 
 /** Notes that nothing is under a key any more. @returns the note as it reads then */

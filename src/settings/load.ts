@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv, type ErrorObject } from 'ajv';
 import { SettingsError } from '../errors.ts';
 import { isLoopback } from '../loopback.ts';
+import { accessProblems } from './access.ts';
 import { type Settings, settingsSchema } from './schema.ts';
 
 export interface SettingsSource {
@@ -154,18 +155,7 @@ function problemOf(error: ErrorObject): string[] {
 
 /** What each setting alone cannot show. */
 function contradictions(settings: Settings, simulate: boolean): string[] {
-  const problems: string[] = [];
-  for (const [name, host] of [
-    ['host (HOST)', settings.host],
-    ['payments.host (COUNTERFOIL_PAYMENT_HOST)', settings.payments.host ?? settings.host],
-  ] as const) {
-    if (!isLoopback(host)) {
-      problems.push(
-        `${name}: ${host} can be reached from other machines, and callers are not asked for a key yet; ` +
-          'only loopback (127.0.0.1, ::1, localhost) is served',
-      );
-    }
-  }
+  const problems = accessProblems(settings);
   if (settings.payments.host !== undefined && settings.payments.port === undefined) {
     problems.push('payments.host (COUNTERFOIL_PAYMENT_HOST): needs payments.port (COUNTERFOIL_PAYMENT_PORT)');
   }

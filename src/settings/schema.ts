@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { amountMax } from '../limits.ts';
+import { accessSettings } from './access.ts';
 import { processorSettings } from './processor-settings.ts';
 
 /**
@@ -110,6 +111,7 @@ export const settingsSchema = Type.Object(
           'origin under which browsers reach the service; the default is the address it listens on',
       }),
     ),
+    ...accessSettings,
     logLevel: Type.Union(
       ['debug', 'info', 'warn', 'error', 'silent'].map((level) => Type.Literal(level)),
       { env: 'COUNTERFOIL_LOG_LEVEL', default: 'info', description: 'debug, info, warn, error or silent' },

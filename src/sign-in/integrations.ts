@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { type Asked, audited } from '../access/audit.ts';
 import { ServiceError } from '../errors.ts';
 import type { Client } from '../identity/provider.ts';
 import { integrationNameCharactersMax, integrationsPageMax } from '../limits.ts';
@@ -74,13 +75,21 @@ export class Integrations {
    * Registers credentials under a name; durable when it resolves. The same name with the same registration gives
    * the first one again. Refuses with `provider_not_found`, `invalid_request`, `integration_exists`.
    */
-  async register(provider: string, name: string, fields: RegistrationFields): Promise<Integration> {
+  async register(
+    provider: string,
+    name: string,
+    fields: RegistrationFields,
+    asked: Asked,
+  ): Promise<Integration> {
     const known = checkPlace(provider, name);
     const registration = readRegistration(known, fields);
     const id = `${known}/${name}`;
     const integration = this.#newIntegration(known, name, registration);
     const value = JSON.stringify(integration);
-    const refusal = await this.#engine.commit([{ kind: 'create', space, id, value, makeSpace: true }]);
+    const refusal = await this.#engine.commit([
+      { kind: 'create', space, id, value, makeSpace: true },
+      audited({ what: 'integration.registered', on: id, ...asked }, this.#now()),
+    ]);
     if (refusal === undefined) return shown(integration);
 
     const existing = await this.#find(id);
@@ -93,7 +102,12 @@ export class Integrations {
    * Puts other credentials, return URLs and scopes in the place of the ones that are there; durable when it resolves.
    * Refuses with `provider_not_found`, `invalid_request`, `integration_not_found`.
    */
-  async replace(provider: string, name: string, fields: RegistrationFields): Promise<Integration> {
+  async replace(
+    provider: string,
+    name: string,
+    fields: RegistrationFields,
+    asked: Asked,
+  ): Promise<Integration> {
     const known = checkPlace(provider, name);
     const registration = readRegistration(known, fields);
     for (;;) {
@@ -104,7 +118,8 @@ export class Integrations {
       const value = JSON.stringify(integration);
       const write: Write = { kind: 'replace', space, id: `${known}/${name}`, value, ifValue: text };
       // Somebody else has replaced it meanwhile, or removed it: look again.
-      if ((await this.#engine.commit([write])) === undefined) return shown(integration);
+      const act = audited({ what: 'integration.replaced', on: write.id, ...asked }, this.#now());
+      if ((await this.#engine.commit([write, act])) === undefined) return shown(integration);
     }
   }
 
@@ -125,9 +140,10 @@ export class Integrations {
   }
 
   /** Removes the registration, and nothing else: who signed in by it stays signed in. Refuses as `find` does. */
-  async remove(provider: string, name: string): Promise<void> {
+  async remove(provider: string, name: string, asked: Asked): Promise<void> {
     const id = `${checkPlace(provider, name)}/${name}`;
-    if ((await this.#engine.commit([{ kind: 'delete', space, id }])) !== undefined) throw notFound();
+    const act = audited({ what: 'integration.deleted', on: id, ...asked }, this.#now());
+    if ((await this.#engine.commit([{ kind: 'delete', space, id }, act])) !== undefined) throw notFound();
   }
 
   /**

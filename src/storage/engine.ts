@@ -33,6 +33,10 @@ export const serviceSpaces = [
   'signing-keys',
   'sealing',
   'copying',
+  'access',
+  'api-keys',
+  'api-key-uses',
+  'audit',
 ] as const;
 export type Write =
   /** Adds the item; refused with `exists` when the space has the id. */

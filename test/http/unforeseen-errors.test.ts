@@ -8,6 +8,7 @@ import { Listener } from '../../src/http/listener.ts';
 import { openLog } from '../../src/log.ts';
 import { exchange, type RawAnswer, RawConnection, requestText } from '../support/raw-http.ts';
 import { newDataFolder } from '../support/service.ts';
+import { unguarded } from '../support/unguarded.ts';
 import { assertError } from './error-answer.ts';
 
 const secret = 'canary-in-an-exception';
@@ -103,7 +104,7 @@ async function openThrowingDoor(t: TestContext, thrown: unknown): Promise<Throwi
   const listener = await Listener.listen('127.0.0.1', 0);
   const door = await openDoor(listener, {
     log: openLog('debug', pino.destination({ dest: file, sync: true })),
-    checkAccess: () => undefined,
+    ...unguarded,
     isStopping: () => false,
     routes: [
       (app) => {

@@ -89,10 +89,16 @@ test('lists every problem at once, each with the name of its setting', (t) => {
 });
 
 test('refuses settings that contradict each other', (t) => {
-  assert.match(problems({ HOST: '0.0.0.0' }), /only loopback/);
-  assert.match(
-    problems({ COUNTERFOIL_PAYMENT_HOST: '10.0.0.1', COUNTERFOIL_PAYMENT_PORT: '1' }),
-    /only loopback/,
+  for (const proxy of ['proxy', '10.0.0.0/33', '::/129', '10.0.0.0/0', '10.0.0.0/8/8', '*']) {
+    assert.match(problems({ COUNTERFOIL_TRUSTED_PROXIES: proxy }), /is no address and no network/, proxy);
+  }
+  assert.equal(problems({ COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8, ::1, fd00::/8' }), '');
+  for (const origin of ['*', 'null', 'shop.example', 'https://shop.example/', 'http://shop.example']) {
+    assert.match(problems({ COUNTERFOIL_CORS_ORIGINS: origin }), /is no origin/, origin);
+  }
+  assert.equal(
+    problems({ COUNTERFOIL_CORS_ORIGINS: 'https://shop.example:8443, http://localhost:3000' }),
+    '',
   );
   assert.match(problems({ COUNTERFOIL_PAYMENT_HOST: '127.0.0.1' }), /needs payments\.port/);
   assert.match(problems({ COUNTERFOIL_TABLE_ALIASES: 'create' }), /already means something/);

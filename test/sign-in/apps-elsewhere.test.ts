@@ -95,11 +95,8 @@ async function startParts(t: TestContext) {
     log,
   };
   const place = { provider: 'google', name: 'web' };
-  await parts.integrations.register('google', 'web', {
-    IDP_CLIENT_ID: 'a',
-    IDP_CLIENT_SECRET: 'b',
-    return_urls: [plain, withQuery, ours],
-  });
+  const fields = { IDP_CLIENT_ID: 'a', IDP_CLIENT_SECRET: 'b', return_urls: [plain, withQuery, ours] };
+  await parts.integrations.register('google', 'web', fields, { by: 'open' });
   const signIn = async (link: object, sessionCookie?: string) => {
     const begun = await beginSignIn(parts, { ...place, ...link, query: '' });
     return finishSignIn(parts, {

@@ -6,6 +6,7 @@ import { tableRoutes } from '../../src/http/tables.ts';
 import { openLog } from '../../src/log.ts';
 import type { Engine, Scan } from '../../src/storage/engine.ts';
 import { Tables } from '../../src/tables/tables.ts';
+import { unguarded } from '../support/unguarded.ts';
 import type { Item } from './filled-tables.ts';
 
 export interface DoorOverEngine {
@@ -23,7 +24,7 @@ export async function openDoorOver(t: TestContext, engine: Partial<Engine>): Pro
   const listener = await Listener.listen('127.0.0.1', 0);
   const door = await openDoor(listener, {
     log: openLog('debug', lines),
-    checkAccess: () => undefined,
+    ...unguarded,
     isStopping: () => false,
     routes: [tableRoutes(tables, '', [])],
   });

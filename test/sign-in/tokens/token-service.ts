@@ -12,6 +12,7 @@ import { SigningKeys } from '../../../src/sign-in/tokens/signing-keys.ts';
 import { TokenGrants } from '../../../src/sign-in/tokens/token-grants.ts';
 import type { Engine } from '../../../src/storage/engine.ts';
 import { newDataFolder, openStoreOf } from '../../support/service.ts';
+import { unguarded } from '../../support/unguarded.ts';
 
 export const ada: Identity = {
   issuer: 'https://id.example.com',
@@ -69,7 +70,7 @@ export async function startProcess(t: TestContext, shared: Shared): Promise<Toke
   lines.on('data', (line: Buffer) => log.push(line.toString()));
   const door = await openDoor(listener, {
     log: openLog('debug', lines),
-    checkAccess: () => undefined,
+    ...unguarded,
     isStopping: () => false,
     routes: [signInTokenRoutes(grants, keys, '')],
   });

@@ -1,0 +1,66 @@
+import { randomBytes } from '../random.ts';
+import type { Engine, Write } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+
+/** What administrators do, and is never forgotten. */
+export type ActKind =
+  | 'key.created'
+  | 'key.rotated'
+  | 'key.revoked'
+  | 'integration.registered'
+  | 'integration.replaced'
+  | 'integration.deleted'
+  | 'payment.refunded'
+  | 'secrets.key_noted'
+  | 'secrets.rotated';
+
+/** Who acted: a command of the operator's, the service itself, a direct caller of an open service, or an API key. */
+export type Actor = 'cli' | 'service' | 'open' | `key:${string}`;
+
+/** Who asked for what is to be audited, and by which request. */
+export interface Asked {
+  readonly by: Actor;
+  readonly requestId?: string;
+}
+
+export interface AdministrativeAct extends Asked {
+  readonly what: ActKind;
+  /** The id or name of what it was done to; nothing secret. */
+  readonly on: string;
+}
+
+/** An act as it lies in `service:audit`; ids sort by time. */
+export interface AuditEntry extends AdministrativeAct {
+  readonly id: string;
+  readonly at: string;
+}
+
+const space = 'service:audit';
+
+/**
+ * The write that records an act, to stand in the same commit as the act itself: neither is ever there without the
+ * other. @param now milliseconds since 1970
+ */
+export function audited({ what, on, by, requestId }: AdministrativeAct, now = Date.now()): Write {
+  const id = `${idPrefix(now)}${randomBytes(10).toString('hex')}`;
+  const entry: AuditEntry = {
+    id,
+    at: new Date(now).toISOString(),
+    what,
+    on,
+    by,
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+  return { kind: 'create', space, id, value: JSON.stringify(entry), makeSpace: true };
+}
+
+/** The acts from a moment on, the oldest first. @param since milliseconds since 1970 */
+export async function* auditTrail(engine: Engine, since = 0): AsyncGenerator<AuditEntry> {
+  const scan = await engine.scan(space, { after: idPrefix(since) });
+  for await (const { name } of itemsOf(scan?.chunks ?? [])) yield JSON.parse(name) as AuditEntry;
+}
+
+/** As a payment's id: 48 bits of milliseconds before what is random. */
+function idPrefix(now: number): string {
+  return `act_${now.toString(16).padStart(12, '0')}`;
+}

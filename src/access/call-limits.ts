@@ -1,0 +1,169 @@
+import { ServiceError } from '../errors.ts';
+import {
+  browserChargesDivisor,
+  chargesPerMinuteDefault,
+  declinesPerMinuteDefault,
+  requestsPerSecondDefault,
+} from '../limits.ts';
+import type { Caller } from './permission.ts';
+import { type Rate, RateLimit } from './rate-limit.ts';
+
+/** What the settings say; 0 is no limit. Absent, the limit is the default, and an open service has none. */
+export interface LimitSettings {
+  readonly charges?: number;
+  readonly declines?: number;
+  readonly requests?: number;
+}
+
+/** What is left of a limit, as `RateLimit` tells it. */
+export interface Standing {
+  readonly name: string;
+  readonly rate: Rate;
+  readonly left: number;
+  readonly fullInMs: number;
+}
+
+const second = 1_000;
+const minute = 60_000;
+
+/**
+ * How much one API key may ask for, and one address. The limits are on from the first key. A service that is open to
+ * direct callers of its own machine has only those that the settings name: nobody else can call it, and it is where
+ * tests and imports run.
+ *
+ * Each process counts for itself: N of them let through up to N times as much.
+ */
+export class CallLimits {
+  readonly #requests: LimitOf;
+  readonly #requestsOfKeys: LimitOf;
+  readonly #charges: LimitOf;
+  /** From one address by a publishable key. */
+  readonly #browserCharges: LimitOf;
+  readonly #declines: LimitOf;
+
+  constructor({ charges, declines, requests }: LimitSettings) {
+    this.#requests = limitOf(requests, requestsPerSecondDefault, second);
+    this.#requestsOfKeys = limitOf(requests, requestsPerSecondDefault, second);
+    this.#charges = limitOf(charges, chargesPerMinuteDefault, minute);
+    const ofBrowsers = Math.ceil((charges ?? chargesPerMinuteDefault) / browserChargesDivisor);
+    this.#browserCharges = limitOf(ofBrowsers, ofBrowsers, minute);
+    this.#declines = limitOf(declines, declinesPerMinuteDefault, minute);
+  }
+
+  /** Of any request, before anything else is known of it. Refuses with `rate_limited`. @param isOpen whether the service is */
+  takeRequest(address: string, isOpen: boolean, now: number): void {
+    this.#take('requests', this.#requests.of(isOpen), address, now);
+  }
+
+  /** Of a request with a key. Refuses with `rate_limited`. */
+  takeRequestOfKey(id: string, now: number): void {
+    this.#take('requests', this.#requestsOfKeys.of(false), id, now);
+  }
+
+  /**
+   * Of a charge, before it is reserved. Refuses with `rate_limited`; else tells what is left, where there is a limit.
+   * Whoever has had too many cards declined may try no further one for a while.
+   */
+  takeCharge(caller: Caller, address: string, now: number): Standing | undefined {
+    const isOpen = caller.key === undefined;
+    const counted = isOpen ? [address] : [address, caller.id];
+    const declines = this.#declines.of(isOpen);
+    for (const who of counted) refuseWhenSpent('declines', declines, who, now);
+
+    const charges = this.#charges.of(isOpen);
+    const ofAddress = caller.key?.kind === 'publishable' ? this.#browserCharges.of(false) : charges;
+    for (const who of counted) refuseWhenSpent('charges', who === address ? ofAddress : charges, who, now);
+    ofAddress?.spend(address, now);
+    if (!isOpen) charges?.spend(caller.id, now);
+    return tighter(
+      standing('charges', ofAddress, address, now),
+      isOpen ? undefined : standing('charges', charges, caller.id, now),
+    );
+  }
+
+  /** After a charge was declined. */
+  noteDecline(caller: Caller, address: string, now: number): void {
+    const declines = this.#declines.of(caller.key === undefined);
+    declines?.spend(address, now);
+    if (caller.key !== undefined) declines?.spend(caller.id, now);
+  }
+
+  #take(name: Name, limit: RateLimit | undefined, who: string, now: number): void {
+    const waitMs = limit?.take(who, now) ?? 0;
+    if (limit !== undefined && waitMs > 0) throw tooMany(name, limit, who, waitMs, now);
+  }
+}
+
+type Name = 'requests' | 'charges' | 'declines';
+
+const sentences = {
+  requests: ({ quota }: Rate) => `Too many requests: ${quota} a second are taken of one caller.`,
+  charges: ({ quota }: Rate) =>
+    `Too many charges: ${quota} a minute are taken of one caller. Nothing was charged.`,
+  declines: ({ quota }: Rate) =>
+    `Too many declined charges: after ${quota} in a minute no further card is tried. Nothing was charged.`,
+} satisfies Record<Name, (rate: Rate) => string>;
+
+interface LimitOf {
+  of(isOpen: boolean): RateLimit | undefined;
+}
+
+function limitOf(setting: number | undefined, otherwise: number, windowMs: number): LimitOf {
+  const quota = setting ?? otherwise;
+  const limit = quota === 0 ? undefined : new RateLimit({ quota, windowMs });
+  const ofOpen = setting === undefined ? undefined : limit;
+  return { of: (isOpen) => (isOpen ? ofOpen : limit) };
+}
+
+function refuseWhenSpent(name: Name, limit: RateLimit | undefined, who: string, now: number): void {
+  const waitMs = limit?.waitMs(who, now) ?? 0;
+  if (limit !== undefined && waitMs > 0) throw tooMany(name, limit, who, waitMs, now);
+}
+
+function tooMany(name: Name, limit: RateLimit, who: string, waitMs: number, now: number): ServiceError {
+  return new ServiceError('rate_limited', {
+    message: sentences[name](limit.rate),
+    retryAfterSeconds: Math.max(1, wholeSeconds(waitMs)),
+    headers: rateLimitHeaders(standing(name, limit, who, now) as Standing),
+  });
+}
+
+function standing(name: Name, limit: RateLimit | undefined, who: string, now: number): Standing | undefined {
+  if (limit === undefined) return undefined;
+  return { name, rate: limit.rate, left: limit.left(who, now), fullInMs: limit.fullInMs(who, now) };
+}
+
+function tighter(a: Standing | undefined, b: Standing | undefined): Standing | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a.left <= b.left ? a : b;
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-10: `q` in `w` seconds; `r` are left, and all of them in `t` seconds. */
+export function rateLimitHeaders({ name, rate, left, fullInMs }: Standing): Record<string, string> {
+  return {
+    'ratelimit-policy': `"${name}";q=${rate.quota};w=${rate.windowMs / second}`,
+    ratelimit: `"${name}";r=${left};t=${wholeSeconds(fullInMs)}`,
+  };
+}
+
+/** Rounded up, but not for what is only the error of a sum of doubles. */
+function wholeSeconds(ms: number): number {
+  return Math.ceil(ms / second - 1e-6);
+}
+
+/**
+ * The address that is counted: of IPv6 the network of 64 bits, because whoever has one address of it has all; an IPv4
+ * address in the clothes of IPv6 as what it is.
+ */
+export function countedAddress(address: string): string {
+  if (!address.includes(':')) return address;
+  if (address.includes('.')) return address.slice(address.lastIndexOf(':') + 1);
+  const [head = '', tail] = address.replace(/%.*/, '').split('::');
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const last = tail === '' ? [] : tail.split(':');
+    while (groups.length + last.length < 8) groups.push('0');
+    groups.push(...last);
+  }
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}

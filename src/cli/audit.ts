@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util';
+import type { AuditEntry } from '../access/audit.ts';
+import { openAccessBooks } from '../main-access.ts';
+import { loadSettings } from '../settings/load.ts';
+import { moment } from './moments.ts';
+import { reportProblems } from './problems.ts';
+
+const usage = `Usage: counterfoil audit list
+
+  list              what administrators have done, the oldest first
+    --since MOMENT    from then on: 2026-11-21 or 2026-11-21T10:00:00Z
+    --json            as JSON, one act a line
+
+The service may be running meanwhile.
+`;
+
+/** `counterfoil audit`: exit 0, or 2 when it could not be told. */
+export async function audit(args: readonly string[]): Promise<void> {
+  const [command, ...rest] = args;
+  try {
+    if (command === 'list') await list(rest);
+    else {
+      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
+      if (command !== 'help' && command !== undefined) process.exitCode = 2;
+    }
+  } catch (error) {
+    reportProblems(error);
+  }
+}
+
+async function list(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { since: { type: 'string' }, json: { type: 'boolean', default: false } },
+  });
+  const since = values.since === undefined ? 0 : moment('--since', values.since);
+  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
+  const books = await openAccessBooks(settings, false);
+  try {
+    for await (const entry of books.trail(since)) {
+      process.stdout.write(`${values.json ? JSON.stringify(entry) : lineOf(entry)}\n`);
+    }
+  } finally {
+    await books.close();
+  }
+}
+
+function lineOf({ at, what, on, by, requestId }: AuditEntry): string {
+  return [at, what.padEnd(22), on, `by ${by}`, ...(requestId === undefined ? [] : [requestId])].join('  ');
+}

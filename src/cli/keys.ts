@@ -1,0 +1,157 @@
+import { parseArgs } from 'node:util';
+import { hasEnded } from '../access/api-key.ts';
+import type { ListedKey, ShownKey } from '../access/api-keys.ts';
+import { publishableScopes } from '../access/key-order.ts';
+import { type Scope, scopes } from '../access/scopes.ts';
+import { SettingsError } from '../errors.ts';
+import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../limits.ts';
+import { type AccessBooks, openAccessBooks } from '../main-access.ts';
+import { loadSettings } from '../settings/load.ts';
+import { duration, durationOf, moment } from './moments.ts';
+import { reportProblems } from './problems.ts';
+
+const usage = `Usage: counterfoil keys <command>
+
+  create                  make a key and print it; it is never shown again
+    --name NAME             what you know it by
+    --scope SCOPE           what it may do; several by several --scope:
+                            ${scopes.slice(0, 5).join(', ')},
+                            ${scopes.slice(5).join(', ')}
+    --table TABLE           of tables, only this one; several by several --table
+    --route PROCESSOR/ROUTE of payments, only these, for instance stripe/charge; several by several --route
+    --expires WHEN          in 90d, 24h or 30m, or on 2027-01-01; never without it
+    --publishable           a key for browsers: it creates payments and nothing else
+    --origin ORIGIN         of a publishable key: whose pages may use it; several by several --origin
+  list                    all keys, without their secrets
+    --json                  as JSON, one key a line
+  rotate ID               give it a new secret and print it
+    --overlap DURATION      how long the present secret holds on; ${apiKeyOverlapMsDefault / 3_600_000}h without it, 0m ends it now
+  revoke ID               end it at once
+
+The service may be running meanwhile; it follows within a second. From the first key on it answers nobody without one.
+`;
+
+/** `counterfoil keys`: exit 0, or 2 when it could not be done. Standard output has the key alone. */
+export async function keys(args: readonly string[]): Promise<void> {
+  const [command, ...rest] = args;
+  try {
+    if (command === 'create') await create(rest);
+    else if (command === 'list') await list(rest);
+    else if (command === 'rotate') await rotate(rest);
+    else if (command === 'revoke') await revoke(rest);
+    else {
+      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
+      if (command !== 'help' && command !== undefined) process.exitCode = 2;
+    }
+  } catch (error) {
+    reportProblems(error);
+  }
+}
+
+async function withBooks<Result>(
+  makesStore: boolean,
+  work: (books: AccessBooks) => Promise<Result>,
+): Promise<Result> {
+  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
+  const books = await openAccessBooks(settings, makesStore);
+  try {
+    return await work(books);
+  } finally {
+    await books.close();
+  }
+}
+
+async function create(args: readonly string[]): Promise<void> {
+  const several = { type: 'string', multiple: true } as const;
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      name: { type: 'string' },
+      scope: several,
+      table: several,
+      route: several,
+      origin: several,
+      expires: { type: 'string' },
+      publishable: { type: 'boolean', default: false },
+    },
+  });
+  const { name, scope, table, route, origin, expires, publishable } = values;
+  if (name === undefined) throw new SettingsError(['--name: is needed, so that you know the key again']);
+  const shown = await withBooks(true, ({ keys: books }) =>
+    books.create({
+      kind: publishable ? 'publishable' : 'secret',
+      name,
+      scopes: (scope as Scope[] | undefined) ?? (publishable ? publishableScopes : []),
+      ...(table === undefined ? {} : { tables: table }),
+      ...(route === undefined ? {} : { routes: route }),
+      ...(origin === undefined ? {} : { origins: origin }),
+      ...(expires === undefined ? {} : { expiresAt: momentToCome(expires) }),
+    }),
+  );
+  show(shown);
+}
+
+/** The key alone on standard output, so that a script can take it from there. */
+function show({ key, text }: ShownKey): void {
+  process.stdout.write(`${text}\n`);
+  process.stderr.write(`This is API key ${key.id} (${key.name}). Keep it: it is never shown again.\n`);
+}
+
+function momentToCome(text: string): string {
+  const inMs = durationOf(text);
+  return new Date(inMs === undefined ? moment('--expires', text) : Date.now() + inMs).toISOString();
+}
+
+async function list(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { json: { type: 'boolean', default: false } },
+  });
+  const all = await withBooks(false, ({ keys: books }) => books.list());
+  for (const key of all) {
+    process.stdout.write(`${values.json ? JSON.stringify(withoutHashes(key)) : lineOf(key)}\n`);
+  }
+}
+
+function withoutHashes({ hash: _, previous, ...key }: ListedKey): object {
+  return { ...key, ...(previous === undefined ? {} : { previousUntil: previous.until }) };
+}
+
+function lineOf(key: ListedKey): string {
+  const limits = [...(key.tables ?? []), ...(key.routes ?? []), ...(key.origins ?? [])];
+  const may = [...key.scopes, ...(limits.length === 0 ? [] : [`on ${limits.join(' ')}`])].join(' ');
+  const used = `last used ${key.lastUsedAt ?? 'never'}`;
+  return [key.id, stateOf(key).padEnd(8), key.kind, key.name, may, `made ${key.createdAt}`, used].join('  ');
+}
+
+function stateOf(key: ListedKey): string {
+  if (key.revokedAt !== undefined) return 'revoked';
+  if (hasEnded(key, Date.now())) return 'expired';
+  return key.expiresAt === undefined ? 'valid' : `until ${key.expiresAt}`;
+}
+
+async function rotate(args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { overlap: { type: 'string' } },
+  });
+  const overlapMs =
+    values.overlap === undefined ? apiKeyOverlapMsDefault : duration('--overlap', values.overlap);
+  if (overlapMs > apiKeyOverlapMsMax) throw new SettingsError(['--overlap: must be at most 30d']);
+  show(await withBooks(false, ({ keys: books }) => books.rotate(only(positionals), overlapMs)));
+}
+
+async function revoke(args: readonly string[]): Promise<void> {
+  const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} });
+  const { id, name } = await withBooks(false, ({ keys: books }) => books.revoke(only(positionals)));
+  process.stdout.write(`API key ${id} (${name}) is revoked\n`);
+}
+
+function only(positionals: readonly string[]): string {
+  const [id] = positionals;
+  if (id === undefined || positionals.length > 1) {
+    throw new SettingsError(['name one key by its id; "keys list" tells it']);
+  }
+  return id;
+}

@@ -1,0 +1,169 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiKey } from '../access/api-key.ts';
+import { type CallLimits, countedAddress, rateLimitHeaders } from '../access/call-limits.ts';
+import type { KeyRing } from '../access/key-ring.ts';
+import { type Caller, checkPermission, type Target } from '../access/permission.ts';
+import type { Access, Scope } from '../access/scopes.ts';
+import { ServiceError } from '../errors.ts';
+import { checkDirectCaller, checkOwnPage } from './open-access.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who sends it: the caller of its key, from when that is known. */
+    caller: Caller;
+  }
+}
+
+export interface GateParts {
+  readonly keys: KeyRing;
+  readonly limits: CallLimits;
+  /** Whether other machines can reach the service: then it is open to nobody, even without a key. */
+  readonly isPublic: boolean;
+  /** Origins whose pages may send to an open service. */
+  readonly trustedOrigins: ReadonlySet<string>;
+}
+
+/**
+ * Who may come in. Before the body is read: addresses are counted, the key is found and held against what the route
+ * needs, keys and charges are counted. Where no promise is needed none is made: most requests pass in some microseconds.
+ */
+export class Gate {
+  readonly #parts: GateParts;
+
+  constructor(parts: GateParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Lets a request in, and says in `request.caller` whose it is, or refuses it: `rate_limited`, `unauthenticated`, `forbidden`,
+   * `invalid_request`, or `unavailable` when it cannot be known which keys there are.
+   *
+   * @param access of its route; undefined where there is none, which is told to anybody
+   * @returns undefined when that was done, or a promise of it
+   */
+  admit(request: FastifyRequest, reply: FastifyReply, access: Access | undefined): Promise<void> | undefined {
+    const { keys, limits } = this.#parts;
+    const at = performance.now();
+    const authorizations = checkHeaderCounts(request);
+    limits.takeRequest(countedAddress(request.ip), !this.#areKeysRequired, at);
+    if (access === 'signed') return undefined;
+    if (access === undefined || access === 'public') {
+      if (!this.#areKeysRequired) checkDirectCaller(request);
+      return undefined;
+    }
+    const asking: Asking = { request, reply, needed: access, authorizations, at };
+    return keys.isFresh(at) ? this.#judge(asking) : keys.refresh().then(() => this.#judge(asking));
+  }
+
+  /** Counts a charge that its processor declined. */
+  noteDecline({ caller, ip }: FastifyRequest): void {
+    this.#parts.limits.noteDecline(caller, countedAddress(ip), performance.now());
+  }
+
+  get #areKeysRequired(): boolean {
+    return this.#parts.isPublic || this.#parts.keys.areRequired;
+  }
+
+  #judge(asking: Asking): Promise<void> | undefined {
+    const { request, authorizations } = asking;
+    const { keys, trustedOrigins } = this.#parts;
+    if (authorizations === 0 && !this.#areKeysRequired) {
+      checkDirectCaller(request);
+      checkOwnPage(request, trustedOrigins);
+      this.#letIn(asking);
+      return undefined;
+    }
+    const text = sentKey(request, authorizations);
+    const key = keys.find(text);
+    if (key !== undefined) {
+      this.#letInWithKey(asking, key);
+      return undefined;
+    }
+    // It may have been made a moment ago. A wrong secret is looked at again just as an unknown key is.
+    return keys.refresh().then(() => {
+      const late = keys.find(text);
+      if (late === undefined) throw noSuchKey();
+      this.#letInWithKey(asking, late);
+    });
+  }
+
+  #letInWithKey(asking: Asking, key: ApiKey): void {
+    const { request, needed, at } = asking;
+    const { keys, limits } = this.#parts;
+    request.caller = { id: key.id, key };
+    limits.takeRequestOfKey(key.id, at);
+    checkPermission(key, needed, targetOf(request));
+    keys.noteUse(key.id, at);
+    this.#letIn(asking);
+  }
+
+  #letIn({ request, reply, needed, at }: Asking): void {
+    if (needed !== 'payments:create') return;
+    const left = this.#parts.limits.takeCharge(request.caller, countedAddress(request.ip), at);
+    if (left !== undefined) reply.headers(rateLimitHeaders(left));
+  }
+}
+
+/** A request whose caller is looked for. */
+interface Asking {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly needed: Scope;
+  readonly authorizations: number;
+  /** When it came, by the stopwatch of the process. */
+  readonly at: number;
+}
+
+function targetOf({ params, headers }: FastifyRequest): Target {
+  const { TABLE_NAME, processor, route_id } = params as Readonly<Record<string, string | undefined>>;
+  return {
+    table: TABLE_NAME,
+    route: route_id === undefined ? undefined : `${processor}/${route_id}`,
+    origin: headers.origin,
+  };
+}
+
+/**
+ * Node keeps the first of two equal headers; a proxy in front may have meant the other. @returns how many
+ * `Authorization` headers there are
+ */
+function checkHeaderCounts({ raw }: FastifyRequest): number {
+  const { rawHeaders } = raw;
+  let hosts = 0;
+  let authorizations = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+    else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations++;
+  }
+  if (hosts > 1) throw refusedHost('The request has more than one Host header.');
+  if (hosts === 0 && raw.httpVersion !== '1.0') throw refusedHost('The request has no Host header.');
+  return authorizations;
+}
+
+function refusedHost(message: string): ServiceError {
+  return new ServiceError('invalid_request', { param: 'Host', message });
+}
+
+/** The key as RFC 6750, 2.1, sends it. */
+function sentKey({ headers }: FastifyRequest, authorizations: number): string {
+  if (authorizations === 0) {
+    throw new ServiceError('unauthenticated', {
+      message: 'This request needs an API key, sent as "Authorization: Bearer cfk_…".',
+      headers: { 'www-authenticate': 'Bearer realm="counterfoil"' },
+    });
+  }
+  const text = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? '')?.[1];
+  if (authorizations > 1 || text === undefined) throw noSuchKey();
+  return text;
+}
+
+/** One sentence for a key that is malformed, unknown, wrong, revoked or expired: which it is helps nobody honest. */
+function noSuchKey(): ServiceError {
+  return new ServiceError('unauthenticated', {
+    param: 'Authorization',
+    message: 'This is no valid API key: send one that is, as "Authorization: Bearer cfk_…".',
+    // RFC 6750, 3.1
+    headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
+  });
+}

@@ -1,0 +1,84 @@
+import { isIP } from 'node:net';
+import { Type } from 'typebox';
+import { isWebOrigin } from '../web-origin.ts';
+
+/** The settings of who may call, how often, and from where. */
+const closed = { additionalProperties: false };
+
+export const accessSettings = {
+  trustedProxies: Type.Array(Type.String({ minLength: 1 }), {
+    env: 'COUNTERFOIL_TRUSTED_PROXIES',
+    default: [],
+    description:
+      'addresses and networks (10.0.0.0/8) of the proxies in front, whose X-Forwarded-For is believed',
+  }),
+  corsOrigins: Type.Array(Type.String({ minLength: 1 }), {
+    env: 'COUNTERFOIL_CORS_ORIGINS',
+    default: [],
+    description: 'origins whose pages may read the answers, each to the letter: https://shop.example',
+  }),
+  limits: Type.Object(
+    {
+      charges: Type.Optional(
+        Type.Integer({
+          env: 'COUNTERFOIL_LIMIT_CHARGES',
+          minimum: 0,
+          maximum: 1_000_000,
+          description: 'charges a minute of one API key, and from one address; 0 is no limit',
+        }),
+      ),
+      declines: Type.Optional(
+        Type.Integer({
+          env: 'COUNTERFOIL_LIMIT_DECLINES',
+          minimum: 0,
+          maximum: 1_000_000,
+          description:
+            'declined charges a minute of one API key, and from one address, after which no card is tried; 0 is no limit',
+        }),
+      ),
+      requests: Type.Optional(
+        Type.Integer({
+          env: 'COUNTERFOIL_LIMIT_REQUESTS',
+          minimum: 0,
+          maximum: 1_000_000,
+          description: 'requests of any kind a second of one API key, and from one address; 0 is no limit',
+        }),
+      ),
+    },
+    { ...closed, default: {} },
+  ),
+};
+
+/** What the schema cannot say of them. */
+export function accessProblems({
+  trustedProxies,
+  corsOrigins,
+}: {
+  trustedProxies: string[];
+  corsOrigins: string[];
+}): string[] {
+  return [
+    ...trustedProxies
+      .filter((text) => !isNetwork(text))
+      .map(
+        (text) =>
+          `trustedProxies (COUNTERFOIL_TRUSTED_PROXIES): ${text} is no address and no network such as 10.0.0.0/8`,
+      ),
+    ...corsOrigins
+      .filter((text) => !isWebOrigin(text))
+      .map(
+        (text) =>
+          `corsOrigins (COUNTERFOIL_CORS_ORIGINS): ${text} is no origin such as https://shop.example (http on loopback alone)`,
+      ),
+  ];
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return (
+    bits === undefined ||
+    (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128))
+  );
+}

@@ -1,0 +1,11 @@
+import { isLoopback } from './loopback.ts';
+
+/**
+ * Whether a text is an origin as a browser writes it (RFC 6454, 6.2), and so can be compared to the letter; http is
+ * for pages of this machine alone, for anybody on the way could change any other.
+ */
+export function isWebOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { origin, protocol, hostname } = new URL(text);
+  return origin === text && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
+}

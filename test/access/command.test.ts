@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { checkKeyOrder, type KeyOrder } from '../../src/access/key-order.ts';
+import { keyCreated } from '../../src/access/key-store.ts';
+import type { Scope } from '../../src/access/scopes.ts';
+import { apiKeysMax } from '../../src/limits.ts';
+import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { integration, payment, readPath } from '../http/documented-operations.ts';
+import { type Ended, runCommand } from '../support/command.ts';
+import { bearing, idWithin, keyOrder, newKey, withKeys } from '../support/keys.ts';
+import { startLedger } from '../support/ledger-process.ts';
+import { newDataFolder, openStoreOf, startTestService } from '../support/service.ts';
+
+function commandOn(data: string, more: Record<string, string> = {}) {
+  return (...args: string[]): Promise<Ended> => runCommand(args, { COUNTERFOIL_DATA: data, ...more });
+}
+
+function start(t: TestContext) {
+  const data = newDataFolder(t);
+  return { data, run: commandOn(data) };
+}
+
+test('keys create: makes the store where there is none, and prints the key alone, once', async (t) => {
+  const { run } = start(t);
+  const made = await run(
+    'keys',
+    'create',
+    '--name',
+    'back office',
+    '--scope',
+    'tables:read',
+    '--table',
+    'a',
+    '--table',
+    'b',
+  );
+  assert.equal(made.status, 0, made.errors);
+  assert.match(made.output, /^cfk_[0-9a-f]{16}\.[A-Za-z0-9_-]{43}\n$/);
+  assert.match(made.errors, /never shown again/);
+  const key = made.output.trim();
+  const secret = key.slice(-43);
+  const [id = ''] = [idWithin(key)];
+  assert.ok(!made.errors.includes(secret));
+
+  const listed = await run('keys', 'list');
+  assert.match(
+    listed.output,
+    new RegExp(`^${id}  valid .*back office .*tables:read on a b .*last used never\n$`),
+  );
+  const json = await run('keys', 'list', '--json');
+  const { createdAt, ...told } = JSON.parse(json.output);
+  assert.ok(Date.parse(createdAt) <= Date.now());
+  assert.deepEqual(told, {
+    id,
+    kind: 'secret',
+    name: 'back office',
+    scopes: ['tables:read'],
+    tables: ['a', 'b'],
+  });
+  for (const { output } of [listed, json]) assert.ok(!output.includes(secret));
+});
+
+test('keys rotate and revoke: two secrets at most, and an end that stays an end', async (t) => {
+  const { data, run } = start(t);
+  const key = await newKey(data, { name: 'a' });
+  const id = idWithin(key);
+  const rotated = await run('keys', 'rotate', id, '--overlap', '2h');
+  assert.equal(rotated.status, 0, rotated.errors);
+  assert.equal(idWithin(rotated.output.trim()), id, 'the id stays');
+  const [listed] = (await run('keys', 'list', '--json')).output.split('\n');
+  const hours = (Date.parse(JSON.parse(listed ?? '').previousUntil) - Date.now()) / 3_600_000;
+  assert.ok(hours > 1.9 && hours <= 2, `${hours}`);
+  assert.equal((await run('keys', 'revoke', id)).output, `API key ${id} (a) is revoked\n`);
+  assert.equal((await run('keys', 'revoke', id)).status, 0, 'twice is once');
+  const late = await run('keys', 'rotate', id);
+  assert.deepEqual([late.status, late.errors], [2, 'counterfoil: This API key has ended; make a new one.\n']);
+  assert.match((await run('keys', 'list')).output, /revoked/);
+});
+
+const create = ['keys', 'create', '--name', 'a'];
+for (const [args, told] of [
+  [['keys', 'dance'], /^Usage: counterfoil keys/],
+  [['keys', 'create', '--scope', 'admin'], /--name: is needed/],
+  [create, /needs a scope/],
+  [[...create, '--publishable'], /needs the origins/],
+  [[...create, '--scope', 'admin', '--expires', '2999-02-30'], /--expires: must be a date/],
+  [[...create, '--scope', 'admin', '--expires', '-1d'], /--expires/],
+] as const) {
+  test(`${args.join(' ')}: is told what is wrong, and makes no key`, async (t) => {
+    const { run } = start(t);
+    const ended = await run(...args);
+    assert.deepEqual([ended.status, ended.output], [2, '']);
+    assert.match(ended.errors, told);
+    assert.doesNotMatch(ended.errors, /\n\s+at /, 'no stack');
+  });
+}
+
+test('a key is not made that would not do what it seems to say', () => {
+  const browser = { kind: 'publishable', scopes: ['payments:create'] } as const;
+  const origins = ['https://a.example'];
+  const orders: readonly (readonly [Partial<KeyOrder>, RegExp])[] = [
+    [{ scopes: [] }, /needs a scope/],
+    [{ scopes: ['tables:all' as Scope] }, /no scope tables:all/],
+    [{ scopes: ['admin'], tables: ['a'] }, /cannot be limited/],
+    [{ scopes: ['admin'], routes: ['stripe/charge'] }, /cannot be limited/],
+    [{ scopes: ['tables:read'], routes: ['stripe/charge'] }, /begins with payments:/],
+    [{ scopes: ['payments:read'], tables: ['a'] }, /begins with tables:/],
+    [{ tables: ['a b'] }, /no name of a table/],
+    [{ tables: [] }, /limited to 1 to/],
+    [{ routes: ['charge'] }, /processor\/route/],
+    [{ origins }, /Only a publishable key/],
+    [{ ...browser, origins: [] }, /needs the origins/],
+    [{ ...browser, origins, scopes: ['admin'] }, /and nothing else/],
+    [{ ...browser, origins, scopes: ['payments:create', 'payments:read'] }, /and nothing else/],
+    [{ ...browser, origins, tables: ['a'] }, /begins with tables:/],
+    ...['*', 'null', 'a.example', 'https://a.example/', 'http://a.example', 'https://A.example'].map(
+      (origin) => [{ ...browser, origins: [origin] }, /is no origin/] as const,
+    ),
+    [{ expiresAt: new Date(0).toISOString() }, /expired already/],
+    ...['', 'a\nb', 'a\u0000', 'x'.repeat(101)].map((name) => [{ name }, /name must be/] as const),
+  ];
+  for (const [fields, told] of orders) {
+    assert.throws(() => checkKeyOrder(keyOrder(fields), Date.now()), told, JSON.stringify(fields));
+  }
+  for (const fields of [
+    { tables: ['a'], routes: ['stripe/charge'] },
+    { ...browser, origins: ['https://a.example:8443', 'http://localhost:3000'], routes: ['stripe/charge'] },
+  ]) {
+    checkKeyOrder(keyOrder(fields), Date.now());
+  }
+});
+
+for (const [args, told] of [
+  [['keys', 'revoke'], /name one key/],
+  [['keys', 'revoke', '0123456789abcdef'], /no API key with this id/],
+  [['keys', 'rotate', 'a', '--overlap', 'a day'], /--overlap: must be a duration/],
+  [['keys', 'rotate', 'a', '--overlap', '31d'], /at most 30d/],
+  [['audit', 'list', '--since', 'yesterday'], /--since: must be a date/],
+] as const) {
+  test(`${args.join(' ')}: is told what is wrong`, async (t) => {
+    const { data, run } = start(t);
+    await newKey(data);
+    const ended = await run(...args);
+    assert.deepEqual([ended.status, ended.output], [2, '']);
+    assert.match(ended.errors, told);
+  });
+}
+
+test('audit list: tells every administrative act, by whom, and in the commit that did it', async (t) => {
+  const { data, run: runWithoutLedger } = start(t);
+  const admin = await newKey(data, { name: 'admin', scopes: ['admin'] });
+  const ledger = await startLedger(t, new MemoryLedger());
+  const ledgerEnv = { COUNTERFOIL_SIMULATED_LEDGER: ledger.origin };
+  const service = await startTestService(t, { data, env: ledgerEnv });
+  await service.post(integration.path, integration.body, bearing(admin));
+  await service.post(integration.path, integration.body, bearing(admin));
+  const paid = await service.post(payment.path, payment.body, bearing(admin));
+  const paymentId = paid.headers.get('payment-id') as string;
+  const refund = await commandOn(data, ledgerEnv)('payments', 'refund', paymentId, '--key', 'r');
+  assert.equal(refund.status, 0, refund.errors);
+  await commandOn(data, ledgerEnv)('payments', 'refund', paymentId, '--key', 'r');
+  const id = idWithin(admin);
+  await runWithoutLedger('keys', 'rotate', id);
+  await runWithoutLedger('keys', 'revoke', id);
+
+  const listed = await runWithoutLedger('audit', 'list', '--json');
+  const acts = listed.output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    acts.map(({ what, on, by }) => `${what} ${on} ${by}`),
+    [
+      `key.created ${id} cli`,
+      acts[1].what === 'secrets.key_noted' ? `secrets.key_noted ${acts[1].on} service` : '',
+      `integration.registered google/shop key:${id}`,
+      `payment.refunded ${paymentId} cli`,
+      `key.rotated ${id} cli`,
+      `key.revoked ${id} cli`,
+    ],
+  );
+  assert.match(acts[2].requestId, /^req_/);
+  assert.deepEqual(
+    acts.map(({ at }) => at),
+    acts.map(({ at }) => at).toSorted(),
+  );
+  const since = await runWithoutLedger('audit', 'list', '--since', acts[4].at);
+  assert.match(since.output, /^\S+ {2}key\.rotated .* by cli\n\S+ {2}key\.revoked .*\n$/);
+});
+
+test('a key that has ended makes room for a new one; there are never too many', async (t) => {
+  const { data } = start(t);
+  const { id: _, ...order } = await withKeys(data, async (keys) => (await keys.create(keyOrder())).key);
+  const engine = await openStoreOf(data);
+  const ids = Array.from({ length: apiKeysMax - 1 }, (_, n) => n.toString(16).padStart(16, '0'));
+  for (let at = 0; at < ids.length; at += 100) {
+    await engine.commit(ids.slice(at, at + 100).map((id) => keyCreated({ id, ...order })));
+  }
+  await engine.close();
+  await withKeys(data, async (keys) => {
+    await assert.rejects(keys.create(keyOrder()), /1000 API keys already/);
+    await keys.revoke(ids[7] as string);
+    const late = await keys.create(keyOrder());
+    const left = (await keys.list()).map(({ id }) => id);
+    assert.deepEqual(
+      [left.length, left.includes(ids[7] as string), left.includes(late.key.id)],
+      [apiKeysMax, false, true],
+    );
+    await assert.rejects(keys.create(keyOrder()), /already/);
+  });
+});
+
+test('no key is anywhere in clear: not in the logs, not in the answers, not on disk', async (t) => {
+  const { data, run } = start(t);
+  const used = await newKey(data, { scopes: ['tables:read'] });
+  const { get, post, stop, logged } = await startTestService(t, { data });
+  const rotated = (await run('keys', 'rotate', idWithin(used))).output.trim();
+  const wrong = `${used.slice(0, -1)}${used.endsWith('A') ? 'B' : 'A'}`;
+  const answers: string[] = [];
+  for (const key of [used, rotated, wrong, `${used}x`]) {
+    for (const headers of [bearing(key), { authorization: `Basic ${key}` }, { authorization: key }]) {
+      for (const answer of [await get(readPath, headers), await post(payment.path, payment.body, headers)]) {
+        answers.push(answer.text, JSON.stringify([...answer.headers]));
+      }
+    }
+  }
+  await stop();
+  const folder = dirname(data);
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile())
+    .map((file) => readFileSync(join(file.parentPath, file.name)));
+  assert.ok(files.length >= 2);
+  const places = [...files, Buffer.from(logged()), Buffer.from(answers.join('\n'))];
+  for (const key of [used, rotated, wrong]) {
+    const secret = key.slice(-43, -1);
+    const bytes = Buffer.from(secret, 'base64url');
+    for (const form of [secret, bytes, bytes.toString('hex'), Buffer.from(secret, 'utf16le')]) {
+      for (const place of places) assert.ok(!place.includes(form));
+    }
+  }
+});

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { create, payment, readPath } from '../http/documented-operations.ts';
+import { bearing, startServiceWithKeys } from '../support/keys.ts';
+import { exchange, requestText } from '../support/raw-http.ts';
+import type { Answer, TestService } from '../support/service.ts';
+
+const shop = 'https://shop.example';
+const console = 'https://console.example';
+
+function start(t: TestContext) {
+  const browser = { kind: 'publishable', scopes: ['payments:create'], origins: [shop] } as const;
+  return startServiceWithKeys(
+    t,
+    { shop: browser, admin: { scopes: ['admin'] } },
+    { env: { COUNTERFOIL_CORS_ORIGINS: console } },
+  );
+}
+
+function preflight(service: TestService, path: string, method: string, origin: string): Promise<Answer> {
+  return service.send('OPTIONS', path, undefined, {
+    origin,
+    'access-control-request-method': method,
+    'access-control-request-headers': 'authorization,content-type',
+  });
+}
+
+function allowed({ headers }: Answer): string | null {
+  return headers.get('access-control-allow-origin');
+}
+
+test('answers the preflight of an allowed page, without a key, with what it asked for and nothing else', async (t) => {
+  const { service } = await start(t);
+  for (const [path, method, origin] of [
+    [payment.path, 'POST', shop],
+    [payment.path, 'POST', console],
+    [payment.path, 'GET', console],
+    [readPath, 'GET', console],
+    [create.path, 'POST', console],
+  ] as const) {
+    const answer = await preflight(service, path, method, origin);
+    assert.deepEqual([answer.status, answer.text], [204, ''], `${method} ${path}`);
+    assert.equal(allowed(answer), origin);
+    assert.equal(answer.headers.get('access-control-allow-methods'), method);
+    assert.match(
+      answer.headers.get('access-control-allow-headers') ?? '',
+      /authorization, content-type, idempotency-key/,
+    );
+    assert.equal(answer.headers.get('vary'), 'origin');
+    assert.equal(answer.headers.get('access-control-allow-credentials'), null);
+  }
+});
+
+test('tells any other page nothing: its preflight is a request with a method that the path does not take', async (t) => {
+  const { service } = await start(t);
+  for (const [path, method, origin] of [
+    [payment.path, 'POST', 'https://evil.example'],
+    [payment.path, 'POST', `${shop}.evil.example`],
+    [payment.path, 'POST', 'http://shop.example'],
+    [payment.path, 'POST', `${shop}:443`],
+    [payment.path, 'POST', 'null'],
+    [payment.path, 'POST', '*'],
+    [payment.path, 'GET', shop],
+    [readPath, 'GET', shop],
+    [create.path, 'POST', shop],
+    [`${payment.path}/pay_1/refund`, 'POST', shop],
+    [payment.path, 'DELETE', console],
+    ['/nothing', 'GET', console],
+  ] as const) {
+    const answer = await preflight(service, path, method, origin);
+    assert.ok([404, 405].includes(answer.status), `${method} ${path} of ${origin}: ${answer.status}`);
+    assert.equal(answer.headers.get('access-control-allow-methods'), null);
+    assert.ok(allowed(answer) === null || origin === console);
+  }
+  const plain = await service.send('OPTIONS', readPath);
+  assert.deepEqual([plain.status, plain.headers.get('allow')], [405, 'GET, HEAD']);
+});
+
+test('lets an allowed page read every answer, and its headers; no other page reads any', async (t) => {
+  const { service, keys } = await start(t);
+  const pay = (origin: string, token: string) =>
+    service.post(payment.path, { ...payment.body, token }, { ...bearing(keys.shop), origin });
+  for (const token of ['tok_paid', 'tok_lost_card', 'tok_lost_reply', '']) {
+    const answer = await pay(shop, token);
+    assert.equal(allowed(answer), shop, `${answer.status}`);
+    assert.match(answer.headers.get('access-control-expose-headers') ?? '', /location, payment-id/);
+  }
+  assert.equal(allowed(await pay('https://evil.example', 'tok_paid')), null);
+  assert.equal(
+    allowed(await service.post(payment.path, payment.body, { origin: shop })),
+    shop,
+    'the refusal too',
+  );
+  await service.post(create.path, create.body, bearing(keys.admin));
+  assert.equal(allowed(await service.get(readPath, { ...bearing(keys.admin), origin: console })), console);
+  assert.equal(allowed(await service.get(readPath, { ...bearing(keys.admin), origin: shop })), null);
+});
+
+test('says that an answer varies with the origin, beside what else it varies with, also to who sends none', async (t) => {
+  const { service, keys } = await start(t);
+  const headers = bearing(keys.admin);
+  await service.post(create.path, { id: 'a', name: 'n'.repeat(5_000) }, headers);
+  for (const more of [{}, { origin: console }]) {
+    const whole = await service.get(readPath, { ...headers, ...more });
+    assert.equal(whole.headers.get('vary'), 'accept-encoding, origin');
+    const etag = whole.headers.get('etag') ?? '';
+    const unchanged = await service.get(readPath, { ...headers, ...more, 'if-none-match': etag });
+    assert.deepEqual([unchanged.status, unchanged.headers.get('vary')], [304, 'accept-encoding, origin']);
+    const head = await service.send('HEAD', readPath, undefined, { ...headers, ...more });
+    assert.deepEqual([head.status, head.headers.get('vary')], [200, 'accept-encoding, origin']);
+  }
+});
+
+test('every answer has its security headers: those that a page could be misled by, and those of the pages', async (t) => {
+  const { service, keys } = await start(t);
+  const headers = bearing(keys.admin);
+  await service.post(create.path, create.body, headers);
+  const kept = await service.get(readPath, headers);
+  assert.equal(kept.headers.get('cache-control'), 'private, no-cache');
+  for (const answer of [
+    await service.post(payment.path, payment.body, headers),
+    await service.get(payment.path, headers),
+    await service.get('/readyz'),
+    await service.get('/nothing'),
+    await service.get(readPath),
+    await service.get('/v3/table/nothing/read', headers),
+    await service.get('/v3/table/%ff/read', headers),
+  ]) {
+    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', answer.text);
+    assert.equal(answer.headers.get('cache-control'), 'no-store', answer.text);
+    assert.equal(answer.headers.get('strict-transport-security'), null);
+  }
+  const page = await service.get('/docs/');
+  for (const [name, value] of [
+    ['x-content-type-options', 'nosniff'],
+    ['referrer-policy', 'no-referrer'],
+    ['x-frame-options', 'DENY'],
+    ['cross-origin-opener-policy', 'same-origin'],
+  ] as const) {
+    assert.equal(page.headers.get(name), value);
+  }
+  const malformed = await exchange(service.origin, 'GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n');
+  assert.equal(malformed.status, 400);
+  assert.equal(malformed.headers.get('x-content-type-options'), 'nosniff');
+  const expecting = requestText(service.origin, 'GET /readyz', { Expect: 'a miracle' });
+  assert.equal((await exchange(service.origin, expecting)).headers.get('x-content-type-options'), 'nosniff');
+});
+
+test('tells browsers never to come without https, where the service is reached by https', async (t) => {
+  const env = { COUNTERFOIL_PUBLIC_URL: 'https://api.shop.example' };
+  const { service } = await startServiceWithKeys(t, { admin: {} }, { env });
+  for (const path of ['/readyz', '/docs/', '/openapi.json', readPath]) {
+    const answer = await service.get(path);
+    assert.equal(answer.headers.get('strict-transport-security'), 'max-age=31536000', path);
+  }
+});

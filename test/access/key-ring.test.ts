@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { hashOf, newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
+import { CallLimits } from '../../src/access/call-limits.ts';
+import { KeyRing } from '../../src/access/key-ring.ts';
+import { ServiceError } from '../../src/errors.ts';
+import { openDoor } from '../../src/http/door.ts';
+import { Gate } from '../../src/http/gate.ts';
+import { Listener } from '../../src/http/listener.ts';
+import { operationRoutes } from '../../src/http/operations.ts';
+import { tableRoutes } from '../../src/http/tables.ts';
+import { apiKeysAgeMsMax, apiKeysRefreshMs } from '../../src/limits.ts';
+import { openLog } from '../../src/log.ts';
+import type { Engine } from '../../src/storage/engine.ts';
+import { itemText } from '../../src/storage/item-text.ts';
+import { Tables } from '../../src/tables/tables.ts';
+import { bearing, keyOrder } from '../support/keys.ts';
+import { unguarded } from '../support/unguarded.ts';
+
+/** A store of keys that counts what it is asked, and can be out of reach. */
+function keyStore() {
+  const keys = new Map<string, string>();
+  const state = { generation: '0', isAway: false, looks: 0, scans: 0 };
+  const engine: Engine = {
+    reads: 'snapshot',
+    spaces: async () => [],
+    get: async (space) => {
+      if (state.isAway) throw new ServiceError('unavailable');
+      if (space !== 'service:access') return undefined;
+      state.looks++;
+      return state.generation;
+    },
+    describe: async () => undefined,
+    scan: async (space) => {
+      if (space !== 'service:api-keys') return undefined;
+      state.scans++;
+      const text = [...keys].map(([id, value]) => itemText(id, value)).join();
+      return {
+        count: keys.size,
+        textBytes: text.length,
+        version: state.generation,
+        chunks: text === '' ? [] : [Buffer.from(text)],
+      };
+    },
+    commit: async () => undefined,
+    close: async () => undefined,
+  };
+  const add = (fields: object = {}): string => {
+    const id = newApiKeyId();
+    const text = newApiKeyText('secret', id);
+    const createdAt = new Date().toISOString();
+    keys.set(id, JSON.stringify({ id, ...keyOrder(), hash: hashOf(text), createdAt, ...fields }));
+    state.generation += '1';
+    return text;
+  };
+  const clear = () => {
+    keys.clear();
+    state.generation += '1';
+  };
+  return { engine, state, add, clear };
+}
+
+function stopClock(t: TestContext) {
+  let at = 1_000_000;
+  t.mock.method(performance, 'now', () => at);
+  return (ms: number) => {
+    at += ms;
+  };
+}
+
+test('what a process knows of the keys is never judged by when it is older than a second', async (t) => {
+  const pass = stopClock(t);
+  const { engine, state, add, clear } = keyStore();
+  const key = add();
+  const ring = new KeyRing(engine, Date.now);
+  assert.ok(!ring.isFresh(performance.now()), 'nothing is known before the first look');
+  await ring.refresh();
+  assert.ok(ring.find(key) !== undefined);
+  clear();
+  pass(apiKeysRefreshMs - 1);
+  assert.deepEqual([ring.isFresh(performance.now()), state.looks], [true, 1], 'young: no look');
+  pass(1);
+  assert.deepEqual(
+    [ring.isFresh(performance.now()), state.looks],
+    [true, 2],
+    'older: a look beside the request, and one alone',
+  );
+  assert.deepEqual([ring.isFresh(performance.now()), state.looks], [true, 2]);
+  await ring.refresh();
+  assert.equal(ring.find(key), undefined);
+  state.isAway = true;
+  pass(apiKeysAgeMsMax - 1);
+  assert.ok(ring.isFresh(performance.now()));
+  pass(1);
+  assert.ok(!ring.isFresh(performance.now()), 'a look that fails makes nothing younger');
+  await assert.rejects(ring.refresh(), { code: 'unavailable' });
+  assert.ok(!ring.isFresh(performance.now()));
+});
+
+test('reads the keys anew only when they have changed, and sees every change made before it was asked', async () => {
+  const { engine, state, add } = keyStore();
+  const ring = new KeyRing(engine, Date.now);
+  await ring.refresh();
+  await Promise.all(Array.from({ length: 10 }, () => ring.refresh()));
+  assert.deepEqual([state.looks, state.scans], [3, 1], 'many that ask at once share a look');
+  const under = ring.refresh();
+  const key = add();
+  const after = ring.refresh();
+  await Promise.all([under, after]);
+  assert.ok(ring.find(key) !== undefined);
+});
+
+test('a use that is noted, or not, changes nothing for the request', async () => {
+  const { engine, add } = keyStore();
+  const ring = new KeyRing(
+    { ...engine, commit: () => Promise.reject(new ServiceError('storage_full')) },
+    Date.now,
+  );
+  const key = add();
+  await ring.refresh();
+  ring.noteUse(ring.find(key)?.id as string, performance.now());
+});
+
+test('lets nobody in while it cannot be known which keys there are, and tells that it lives', async (t) => {
+  const pass = stopClock(t);
+  const { engine, state, add } = keyStore();
+  const key = add();
+  const keys = new KeyRing(engine, Date.now);
+  await keys.refresh();
+  const gate = new Gate({ keys, limits: new CallLimits({}), isPublic: false, trustedOrigins: new Set() });
+  const listener = await Listener.listen('127.0.0.1', 0);
+  const tables = new Tables(engine, { tables: 'open', declared: [] });
+  const door = await openDoor(listener, {
+    ...unguarded,
+    gate,
+    log: openLog('silent'),
+    isStopping: () => false,
+    routes: [tableRoutes(tables, '', []), operationRoutes(async () => undefined)],
+  });
+  t.after(async () => {
+    await listener.stop();
+    await door.close();
+  });
+  const ask = async (path: string, headers = {}) => {
+    const response = await fetch(listener.origin + path, { headers });
+    return [
+      response.status,
+      ((await response.json()) as { body: { error?: { code: string } } }).body.error?.code,
+    ];
+  };
+  assert.deepEqual(await ask('/v3/table/books/read', bearing(key)), [404, 'table_not_found']);
+  state.isAway = true;
+  pass(apiKeysAgeMsMax);
+  for (const headers of [bearing(key), {}]) {
+    assert.deepEqual(await ask('/v3/table/books/read', headers), [503, 'unavailable']);
+  }
+  assert.deepEqual(await ask('/livez'), [200, undefined]);
+  state.isAway = false;
+  assert.deepEqual(await ask('/v3/table/books/read', bearing(key)), [404, 'table_not_found']);
+});

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { countedAddress } from '../../src/access/call-limits.ts';
+import { RateLimit } from '../../src/access/rate-limit.ts';
+import { limitedCallersMax } from '../../src/limits.ts';
+import { payment, readPath } from '../http/documented-operations.ts';
+import { assertError } from '../http/error-answer.ts';
+import { bearing, startServiceWithKeys } from '../support/keys.ts';
+import { between, randomFrom, seedOf } from '../support/random.ts';
+import { type Answer, startTestService, type TestService } from '../support/service.ts';
+
+const origin = 'https://shop.example';
+const browser = { kind: 'publishable', scopes: ['payments:create'], origins: [origin] } as const;
+
+function pay(service: TestService, headers: Record<string, string>, token = 'tok_paid'): Promise<Answer> {
+  return service.post(payment.path, { ...payment.body, token }, headers);
+}
+
+/** Pays until it is refused. @returns how many were taken, and the refusal */
+async function payAll(service: TestService, headers: Record<string, string>, token?: string) {
+  for (let taken = 0; ; taken++) {
+    const answer = await pay(service, headers, token);
+    if (answer.status !== (token === undefined ? 200 : 402)) return { taken, answer };
+    assert.ok(taken < 100, 'there is no limit');
+  }
+}
+
+async function payments(service: TestService, key: string): Promise<number> {
+  return (await service.get(`${payment.path}?limit=100`, bearing(key))).json.body.length;
+}
+
+/** A clock that only a test moves: nothing that is counted comes back meanwhile. */
+function stopClock(t: TestContext) {
+  // Of many digits, so that sums of it are not exact.
+  let at = performance.now() + 0.1;
+  t.mock.method(performance, 'now', () => at);
+  return (ms: number) => {
+    at += ms;
+  };
+}
+
+test('from the first key on, 60 charges a minute are taken, and the next is refused before anything is reserved', async (t) => {
+  const pass = stopClock(t);
+  const { service, keys } = await startServiceWithKeys(t, { shop: {} });
+  const first = await pay(service, bearing(keys.shop));
+  assert.equal(first.headers.get('ratelimit-policy'), '"charges";q=60;w=60');
+  assert.equal(first.headers.get('ratelimit'), '"charges";r=59;t=1');
+  const { taken, answer } = await payAll(service, bearing(keys.shop));
+  assert.equal(taken, 59);
+  assertError(answer, { status: 429, code: 'rate_limited' });
+  assert.equal(answer.json.body.message.message, answer.json.body.error.message, 'the documented field too');
+  assert.equal(answer.headers.get('retry-after'), '1');
+  assert.equal(answer.headers.get('ratelimit'), '"charges";r=0;t=60');
+  assert.equal(answer.headers.get('payment-id'), null);
+  assert.equal(await payments(service, keys.shop), 60);
+  assert.equal((await service.get(readPath, bearing(keys.shop))).status, 404, 'tables are not payments');
+  pass(1_000);
+  assert.equal((await payAll(service, bearing(keys.shop))).taken, 1, 'one a second comes back');
+});
+
+test('another key from the same address shares its limit, and the same key from others its own', async (t) => {
+  stopClock(t);
+  const env = { COUNTERFOIL_LIMIT_CHARGES: '3', COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.0/8, ::1' };
+  const { service, keys } = await startServiceWithKeys(t, { a: {}, b: {}, c: {} }, { env });
+  const from = (key: string, address: string) => ({ ...bearing(key), 'x-forwarded-for': address });
+  assert.equal((await payAll(service, from(keys.a, '192.0.2.1'))).taken, 3);
+  assert.equal((await payAll(service, from(keys.b, '192.0.2.1'))).taken, 0, 'the address is counted');
+  assert.equal((await payAll(service, from(keys.a, '192.0.2.2'))).taken, 0, 'the key is counted');
+  assert.equal((await payAll(service, from(keys.b, '2001:db8::1'))).taken, 3);
+  assert.equal((await payAll(service, from(keys.c, '2001:db8::ffff'))).taken, 0, 'a network is one address');
+  assert.equal(
+    (await payAll(service, from(keys.c, '203.0.113.9, 192.0.2.3'))).taken,
+    3,
+    'the last that a proxy saw',
+  );
+});
+
+test('nobody gets a new limit by a forwarding header where no proxy is trusted', async (t) => {
+  stopClock(t);
+  for (const env of [{}, { COUNTERFOIL_TRUSTED_PROXIES: '192.0.2.0/24' }]) {
+    const { service, keys } = await startServiceWithKeys(
+      t,
+      { a: {}, b: {} },
+      {
+        env: { COUNTERFOIL_LIMIT_CHARGES: '2', ...env },
+      },
+    );
+    assert.equal((await payAll(service, { ...bearing(keys.a), 'x-forwarded-for': '192.0.2.1' })).taken, 2);
+    assert.equal((await payAll(service, { ...bearing(keys.b), 'x-forwarded-for': '192.0.2.2' })).taken, 0);
+  }
+});
+
+test('after ten declined cards no further one is tried for a while, and a repeated answer is not counted', async (t) => {
+  const pass = stopClock(t);
+  const { service, keys } = await startServiceWithKeys(t, { shop: {}, other: {} });
+  const repeated = { ...bearing(keys.shop), 'idempotency-key': 'same' };
+  for (let count = 0; count < 5; count++)
+    assert.equal((await pay(service, repeated, 'tok_lost_card')).status, 402);
+  const { taken, answer } = await payAll(service, bearing(keys.shop), 'tok_lost_card');
+  assert.equal(taken, 9);
+  assertError(answer, { status: 429, code: 'rate_limited' });
+  assert.equal(answer.headers.get('retry-after'), '6');
+  assert.equal((await pay(service, bearing(keys.shop))).status, 429, 'a good card neither');
+  assert.equal((await pay(service, bearing(keys.other))).status, 429, 'nor by another key from there');
+  assert.equal(await payments(service, keys.shop), 10);
+  pass(6_000);
+  assert.equal((await pay(service, bearing(keys.shop))).status, 200);
+});
+
+test('one browser cannot use up the charges of a publishable key', async (t) => {
+  stopClock(t);
+  const env = { COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1' };
+  const { service, keys } = await startServiceWithKeys(t, { shop: browser }, { env });
+  const from = (address: string) => ({ ...bearing(keys.shop), origin, 'x-forwarded-for': address });
+  for (let buyer = 1; buyer <= 6; buyer++) {
+    assert.equal((await payAll(service, from(`192.0.2.${buyer}`))).taken, 10);
+  }
+  assert.equal((await payAll(service, from('192.0.2.7'))).taken, 0, 'the key as a whole is counted');
+});
+
+test('an open service has the limits that its settings name, and no others', async (t) => {
+  stopClock(t);
+  const open = await startTestService(t);
+  for (let count = 0; count < 70; count++) {
+    const answer = await pay(open, {}, 'tok_lost_card');
+    assert.equal(answer.status, 402);
+    assert.equal(answer.headers.get('ratelimit'), null);
+  }
+  const named = await startTestService(t, {
+    env: { COUNTERFOIL_LIMIT_CHARGES: '2', COUNTERFOIL_LIMIT_REQUESTS: '9' },
+  });
+  assert.equal((await payAll(named, {})).taken, 2);
+  const reads = await Promise.all(Array.from({ length: 10 }, () => named.get(readPath)));
+  assert.deepEqual(
+    reads.map(({ status }) => status).sort(),
+    [404, 404, 404, 404, 404, 404, 429, 429, 429, 429],
+  );
+});
+
+test('requests are counted by address before a key is looked at, and by key after; 0 is no limit', async (t) => {
+  stopClock(t);
+  const env = { COUNTERFOIL_LIMIT_REQUESTS: '5' };
+  const { service, keys } = await startServiceWithKeys(t, { a: {} }, { env });
+  const headers = bearing(keys.a);
+  for (let count = 0; count < 3; count++) assert.equal((await service.get(readPath)).status, 401);
+  assert.equal((await service.get('/nothing')).status, 404);
+  assert.equal((await service.get(readPath, headers)).status, 404);
+  const refused = await service.get(readPath, headers);
+  assertError(refused, { status: 429, code: 'rate_limited' });
+  assert.equal(refused.headers.get('ratelimit-policy'), '"requests";q=5;w=1');
+  const none = {
+    COUNTERFOIL_LIMIT_CHARGES: '0',
+    COUNTERFOIL_LIMIT_DECLINES: '0',
+    COUNTERFOIL_LIMIT_REQUESTS: '0',
+  };
+  const free = await startServiceWithKeys(t, { a: {} }, { env: none });
+  for (let count = 0; count < 70; count++) {
+    assert.equal((await pay(free.service, bearing(free.keys.a), 'tok_lost_card')).status, 402);
+  }
+});
+
+test('a bucket never lets through more than its quota and what came back since, and tells truly when one is left', (t) => {
+  const random = randomFrom(seedOf(t));
+  for (let round = 0; round < 200; round++) {
+    const quota = between(random, 1, 9);
+    const windowMs = 10 * between(random, 1, 100);
+    const limit = new RateLimit({ quota, windowMs });
+    let now = 0;
+    const taken: number[] = [];
+    for (let step = 0; step < 100; step++) {
+      now += between(random, 0, 1) * between(random, 0, windowMs);
+      const waitMs = limit.take('caller', now);
+      if (waitMs === 0) taken.push(now);
+      else
+        assert.ok(limit.waitMs('caller', now + waitMs) === 0 && limit.waitMs('caller', now + waitMs - 1) > 0);
+      assert.equal(limit.left('caller', now) > 0, limit.waitMs('caller', now) === 0);
+    }
+    for (const since of taken) {
+      for (const until of taken.filter((at) => at >= since)) {
+        const count = taken.filter((at) => at >= since && at <= until).length;
+        assert.ok(count <= quota + ((until - since) * quota) / windowMs + 1e-6, `${count} of ${quota}`);
+      }
+    }
+  }
+});
+
+test('a limit forgets the longest silent of too many callers, and never one that is busy', () => {
+  const limit = new RateLimit({ quota: 1, windowMs: 1_000_000 });
+  assert.equal(limit.take('busy', 0), 0);
+  for (let caller = 0; caller < 2 * limitedCallersMax; caller++) {
+    limit.take(`other-${caller}`, 1);
+    if (caller % 1_000 === 0) {
+      assert.ok(limit.waitMs('busy', 1) > 0);
+      limit.spend('busy', 1);
+    }
+  }
+  assert.ok(limit.waitMs('busy', 1) > 0);
+  assert.equal(limit.waitMs('other-0', 1), 0);
+});
+
+test('an address is counted as what one customer has', () => {
+  for (const [address, counted] of [
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::6', '2001:db8:1:2::/64'],
+    ['2001:db8::6', '2001:db8:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+  ]) {
+    assert.equal(countedAddress(address as string), counted);
+  }
+});

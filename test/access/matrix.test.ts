@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
+import { type Scope, scopes } from '../../src/access/scopes.ts';
+import type { ServedRoute } from '../../src/http/known-paths.ts';
+import { create, integration, payment } from '../http/documented-operations.ts';
+import { bearing, everyScope, idWithin, keyOrder, withKeys } from '../support/keys.ts';
+import { exchange, requestText } from '../support/raw-http.ts';
+import { type Answer, newDataFolder, startTestService, type TestService } from '../support/service.ts';
+
+/**
+ * The matrix is generated from the routes that the door itself has: a route that is added is tried with every kind of
+ * key that may not come in, and one that does not say what it needs cannot be added.
+ */
+const origin = 'https://shop.example';
+const yearMs = 365 * 24 * 60 * 60 * 1_000;
+
+const values: Readonly<Record<string, string>> = {
+  TABLE_NAME: 'books',
+  processor: 'simulated',
+  route_id: 'charge',
+  identity_provider: 'google',
+  INTEGRATION_NAME: 'shop',
+};
+
+/** What each documented path takes, so that a request which came in by mistake would leave a trace. */
+const bodies: Readonly<Record<string, unknown>> = {
+  [create.path]: create.body,
+  [payment.path]: payment.body,
+  [integration.path]: integration.body,
+  '/v3/table/books/batch': { writes: [{ create: create.body }] },
+};
+
+interface Keys {
+  /** With this scope alone. */
+  readonly only: Readonly<Record<Scope, string>>;
+  /** With every scope but this one, and not admin. */
+  readonly allBut: Readonly<Record<Scope, string>>;
+  readonly [name: string]: string | Readonly<Record<Scope, string>>;
+}
+
+async function makeKeys(data: string): Promise<Keys> {
+  const longAgo = () => Date.now() - 2 * yearMs;
+  const expiresAt = new Date(Date.now() - yearMs).toISOString();
+  const expired = await withKeys(data, (keys) => keys.create(keyOrder({ expiresAt })), longAgo);
+  return withKeys(data, async (keys) => {
+    const make = async (fields: Parameters<typeof keyOrder>[0]) => (await keys.create(keyOrder(fields))).text;
+    const byScope = async (scopesOf: (scope: Scope) => readonly Scope[]) => {
+      const texts: [string, string][] = [];
+      for (const scope of scopes) texts.push([scope, await make({ scopes: scopesOf(scope) })]);
+      return Object.fromEntries(texts) as Record<Scope, string>;
+    };
+    const revoked = await make({});
+    await keys.revoke(idWithin(revoked));
+    const rotated = await make({});
+    await keys.rotate(idWithin(rotated), 0);
+    return {
+      only: await byScope((scope) => [scope]),
+      allBut: await byScope((scope) => everyScope.filter((each) => each !== scope)),
+      revoked,
+      rotated,
+      expired: expired.text,
+      otherTable: await make({ tables: ['films', 'Books', 'book', 'bookss'] }),
+      otherRoute: await make({ routes: ['simulated/donation', 'stripe/charge'] }),
+      publishable: await make({ kind: 'publishable', scopes: ['payments:create'], origins: [origin] }),
+      routed: await make({ routes: ['simulated/charge'] }),
+      tabled: await make({ tables: ['books'] }),
+    };
+  });
+}
+
+async function start(t: TestContext) {
+  const data = newDataFolder(t);
+  const keys = await makeKeys(data);
+  const env = {
+    COUNTERFOIL_LIMIT_CHARGES: '0',
+    COUNTERFOIL_LIMIT_DECLINES: '0',
+    COUNTERFOIL_LIMIT_REQUESTS: '0',
+    COUNTERFOIL_TABLE_ALIASES: 'dynamodb',
+  };
+  const service = await startTestService(t, { data, env });
+  const ask = ({ method, url }: ServedRoute, headers: Record<string, string> = {}) => {
+    const path = pathOf(url);
+    const takesBody = method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
+    return service.send(method, path, takesBody ? (bodies[path] ?? {}) : undefined, headers);
+  };
+  return { service, keys, ask };
+}
+
+function pathOf(url: string): string {
+  return url.replace(/:(\w+)/g, (_, name: string) => values[name] ?? 'x').replace('*', 'index.html');
+}
+
+function scopedRoutes({ routes }: TestService): (ServedRoute & { readonly access: Scope })[] {
+  return routes.filter((route): route is ServedRoute & { access: Scope } =>
+    scopes.includes(route.access as Scope),
+  );
+}
+
+function assertRefused(answer: Answer, status: 401 | 403, what: string): void {
+  assert.equal(answer.status, status, `${what}: ${answer.text}`);
+  if (answer.text === '') return;
+  assert.equal(answer.json.body.error.code, status === 401 ? 'unauthenticated' : 'forbidden', what);
+}
+
+function assertLetIn(answer: Answer, what: string): void {
+  // That nobody is signed in is no word of the gate, which asks for a key.
+  const isAsked = answer.status === 401 && answer.headers.has('www-authenticate');
+  assert.ok(!isAsked && ![403, 429, 500].includes(answer.status), `${what}: ${answer.status} ${answer.text}`);
+}
+
+test('the door has the routes that the matrix is made of, and each says what it needs', async (t) => {
+  const { service } = await start(t);
+  const told = service.routes.map(({ method, url, access }) => `${method} ${url} ${access}`);
+  assert.ok(scopedRoutes(service).length >= 15, told.join('\n'));
+  for (const expected of [
+    'POST /stage/payment/:processor/:route_id payments:create',
+    'POST /stage/payment/:processor/:route_id/:payment_id/refund payments:refund',
+    'GET /v3/table/:TABLE_NAME/read tables:read',
+    'HEAD /v3/table/:TABLE_NAME/read tables:read',
+    'DELETE /v3/dynamodb/:TABLE_NAME/delete tables:write',
+    'POST /v3/create/service/auth/:identity_provider/:INTEGRATION_NAME integrations:write',
+    'POST /stage/events/:processor signed',
+    'GET /readyz public',
+  ]) {
+    assert.ok(told.includes(expected), expected);
+  }
+  const open = told.filter((route) => route.endsWith(' public')).map((route) => route.split(' ')[1]);
+  for (const url of open) {
+    assert.match(
+      url ?? '',
+      /^\/(livez|readyz|openapi\.json|docs)|\/v3\/auth\/|\/\.well-known\//,
+      'nothing else is public',
+    );
+  }
+});
+
+test('every route refuses every caller who has no valid key with 401, and none of them leaves a trace', async (t) => {
+  const { service, keys, ask } = await start(t);
+  const right = keys.only.admin;
+  const wrongSecret = `${right.slice(0, -43)}${newApiKeyText('secret', newApiKeyId()).slice(-43)}`;
+  const bad: Record<string, Record<string, string>> = {
+    none: {},
+    empty: { authorization: '' },
+    scheme: { authorization: `Basic ${Buffer.from(`${right}:`).toString('base64')}` },
+    bare: { authorization: right },
+    'no key': { authorization: 'Bearer' },
+    malformed: bearing('cfk_x.y'),
+    'with more': bearing(`${right}x`),
+    'two in one': { authorization: `Bearer ${right}, Bearer ${right}` },
+    unknown: bearing(newApiKeyText('secret', newApiKeyId())),
+    'wrong secret': bearing(wrongSecret),
+    'other kind': bearing(right.replace('cfk_', 'cfp_')),
+    'other case': bearing(right.toUpperCase()),
+    revoked: bearing(keys.revoked as string),
+    rotated: bearing(keys.rotated as string),
+    expired: bearing(keys.expired as string),
+  };
+  const sentences = new Set<string>();
+  for (const route of scopedRoutes(service)) {
+    for (const [name, headers] of Object.entries(bad)) {
+      const answer = await ask(route, headers);
+      assertRefused(answer, 401, `${name} on ${route.method} ${route.url}`);
+      const challenge = answer.headers.get('www-authenticate') ?? '';
+      assert.match(
+        challenge,
+        name === 'none' ? /^Bearer realm="[^"]+"$/ : /^Bearer realm=.*, error="invalid_token"$/,
+      );
+      if (name !== 'none' && answer.text !== '') sentences.add(answer.json.body.error.message);
+    }
+  }
+  assert.equal(sentences.size, 1, 'one sentence for all');
+  await assertUntouched(service, right);
+});
+
+test('every route refuses a key without its scope, or limited to others, with 403, and none of them leaves a trace', async (t) => {
+  const { service, keys, ask } = await start(t);
+  const withKey = (name: string) => bearing(keys[name] as string);
+  for (const route of scopedRoutes(service)) {
+    const what = `${route.method} ${route.url}`;
+    const lacking = await ask(route, bearing(keys.allBut[route.access]));
+    assertRefused(lacking, 403, what);
+    if (lacking.text !== '')
+      assert.match(lacking.json.body.error.message, new RegExp(`scope ${route.access}`));
+    assert.match(lacking.headers.get('www-authenticate') ?? '', new RegExp(`scope="${route.access}"`));
+    if (route.access.startsWith('tables:')) assertRefused(await ask(route, withKey('otherTable')), 403, what);
+    if (route.access.startsWith('payments:'))
+      assertRefused(await ask(route, withKey('otherRoute')), 403, what);
+    const foreign =
+      route.access === 'payments:create'
+        ? [{}, { origin: 'https://evil.example' }, { origin: 'null' }]
+        : [{ origin }];
+    for (const from of foreign) {
+      assertRefused(await ask(route, { ...withKey('publishable'), ...from }), 403, `publishable on ${what}`);
+    }
+  }
+  await assertUntouched(service, keys.only.admin);
+});
+
+test('every route lets in the key with its scope, admin, and what needs none', async (t) => {
+  const { service, keys, ask } = await start(t);
+  const withKey = (name: string) => bearing(keys[name] as string);
+  for (const route of service.routes) {
+    const what = `${route.method} ${route.url}`;
+    if (route.access === 'public' || route.access === 'signed') {
+      assertLetIn(await ask(route), what);
+      continue;
+    }
+    assertLetIn(await ask(route, bearing(keys.only[route.access])), what);
+    assertLetIn(await ask(route, bearing(keys.only.admin)), what);
+    if (route.access.startsWith('tables:')) assertLetIn(await ask(route, withKey('tabled')), what);
+    if (route.access.startsWith('payments:')) assertLetIn(await ask(route, withKey('routed')), what);
+  }
+  const paid = await service.post(payment.path, payment.body, { ...withKey('publishable'), origin });
+  assert.equal(paid.status, 200, paid.text);
+});
+
+test('a request with two Authorization headers is refused, whichever is right', async (t) => {
+  const { service, keys } = await start(t);
+  const right = `Authorization: Bearer ${keys.only.admin}\r\n`;
+  const wrong = `Authorization: Bearer ${keys.revoked as string}\r\n`;
+  const text = requestText(service.origin, 'GET /v3/table/books/read');
+  for (const lines of [right + wrong, wrong + right, right + right]) {
+    const answer = await exchange(service.origin, text.replace('\r\n\r\n', `\r\n${lines}\r\n`));
+    assert.equal(answer.status, 401, lines);
+  }
+});
+
+/** Who was refused has made no table, no payment, no integration. */
+async function assertUntouched(service: TestService, admin: string): Promise<void> {
+  const table = await service.get('/v3/table/books/read', bearing(admin));
+  assert.equal(table.json.body.error?.code, 'table_not_found', table.text);
+  const payments = await service.get(payment.path, bearing(admin));
+  assert.deepEqual(payments.json.body, [], payments.text);
+  const credentials = { IDP_CLIENT_ID: 'other', IDP_CLIENT_SECRET: 'other' };
+  const registered = await service.post(integration.path, credentials, bearing(admin));
+  assert.equal(registered.status, 200, 'the name was free');
+}
