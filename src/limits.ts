@@ -19,11 +19,8 @@ export const keepAliveMs = 65_000;
 
 /** DynamoDB's bound on a partition key is 2,048 bytes; half of it leaves room for a store's own prefix. */
 export const itemIdBytesMax = 1_024;
-/**
- * DynamoDB's bound on an item, so that every table can move there, less what it counts beside id and name: the names of
- * the attributes, and the operation id that is kept with an item there.
- */
-export const itemBytesMax = 400 * 1024 - 64;
+/** DynamoDB's bound on an item; there its last bytes are taken by what DynamoDB counts beside id and name. */
+export const itemBytesMax = 400 * 1024;
 /** Items of one page; whoever wants more takes the next page, or reads the table as a whole. */
 export const pageItemsMax = 1_000;
 /** A page ends behind the item that reaches it, as at DynamoDB: a page is made in memory. */
