@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The engine's contract, tables, payments and integrations on AWS's own DynamoDB Local, on loopback.
+# The engine's contract and faults, tables, payments and integrations, several processes and moving house, on AWS's own
+# DynamoDB Local, on loopback.
 # Needs Java and Maven. Ends with the summary of node's test runner.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,3 +25,4 @@ export DYNAMODB_ENDPOINT
 [ -n "$DYNAMODB_ENDPOINT" ] || { echo "DynamoDB Local did not start: $(cat "$folder/log")" >&2; exit 1; }
 
 bash scripts/test-on-dynamodb.sh
+node_modules/.bin/node --test --test-concurrency=2 test/conformance/{dynamodb-service,dynamodb-processes,store-copy}.conformance.ts

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import { assertReadable, command, keepBusy, keyLines, register } from '../secrets/rotation.ts';
 import { startTestService } from '../support/service.ts';
-import { assertReadable, command, keepBusy, keyLines, register } from './rotation.ts';
 
 const hook = join(import.meta.dirname, 'kill-at-step.ts');
 
