@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A rotation of master keys that is killed at each step; the service on disks that lose their power, are full, cannot be written, and fail to flush. Needs root, Linux and the
-# Debian packages nbdkit, libnbd-bin, fuse3, e2fsprogs and strace; each test says which of them it lacks.
+# A rotation of master keys that is killed at each step; the service on disks that lose their power, are full, cannot
+# be written, and fail to flush. Needs root, Linux and the Debian packages nbdkit, libnbd-bin, fuse3, e2fsprogs and strace; each test says which of them it lacks.
 # LONG=1 takes the full counts. Ends with the summary of node's test runner.
 set -euo pipefail
 cd "$(dirname "$0")/.."
