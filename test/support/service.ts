@@ -134,12 +134,15 @@ function parsed(text: string): unknown {
 // biome-ignore lint/suspicious/noExplicitAny: answers are of every shape
 function sorted(json: any): unknown {
   const bytes = ({ id }: { id: string }) => Buffer.from(id);
+  if (!Array.isArray(json?.body)) return json;
   return { ...json, body: [...json.body].sort((one, other) => bytes(one).compare(bytes(other))) };
 }
 
-/** The store of a service that has stopped. */
+/** The store of a service that has stopped, or has not begun. */
 export async function openStoreOf(data: string): Promise<Engine> {
   const env = { COUNTERFOIL_DATA: data, ...dynamo?.environmentOf(data) };
   const file = '/nonexistent/counterfoil.json';
-  return openEngine(loadSettings({ env, file, simulate: false }), openLog('error'));
+  const settings = loadSettings({ env, file, simulate: false });
+  if (settings.store === 'dynamodb') await initStore(settings);
+  return openEngine(settings, openLog('error'));
 }
