@@ -50,10 +50,10 @@ const operations: Readonly<
   'refund a payment': (service) => service.post(`${location}/refund`, {}),
   'register an integration': (service) =>
     service.post('/v3/create/service/auth/google/web', { IDP_CLIENT_ID: 'c', IDP_CLIENT_SECRET: 's' }),
-  'a minute of a process that has nothing to do': async (_, { patient, proxy }) => {
-    const drivers = new Drivers(patient);
+  'a minute of a process that has nothing to do': async (_, { calm, proxy }) => {
+    const drivers = new Drivers(calm);
     await drivers.watch();
-    await patient.scan(openSpace);
+    await calm.scan(openSpace);
     const rounds = 60_000 / distantRecoveryIntervalMs;
     return { status: 200, units: { read: proxy.units.read * rounds, write: proxy.units.write * rounds } };
   },

@@ -58,7 +58,7 @@ describe('scans on DynamoDB', () => {
 
     test(`every item is read once: ${how}`, async () => {
       store.proxy.script = () => undefined;
-      const seen = await all(store.patient);
+      const seen = await all(store.calm);
       assert.equal(seen.length, itemsCount);
       assert.equal(new Set(seen).size, itemsCount);
     });
@@ -66,7 +66,7 @@ describe('scans on DynamoDB', () => {
 
   test('a page of a table is one page of the engine, and nothing is read ahead', async () => {
     store.proxy.reset();
-    const page = await all(store.patient, { limit: 2 });
+    const page = await all(store.calm, { limit: 2 });
     assert.equal(page.length, 2);
     await settle(store);
     assert.equal(store.proxy.count('Scan'), 1);
@@ -82,7 +82,7 @@ describe('scans on DynamoDB', () => {
     }
     store.proxy.reset();
     const ids: string[] = [];
-    const scan = await store.patient.scan('service:payments', { limit: 10 });
+    const scan = await store.calm.scan('service:payments', { limit: 10 });
     for await (const { id } of itemsOf(scan?.chunks ?? [])) ids.push(id);
     assert.deepEqual(
       ids,

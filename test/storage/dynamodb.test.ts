@@ -9,6 +9,8 @@ testEngineContract('DynamoDB', {
       region: dynamoRegion,
       tablePrefix: store,
       declared: [],
+      // 300 commits at once wait for one another on a busy machine.
+      attemptMsMax: 30_000,
     };
     await initDynamo(settings);
     return openDynamoEngine(settings);

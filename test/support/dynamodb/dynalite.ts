@@ -5,8 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Transactions } from './transactions.ts';
 
-/** Of dynalite, which brings no types. */
-type Dynalite = (options: object) => Server;
+const require = createRequire(import.meta.url);
+// biome-ignore lint/suspicious/noExplicitAny: dynalite brings no types
+const load = (name: string): any => require(`dynalite/${name}`);
+const validations = load('validations');
 
 export interface DynamoServer {
   readonly endpoint: string;
@@ -31,44 +33,49 @@ export interface DynamoReply {
  * continuous backups. One request is answered at a time, so that a transaction is alone.
  */
 export async function serveDynalite(): Promise<DynamoServer> {
-  const dynalite = createRequire(import.meta.url)('dynalite') as Dynalite;
-  const inner = dynalite({ createTableMs: 0, deleteTableMs: 0, updateTableMs: 0 });
-  const origin = await listen(inner);
-  const transactions = new Transactions((request) => ask(origin, request));
+  const store = load('db').create({ createTableMs: 0, deleteTableMs: 0, updateTableMs: 0 });
+  const ask = (request: DynamoRequest) => askDynalite(store, request);
+  const transactions = new Transactions(ask);
   let last: Promise<unknown> = Promise.resolve();
-  const outer = createServer((request, response) => {
-    const answering = last.then(() => answer(request, response, origin, transactions));
+  const server = createServer((message, response) => {
+    const answering = last.then(async () =>
+      send(response, await replyTo(await requestOf(message), ask, transactions)),
+    );
     last = answering.catch(() => response.destroy());
   });
-  const endpoint = await listen(outer);
+  const endpoint = await listen(server);
   return {
     endpoint,
     close: async () => {
-      for (const server of [outer, inner]) {
-        server.closeAllConnections();
-        await new Promise((resolve) => server.close(resolve));
-      }
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await new Promise((resolve) => store.db.close(resolve));
     },
   };
+}
+
+/** What its own server does with a request, without the way through a socket. */
+async function askDynalite(store: unknown, { operation, body }: DynamoRequest): Promise<DynamoReply> {
+  const name = validations.toLowerFirst(operation);
+  const { types, custom } = load(`validations/${name}`);
+  try {
+    const data = validations.checkTypes(body, types);
+    validations.checkValidations(data, types, custom, store);
+    return await new Promise((resolve, reject) => {
+      load(`actions/${name}`)(store, data, (error: unknown, answer: object) =>
+        error ? reject(error) : resolve({ status: 200, body: answer }),
+      );
+    });
+  } catch (error) {
+    const { statusCode: status, body: told } = error as { statusCode?: number; body?: object };
+    if (status === undefined) throw error;
+    return { status, body: told };
+  }
 }
 
 export async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-export async function ask(origin: string, { operation, body }: DynamoRequest): Promise<DynamoReply> {
-  const response = await fetch(origin, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/x-amz-json-1.0',
-      'x-amz-target': `DynamoDB_20120810.${operation}`,
-      'x-amz-date': '20261121T000000Z',
-      authorization: 'AWS4-HMAC-SHA256 Credential=test, SignedHeaders=host, Signature=none',
-    },
-    body: JSON.stringify(body),
-  });
-  return { status: response.status, body: await response.json() };
 }
 
 export async function requestOf(message: IncomingMessage): Promise<DynamoRequest> {
@@ -81,26 +88,16 @@ export function send(response: ServerResponse, { status, body }: DynamoReply): v
   response.writeHead(status, { 'content-type': 'application/x-amz-json-1.0' }).end(text);
 }
 
-async function answer(
-  message: IncomingMessage,
-  response: ServerResponse,
-  origin: string,
-  transactions: Transactions,
-): Promise<void> {
-  const request = await requestOf(message);
-  send(response, await replyTo(request, origin, transactions));
-}
-
 async function replyTo(
   request: DynamoRequest,
-  origin: string,
+  ask: (request: DynamoRequest) => Promise<DynamoReply>,
   transactions: Transactions,
 ): Promise<DynamoReply> {
   const { operation, body } = request;
   if (operation === 'TransactWriteItems') return transactions.write(body);
   if (operation === 'UpdateContinuousBackups') return { status: 200, body: {} };
   const { ReturnValuesOnConditionCheckFailure: returned, ...known } = body;
-  const reply = await ask(origin, { operation, body: known });
+  const reply = await ask({ operation, body: known });
   if (returned !== 'ALL_OLD' || !String(reply.body.__type).endsWith('ConditionalCheckFailedException'))
     return reply;
   return { ...reply, body: { ...reply.body, Item: await transactions.itemOf(body) } };

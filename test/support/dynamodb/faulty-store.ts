@@ -11,6 +11,8 @@ export interface FaultyStore {
   readonly direct: Engine;
   /** Through it, with attempts enough for whatever comes once. */
   readonly patient: Engine;
+  /** Through it, with the bounds that a service has: on a busy machine nothing is asked twice. */
+  readonly calm: Engine;
   /** Through it, and soon at its end; 100 calls at once. */
   readonly hasty: Engine;
   readonly tablePrefix: string;
@@ -33,13 +35,14 @@ export async function openFaultyStore(declared: readonly string[] = []): Promise
   const through = { ...settings, endpoint: proxy.endpoint };
   const direct = await openDynamoEngine(settings);
   const patient = await openDynamoEngine({ ...through, ...patience });
+  const calm = await openDynamoEngine({ ...through, attemptMsMax: 30_000 });
   const hasty = await openAtLast({ ...through, ...haste });
   proxy.reset();
   const close = async () => {
-    await Promise.all([direct, patient, hasty].map((engine) => engine.close()));
+    await Promise.all([direct, patient, calm, hasty].map((engine) => engine.close()));
     await proxy.close();
   };
-  return { proxy, direct, patient, hasty, tablePrefix, close };
+  return { proxy, direct, patient, calm, hasty, tablePrefix, close };
 }
 
 /** Its haste is for the faults of a test, not for a machine that is busy while it opens. */
