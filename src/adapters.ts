@@ -4,27 +4,56 @@ import { SettingsError } from './errors.ts';
 import type { IdentityProvider } from './identity/provider.ts';
 import type { Log } from './log.ts';
 import { isLoopback } from './loopback.ts';
+import { type Metrics, noMetrics, type Told } from './metrics.ts';
 import type { Processor } from './processors/processor.ts';
 import { MemoryLedger, RemoteLedger } from './processors/simulated/ledger.ts';
 import { type LedgerServer, serveLedger } from './processors/simulated/ledger-server.ts';
 import { simulatedProcessor } from './processors/simulated/simulated.ts';
 import { squareProcessor } from './processors/square/square.ts';
 import { stripeProcessor } from './processors/stripe/stripe.ts';
+import { openPrometheus, type Prometheus } from './prometheus/prometheus.ts';
+import type { MetricsText } from './prometheus/text.ts';
 import type { Settings } from './settings/schema.ts';
 import type { ProviderName } from './sign-in/providers.ts';
 import type { DynamoSettings, TableMade } from './storage/dynamodb/open.ts';
 import type { Engine } from './storage/engine.ts';
 import { noteLoss, verifyAfterLoss } from './storage/lmdb/loss.ts';
-import { openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
+import { type LmdbOptions, openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
 import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify.ts';
+import { ObservedEngine } from './storage/observed.ts';
 
 /** The one file that names adapters: which engine, processors and identity providers the settings ask for. */
 
 /** The engine that the settings ask for. Throws SettingsError for one that is damaged, not ours, or not to be had. */
-export async function openEngine(settings: Settings, log: Log): Promise<Engine> {
-  if (settings.store !== 'dynamodb') return openEmbedded(resolve(settings.data), log);
+export async function openEngine(
+  settings: Settings,
+  log: Log,
+  { metrics = noMetrics, diskReserveBytes }: EngineOptions = {},
+): Promise<Engine> {
+  if (settings.store !== 'dynamodb') {
+    const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
+    const engine = await openEmbedded(resolve(settings.data), log, { flushed, diskReserveBytes });
+    return new ObservedEngine(engine, metrics);
+  }
   const { openDynamoEngine } = await import('./storage/dynamodb/open.ts');
-  return openDynamoEngine(dynamoSettings(settings));
+  return new ObservedEngine(await openDynamoEngine(dynamoSettings(settings)), metrics);
+}
+
+export interface EngineOptions {
+  readonly metrics?: Metrics;
+  /** Of an embedded store: with less than this free the disk counts as full. */
+  readonly diskReserveBytes?: number | undefined;
+}
+
+/** Counts what this process does, for `/metrics`. @param now milliseconds since 1970 */
+export function openMetrics({ store, data }: Settings, now: () => number): Prometheus {
+  return openPrometheus({ now, dataFolder: store === 'lmdb' ? resolve(data) : undefined });
+}
+
+/** What processes have told, as the text that Prometheus reads. */
+export async function metricsText(told: readonly Told[]): Promise<MetricsText> {
+  const { metricsText: textOf } = await import('./prometheus/text.ts');
+  return textOf(told);
 }
 
 /** Makes the tables of a distributed engine; an embedded store makes itself. Throws SettingsError. */
@@ -41,15 +70,16 @@ function dynamoSettings({ dynamodb, tables }: Settings): DynamoSettings {
   return { ...dynamodb, declared: tables.declared };
 }
 
-async function openEmbedded(folder: string, log: Log): Promise<Engine> {
+async function openEmbedded(folder: string, log: Log, options: LmdbOptions): Promise<Engine> {
   await verifyAfterLoss(folder);
-  return openLmdbEngine(folder, (error) => {
+  const lost = (error: Error) => {
     noteLoss(folder);
     log.error('store_lost', { detail: error.message });
     log.flush();
     // Not by an exit in good order: the library has harmed the memory that this would still use.
     process.kill(process.pid, 'SIGKILL');
-  });
+  };
+  return openLmdbEngine(folder, lost, options);
 }
 
 /** Walks the store of a data folder. Throws SettingsError where there is none, or not one of ours. */

@@ -2,6 +2,7 @@ import { existingStore, openEngine } from './adapters.ts';
 import { openPayments, openTables } from './domains.ts';
 import { InFlight } from './in-flight.ts';
 import { openLog } from './log.ts';
+import { noMetrics } from './metrics.ts';
 import type { PaymentParts } from './payments/parts.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import type { Settings } from './settings/schema.ts';
@@ -29,6 +30,7 @@ export async function openBooks(settings: Settings): Promise<Books> {
       tables: openTables(settings, engine),
       inFlight: new InFlight(),
       log,
+      metrics: noMetrics,
       now: Date.now,
       simulate: settings.simulated.ledger !== undefined,
     });

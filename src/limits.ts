@@ -198,6 +198,8 @@ export const readTurnBytes = 512 * 1024;
 
 /** Whoever asks whether the service is ready gives up after some seconds, and so must not hear first from a slow store. */
 export const readyMsMax = 2_000;
+/** A failed commit counts against being ready for so long, unless one succeeds: long enough for who asks every few seconds. */
+export const commitFailureKeptMs = 10_000;
 /** A stop waits this long for running requests, then ends their connections: the exit comes within 10 s. */
 export const stopGraceMs = 9_000;
 /** When a worker that does not end is killed. */

@@ -1,10 +1,11 @@
-import { openEngine } from './adapters.ts';
+import { metricsText, openEngine, openMetrics } from './adapters.ts';
 import { openPayments, openSignIn, openTables } from './domains.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
 import { integrationListRoutes, integrationRoutes } from './http/integrations.ts';
 import { Listener } from './http/listener.ts';
+import { metricsRoutes } from './http/metrics.ts';
 import { checkOpenAccess } from './http/open-access.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
@@ -21,6 +22,7 @@ import {
   tokenSweepIntervalMs,
 } from './limits.ts';
 import { type Log, openLog } from './log.ts';
+import type { Told } from './metrics.ts';
 import { Recovery } from './payments/recover-payments.ts';
 import { checkReady } from './ready.ts';
 import { type Repeated, repeat } from './repeat.ts';
@@ -42,7 +44,14 @@ export interface ServiceOptions {
   readonly now?: () => number;
   /** When another process that drove charges counts as dead; the limit of the same name without it. */
   readonly driverSilenceMsMax?: number;
+  /** With less than this free the disk counts as full; the limit of the same name without it. */
+  readonly diskReserveBytes?: number;
+  /** What all processes of the service have counted, this one's given; without it this one is all. */
+  readonly gatherMetrics?: GatherMetrics;
 }
+
+/** @param own what this process has counted */
+export type GatherMetrics = (own: () => Told) => Promise<readonly Told[]>;
 
 export interface Service {
   /** Where the service listens, `http://host:port`. */
@@ -56,7 +65,9 @@ export interface Service {
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
-  const { driverSilenceMsMax } = options;
+  const { driverSilenceMsMax, diskReserveBytes, gatherMetrics = async (own) => [own()] } = options;
+  const prometheus = openMetrics(settings, now);
+  const { metrics } = prometheus;
   let stopping = false;
 
   const listener = await Listener.listen(settings.host, settings.port, sharesPort);
@@ -72,15 +83,19 @@ export async function startService(settings: Settings, options: ServiceOptions):
         sharesPort,
       );
     }
-    const store = await openEngine(settings, log);
+    const masterKeys = masterKeySource(settings);
+    const store = await openEngine(settings, log, { metrics, diskReserveBytes });
     engine = store;
-    const sealer = await openSealer(engine, masterKeySource(settings), now());
+    const sealer = await openSealer(engine, masterKeys, now());
     const tables = openTables(settings, engine);
-    const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
+    const parts = { engine, sealer, tables, inFlight, log, metrics, now, simulate, driverSilenceMsMax };
     const payments = await openPayments(settings, parts);
     const signIn = openSignIn(settings, { ...parts, origin: settings.publicUrl ?? listener.origin });
 
-    const operations = operationRoutes(() => checkReady(store, stopping));
+    const operations: Routes = (app) => {
+      operationRoutes(() => checkReady({ engine: store, masterKeys }, stopping))(app);
+      metricsRoutes(async () => metricsText(await gatherMetrics(prometheus.tell)))(app);
+    };
     const main = [
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
       integrationRoutes(signIn),
@@ -95,6 +110,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       const described = [...routes, operations];
       const door = await openDoor(on, {
         log,
+        metrics,
         checkAccess: checkOpenAccess,
         isStopping: () => stopping,
         routes: [...described, documentationRoutes(version, described)],
@@ -125,12 +141,14 @@ export async function startService(settings: Settings, options: ServiceOptions):
         await payments.drivers.close();
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
+        prometheus.close();
         log.flush();
       },
     };
   } catch (error) {
     await Promise.all([listener.stop(), paymentListener.stop()]);
     await engine?.close();
+    prometheus.close();
     throw error;
   }
 }

@@ -5,10 +5,12 @@ import type { Access } from '../access/scopes.ts';
 import { ServiceError } from '../errors.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
 import { asServiceError, logFailure, requestFields, sendError } from './errors-out.ts';
 import { KnownPaths } from './known-paths.ts';
 import type { Listener } from './listener.ts';
 import { newRequestId } from './request-id.ts';
+import { countRequests } from './request-metrics.ts';
 import { parseStrictJson } from './strict-json.ts';
 import { useStrictValidation } from './validation.ts';
 
@@ -24,6 +26,8 @@ export type App = FastifyInstance<
 
 export interface DoorOptions {
   readonly log: Log;
+  /** Without it nothing is counted. */
+  readonly metrics?: Metrics | undefined;
   /** Throws ServiceError for a request that may not come in. @param access of its route, where it has one */
   readonly checkAccess: (request: FastifyRequest, access: Access | undefined) => void;
   /** Whether the service is stopping: connections are then not kept. */
@@ -60,6 +64,7 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
   useStrictValidation(app);
   takeStrictJsonAlone(app);
   guardRequests(app as App, paths, options);
+  countRequests(app as App, options.metrics);
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
   app.decorate('tellBrokenAnswer', (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     logFailure(options.log, asServiceError(error), request, reply),

@@ -67,6 +67,7 @@ export async function takePayment(parts: PaymentParts, request: PaymentRequest):
     // It may be reserved, and recovery then charges it: nobody may be told that it was not taken.
     if (faster === payment) return answerNow(payment, { replayed: false });
     if (faster !== undefined) return replay(parts, faster, order);
+    parts.metrics.charge(payment.processor, payment.route, 'received');
     if (item !== undefined) await checkItemIsStillFree(parts, payment, item);
     return driveCharge(parts, payment, order.token);
   });
