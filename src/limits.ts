@@ -207,6 +207,8 @@ export const stopMsMax = 9_900;
 
 /** Processes of one service; more than any machine it makes sense on has cores. */
 export const workersMax = 128;
+/** What a scrape of one waits for the others: Prometheus gives up after 10 s, and counting up takes a millisecond. */
+export const workerTellMsMax = 1_000;
 /** The wait before a worker that could not start is tried again: doubled each time, from the first to the last. */
 export const workerDelayMsMin = 100;
 export const workerDelayMsMax = 10_000;

@@ -50,8 +50,13 @@ export interface ServiceOptions {
   readonly gatherMetrics?: GatherMetrics;
 }
 
-/** @param own what this process has counted */
-export type GatherMetrics = (own: () => Told) => Promise<readonly Told[]>;
+/** Where several processes are one service. `own` tells what this one has counted. */
+export interface GatherMetrics {
+  /** From now on others may ask. */
+  begin(own: () => Told): void;
+  /** What all have counted. */
+  gather(own: () => Told): Promise<readonly Told[]>;
+}
 
 export interface Service {
   /** Where the service listens, `http://host:port`. */
@@ -62,11 +67,14 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+const alone: GatherMetrics = { begin: () => undefined, gather: async (own) => [own()] };
+
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
-  const { driverSilenceMsMax, diskReserveBytes, gatherMetrics = async (own) => [own()] } = options;
+  const { driverSilenceMsMax, diskReserveBytes, gatherMetrics = alone } = options;
   const prometheus = openMetrics(settings, now);
+  gatherMetrics.begin(prometheus.tell);
   const { metrics } = prometheus;
   let stopping = false;
 
@@ -94,7 +102,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
     const operations: Routes = (app) => {
       operationRoutes(() => checkReady({ engine: store, masterKeys }, stopping))(app);
-      metricsRoutes(async () => metricsText(await gatherMetrics(prometheus.tell)))(app);
+      metricsRoutes(async () => metricsText(await gatherMetrics.gather(prometheus.tell)))(app);
     };
     const main = [
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
