@@ -29,6 +29,8 @@ function notReady(details: ReadonlyMap<ReadyCheck, string>): ServiceError {
 export interface ReadyParts {
   readonly engine: Engine;
   readonly masterKeys: MasterKeySource;
+  /** What takes longer has failed; the limit of readiness without it. */
+  readonly answerMsMax?: number;
 }
 
 /**
@@ -36,11 +38,14 @@ export interface ReadyParts {
  * there. Costs a read of the store and a look at two files, for anybody may ask. Throws ServiceError
  * `unavailable`, with the checks that failed.
  */
-export async function checkReady({ engine, masterKeys }: ReadyParts, isStopping: boolean): Promise<void> {
+export async function checkReady(
+  { engine, masterKeys, answerMsMax = readyMsMax }: ReadyParts,
+  isStopping: boolean,
+): Promise<void> {
   if (isStopping) throw notReady(new Map([['running', 'stopping']]));
   const failed = new Map<ReadyCheck, string>();
   const look = async (check: ReadyCheck, work: () => Promise<unknown>) => {
-    const cause = await failureOf(work);
+    const cause = await failureOf(work, answerMsMax);
     if (cause === undefined) return;
     const isFull = cause instanceof ServiceError && cause.code === 'storage_full';
     failed.set(isFull ? 'disk' : check, (cause as Error).message);
@@ -64,8 +69,8 @@ async function checkMasterKeys(engine: Engine, source: MasterKeySource): Promise
 }
 
 /** @returns what went wrong, or undefined; what takes too long has gone wrong */
-async function failureOf(work: () => Promise<unknown>): Promise<unknown> {
-  const late = sleep(readyMsMax, new Error('it does not answer'), { ref: false });
+async function failureOf(work: () => Promise<unknown>, msMax: number): Promise<unknown> {
+  const late = sleep(msMax, new Error('it does not answer'), { ref: false });
   // A work that throws before it has made a promise has failed like any other.
   const done = Promise.resolve()
     .then(work)

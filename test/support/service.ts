@@ -46,7 +46,13 @@ export async function startTestService(
   t: TestContext,
   options: TestServiceOptions = {},
 ): Promise<TestService> {
-  const { env = {}, file = '/nonexistent/counterfoil.json', simulate = true, now } = options;
+  const {
+    env = {},
+    file = '/nonexistent/counterfoil.json',
+    simulate = true,
+    now,
+    diskReserveBytes,
+  } = options;
   const data = options.data ?? newDataFolder(t);
   const lines = new PassThrough();
   const log: string[] = [];
@@ -62,6 +68,7 @@ export async function startTestService(
     simulate,
     log: openLog('debug', lines),
     ...(now === undefined ? {} : { now }),
+    ...(diskReserveBytes === undefined ? {} : { diskReserveBytes }),
   });
   let stopped: Promise<void> | undefined;
   const stop = () => {
