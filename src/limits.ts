@@ -50,6 +50,8 @@ export const driverSilenceMsMax = 5_000;
 export const chargeSoughtMsMax = 3 * 24 * 60 * 60 * 1_000;
 /** Clocks are set right by seconds; one that says that a charge was made this long after now has been put back. */
 export const clockStepMsMax = 5 * 60 * 1_000;
+/** A processor that is well answers within a second; whoever asks how it is waits at a terminal. */
+export const processorCheckMsMax = 5_000;
 /** A look-up reads lists, of several pages. */
 export const lookUpMsMax = 20_000;
 /** How long a repeated request waits for the first one before it is told 409. */
@@ -174,6 +176,8 @@ export const commitWritesMax = 100;
 export const flushMsMax = 15_000;
 /** With less than this free the disk counts as full: a transaction must never meet its end. */
 export const diskReserveBytes = 16 * 1024 * 1024;
+/** Less than this free on the disk of the store is told to the operator: eight times what counts as full. */
+export const diskLowBytes = 128 * 1024 * 1024;
 /** Snapshots held at once by all threads of all processes: long reads, and one for each thread. */
 export const snapshotsMax = 4_096;
 /** A leaf and LMDB's header of 24 bytes fill whole pages; docs/decisions/leaf-store.md has the measurements. */

@@ -10,10 +10,8 @@ import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { openVault, sealedRecords, type Vault } from '../vault.ts';
+import { type Finding, surroundings } from './doctor-surroundings.ts';
 import { reportProblems } from './problems.ts';
-
-/** What a check has found; a problem says what to do. */
-type Finding = { readonly ok: string } | { readonly problem: string };
 
 /** Before this the service was not written: a clock that says so was never set. */
 const earliestNow = Date.UTC(2026, 0, 1);
@@ -54,6 +52,7 @@ async function examine(): Promise<readonly Finding[]> {
     findings.push({ ok: `store: ${settings.data} opens; counterfoil verify walks all of it` });
     const found = await openAll(vault.engine, new Sealer(vault.keys), sealedRecords);
     findings.push(masterKeys(vault), ...secrets(found), await rotation(vault, found), await clock(vault));
+    findings.push(...(await surroundings(settings)));
     return findings;
   } finally {
     await vault.close();
