@@ -21,6 +21,8 @@ import { noteLoss, verifyAfterLoss } from './storage/lmdb/loss.ts';
 import { type LmdbOptions, openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
 import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify.ts';
 import { ObservedEngine } from './storage/observed.ts';
+import { noTraces, type Traces } from './tracing.ts';
+import { version } from './version.ts';
 
 /** The one file that names adapters: which engine, processors and identity providers the settings ask for. */
 
@@ -48,6 +50,13 @@ export interface EngineOptions {
 /** Counts what this process does, for `/metrics`. @param now milliseconds since 1970 */
 export function openMetrics({ store, data }: Settings, now: () => number): Prometheus {
   return openPrometheus({ now, dataFolder: store === 'lmdb' ? resolve(data) : undefined });
+}
+
+/** Traces, where the settings name a collector; its libraries are loaded then alone. */
+export async function openTraces({ traces }: Settings): Promise<Traces> {
+  if (traces.endpoint === undefined) return noTraces;
+  const { openTelemetryTraces } = await import('./opentelemetry/traces.ts');
+  return openTelemetryTraces(traces.endpoint, version);
 }
 
 /** What processes have told, as the text that Prometheus reads. */

@@ -6,6 +6,7 @@ import { noMetrics } from './metrics.ts';
 import type { PaymentParts } from './payments/parts.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import type { Settings } from './settings/schema.ts';
+import { noTraces } from './tracing.ts';
 import { masterKeySource } from './vault.ts';
 
 export interface Books {
@@ -31,6 +32,7 @@ export async function openBooks(settings: Settings): Promise<Books> {
       inFlight: new InFlight(),
       log,
       metrics: noMetrics,
+      traces: noTraces,
       now: Date.now,
       simulate: settings.simulated.ledger !== undefined,
     });

@@ -60,7 +60,7 @@ export function openSignIn(
 }
 
 interface PaymentOptions
-  extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'now'> {
+  extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now'> {
   readonly tables: Tables;
   readonly simulate: boolean;
   readonly driverSilenceMsMax?: number | undefined;

@@ -204,6 +204,10 @@ export const readTurnBytes = 512 * 1024;
 export const readyMsMax = 2_000;
 /** A failed commit counts against being ready for so long, unless one succeeds: long enough for who asks every few seconds. */
 export const commitFailureKeptMs = 10_000;
+/** One delivery of spans to a collector; what does not arrive is dropped. */
+export const tracesExportMsMax = 5_000;
+/** What a stop spends on the last spans: they are worth less than an exit in time. */
+export const tracesFlushMsMax = 500;
 /** A stop waits this long for running requests, then ends their connections: the exit comes within 10 s. */
 export const stopGraceMs = 9_000;
 /** When a worker that does not end is killed. */

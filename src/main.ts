@@ -1,4 +1,4 @@
-import { metricsText, openEngine, openMetrics } from './adapters.ts';
+import { metricsText, openEngine, openMetrics, openTraces } from './adapters.ts';
 import { openPayments, openSignIn, openTables } from './domains.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
@@ -92,11 +92,23 @@ export async function startService(settings: Settings, options: ServiceOptions):
       );
     }
     const masterKeys = masterKeySource(settings);
+    const traces = await openTraces(settings);
     const store = await openEngine(settings, log, { metrics, diskReserveBytes });
     engine = store;
     const sealer = await openSealer(engine, masterKeys, now());
     const tables = openTables(settings, engine);
-    const parts = { engine, sealer, tables, inFlight, log, metrics, now, simulate, driverSilenceMsMax };
+    const parts = {
+      engine,
+      sealer,
+      tables,
+      inFlight,
+      log,
+      metrics,
+      traces,
+      now,
+      simulate,
+      driverSilenceMsMax,
+    };
     const payments = await openPayments(settings, parts);
     const signIn = openSignIn(settings, { ...parts, origin: settings.publicUrl ?? listener.origin });
 
@@ -146,7 +158,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
         stopping = true;
         const listeners = [listener.stop(), paymentListener.stop()];
         await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
-        await payments.drivers.close();
+        await Promise.all([payments.drivers.close(), traces.close()]);
         await Promise.all(doors.map((door) => door.close()));
         await engine?.close();
         prometheus.close();

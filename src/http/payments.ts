@@ -61,6 +61,7 @@ export function paymentRoutes(parts: PaymentParts, prefix: string): Routes {
           idempotencyKey: request.headers['idempotency-key'],
           caller,
           requestId: request.id,
+          traceparent: request.raw.headers.traceparent?.toString(),
         });
         const answer = await parts.inFlight.add(taking);
         return sendAnswer(reply, answer, `${prefix}/stage/payment/${processor}/${route}/${answer.paymentId}`);

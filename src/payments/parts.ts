@@ -6,6 +6,7 @@ import type { Processor } from '../processors/processor.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import type { Item } from '../storage/item-text.ts';
+import type { Traces } from '../tracing.ts';
 import type { Drivers } from './drivers.ts';
 import type { FinalPayments } from './final-payments.ts';
 import type { RoutePolicy } from './order.ts';
@@ -25,6 +26,7 @@ export interface PaymentParts {
   readonly itemWrite: (table: string, item: Item) => Write;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly traces: Traces;
   /** What a stop waits for. */
   readonly inFlight: InFlight;
   /** Milliseconds since 1970. */

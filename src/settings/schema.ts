@@ -110,6 +110,19 @@ export const settingsSchema = Type.Object(
           'origin under which browsers reach the service; the default is the address it listens on',
       }),
     ),
+    traces: Type.Object(
+      {
+        endpoint: Type.Optional(
+          Type.String({
+            env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+            pattern: '^https?://[^?#]+$',
+            description:
+              'base address of an OpenTelemetry collector that takes OTLP over HTTP; none without it',
+          }),
+        ),
+      },
+      { ...closed, default: {} },
+    ),
     logLevel: Type.Union(
       ['debug', 'info', 'warn', 'error', 'silent'].map((level) => Type.Literal(level)),
       { env: 'COUNTERFOIL_LOG_LEVEL', default: 'info', description: 'debug, info, warn, error or silent' },
