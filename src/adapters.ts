@@ -4,12 +4,15 @@ import { SettingsError } from './errors.ts';
 import type { IdentityProvider } from './identity/provider.ts';
 import type { Log } from './log.ts';
 import { isLoopback } from './loopback.ts';
+import { type Metrics, noMetrics, type Told } from './metrics.ts';
 import type { Processor } from './processors/processor.ts';
 import { MemoryLedger, RemoteLedger } from './processors/simulated/ledger.ts';
 import { type LedgerServer, serveLedger } from './processors/simulated/ledger-server.ts';
 import { simulatedProcessor } from './processors/simulated/simulated.ts';
 import { squareProcessor } from './processors/square/square.ts';
 import { stripeProcessor } from './processors/stripe/stripe.ts';
+import { openPrometheus, type Prometheus } from './prometheus/prometheus.ts';
+import type { MetricsText } from './prometheus/text.ts';
 import type { Settings } from './settings/schema.ts';
 import type { ProviderName } from './sign-in/providers.ts';
 import type { NamedEngine } from './storage/copying/copy.ts';
@@ -17,20 +20,53 @@ import type { DynamoSettings, TableMade } from './storage/dynamodb/open.ts';
 import type { Engine } from './storage/engine.ts';
 import { processesOn } from './storage/lmdb/in-use.ts';
 import { noteLoss, verifyAfterLoss } from './storage/lmdb/loss.ts';
-import { openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
+import { type LmdbOptions, openLmdbEngine, storeFile } from './storage/lmdb/open.ts';
 import { type Progress, type Verified, verifyStore } from './storage/lmdb/verify.ts';
+import { ObservedEngine } from './storage/observed.ts';
+import { noTraces, type Traces } from './tracing.ts';
+import { version } from './version.ts';
 
 /** The one file that names adapters: which engine, processors and identity providers the settings ask for. */
 
-/**
- * The engine that the settings ask for. Throws SettingsError for one that is damaged, not ours, or not to be had.
- *
- * @param callMsMax how long a call of a distributed engine may be tried; its own limit without it
- */
-export async function openEngine(settings: Settings, log: Log, callMsMax?: number): Promise<Engine> {
-  if (settings.store !== 'dynamodb') return openEmbedded(resolve(settings.data), log);
+/** The engine that the settings ask for. Throws SettingsError for one that is damaged, not ours, or not to be had. */
+export async function openEngine(
+  settings: Settings,
+  log: Log,
+  { metrics = noMetrics, diskReserveBytes, callMsMax }: EngineOptions = {},
+): Promise<Engine> {
+  if (settings.store !== 'dynamodb') {
+    const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
+    const engine = await openEmbedded(resolve(settings.data), log, { flushed, diskReserveBytes });
+    return new ObservedEngine(engine, metrics);
+  }
   const { openDynamoEngine } = await import('./storage/dynamodb/open.ts');
-  return openDynamoEngine({ ...dynamoSettings(settings), callMsMax });
+  return new ObservedEngine(await openDynamoEngine({ ...dynamoSettings(settings), callMsMax }), metrics);
+}
+
+export interface EngineOptions {
+  readonly metrics?: Metrics;
+  /** Of an embedded store: with less than this free the disk counts as full. */
+  readonly diskReserveBytes?: number | undefined;
+  /** Of a distributed engine: how long a call may be tried; its own limit without it. */
+  readonly callMsMax?: number | undefined;
+}
+
+/** Counts what this process does, for `/metrics`. @param now milliseconds since 1970 */
+export function openMetrics({ store, data }: Settings, now: () => number): Prometheus {
+  return openPrometheus({ now, dataFolder: store === 'lmdb' ? resolve(data) : undefined });
+}
+
+/** Traces, where the settings name a collector; its libraries are loaded then alone. */
+export async function openTraces({ traces }: Settings): Promise<Traces> {
+  if (traces.endpoint === undefined) return noTraces;
+  const { openTelemetryTraces } = await import('./opentelemetry/traces.ts');
+  return openTelemetryTraces(traces.endpoint, version);
+}
+
+/** What processes have told, as the text that Prometheus reads. */
+export async function metricsText(told: readonly Told[]): Promise<MetricsText> {
+  const { metricsText: textOf } = await import('./prometheus/text.ts');
+  return textOf(told);
 }
 
 /** Makes the tables of a distributed engine; an embedded store makes itself. Throws SettingsError. */
@@ -74,15 +110,16 @@ export async function openStoreAt(
   return { name: `lmdb:${realpathSync(place.folder)}`, engine };
 }
 
-async function openEmbedded(folder: string, log: Log): Promise<Engine> {
+async function openEmbedded(folder: string, log: Log, options: LmdbOptions): Promise<Engine> {
   await verifyAfterLoss(folder);
-  return openLmdbEngine(folder, (error) => {
+  const lost = (error: Error) => {
     noteLoss(folder);
     log.error('store_lost', { detail: error.message });
     log.flush();
     // Not by an exit in good order: the library has harmed the memory that this would still use.
     process.kill(process.pid, 'SIGKILL');
-  });
+  };
+  return openLmdbEngine(folder, lost, options);
 }
 
 /** Walks the store of a data folder. Throws SettingsError where there is none, or not one of ours. */

@@ -2,10 +2,12 @@ import { existingStore, openEngine } from './adapters.ts';
 import { openPayments, openTables } from './domains.ts';
 import { InFlight } from './in-flight.ts';
 import { openLog } from './log.ts';
+import { noMetrics } from './metrics.ts';
 import type { PaymentParts } from './payments/parts.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import type { Settings } from './settings/schema.ts';
 import { checkIsWhole } from './storage/copying/marker.ts';
+import { noTraces } from './tracing.ts';
 import { masterKeySource } from './vault.ts';
 
 export interface Books {
@@ -31,6 +33,8 @@ export async function openBooks(settings: Settings): Promise<Books> {
       tables: openTables(settings, engine),
       inFlight: new InFlight(),
       log,
+      metrics: noMetrics,
+      traces: noTraces,
       now: Date.now,
       simulate: settings.simulated.ledger !== undefined,
     });

@@ -21,7 +21,7 @@ export function openTables(settings: Settings, engine: Engine): Tables {
   return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });
 }
 
-interface SignInOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'log' | 'now'> {
+interface SignInOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'> {
   /** As browsers know the service. */
   readonly origin: string;
 }
@@ -32,7 +32,10 @@ export interface SignIn extends SignInParts {
 }
 
 /** The parts of sign-in, and of tokens for apps elsewhere. */
-export function openSignIn(settings: Settings, { engine, sealer, log, now, origin }: SignInOptions): SignIn {
+export function openSignIn(
+  settings: Settings,
+  { engine, sealer, log, metrics, now, origin }: SignInOptions,
+): SignIn {
   const integrations = new Integrations(engine, sealer, now);
   const signingKeys = new SigningKeys({ engine, sealer, now });
   const appTokens = new TokenGrants({
@@ -52,10 +55,12 @@ export function openSignIn(settings: Settings, { engine, sealer, log, now, origi
     origin,
     prefix: settings.basePath,
     log,
+    metrics,
   };
 }
 
-interface PaymentOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'now'> {
+interface PaymentOptions
+  extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now'> {
   readonly tables: Tables;
   readonly simulate: boolean;
   readonly driverSilenceMsMax?: number | undefined;

@@ -17,7 +17,7 @@ export function success<Body>(body: Body): Envelope<Body> {
  * Fields that stand beside `error` so that a client which reads only the documented fields of an operation is not
  * misled by a failure, for instance `{ msg, complete: false }` for create.
  */
-export type FieldsBesideError = (message: string) => Readonly<Record<string, unknown>>;
+export type FieldsBesideError = (message: string, error: ServiceError) => Readonly<Record<string, unknown>>;
 
 export function failure(
   error: ServiceError,
@@ -26,6 +26,6 @@ export function failure(
 ): Envelope<{ error: PublicError }> {
   return {
     statusCode: error.status,
-    body: { ...beside(error.message), error: publicError(error, requestId) },
+    body: { ...beside(error.message, error), error: publicError(error, requestId) },
   };
 }

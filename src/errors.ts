@@ -109,6 +109,8 @@ export interface ErrorDetails {
   readonly retryAfterSeconds?: number | undefined;
   /** Further headers of the answer (`Allow`, `Location`, `Payment-Id`). */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Of several checks those that failed, by their names; answered by the operation that is about them. */
+  readonly failed?: readonly string[] | undefined;
   /** For the log alone; it must hold nothing secret either. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;

@@ -47,6 +47,8 @@ export const driverSilenceMsMax = 5_000;
 export const chargeSoughtMsMax = 3 * 24 * 60 * 60 * 1_000;
 /** Clocks are set right by seconds; one that says that a charge was made this long after now has been put back. */
 export const clockStepMsMax = 5 * 60 * 1_000;
+/** A processor that is well answers within a second; whoever asks how it is waits at a terminal. */
+export const processorCheckMsMax = 5_000;
 /** A look-up reads lists, of several pages. */
 export const lookUpMsMax = 20_000;
 /** How long a repeated request waits for the first one before it is told 409. */
@@ -204,6 +206,8 @@ export const commitWritesMax = 100;
 export const flushMsMax = 15_000;
 /** With less than this free the disk counts as full: a transaction must never meet its end. */
 export const diskReserveBytes = 16 * 1024 * 1024;
+/** Less than this free on the disk of the store is told to the operator: eight times what counts as full. */
+export const diskLowBytes = 128 * 1024 * 1024;
 /** Snapshots held at once by all threads of all processes: long reads, and one for each thread. */
 export const snapshotsMax = 4_096;
 /** A leaf and LMDB's header of 24 bytes fill whole pages; docs/decisions/leaf-store.md has the measurements. */
@@ -228,6 +232,12 @@ export const readTurnBytes = 512 * 1024;
 
 /** Whoever asks whether the service is ready gives up after some seconds, and so must not hear first from a slow store. */
 export const readyMsMax = 2_000;
+/** A failed commit counts against being ready for so long, unless one succeeds: long enough for who asks every few seconds. */
+export const commitFailureKeptMs = 10_000;
+/** One delivery of spans to a collector; what does not arrive is dropped. */
+export const tracesExportMsMax = 5_000;
+/** What a stop spends on the last spans: they are worth less than an exit in time. */
+export const tracesFlushMsMax = 500;
 /** A stop waits this long for running requests, then ends their connections: the exit comes within 10 s. */
 export const stopGraceMs = 9_000;
 /** When a worker that does not end is killed. */
@@ -238,6 +248,8 @@ export const storeCloseMsMin = 700;
 
 /** Processes of one service; more than any machine it makes sense on has cores. */
 export const workersMax = 128;
+/** What a scrape of one waits for the others: Prometheus gives up after 10 s, and counting up takes a millisecond. */
+export const workerTellMsMax = 1_000;
 /** The wait before a worker that could not start is tried again: doubled each time, from the first to the last. */
 export const workerDelayMsMin = 100;
 export const workerDelayMsMax = 10_000;

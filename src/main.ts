@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEngine } from './adapters.ts';
+import { metricsText, openEngine, openMetrics, openTraces } from './adapters.ts';
 import { openPayments, openSignIn, openTables } from './domains.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
@@ -7,6 +7,7 @@ import { eventRoutes } from './http/events.ts';
 import { integrationListRoutes, integrationRoutes } from './http/integrations.ts';
 import type { ServedRoute } from './http/known-paths.ts';
 import { Listener } from './http/listener.ts';
+import { metricsRoutes } from './http/metrics.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
 import { sessionRoutes } from './http/session.ts';
@@ -25,6 +26,7 @@ import {
 } from './limits.ts';
 import { type Log, openLog } from './log.ts';
 import { openAccess } from './main-access.ts';
+import type { Told } from './metrics.ts';
 import { Recovery } from './payments/recover-payments.ts';
 import { checkReady } from './ready.ts';
 import { type Repeated, repeat } from './repeat.ts';
@@ -49,6 +51,18 @@ export interface ServiceOptions {
   readonly driverSilenceMsMax?: number;
   /** How long a call of a distributed engine may be tried; the engine's own limit without it. */
   readonly storeCallMsMax?: number;
+  /** With less than this free the disk counts as full; the limit of the same name without it. */
+  readonly diskReserveBytes?: number;
+  /** What all processes of the service have counted, this one's given; without it this one is all. */
+  readonly gatherMetrics?: GatherMetrics;
+}
+
+/** Where several processes are one service. `own` tells what this one has counted. */
+export interface GatherMetrics {
+  /** From now on others may ask. */
+  begin(own: () => Told): void;
+  /** What all have counted. */
+  gather(own: () => Told): Promise<readonly Told[]>;
 }
 
 export interface Service {
@@ -62,10 +76,15 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+const alone: GatherMetrics = { begin: () => undefined, gather: async (own) => [own()] };
+
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
-  const { driverSilenceMsMax, storeCallMsMax } = options;
+  const { driverSilenceMsMax, storeCallMsMax, diskReserveBytes, gatherMetrics = alone } = options;
+  const prometheus = openMetrics(settings, now);
+  gatherMetrics.begin(prometheus.tell);
+  const { metrics } = prometheus;
   let stopping = false;
 
   const listener = await Listener.listen(settings.host, settings.port, sharesPort);
@@ -81,17 +100,37 @@ export async function startService(settings: Settings, options: ServiceOptions):
         sharesPort,
       );
     }
-    const store = await openEngine(settings, log, storeCallMsMax);
+    const masterKeys = masterKeySource(settings);
+    const traces = await openTraces(settings);
+    const store = await openEngine(settings, log, {
+      metrics,
+      diskReserveBytes,
+      callMsMax: storeCallMsMax,
+    });
     engine = store;
     await checkIsWhole(store);
     const access = await openAccess(settings, store, now);
-    const sealer = await openSealer(engine, masterKeySource(settings), now());
+    const sealer = await openSealer(engine, masterKeys, now());
     const tables = openTables(settings, engine);
-    const parts = { engine, sealer, tables, inFlight, log, now, simulate, driverSilenceMsMax };
+    const parts = {
+      engine,
+      sealer,
+      tables,
+      inFlight,
+      log,
+      metrics,
+      traces,
+      now,
+      simulate,
+      driverSilenceMsMax,
+    };
     const payments = await openPayments(settings, parts);
     const signIn = openSignIn(settings, { ...parts, origin: settings.publicUrl ?? listener.origin });
 
-    const operations = operationRoutes(() => checkReady(store, stopping));
+    const operations: Routes = (app) => {
+      operationRoutes(() => checkReady({ engine: store, masterKeys }, stopping))(app);
+      metricsRoutes(async () => metricsText(await gatherMetrics.gather(prometheus.tell)))(app);
+    };
     const main = [
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
       integrationRoutes(signIn),
@@ -109,6 +148,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       const described = [...routes, operations];
       const door = await openDoor(on, {
         log,
+        metrics,
         ...access,
         isStopping: () => stopping,
         routes: [...described, documentationRoutes(version, described)],
@@ -140,14 +180,16 @@ export async function startService(settings: Settings, options: ServiceOptions):
         await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
         await Promise.all(doors.map((door) => door.close()));
         // A store that is far away may hang; what it was told last is recovered like anything else.
-        const closing = payments.drivers.close().then(() => store.close());
+        const closing = Promise.all([payments.drivers.close(), traces.close()]).then(() => store.close());
         await Promise.race([closing, Promise.all([outOfTime, sleep(storeCloseMsMin)])]);
+        prometheus.close();
         log.flush();
       },
     };
   } catch (error) {
     await Promise.all([listener.stop(), paymentListener.stop()]);
     await engine?.close();
+    prometheus.close();
     throw error;
   }
 }

@@ -10,10 +10,8 @@ import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { openVault, sealedRecords, type Vault } from '../vault.ts';
+import { type Finding, surroundings } from './doctor-surroundings.ts';
 import { reportProblems } from './problems.ts';
-
-/** What a check has found; a problem says what to do. */
-type Finding = { readonly ok: string } | { readonly problem: string };
 
 /** Before this the service was not written: a clock that says so was never set. */
 const earliestNow = Date.UTC(2026, 0, 1);
@@ -26,13 +24,16 @@ export async function doctor(args: readonly string[]): Promise<void> {
   try {
     parseArgs({ args: [...args], options: {} });
     const findings = await examine();
-    for (const finding of findings) {
-      process.stdout.write('ok' in finding ? `ok ${finding.ok}\n` : `problem ${finding.problem}\n`);
-    }
-    process.exitCode = findings.some((finding) => 'problem' in finding) ? 1 : 0;
+    const status = findings.some((finding) => 'problem' in finding) ? 1 : 0;
+    // Without waiting for connections to processors, which they keep open for a while.
+    process.stdout.write(findings.map(lineOf).join(''), () => process.exit(status));
   } catch (error) {
     reportProblems(error);
   }
+}
+
+function lineOf(finding: Finding): string {
+  return 'ok' in finding ? `ok ${finding.ok}\n` : `problem ${finding.problem}\n`;
 }
 
 /** Each check stands on the one before: behind a problem that leaves nothing to look at, there are none. */
@@ -54,6 +55,7 @@ async function examine(): Promise<readonly Finding[]> {
     findings.push({ ok: `store: ${settings.data} opens; counterfoil verify walks all of it` });
     const found = await openAll(vault.engine, new Sealer(vault.keys), sealedRecords);
     findings.push(masterKeys(vault), ...secrets(found), await rotation(vault, found), await clock(vault));
+    findings.push(...(await surroundings(settings)));
     return findings;
   } finally {
     await vault.close();

@@ -6,10 +6,12 @@ import { stopMsMax, workerDelayMsMax, workerDelayMsMin } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
 import { checkPortsAreFree, type Service, startService } from '../main.ts';
 import type { Settings } from '../settings/schema.ts';
+import { CrewMetrics, gatherFromCrew, type MetricsMessage } from './crew-metrics.ts';
 import { readyLine } from './ready-line.ts';
 
 /** What a worker tells the process that started it. */
 type Ready = Pick<Service, 'origin' | 'paymentOrigin'>;
+type Message = (Ready & { readonly kind: 'ready' }) | MetricsMessage;
 
 /** How a worker ended before it was ready. */
 class WorkerFailed extends Error {
@@ -54,11 +56,15 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<vo
 export async function serveAsWorker(settings: Settings, simulate: boolean): Promise<void> {
   // Ctrl-C reaches every process of the terminal; the one that started this passes it on as SIGTERM.
   process.on('SIGINT', () => undefined);
-  const service = await startService(settings, { simulate, sharesPort: true });
+  const service = await startService(settings, {
+    simulate,
+    sharesPort: true,
+    gatherMetrics: gatherFromCrew(),
+  });
   const stop = () => void service.stop().then(() => process.exit(0));
   process.once('SIGTERM', stop).once('disconnect', stop);
   const { origin, paymentOrigin } = service;
-  process.send?.({ origin, paymentOrigin } satisfies Ready);
+  process.send?.({ kind: 'ready', origin, paymentOrigin } satisfies Message);
 }
 
 /** The ports that the first worker has taken, for the others. */
@@ -74,11 +80,21 @@ async function workerEnvironment({ simulated }: Settings, simulate: boolean): Pr
   return { ...process.env, COUNTERFOIL_SIMULATED_LEDGER: (await serveSimulatedLedger()).origin };
 }
 
+/** It may be scraped before it has told that it is ready. */
+function readyOf(worker: ChildProcess): Promise<Ready> {
+  return new Promise((resolve) => {
+    worker.on('message', (message: Message) => {
+      if (message.kind === 'ready') resolve(message);
+    });
+  });
+}
+
 class Crew {
   readonly #log: Log;
   readonly #simulate: boolean;
   readonly #env: NodeJS.ProcessEnv;
   readonly #workers = new Set<ChildProcess>();
+  readonly #metrics = new CrewMetrics();
   #isStopping = false;
   #delayMs = workerDelayMsMin;
 
@@ -98,11 +114,12 @@ class Crew {
       this.#workers.delete(worker);
     });
     const ready = await Promise.race([
-      once(worker, 'message').then(([message]) => message as Ready),
+      readyOf(worker),
       ended.then(([status]) => {
         throw new WorkerFailed(status ?? 1);
       }),
     ]);
+    this.#metrics.add(worker);
     void ended.then(([status, signal]) => this.#replace(worker.pid, signal ?? `status ${status}`));
     return ready;
   }

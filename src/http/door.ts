@@ -5,12 +5,14 @@ import { anybody, type Caller } from '../access/permission.ts';
 import { ServiceError } from '../errors.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
 import type { CrossOrigin } from './cross-origin.ts';
 import { asServiceError, logFailure, requestFields, sendError } from './errors-out.ts';
 import type { Gate } from './gate.ts';
 import { KnownPaths, type ServedRoute } from './known-paths.ts';
 import type { Listener } from './listener.ts';
 import { newRequestId } from './request-id.ts';
+import { countRequests } from './request-metrics.ts';
 import { securityHeaders } from './security-headers.ts';
 import { parseStrictJson } from './strict-json.ts';
 import { useStrictValidation } from './validation.ts';
@@ -33,6 +35,8 @@ export interface DoorOptions {
   readonly isHttpsOnly: boolean;
   /** Proxies whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
+  /** Without it nothing is counted. */
+  readonly metrics?: Metrics | undefined;
   /** Whether the service is stopping: connections are then not kept. */
   readonly isStopping: () => boolean;
   readonly routes: readonly Routes[];
@@ -72,6 +76,7 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
   useStrictValidation(app);
   takeStrictJsonAlone(app);
   guardRequests(app as App, paths, options);
+  countRequests(app as App, options.metrics);
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
   app.decorate('tellBrokenAnswer', (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     logFailure(options.log, asServiceError(error), request, reply),

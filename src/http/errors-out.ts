@@ -15,6 +15,8 @@ declare module 'fastify' {
     access?: Access;
   }
   interface FastifyInstance {
+    /** Counts what was refused, or failed. */
+    countFailure(error: ServiceError, request: FastifyRequest): void;
     /** Logs what ended an answer that was under way. */
     tellBrokenAnswer(error: unknown, request: FastifyRequest, reply: FastifyReply): void;
   }
@@ -43,6 +45,7 @@ export function logFailure(
   reply: FastifyReply,
 ): void {
   const { code, status, details } = error;
+  request.server.countFailure(error, request);
   const fields: LogFields = {
     ...requestFields(request, reply),
     status,

@@ -1,15 +1,16 @@
 import { Type } from 'typebox';
-import { success } from '../envelope.ts';
+import { type FieldsBesideError, success } from '../envelope.ts';
 import { sendEnvelope } from './answer.ts';
 import type { Routes } from './door.ts';
 import { answerSchema, errorAnswerSchema } from './schemas.ts';
 
 const tags = ['Operations'];
+const besideNotReady: FieldsBesideError = (_message, { details }) => ({ failed: details.failed ?? [] });
 
 /**
  * Whether the process is alive, and whether it can take work.
  *
- * @param checkReady throws ServiceError `unavailable` while it cannot, and from the moment of a stop
+ * @param checkReady throws ServiceError `unavailable` while it cannot, and from the moment of a stop, with what `failed`
  */
 export function operationRoutes(checkReady: () => Promise<void>): Routes {
   return (app) => {
@@ -29,13 +30,15 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
     app.get(
       '/readyz',
       {
-        config: { access: 'public' },
+        config: { access: 'public', besideError: besideNotReady },
         schema: {
           tags,
           summary: 'Whether the service can take work',
           response: {
             200: answerSchema(Type.Object({ status: Type.Literal('ready') }), 'It can'),
-            '5xx': errorAnswerSchema(),
+            '5xx': errorAnswerSchema({
+              failed: Type.Array(Type.String(), { description: 'The checks that failed' }),
+            }),
           },
         },
       },

@@ -67,6 +67,7 @@ export function paymentRoutes(
           idempotencyKey: request.headers['idempotency-key'],
           caller: request.caller.id,
           requestId: request.id,
+          traceparent: request.raw.headers.traceparent?.toString(),
         });
         const answer = await parts.inFlight.add(taking);
         if (answer.status === 402 && !answer.replayed) noteDecline(request);

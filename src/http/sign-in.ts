@@ -4,6 +4,8 @@ import { sessionMsMax, signInMsMax, signInsPerBrowserMax } from '../limits.ts';
 import { againUrl, beginSignIn } from '../sign-in/begin-sign-in.ts';
 import { finishSignIn } from '../sign-in/finish-sign-in.ts';
 import type { SignInParts } from '../sign-in/parts.ts';
+import { isProviderName } from '../sign-in/providers.ts';
+import { SignInRefusal } from '../sign-in/refusal.ts';
 import { Cookies } from './cookies.ts';
 import type { Routes } from './door.ts';
 import { asServiceError, logFailure } from './errors-out.ts';
@@ -56,10 +58,13 @@ export function signInRoutes(parts: SignInParts): Routes {
   const path = `${parts.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   // A HEAD would begin a sign-in, or use one up.
   const route = { exposeHeadRoute: false, config: { access: 'public' } } as const;
+  const tell = (provider: string, outcome: string) =>
+    parts.metrics?.signIn(isProviderName(provider) ? provider : 'none', outcome);
   const errorHandler = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const error = asServiceError(thrown);
     logFailure(parts.log, error, request, reply);
     const { identity_provider: provider = '', INTEGRATION_NAME: name = '' } = request.params as Params;
+    tell(provider, error instanceof SignInRefusal ? error.reason : error.code);
     const again = error.code.endsWith('_not_found')
       ? undefined
       : againUrl(parts, { provider, name, query: request.signInQuery ?? '' });
@@ -90,6 +95,7 @@ export function signInRoutes(parts: SignInParts): Routes {
           cookies.clear(reply, old);
         }
         cookies.set(reply, signInCookie + begun.cookieSuffix, begun.browserKey, signInMsMax);
+        tell(provider, 'begun');
         return redirect(reply, begun.authorizationUrl);
       },
     );
@@ -119,6 +125,7 @@ export function signInRoutes(parts: SignInParts): Routes {
           },
         });
         cookies.set(reply, sessionCookie, finished.cookie, sessionMsMax);
+        tell(provider, 'finished');
         return redirect(reply, finished.location);
       },
     );

@@ -1,6 +1,7 @@
 import { lookUpMsMax, processorCallMsMax } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import type { ChargeOutcome, LookUp, Processor } from '../processors/processor.ts';
+import type { Trace } from '../tracing.ts';
 import { answerNow, type PaymentAnswer } from './answer.ts';
 import { ageOf, detailOf, findOut, isKnown, unknownOf } from './find-out.ts';
 import { findProcessor, type PaymentParts } from './parts.ts';
@@ -12,10 +13,13 @@ export async function driveCharge(
   parts: PaymentParts,
   payment: Payment,
   token: string,
+  trace: Trace,
 ): Promise<PaymentAnswer> {
-  const outcome = await ask(findProcessor(parts, payment.processor), payment, token).catch(unknownOf);
+  const processor = findProcessor(parts, payment.processor);
+  const outcome = await trace.step('ask', () => ask(processor, payment, token).catch(unknownOf));
   try {
-    return answerNow(await settleCharge(parts, payment.id, { outcome }, payment), { replayed: false });
+    const settled = await settle(parts, payment, outcome, trace);
+    return answerNow(settled, { replayed: false });
   } catch (error) {
     // The charge may have been made, and its record says "calling": recovery will tell the truth from there.
     parts.log.error('charge_not_settled', { payment_id: payment.id, ...errorFields(error) });
@@ -29,17 +33,38 @@ export async function driveCharge(
  * alone: asking could charge twice.
  */
 export async function resumeCharge(parts: PaymentParts, payment: Payment): Promise<void> {
+  await parts.traces.charge({ name: 'recover_charge' }, async (trace) => {
+    trace.tell({ payment_id: payment.id, processor: payment.processor });
+    await resume(parts, payment, trace);
+  });
+}
+
+async function resume(parts: PaymentParts, payment: Payment, trace: Trace): Promise<void> {
   const processor = findProcessor(parts, payment.processor);
   const { id, sealedToken, createdAt } = payment;
   const { isKeyRemembered, isHopeless, isLate } = ageOf(createdAt, parts.now(), processor);
   const askAgain =
     isKeyRemembered && sealedToken !== undefined
-      ? () => ask(processor, payment, parts.sealer.open(sealedToken, tokenPlace(id)))
+      ? () => {
+          const token = parts.sealer.open(sealedToken, tokenPlace(id));
+          return trace.step('ask', () => ask(processor, payment, token));
+        }
       : undefined;
-  const found = await findOut(askAgain, () => lookUp(parts, processor, payment));
-  if (isKnown(found)) await settleCharge(parts, id, { outcome: found }, payment);
+  const found = await findOut(askAgain, () => trace.step('look_up', () => lookUp(parts, processor, payment)));
+  if (isKnown(found)) await settle(parts, payment, found, trace);
   else if (isHopeless || (isLate && found.kind === 'absent')) await giveToReview(parts, id);
-  else await settleCharge(parts, id, { outcome: { kind: 'unknown', detail: detailOf(found) } });
+  else await settle(parts, payment, { kind: 'unknown', detail: detailOf(found) }, trace);
+}
+
+async function settle(
+  parts: PaymentParts,
+  payment: Payment,
+  outcome: ChargeOutcome,
+  trace: Trace,
+): Promise<Payment> {
+  const settled = await trace.step('settle', () => settleCharge(parts, payment.id, { outcome }, payment));
+  trace.tell({ outcome: settled.state });
+  return settled;
 }
 
 async function ask(processor: Processor, payment: Payment, token: string): Promise<ChargeOutcome> {

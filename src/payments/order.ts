@@ -24,6 +24,8 @@ export interface PaymentRequest {
   /** Whose keys these are: the id of an API key, or empty where callers have none. */
   readonly caller: string;
   readonly requestId: string;
+  /** As the caller sent it (W3C Trace Context). */
+  readonly traceparent?: string | undefined;
 }
 
 /** What is allowed on one payment route; refused before anything is reserved. */

@@ -1,10 +1,12 @@
 import { ServiceError } from '../errors.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
 import type { Processor } from '../processors/processor.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import type { Item } from '../storage/item-text.ts';
+import type { Traces } from '../tracing.ts';
 import type { Drivers } from './drivers.ts';
 import type { FinalPayments } from './final-payments.ts';
 import type { RoutePolicy } from './order.ts';
@@ -23,6 +25,8 @@ export interface PaymentParts {
   /** The write that makes an item of a table. Throws ServiceError for what no table takes. */
   readonly itemWrite: (table: string, item: Item) => Write;
   readonly log: Log;
+  readonly metrics: Metrics;
+  readonly traces: Traces;
   /** What a stop waits for. */
   readonly inFlight: InFlight;
   /** Milliseconds since 1970. */

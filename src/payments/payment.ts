@@ -83,6 +83,11 @@ export function idPrefix(now: number): string {
   return `pay_${now.toString(16).padStart(12, '0')}`;
 }
 
+/** When a payment was made, in milliseconds since 1970, by its id. */
+export function madeAt(paymentId: string): number {
+  return Number.parseInt(paymentId.slice(4, 16), 16);
+}
+
 export function newRefundId(now: number): string {
   return `ref_${now.toString(16).padStart(12, '0')}${randomBytes(10).toString('hex')}`;
 }

@@ -5,6 +5,7 @@ import { hasEnded, moveCharge } from './charge.ts';
 import { resumeCharge } from './drive-charge.ts';
 import { resumeRefund } from './drive-refund.ts';
 import { idsOf, type OpenMarker, openSpace, taken, waiting } from './open.ts';
+import { OpenSeen } from './open-seen.ts';
 import type { PaymentParts } from './parts.ts';
 import type { Payment } from './payment.ts';
 import { findPayment, replaced } from './records.ts';
@@ -43,12 +44,14 @@ export class Recovery {
   }
 
   async #findDue(): Promise<Due[]> {
-    const { engine, drivers, now } = this.#parts;
+    const { engine, drivers, now, metrics } = this.#parts;
+    const seen = new OpenSeen(now());
     await drivers.watch();
     const due: Due[] = [];
     const known: Known = new Map();
     for await (const { id, name: marker } of itemsOf((await engine.scan(openSpace))?.chunks ?? [])) {
       const open = JSON.parse(marker) as OpenMarker;
+      seen.note(id, open);
       if ('driver' in open) {
         const before = this.#known.get(id);
         const since = before?.driver === open.driver ? before.since : performance.now();
@@ -57,6 +60,7 @@ export class Recovery {
       } else if (isDue(open.dueAt, now())) due.push({ id, marker });
     }
     this.#known = known;
+    metrics.openPayments(seen.facts());
     await drivers.forgetOthers(new Set(Array.from(known.values(), ({ driver }) => driver)));
     // The oldest first: ids sort by time, and the round takes from the end.
     return due.reverse();

@@ -148,11 +148,16 @@ export async function giveToReview(parts: PaymentParts, id: string): Promise<voi
     const reviewed = { ...withoutToken(before), state, answer: reviewAnswer(before) };
     return { payment: reviewed, writes: [closed(openId(id))] };
   });
-  if (isChanged)
-    parts.log.error('charge_needs_review', { payment_id: payment.id, processor: payment.processor });
+  if (!isChanged) return;
+  const { processor, route, state } = payment;
+  parts.metrics.charge(processor, route, state);
+  parts.log.error('charge_needs_review', { payment_id: payment.id, processor });
 }
 
 function tell(parts: PaymentParts, payment: Payment, { outcome, eventId }: Finding): void {
+  // One that stays in doubt has come there once.
+  if (payment.state !== 'in_doubt' || payment.attempts === 1)
+    parts.metrics.charge(payment.processor, payment.route, payment.state);
   parts.log.info('charge', {
     request_id: payment.requestId,
     payment_id: payment.id,

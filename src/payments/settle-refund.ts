@@ -39,6 +39,9 @@ export async function settleRefund(
   const refund = theRefund(payment, refundId);
   if (isChanged) {
     const { outcome } = finding;
+    // One that is still being looked after has come to its state once.
+    if (!isOpen(refund.state) || (refund.asked?.attempts ?? 0) <= 1)
+      parts.metrics.refund(payment.processor, refund.state);
     parts.log.info('refund', {
       payment_id: paymentId,
       refund_id: refundId,
@@ -120,13 +123,15 @@ export async function giveRefundToReview(
   paymentId: string,
   refundId: string,
 ): Promise<void> {
-  const { isChanged } = await changePayment(parts, paymentId, (payment) => {
-    const refund = theRefund(payment, refundId);
+  const { payment, isChanged } = await changePayment(parts, paymentId, (before) => {
+    const refund = theRefund(before, refundId);
     if (!mayMoveRefund(refund.state, 'needs_review')) return undefined;
-    const reviewed = withRefund(payment, { ...refund, state: moveRefund(refund.state, 'needs_review') });
+    const reviewed = withRefund(before, { ...refund, state: moveRefund(refund.state, 'needs_review') });
     return { payment: reviewed, writes: [closed(openId(paymentId, refundId))] };
   });
-  if (isChanged) parts.log.error('refund_needs_review', { payment_id: paymentId, refund_id: refundId });
+  if (!isChanged) return;
+  parts.metrics.refund(payment.processor, 'needs_review');
+  parts.log.error('refund_needs_review', { payment_id: paymentId, refund_id: refundId });
 }
 
 function theRefund(payment: Payment, id: string): Refund {

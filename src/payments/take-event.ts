@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { lookUpMsMax } from '../limits.ts';
+import type { EventOutcome } from '../metrics.ts';
 import type {
   ChargeNews,
   Delivery,
@@ -32,7 +33,26 @@ export async function takeEvent(
   delivery: Delivery,
 ): Promise<void> {
   const processor = findProcessor(parts, processorName);
+  // Until all of it is on disk; the processor sends it again.
+  let outcome: EventOutcome = 'not_yet';
+  const told = (known: EventOutcome) => {
+    outcome = known;
+  };
+  try {
+    await takeFrom(parts, processor, delivery, told);
+  } finally {
+    parts.metrics.event(processor.name, outcome);
+  }
+}
+
+async function takeFrom(
+  parts: PaymentParts,
+  processor: Processor,
+  delivery: Delivery,
+  told: (outcome: EventOutcome) => void,
+): Promise<void> {
   const reading = await processor.readEvent(delivery);
+  if (reading.kind !== 'event') told(reading.kind);
   if (reading.kind === 'not_configured') {
     throw new ServiceError('processor_not_configured', {
       message: 'This service has no secret to check the signatures of this processor with.',
@@ -48,13 +68,15 @@ export async function takeEvent(
   const { event } = reading;
   const payment = await paymentOf(parts, processor, event);
   // Others may use the same account of the processor.
-  if (payment === undefined || payment.events?.includes(event.id)) return;
+  if (payment === undefined) return told('irrelevant');
+  if (payment.events?.includes(event.id)) return told('repeated');
   await apply(parts, payment, event);
+  told('taken');
   const { id: event_id } = event;
   parts.log.info('event', {
     event_id,
     payment_id: payment.id,
-    processor: processorName,
+    processor: processor.name,
     detail: event.news.about,
   });
 }

@@ -1,6 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import type { Processor } from '../processors/processor.ts';
 import { CommitUnknown, type Write } from '../storage/engine.ts';
+import type { Trace } from '../tracing.ts';
 import { answerNow, type PaymentAnswer } from './answer.ts';
 import { moveCharge } from './charge.ts';
 import { driveCharge } from './drive-charge.ts';
@@ -32,14 +33,21 @@ import { waitForFirst } from './wait-for-first.ts';
  * `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`. Everything else is an answer.
  */
 export async function takePayment(parts: PaymentParts, request: PaymentRequest): Promise<PaymentAnswer> {
+  const { traceparent } = request;
+  return parts.traces.charge({ name: 'charge', traceparent }, (trace) => take(parts, request, trace));
+}
+
+async function take(parts: PaymentParts, request: PaymentRequest, trace: Trace): Promise<PaymentAnswer> {
   const processor = findProcessor(parts, request.processor);
+  trace.tell({ processor: processor.name });
   const policy = findRoute(parts, request.route);
   const order = checkOrder(request, policy);
   const keyEntry = keyEntryOf(request, order, processor);
   const earlier = keyEntry === undefined ? undefined : await findEarlier(parts, keyEntry);
-  if (earlier !== undefined) return replay(parts, earlier, order);
+  if (earlier !== undefined) return replay(parts, earlier, order, trace);
 
   const id = newPaymentId(parts.now());
+  trace.tell({ payment_id: id });
   const item = policy.on_success && awaitedItem(policy.on_success, id, order.metadata);
   if (item !== undefined) await checkItemIsFree(parts, item);
   const payment: Payment = {
@@ -60,15 +68,18 @@ export async function takePayment(parts: PaymentParts, request: PaymentRequest):
     ...(item === undefined ? {} : { item }),
   };
   return parts.drivers.drive(openId(id), async () => {
-    const faster = await reserve(parts, payment).catch((error) => {
-      if (error instanceof CommitUnknown) return payment;
-      throw error;
-    });
+    const faster = await trace
+      .step('reserve', () => reserve(parts, payment))
+      .catch((error) => {
+        if (error instanceof CommitUnknown) return payment;
+        throw error;
+      });
     // It may be reserved, and recovery then charges it: nobody may be told that it was not taken.
     if (faster === payment) return answerNow(payment, { replayed: false });
-    if (faster !== undefined) return replay(parts, faster, order);
+    if (faster !== undefined) return replay(parts, faster, order, trace);
+    parts.metrics.charge(payment.processor, payment.route, 'received');
     if (item !== undefined) await checkItemIsStillFree(parts, payment, item);
-    return driveCharge(parts, payment, order.token);
+    return driveCharge(parts, payment, order.token, trace);
   });
 }
 
@@ -130,7 +141,13 @@ function created(space: Write['space'], id: string, value: string): Write {
 }
 
 /** Answers a repeated request as the first one was answered, waiting for it where it is still running. */
-async function replay(parts: PaymentParts, earlier: Payment, order: Order): Promise<PaymentAnswer> {
+async function replay(
+  parts: PaymentParts,
+  earlier: Payment,
+  order: Order,
+  trace: Trace,
+): Promise<PaymentAnswer> {
+  trace.tell({ payment_id: earlier.id, outcome: 'replayed' });
   const field = differingField(earlier, order);
   if (field !== undefined) {
     throw new ServiceError('idempotency_key_reused', {

@@ -36,6 +36,9 @@ export interface Processor {
   /** Every charge that was made in a period, whoever asked for it. Rejects when the list cannot be read to its end. */
   charges(period: Period): AsyncIterable<ProcessorCharge>;
 
+  /** Whether it can be reached and takes our key, by a call that changes nothing. */
+  check(timeoutMs: number): Promise<Check>;
+
   /** Reads an event that the processor has sent, having checked its signature in constant time. */
   readEvent(delivery: Delivery): Promise<Reading>;
 }
@@ -104,6 +107,12 @@ export interface Unknown {
 
 /** `absent`: the processor's list was read to its end, and it is not in it. */
 export type LookUp<Outcome> = Outcome | { readonly kind: 'absent' };
+
+/** `refused`: it answers, and not to us: the key is wrong, or may not do what is needed. */
+export type Check =
+  | { readonly kind: 'well' }
+  | { readonly kind: 'refused'; readonly detail: string }
+  | Unknown;
 
 /** Undefined for a charge that somebody else asked for, or that is not there. */
 export interface Owner {

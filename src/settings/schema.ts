@@ -112,6 +112,19 @@ export const settingsSchema = Type.Object(
       }),
     ),
     ...accessSettings,
+    traces: Type.Object(
+      {
+        endpoint: Type.Optional(
+          Type.String({
+            env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+            pattern: '^https?://[^?#]+$',
+            description:
+              'base address of an OpenTelemetry collector that takes OTLP over HTTP; none without it',
+          }),
+        ),
+      },
+      { ...closed, default: {} },
+    ),
     logLevel: Type.Union(
       ['debug', 'info', 'warn', 'error', 'silent'].map((level) => Type.Literal(level)),
       { env: 'COUNTERFOIL_LOG_LEVEL', default: 'info', description: 'debug, info, warn, error or silent' },

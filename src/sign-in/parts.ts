@@ -1,5 +1,6 @@
 import type { IdentityProvider } from '../identity/provider.ts';
 import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
 import type { Integrations } from './integrations.ts';
 import type { PendingSignIns } from './pending-sign-ins.ts';
 import type { ProviderName } from './providers.ts';
@@ -18,6 +19,8 @@ export interface SignInParts {
   readonly origin: string;
   readonly prefix: string;
   readonly log: Log;
+  /** Without it nothing is counted. */
+  readonly metrics?: Metrics;
 }
 
 /** Where the routes of an integration lie, as browsers know them. */

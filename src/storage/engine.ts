@@ -101,6 +101,12 @@ export interface Engine {
    */
   commit(writes: readonly Write[]): Promise<Refusal | undefined>;
 
+  /**
+   * Rejects, with `storage_full` or `unavailable`, when a commit made now would surely be rejected with it. Writes
+   * nothing that lasts and is cheap enough for anybody to ask; an engine that is told by a commit alone resolves.
+   */
+  checkWritable(): Promise<void>;
+
   /** Finishes what was accepted, then lets go of the store. */
   close(): Promise<void>;
 }

@@ -43,6 +43,7 @@ function keyStore() {
       };
     },
     commit: async () => undefined,
+    checkWritable: async () => undefined,
     close: async () => undefined,
   };
   const add = (fields: object = {}): string => {

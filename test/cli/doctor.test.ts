@@ -9,7 +9,7 @@ const space = 'service:integrations';
 const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
 
 function doctorOf(data: string, env: Readonly<Record<string, string>> = {}) {
-  return runCommand(['doctor'], { COUNTERFOIL_DATA: data, ...env });
+  return runCommand(['doctor'], { COUNTERFOIL_DATA: data, PORT: '0', ...env });
 }
 
 function linesThat(begin: string, output: string): string[] {
@@ -28,13 +28,23 @@ async function newStore(t: Parameters<typeof startTestService>[0]): Promise<stri
 test('doctor: all is well, beside a running service', async (t) => {
   const service = await startTestService(t);
   await service.post('/v3/create/service/auth/google/web', credentials);
-  const { status, output, errors } = await doctorOf(service.data);
+  const { status, output, errors } = await doctorOf(service.data, { PORT: new URL(service.origin).port });
   assert.deepEqual([status, errors, linesThat('problem', output)], [0, '', []]);
   const checks = output
     .trim()
     .split('\n')
     .map((line) => /^ok (\w+ ?\w+)/.exec(line)?.[1]);
-  assert.deepEqual(checks, ['settings', 'store', 'master keys', 'secrets', 'rotation', 'clock']);
+  assert.deepEqual(checks, [
+    'settings',
+    'store',
+    'master keys',
+    'secrets',
+    'rotation',
+    'clock',
+    'disk',
+    'address',
+    'processors',
+  ]);
   assert.match(output, /all 1 open/);
 });
 

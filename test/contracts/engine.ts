@@ -181,6 +181,12 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.deepEqual([...(await engine.spaces())].sort(), ['table:a', 'table:ab', 'table:service']);
   });
 
+  promise('says that it can be written while it can, and writes nothing for it', async (engine) => {
+    const before = await engine.spaces();
+    await engine.checkWritable();
+    assert.deepEqual(await engine.spaces(), before);
+  });
+
   promise('takes the longest ids and the largest items', async (engine) => {
     // An engine that puts a prefix before the name takes a shorter one.
     const space: Space = `table:${'t'.repeat(engine.reads === 'snapshot' ? 255 : 200)}`;

@@ -109,6 +109,11 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
     assert.deepEqual(second, { kind: 'succeeded', chargeId: charges()[0]?.chargeId });
   });
 
+  promise('says that it is well, and charges nobody for it', async ({ processor, charges }) => {
+    assert.deepEqual(await processor.check(5_000), { kind: 'well' });
+    assert.deepEqual(charges(), []);
+  });
+
   promise('gives up in time on a processor that never answers', async (fixture) => {
     const { processor, charges, tokens, repair } = fixture;
     const request = chargeOf(tokens.neverAnswered, { timeoutMs: 200 });

@@ -47,6 +47,7 @@ function contended(engine: Engine, change: (id: string) => Promise<unknown>): En
     get: (...args) => engine.get(...args),
     describe: (...args) => engine.describe(...args),
     scan: (...args) => engine.scan(...args),
+    checkWritable: () => engine.checkWritable(),
     close: () => engine.close(),
     commit: async (writes) => {
       const id = writes[0]?.id ?? '';

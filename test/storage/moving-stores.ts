@@ -83,6 +83,7 @@ export function committing(engine: Engine, commit: Engine['commit']): Engine {
     describe: (space) => engine.describe(space),
     scan: (space, options) => engine.scan(space, options),
     commit,
+    checkWritable: () => engine.checkWritable(),
     close: () => engine.close(),
   };
 }
@@ -113,6 +114,7 @@ export class MortalEngine {
       describe: (space) => this.#alive(() => inner.describe(space)),
       scan: (space, options) => this.#alive(() => inner.scan(space, options)),
       commit: (writes) => this.#commit(inner, writes),
+      checkWritable: () => this.#alive(() => inner.checkWritable()),
       close: () => inner.close(),
     };
   }

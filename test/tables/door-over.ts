@@ -42,6 +42,7 @@ const emptyEngine: Engine = {
   describe: async () => undefined,
   scan: async () => undefined,
   commit: async () => undefined,
+  checkWritable: async () => undefined,
   close: async () => undefined,
 };
 

@@ -2,6 +2,7 @@ import { inTime } from '../in-time.ts';
 import type {
   ChargeOutcome,
   ChargeRequest,
+  Check,
   LookUp,
   Owner,
   Period,
@@ -35,6 +36,7 @@ export function simulatedProcessor(ledger: SimulatedLedger): Processor {
     findRefund: (sought) => findRefund(ledger, sought),
     findOwner: (chargeId, timeoutMs) => findOwner(ledger, chargeId, timeoutMs),
     charges: (period) => charges(ledger, period),
+    check: (timeoutMs) => check(ledger, timeoutMs),
     readEvent: async () => ({ kind: 'not_configured' }),
   };
 }
@@ -137,6 +139,14 @@ function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number)
     timeoutMs,
     late,
   );
+}
+
+function check(ledger: SimulatedLedger, timeoutMs: number): Promise<Check> {
+  const reached = ledger.books().then(
+    (): Check => ({ kind: 'well' }),
+    (): Check => unreachable,
+  );
+  return inTime(reached, timeoutMs, late);
 }
 
 async function* charges(ledger: SimulatedLedger, { from, until }: Period): AsyncGenerator<ProcessorCharge> {

@@ -1,6 +1,7 @@
 import type { Processor } from '../processor.ts';
 import type { Account } from './account.ts';
 import { charge } from './charge.ts';
+import { check } from './check.ts';
 import { readEvent } from './event.ts';
 import { charges, findCharge, findOwner } from './look-up.ts';
 import { findRefund, refund } from './refund.ts';
@@ -47,6 +48,7 @@ export async function squareProcessor(settings: SquareSettings): Promise<Process
     findRefund: (sought) => findRefund(account, sought),
     findOwner: (chargeId, timeoutMs) => findOwner(account, chargeId, timeoutMs),
     charges: (period) => charges(account, period),
+    check: (timeoutMs) => check(account, timeoutMs),
     readEvent: async (delivery) => readEvent({ keys, url }, delivery),
   };
 }

@@ -1,5 +1,6 @@
 import type { Processor } from '../processor.ts';
 import { charge, isSingleUse } from './charge.ts';
+import { check } from './check.ts';
 import { readEvent } from './event.ts';
 import { charges, findCharge, findOwner } from './look-up.ts';
 import { findRefund, refund } from './refund.ts';
@@ -46,6 +47,7 @@ export async function stripeProcessor({ key, apiBase, webhookSecrets }: StripeSe
     findRefund: (sought) => findRefund(client, sought),
     findOwner: (chargeId, timeoutMs) => findOwner(client, chargeId, timeoutMs),
     charges: (period) => charges(client, period),
+    check: (timeoutMs) => check(client, timeoutMs),
     readEvent: async (delivery) => readEvent(client, webhookSecrets, delivery),
   };
 }

@@ -28,6 +28,7 @@ export function patient(engine: Engine): Engine {
     describe: (space) => untilAnswered(() => engine.describe(space)),
     scan: (space, options) => engine.scan(space, options),
     commit: (writes) => engine.commit(writes),
+    checkWritable: () => engine.checkWritable(),
     close: () => engine.close(),
   };
 }

@@ -172,6 +172,11 @@ class DynamoEngine implements Engine {
     }
   }
 
+  /** There is no disk of ours that fills: whether it takes a write, only a write tells, and each costs. */
+  async checkWritable(): Promise<void> {
+    return undefined;
+  }
+
   async close(): Promise<void> {
     await Promise.allSettled(this.#running);
     this.#client.destroy();

@@ -1,4 +1,4 @@
-import { openSync, statfsSync, writeSync } from 'node:fs';
+import { closeSync, openSync, statfsSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { diskReserveBytes } from '../../limits.ts';
 
@@ -16,19 +16,26 @@ const byte = Buffer.alloc(1);
  */
 export class DiskProbe {
   readonly #folder: string;
+  readonly #reserveBytes: number;
   /** Written to, because a disk that the system has turned read-only tells it only then. */
   readonly #probe: number;
 
-  constructor(storeFile: string) {
+  /** @param reserveBytes with less than this free the disk counts as full */
+  constructor(storeFile: string, reserveBytes = diskReserveBytes) {
     this.#folder = dirname(storeFile);
+    this.#reserveBytes = reserveBytes;
     this.#probe = openSync(`${storeFile}-probe`, 'w', 0o600);
+  }
+
+  close(): void {
+    closeSync(this.#probe);
   }
 
   /** Undefined when the disk can take so many bytes. */
   whyUnwritable(bytes: number): Failure | undefined {
     try {
       const { bavail, bsize } = statfsSync(this.#folder);
-      if (bavail * bsize < diskReserveBytes + bytes) return { kind: 'full', reason: 'the disk is full' };
+      if (bavail * bsize < this.#reserveBytes + bytes) return { kind: 'full', reason: 'the disk is full' };
       writeSync(this.#probe, byte, 0, 1, 0);
       return undefined;
     } catch (error) {

@@ -3,18 +3,25 @@ import { mkdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
-import { commitWritesMax, flushMsMax } from '../../limits.ts';
+import { commitWritesMax, diskReserveBytes, flushMsMax } from '../../limits.ts';
 import type { Engine, Refusal, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
 import type { Batch } from './committer.ts';
-import type { Failure } from './failure.ts';
+import { DiskProbe, type Failure } from './failure.ts';
 import { GroupCommit } from './group-commit.ts';
 import { LastCommit } from './last-commit.ts';
 import { Reader } from './reader.ts';
 import { openStore, type Store } from './store.ts';
-import type { closeMessage, Outcome } from './writer.ts';
+import type { closeMessage, Outcome, WriterData } from './writer.ts';
 
 /** Called when it is not known any more what is on disk; the process must end, and start anew. */
 export type StoreLost = (error: Error) => void;
+
+export interface LmdbOptions {
+  /** With less than this free the disk counts as full; the limit of the same name without it. */
+  readonly diskReserveBytes?: number | undefined;
+  /** Told of each transaction: how long it took with its flush, and how many commits shared it. */
+  readonly flushed?: (ms: number, commits: number) => void;
+}
 
 /**
  * The embedded engine: LMDB in a folder of its own. This thread reads, another one writes.
@@ -22,9 +29,13 @@ export type StoreLost = (error: Error) => void;
  *
  * @param folder made if it is missing; any number of processes may have it open
  */
-export function openLmdbEngine(folder: string, lost: StoreLost = throwLater): Engine {
+export function openLmdbEngine(
+  folder: string,
+  lost: StoreLost = throwLater,
+  options: LmdbOptions = {},
+): Engine {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return new LmdbEngine(storeFile(folder), lost);
+  return new LmdbEngine(storeFile(folder), lost, options);
 }
 
 export function storeFile(folder: string): string {
@@ -44,18 +55,23 @@ class LmdbEngine implements Engine {
   readonly #reader: Reader;
   readonly #writer: Worker;
   readonly #lost: StoreLost;
+  readonly #probe: DiskProbe;
+  readonly #flushed: LmdbOptions['flushed'];
   /** Of the batch that is being written. */
   #answered: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
   #closing = false;
   readonly #commits = new GroupCommit<readonly Write[], Refusal | undefined>((batch) => this.#flush(batch));
 
-  constructor(file: string, lost: StoreLost) {
+  constructor(file: string, lost: StoreLost, options: LmdbOptions) {
+    const reserveBytes = options.diskReserveBytes ?? diskReserveBytes;
     this.#lost = lost;
+    this.#flushed = options.flushed;
     this.#store = openStore(file);
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit);
+    this.#probe = new DiskProbe(file, reserveBytes);
     this.#writer = new Worker(new URL(`./writer${extname(import.meta.url)}`, import.meta.url), {
-      workerData: file,
+      workerData: { file, diskReserveBytes: reserveBytes } satisfies WriterData,
     });
     this.#writer.on('error', lost).on('exit', (status) => {
       if (!this.#closing) lost(new Error(`the writer's thread ended with status ${status}`));
@@ -95,6 +111,13 @@ class LmdbEngine implements Engine {
     return this.#commits.add(writes, sizeOf(writes));
   }
 
+  /** One byte goes to a file that nobody reads, and is not flushed: as before each transaction. */
+  async checkWritable(): Promise<void> {
+    if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
+    const failure = this.#probe.whyUnwritable(0);
+    if (failure !== undefined) throw errorOf(failure);
+  }
+
   async close(): Promise<void> {
     this.#closing = true;
     await this.#commits.drain();
@@ -102,10 +125,12 @@ class LmdbEngine implements Engine {
     this.#writer.postMessage('close' satisfies typeof closeMessage);
     await ended;
     this.#lastCommit.close();
+    this.#probe.close();
     await this.#store.root.close();
   }
 
   async #flush(batch: Batch): Promise<readonly (Refusal | undefined)[]> {
+    const began = performance.now();
     const outcome = await new Promise<Exclude<Outcome, { kind: 'lost' }>>((resolve) => {
       const late = setTimeout(() => this.#lost(new Error('a flush does not end')), flushMsMax);
       this.#answered = (outcome) => {
@@ -115,6 +140,7 @@ class LmdbEngine implements Engine {
       // As text: copying it costs a fraction of what cloning its objects does.
       this.#writer.postMessage(JSON.stringify(batch));
     });
+    this.#flushed?.(performance.now() - began, batch.length);
     if (outcome.kind === 'durable') return batch.map((_, index) => outcome.refusals[index]);
     throw errorOf(outcome.failure);
   }

@@ -22,12 +22,18 @@ export type Outcome =
 /** Anything else is a batch, as JSON. */
 export const closeMessage = 'close';
 
-const file = workerData as string;
+/** What the thread is given. */
+export interface WriterData {
+  readonly file: string;
+  readonly diskReserveBytes: number;
+}
+
+const { file, diskReserveBytes } = workerData as WriterData;
 const store = openStore(file);
 /** In the journal, in a leaf that is rewritten for it, and what is folded beside it. */
 const bytesPerCharacter = 8;
 const committer = new Committer(store);
-const probe = new DiskProbe(file);
+const probe = new DiskProbe(file, diskReserveBytes);
 let lastCommitAt = 0;
 let isFolding = false;
 let isClosing = false;

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Tries what deploy/Dockerfile makes where there is no Docker: the files that it copies, installed without dev, served by
+# an unprivileged user on a root that is read-only but for the data and /tmp, until its health check says that it is
+# well; then SIGTERM must end it with 0. Needs root (for the mounts), npm and a Node of 24.12 or later as `node`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+image=$(mktemp -d)
+trap 'rm -rf "$image"' EXIT
+cp package.json package-lock.json .npmrc LICENSE "$image"
+cp -r src "$image"
+# A lock file that is behind package.json is a fault of its own, that npm ci tells.
+(cd "$image" && npm ci --omit=dev --no-audit --no-fund >/dev/null)
+mkdir -m 0700 "$image/data" && chown 65534:65534 "$image/data" && chmod 755 "$image"
+printf 'installed: %s\n' "$(du -sh "$image/node_modules" | cut -f1)"
+
+export HOST=127.0.0.1 PORT=${PORT:-18555} NODE_ENV=production COUNTERFOIL_DATA="$image/data/data" node image
+COUNTERFOIL_MASTER_KEY=$(openssl rand -base64 32)
+export COUNTERFOIL_MASTER_KEY
+node=$(command -v node)
+health=$(sed -n 's/^  CMD \["node", "-e", "\(.*\)"\]$/\1/p' deploy/Dockerfile)
+
+unshare --mount --propagation private bash -euo pipefail -c '
+  mount --bind "$image" "$image"
+  mount --bind "$image/data" "$image/data"
+  mount -o remount,bind,ro "$image"
+  mount -o remount,bind,ro /
+  cd "$image"
+  drop=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all)
+  if touch "$image/src/x" 2>/dev/null || touch /etc/x 2>/dev/null; then
+    echo "the root is not read-only"; exit 1
+  fi
+  "${drop[@]}" "$node" src/cli/counterfoil.ts serve --simulate &
+  pid=$!
+  for _ in $(seq 100); do
+    "${drop[@]}" "$node" -e "$0" && break
+    sleep 0.1
+  done
+  "${drop[@]}" "$node" -e "$0"
+  echo "healthy, as $(ps -o user= -p $pid)"
+  kill -TERM $pid
+  wait $pid
+  echo "ended with 0"
+' "$health"

@@ -1,0 +1,147 @@
+import type { Aggregator, MetricTold, ValueTold } from '../metrics.ts';
+
+/*
+ * What is counted, as plain numbers. prom-client's own counters build a key from the labels at every count, which costs
+ * about as much as the rest of the door does for a small request; here a child is found once and counting is an
+ * addition. What prom-client is for is telling: its JSON shape is what `tell` gives, and it merges and prints that.
+ */
+export interface Family {
+  tell(): MetricTold;
+}
+
+interface FamilyHead {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+}
+
+/** Cannot stand in a label of ours. */
+const separator = '\u0000';
+
+class Children<Child> {
+  readonly #children = new Map<string, Child>();
+  readonly #make: () => Child;
+
+  constructor(make: () => Child) {
+    this.#make = make;
+  }
+
+  of(values: readonly string[]): Child {
+    const key = values.join(separator);
+    const known = this.#children.get(key);
+    if (known !== undefined) return known;
+    const made = this.#make();
+    this.#children.set(key, made);
+    return made;
+  }
+
+  /** Each with its labels. */
+  all(names: readonly string[]): readonly (readonly [Record<string, string>, Child])[] {
+    return Array.from(this.#children, ([key, child]) => {
+      const values = key.split(separator);
+      return [Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])), child] as const;
+    });
+  }
+}
+
+export interface Count {
+  value: number;
+}
+
+/** Only ever counts up. */
+export class CounterFamily implements Family {
+  readonly #head: FamilyHead;
+  readonly #children = new Children<Count>(() => ({ value: 0 }));
+
+  constructor(head: FamilyHead) {
+    this.#head = head;
+    // Without labels it is there from the start, at 0.
+    if (head.labels === undefined) this.of();
+  }
+
+  of(...values: readonly string[]): Count {
+    return this.#children.of(values);
+  }
+
+  tell(): MetricTold {
+    const { name, help, labels = [] } = this.#head;
+    const values = this.#children.all(labels).map(([told, { value }]) => ({ value, labels: told }));
+    return { name, help, type: 'counter', aggregator: 'sum', values };
+  }
+}
+
+/** A number that is asked for when it is to be told; undefined is not told. */
+export class GaugeFamily implements Family {
+  readonly #head: FamilyHead & { readonly aggregator: Aggregator; readonly type?: 'counter' };
+  readonly #value: () => number | undefined;
+
+  constructor(
+    head: FamilyHead & { readonly aggregator: Aggregator; readonly type?: 'counter' },
+    value: () => number | undefined,
+  ) {
+    this.#head = head;
+    this.#value = value;
+  }
+
+  tell(): MetricTold {
+    const { name, help, aggregator, type = 'gauge' } = this.#head;
+    const value = this.#value();
+    return { name, help, type, aggregator, values: value === undefined ? [] : [{ value, labels: {} }] };
+  }
+}
+
+/** How often something took at most so long. */
+export class Distribution {
+  readonly #bounds: Float64Array;
+  /** By bound, and one more for what is beyond the last; none counted in two. */
+  readonly #counts: Float64Array;
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = Float64Array.from(bounds);
+    this.#counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(value: number): void {
+    const bounds = this.#bounds;
+    let index = 0;
+    while (index < bounds.length && value > (bounds[index] as number)) index++;
+    this.#counts[index] = (this.#counts[index] as number) + 1;
+    this.#sum += value;
+  }
+
+  tell(name: string, labels: Readonly<Record<string, string>>): ValueTold[] {
+    let count = 0;
+    const buckets = Array.from(this.#counts, (each, index): ValueTold => {
+      count += each;
+      const le = this.#bounds[index] ?? '+Inf';
+      return { metricName: `${name}_bucket`, value: count, labels: { le, ...labels } };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, value: this.#sum, labels },
+      { metricName: `${name}_count`, value: count, labels },
+    ];
+  }
+}
+
+export class HistogramFamily implements Family {
+  readonly #head: FamilyHead;
+  readonly #children: Children<Distribution>;
+
+  constructor(head: FamilyHead & { readonly bounds: readonly number[] }) {
+    this.#head = head;
+    this.#children = new Children(() => new Distribution(head.bounds));
+    if (head.labels === undefined) this.of();
+  }
+
+  of(...values: readonly string[]): Distribution {
+    return this.#children.of(values);
+  }
+
+  tell(): MetricTold {
+    const { name, help, labels = [] } = this.#head;
+    const values = this.#children.all(labels).flatMap(([told, child]) => child.tell(name, told));
+    return { name, help, type: 'histogram', aggregator: 'sum', values };
+  }
+}

@@ -1,0 +1,191 @@
+import type { CommitOutcome, EventOutcome, Metrics, OpenPayments, RequestCount } from '../metrics.ts';
+import {
+  type Count,
+  CounterFamily,
+  type Distribution,
+  type Family,
+  GaugeFamily,
+  HistogramFamily,
+} from './families.ts';
+
+/**
+ * Seconds. From a read out of memory, well under a millisecond, over a charge, about a second, to the ten seconds after
+ * which a caller has given up.
+ */
+const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Seconds. A flush is half a millisecond on a good disk; one of 15 s ends the process. */
+const storeBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15];
+/** Commits. */
+const sharedBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+/** All others that a parser takes are one: nobody makes labels by sending names. */
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
+
+const none: OpenPayments = { charges: 0, chargesInDoubt: 0, refunds: 0, oldestInDoubtAt: undefined };
+
+/** Counts what this process does, under the names that `/metrics` gives. */
+export class Recorder implements Metrics {
+  readonly #requests = new CounterFamily({
+    name: 'counterfoil_http_requests_total',
+    help: 'Requests answered, by the pattern of their route',
+    labels: ['route', 'method', 'status'],
+  });
+  readonly #durations = new HistogramFamily({
+    name: 'counterfoil_http_request_duration_seconds',
+    help: 'From the headers of a request to the end of its answer, by route',
+    labels: ['route'],
+    bounds: requestBounds,
+  });
+  readonly #failures = new CounterFamily({
+    name: 'counterfoil_http_errors_total',
+    help: 'Requests refused or failed, by the code of the closed list (rate_limited is one); what became of a charge is counted with the charges',
+    labels: ['code'],
+  });
+  readonly #commits = new CounterFamily({
+    name: 'counterfoil_store_commits_total',
+    help: 'Commits by outcome; refused is one whose condition did not hold',
+    labels: ['outcome'],
+  });
+  readonly #commitDurations = new HistogramFamily({
+    name: 'counterfoil_store_commit_duration_seconds',
+    help: 'From the asking for a commit to its being durable, or refused',
+    bounds: storeBounds,
+  });
+  readonly #flushes = new HistogramFamily({
+    name: 'counterfoil_store_flush_duration_seconds',
+    help: 'One transaction of the embedded store and its flush',
+    bounds: storeBounds,
+  });
+  readonly #shared = new HistogramFamily({
+    name: 'counterfoil_store_flush_commits',
+    help: 'Commits that shared one flush of the embedded store',
+    bounds: sharedBounds,
+  });
+  readonly #charges = new CounterFamily({
+    name: 'counterfoil_charges_total',
+    help: 'Charges that have come to a state, by processor and payment route',
+    labels: ['processor', 'payment_route', 'state'],
+  });
+  readonly #refunds = new CounterFamily({
+    name: 'counterfoil_refunds_total',
+    help: 'Refunds that have come to a state, by processor',
+    labels: ['processor', 'state'],
+  });
+  readonly #events = new CounterFamily({
+    name: 'counterfoil_webhooks_total',
+    help: 'Events that payment processors have sent, by outcome',
+    labels: ['processor', 'outcome'],
+  });
+  readonly #signIns = new CounterFamily({
+    name: 'counterfoil_sign_ins_total',
+    help: 'Sign-ins begun, finished, and refused by reason',
+    labels: ['provider', 'outcome'],
+  });
+  #inFlight = 0;
+  #open = none;
+  readonly families: readonly Family[];
+
+  /** @param now milliseconds since 1970 */
+  constructor(now: () => number) {
+    this.families = [
+      this.#requests,
+      this.#durations,
+      this.#failures,
+      this.#commits,
+      this.#commitDurations,
+      new GaugeFamily(
+        {
+          name: 'counterfoil_store_commits_in_flight',
+          help: 'Commits asked for and not yet answered: the queue of the store, and what it is writing',
+          aggregator: 'sum',
+        },
+        () => this.#inFlight,
+      ),
+      this.#flushes,
+      this.#shared,
+      this.#charges,
+      this.#refunds,
+      ...openPaymentGauges(() => this.#open, now),
+      this.#events,
+      this.#signIns,
+    ];
+  }
+
+  ofRoute(method: string, route: string): RequestCount {
+    let durations: Distribution | undefined;
+    const byStatus: (Count | undefined)[] = [];
+    return {
+      answered: (status, ms) => {
+        byStatus[status] ??= this.#requests.of(route, method, String(status));
+        (byStatus[status] as Count).value++;
+        // A route that nobody uses makes no lines.
+        durations ??= this.#durations.of(route);
+        durations.observe(ms / 1_000);
+      },
+    };
+  }
+
+  unrouted(method: string, status: number): void {
+    this.#requests.of('none', methods.includes(method) ? method : 'other', String(status)).value++;
+  }
+
+  failed(code: string): void {
+    this.#failures.of(code).value++;
+  }
+
+  commit(outcome: CommitOutcome, ms: number): void {
+    this.#commits.of(outcome).value++;
+    this.#commitDurations.of().observe(ms / 1_000);
+  }
+
+  commitsInFlight(change: 1 | -1): void {
+    this.#inFlight += change;
+  }
+
+  flush(ms: number, commits: number): void {
+    this.#flushes.of().observe(ms / 1_000);
+    this.#shared.of().observe(commits);
+  }
+
+  charge(processor: string, route: string, state: string): void {
+    this.#charges.of(processor, route, state).value++;
+  }
+
+  refund(processor: string, state: string): void {
+    this.#refunds.of(processor, state).value++;
+  }
+
+  openPayments(open: OpenPayments): void {
+    this.#open = open;
+  }
+
+  event(processor: string, outcome: EventOutcome): void {
+    this.#events.of(processor, outcome).value++;
+  }
+
+  signIn(provider: string, outcome: string): void {
+    this.#signIns.of(provider, outcome).value++;
+  }
+}
+
+/** Every process looks at the one store: the most that any has seen, and no sum. */
+function openPaymentGauges(open: () => OpenPayments, now: () => number): readonly Family[] {
+  const gauge = (name: string, help: string, value: () => number) =>
+    new GaugeFamily({ name, help, aggregator: 'max' }, value);
+  return [
+    gauge('counterfoil_charges_open', 'Charges that have not ended', () => open().charges),
+    gauge(
+      'counterfoil_charges_in_doubt',
+      'Charges of which it is not known whether they were made',
+      () => open().chargesInDoubt,
+    ),
+    gauge('counterfoil_refunds_open', 'Refunds that have not ended', () => open().refunds),
+    gauge(
+      'counterfoil_charge_in_doubt_oldest_seconds',
+      'Age of the oldest charge in doubt; 0 where there is none',
+      () => {
+        const { oldestInDoubtAt } = open();
+        return oldestInDoubtAt === undefined ? 0 : Math.max(0, (now() - oldestInDoubtAt) / 1_000);
+      },
+    ),
+  ];
+}

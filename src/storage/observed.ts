@@ -1,0 +1,83 @@
+import { ServiceError } from '../errors.ts';
+import { commitFailureKeptMs } from '../limits.ts';
+import type { CommitOutcome, Metrics } from '../metrics.ts';
+import {
+  CommitUnknown,
+  type Engine,
+  type Reads,
+  type Refusal,
+  type Scan,
+  type ScanOptions,
+  type Space,
+  type SpaceFacts,
+  type Write,
+} from './engine.ts';
+
+/** An engine whose commits are counted and timed, and whose last failure is remembered for a while. Reads go straight on. */
+export class ObservedEngine implements Engine {
+  readonly reads: Reads;
+  readonly #engine: Engine;
+  readonly #metrics: Metrics;
+  /** The last commit, where the store failed; undefined when one has succeeded since. */
+  #failure: { readonly error: ServiceError; readonly at: number } | undefined;
+
+  constructor(engine: Engine, metrics: Metrics) {
+    this.#engine = engine;
+    this.#metrics = metrics;
+    this.reads = engine.reads;
+  }
+
+  get(space: Space, id: string): Promise<string | undefined> {
+    return this.#engine.get(space, id);
+  }
+
+  spaces(): Promise<readonly Space[]> {
+    return this.#engine.spaces();
+  }
+
+  describe(space: Space): Promise<SpaceFacts | undefined> {
+    return this.#engine.describe(space);
+  }
+
+  scan(space: Space, options?: ScanOptions): Promise<Scan | undefined> {
+    return this.#engine.scan(space, options);
+  }
+
+  async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
+    const began = performance.now();
+    this.#metrics.commitsInFlight(1);
+    let outcome: CommitOutcome = 'failed';
+    try {
+      const refusal = await this.#engine.commit(writes);
+      outcome = refusal === undefined ? 'committed' : 'refused';
+      this.#failure = undefined;
+      return refusal;
+    } catch (error) {
+      outcome = outcomeOf(error);
+      if (outcome === 'storage_full' || outcome === 'unavailable')
+        this.#failure = { error: error as ServiceError, at: performance.now() };
+      throw error;
+    } finally {
+      this.#metrics.commitsInFlight(-1);
+      this.#metrics.commit(outcome, performance.now() - began);
+    }
+  }
+
+  /** What befell the last commit is the best proof; when it has grown old, only a look at the store can tell. */
+  async checkWritable(): Promise<void> {
+    if (this.#failure !== undefined && performance.now() - this.#failure.at < commitFailureKeptMs)
+      throw this.#failure.error;
+    await this.#engine.checkWritable();
+  }
+
+  close(): Promise<void> {
+    return this.#engine.close();
+  }
+}
+
+function outcomeOf(error: unknown): CommitOutcome {
+  if (error instanceof CommitUnknown) return 'unknown';
+  if (!(error instanceof ServiceError)) return 'failed';
+  const { code } = error;
+  return code === 'overloaded' || code === 'storage_full' || code === 'unavailable' ? code : 'failed';
+}

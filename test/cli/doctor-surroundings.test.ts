@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { assertAbsent } from '../support/canaries.ts';
+import { runCommand } from '../support/command.ts';
+import { startScriptedSquare } from '../support/scripted-square.ts';
+import { startScriptedStripe } from '../support/scripted-stripe.ts';
+import { startTestService } from '../support/service.ts';
+
+/** The data folder of a stopped service. */
+async function newStore(t: TestContext): Promise<string> {
+  const { data, stop } = await startTestService(t);
+  await stop();
+  return data;
+}
+
+function doctorOf(data: string, env: Readonly<Record<string, string>> = {}) {
+  return runCommand(['doctor'], { COUNTERFOIL_DATA: data, PORT: '0', ...env });
+}
+
+test('doctor: asks each processor that has a key, and says whether it takes it', async (t) => {
+  const data = await newStore(t);
+  const [stripe, square] = await Promise.all([startScriptedStripe(t), startScriptedSquare(t)]);
+  const env = {
+    COUNTERFOIL_STRIPE_KEY: stripe.key,
+    COUNTERFOIL_STRIPE_API_BASE: stripe.origin,
+    COUNTERFOIL_SQUARE_ACCESS_TOKEN: square.accessToken,
+    COUNTERFOIL_SQUARE_API_BASE: square.origin,
+  };
+  const well = await doctorOf(data, env);
+  assert.equal(well.status, 0, well.output);
+  assert.match(well.output, /^ok processor stripe: /m);
+  assert.match(well.output, /^ok processor square: /m);
+  assert.deepEqual([stripe.charges.length, square.charges.length], [0, 0]);
+
+  const keys = ['sk_test_canary4711canary4711', 'canary-4711-square-token'] as const;
+  const wrong = await doctorOf(data, {
+    ...env,
+    COUNTERFOIL_STRIPE_KEY: keys[0],
+    COUNTERFOIL_SQUARE_ACCESS_TOKEN: keys[1],
+  });
+  assert.equal(wrong.status, 1);
+  assert.match(wrong.output, /^problem processor stripe: does not take the key .*401/m);
+  assert.match(wrong.output, /^problem processor square: does not take the key .*401/m);
+  assertAbsent(keys, { output: Buffer.from(wrong.output + wrong.errors) });
+
+  // A port that nobody listens on any more.
+  const gone = createServer().listen(0, '127.0.0.1');
+  await once(gone, 'listening');
+  const nowhere = `http://127.0.0.1:${(gone.address() as AddressInfo).port}`;
+  gone.close();
+  const away = await doctorOf(data, {
+    ...env,
+    COUNTERFOIL_STRIPE_API_BASE: nowhere,
+    COUNTERFOIL_SQUARE_API_BASE: nowhere,
+  });
+  assert.equal(away.status, 1);
+  assert.match(away.output, /^problem processor stripe: cannot be reached/m);
+  assert.match(away.output, /^problem processor square: cannot be reached/m);
+});
+
+test('doctor: tells a port that another program has', async (t) => {
+  const data = await newStore(t);
+  const other = createServer((_request, response) => response.end('{"status":"alive"}'));
+  other.listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const taken = await doctorOf(data, { PORT: String((other.address() as AddressInfo).port) });
+  assert.equal(taken.status, 1);
+  assert.match(taken.output, /^problem address: 127\.0\.0\.1:\d+: another program has it.* PORT/m);
+  const free = await doctorOf(data);
+  assert.match(free.output, /^ok address: 127\.0\.0\.1:0 is free; this machine alone reaches it$/m);
+});
+
+test('doctor: tells how much room the disk has', async (t) => {
+  const { output } = await doctorOf(await newStore(t));
+  const free = /^ok disk: (\d+) MiB are free/m.exec(output)?.[1];
+  assert.ok(Number(free) > 0, output);
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Scraped } from '../support/metrics.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+
+const unrouted = { route: 'none', method: 'GET', status: '404' };
+const requests = 'counterfoil_http_requests_total';
+
+test('a scrape of any worker tells of all of them, and of one that has died', async (t) => {
+  const service = await ServeProcess.start(t, { data: newData(t), simulate: true, workers: 3 });
+  const origin = await service.ready();
+  // A connection of its own for each, so that the kernel gives it to any of the workers.
+  const get = async (path: string) => {
+    const answer = await fetch(origin + path, { headers: { connection: 'close' } });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const scrape = async () => {
+    const { status, text } = await get('/metrics');
+    assert.equal(status, 200, text);
+    return new Scraped(text);
+  };
+  const asked = 30;
+  for (let n = 0; n < asked; n++) assert.equal((await get(`/nowhere-${n}`)).status, 404);
+  for (let n = 0; n < 9; n++) {
+    const scraped = await scrape();
+    assert.equal(scraped.sum(requests, unrouted), asked);
+    assert.equal(scraped.sum('counterfoil_processes'), 3);
+    assert.ok(scraped.sum('counterfoil_charges_open') === 0);
+  }
+
+  const [first] = workersOf(service.pid);
+  process.kill(first as number, 'SIGKILL');
+  const giveUpAt = Date.now() + 10_000;
+  for (let processes = 0; processes < 3 || workersOf(service.pid).includes(first as number); ) {
+    // A connection that the dying worker had is answered by nobody.
+    const scraped = await scrape().catch(() => undefined);
+    if (scraped !== undefined) {
+      assert.equal(scraped.sum(requests, unrouted), asked, 'what the dead one had counted still counts');
+      processes = scraped.sum('counterfoil_processes');
+    }
+    assert.ok(Date.now() < giveUpAt, 'it was not replaced');
+  }
+  assert.equal((await scrape()).sum(requests, unrouted), asked);
+});
+
+function workersOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return text.split(' ').filter(Boolean).map(Number);
+}
