@@ -25,4 +25,4 @@ export DYNAMODB_ENDPOINT
 [ -n "$DYNAMODB_ENDPOINT" ] || { echo "DynamoDB Local did not start: $(cat "$folder/log")" >&2; exit 1; }
 
 bash scripts/test-on-dynamodb.sh
-node_modules/.bin/node --test --test-concurrency=2 test/conformance/{dynamodb-service,dynamodb-processes,store-copy}.conformance.ts
+node_modules/.bin/node --test --test-concurrency=2 test/conformance/{dynamodb-faults,dynamodb-service,dynamodb-processes,store-copy}.conformance.ts
