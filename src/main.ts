@@ -7,6 +7,7 @@ import { eventRoutes } from './http/events.ts';
 import { integrationListRoutes, integrationRoutes } from './http/integrations.ts';
 import type { ServedRoute } from './http/known-paths.ts';
 import { Listener } from './http/listener.ts';
+import type { LoadBounds } from './http/load-shedding.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
 import { sessionRoutes } from './http/session.ts';
@@ -49,6 +50,8 @@ export interface ServiceOptions {
   readonly driverSilenceMsMax?: number;
   /** How long a call of a distributed engine may be tried; the engine's own limit without it. */
   readonly storeCallMsMax?: number;
+  /** When requests are shed; the limits of the same names without them. */
+  readonly load?: LoadBounds;
 }
 
 export interface Service {
@@ -65,10 +68,10 @@ export interface Service {
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
-  const { driverSilenceMsMax, storeCallMsMax } = options;
+  const { driverSilenceMsMax, storeCallMsMax, load } = options;
   let stopping = false;
 
-  const listener = await Listener.listen(settings.host, settings.port, sharesPort);
+  const listener = await Listener.listen(settings.host, settings.port, sharesPort, load);
   let paymentListener = listener;
   const inFlight = new InFlight();
   let engine: Engine | undefined;
@@ -79,6 +82,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
         settings.payments.host ?? settings.host,
         settings.payments.port,
         sharesPort,
+        load,
       );
     }
     const store = await openEngine(settings, log, storeCallMsMax);

@@ -71,7 +71,7 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
   app.setSerializerCompiler(() => JSON.stringify);
   useStrictValidation(app);
   takeStrictJsonAlone(app);
-  guardRequests(app as App, paths, options);
+  guardRequests(app as App, paths, options, listener);
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
   app.decorate('tellBrokenAnswer', (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     logFailure(options.log, asServiceError(error), request, reply),
@@ -134,7 +134,10 @@ function isReadableQuery(url: string): boolean {
   }
 }
 
-function guardRequests(app: App, paths: KnownPaths, options: DoorOptions): void {
+/** Whoever looks after an overloaded service must be told what is the matter with it. */
+const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz', '/metrics']);
+
+function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load }: Listener): void {
   const { log, gate, crossOrigin, isHttpsOnly, isStopping } = options;
   // The framework takes no object that all requests would share; each is given it when it comes.
   app.decorateRequest('caller', null as unknown as Caller);
@@ -148,6 +151,12 @@ function guardRequests(app: App, paths: KnownPaths, options: DoorOptions): void 
     reply.header('request-id', request.id).headers(securityHeaders(access, isHttpsOnly));
     if (isStopping()) reply.header('connection', 'close');
     crossOrigin.mark(request, reply, access);
+    // Before anything is done for it: a charge that is shed here has left no trace.
+    const overload = load.refusal(request.raw.socket);
+    if (overload !== undefined && !neverShed.has(request.routeOptions.url)) {
+      done(overload);
+      return;
+    }
     const comeIn = () => {
       if (!crossOrigin.answerPreflight(request, reply, paths)) done(refusalOfPath(request, paths));
     };

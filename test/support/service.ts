@@ -46,7 +46,14 @@ export async function startTestService(
   t: TestContext,
   options: TestServiceOptions = {},
 ): Promise<TestService> {
-  const { env = {}, file = '/nonexistent/counterfoil.json', simulate = true, now, storeCallMsMax } = options;
+  const {
+    env = {},
+    file = '/nonexistent/counterfoil.json',
+    simulate = true,
+    now,
+    storeCallMsMax,
+    load,
+  } = options;
   const data = options.data ?? newDataFolder(t);
   const lines = new PassThrough();
   const log: string[] = [];
@@ -63,6 +70,7 @@ export async function startTestService(
     log: openLog('debug', lines),
     ...(now === undefined ? {} : { now }),
     ...(storeCallMsMax === undefined ? {} : { storeCallMsMax }),
+    ...(load === undefined ? {} : { load }),
   });
   let stopped: Promise<void> | undefined;
   const stop = () => {
