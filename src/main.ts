@@ -139,13 +139,17 @@ export async function startService(settings: Settings, options: ServiceOptions):
       routes: doors.flatMap(({ routes }) => routes),
       stop: async () => {
         stopping = true;
-        const outOfTime = sleep(stopMsMax - storeCloseMsMin);
+        const stopped = new AbortController();
+        const { signal } = stopped;
+        const outOfTime = sleep(stopMsMax - storeCloseMsMin, undefined, { signal }).catch(() => undefined);
         const listeners = [listener.stop(), paymentListener.stop()];
         await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
         await Promise.all(doors.map((door) => door.close()));
         // A store that is far away may hang; what it was told last is recovered like anything else.
         const closing = payments.drivers.close().then(() => store.close());
         await Promise.race([closing, Promise.all([outOfTime, sleep(storeCloseMsMin)])]);
+        // A timer that is left over would keep the process from ending.
+        stopped.abort();
         log.flush();
       },
     };
