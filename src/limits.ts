@@ -31,6 +31,8 @@ export const loopTurnMsMax = 200;
 export const eventLoopDelayMsMax = 500;
 /** How often it is looked at: twenty looks a second cost nothing measurable. */
 export const eventLoopSampleMs = 50;
+/** How often the log tells of requests that are shed: there may be tens of thousands a second. */
+export const shedToldMs = 1_000;
 
 /** DynamoDB's bound on a partition key is 2,048 bytes; half of it leaves room for a store's own prefix. */
 export const itemIdBytesMax = 1_024;

@@ -10,6 +10,7 @@ import { asServiceError, logFailure, requestFields, sendError } from './errors-o
 import type { Gate } from './gate.ts';
 import { KnownPaths, type ServedRoute } from './known-paths.ts';
 import type { Listener } from './listener.ts';
+import { seldomTold } from './load-shedding.ts';
 import { newRequestId } from './request-id.ts';
 import { securityHeaders } from './security-headers.ts';
 import { parseStrictJson } from './strict-json.ts';
@@ -139,6 +140,7 @@ const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz',
 
 function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load }: Listener): void {
   const { log, gate, crossOrigin, isHttpsOnly, isStopping } = options;
+  const shedLog = seldomTold(log);
   // The framework takes no object that all requests would share; each is given it when it comes.
   app.decorateRequest('caller', null as unknown as Caller);
   app.addHook('onRoute', (route) => {
@@ -154,7 +156,7 @@ function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load
     // Before anything is done for it: a charge that is shed here has left no trace.
     const overload = load.refusal(request.raw.socket);
     if (overload !== undefined && !neverShed.has(request.routeOptions.url)) {
-      done(overload);
+      sendError(shedLog, overload, request, reply);
       return;
     }
     const comeIn = () => {

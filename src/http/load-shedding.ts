@@ -8,7 +8,9 @@ import {
   loopTurnMsMax,
   requestsPerConnectionMax,
   requestsRunningMax,
+  shedToldMs,
 } from '../limits.ts';
+import type { Log } from '../log.ts';
 
 /** Bounds of one listener; what is not given is as in limits.ts. */
 export interface LoadBounds {
@@ -127,6 +129,25 @@ export class LoadShedder {
       last = now;
     }, eventLoopSampleMs).unref();
   }
+}
+
+/** A log for requests that are shed: a line for each would be work that nobody can use. */
+export function seldomTold(log: Log): Log {
+  let nextAt = 0;
+  let untold = 0;
+  return {
+    ...log,
+    warn: (event, fields = {}) => {
+      const now = performance.now();
+      if (now < nextAt) {
+        untold++;
+        return;
+      }
+      nextAt = now + shedToldMs;
+      log.warn(event, { ...fields, detail: `${fields.detail}; ${untold} shed since it was last told` });
+      untold = 0;
+    },
+  };
 }
 
 function overloaded(detail: string): ServiceError {
