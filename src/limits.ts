@@ -243,6 +243,8 @@ export const smallSpaceBytesMax = 32 * 1024;
 export const smallSpacesKeptMax = 256;
 /** Piece size in which a long answer is handed to the socket; a scan has one buffer of it. */
 export const scanChunkBytes = 128 * 1024;
+/** Answers that are sent as they are read, at once: each has its buffer and snapshot, and the system keeps 2 MB of one that stalls. */
+export const longAnswersMax = 256;
 /** What one reader is given before others have their turn: a fraction of a millisecond. */
 export const readTurnBytes = 512 * 1024;
 

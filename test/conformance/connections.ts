@@ -1,31 +1,44 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** In `/proc/net/tcp`, a connection that neither side has ended. */
-const established = '01';
+/** A socket of a process over IPv4, as Linux tells it: its own port and that of the other side. */
+export interface Connection {
+  readonly localPort: number;
+  readonly remotePort: number;
+}
 
-/**
- * The local ports from which a process is connected to a port of this machine, where the other side has not hung up; as
- * Linux tells it.
- */
-export function connectionsOf(port: number, pid: number): string[] {
+/** The TCP sockets that a process holds. */
+export function connectionsOf(pid: number): Connection[] {
   const sockets = socketsOf(pid);
-  const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const lines = readFileSync('/proc/net/tcp', 'latin1').trim().split('\n').slice(1);
   return lines
     .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields[2]?.endsWith(remote) && fields[3] === established && sockets.has(fields[9]))
-    .map((fields) => fields[1] as string);
+    .filter((fields) => sockets.has(fields[9]))
+    .map((fields) => ({ localPort: portOf(fields[1]), remotePort: portOf(fields[2]) }));
+}
+
+function portOf(address = ''): number {
+  return Number.parseInt(address.slice(address.indexOf(':') + 1), 16);
 }
 
 /** By their inodes. */
 function socketsOf(pid: number): ReadonlySet<string | undefined> {
   const folder = `/proc/${pid}/fd`;
-  const inodes = readdirSync(folder).map((name) => {
-    try {
-      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/${name}`))?.[1];
-    } catch {
-      return undefined;
-    }
-  });
-  return new Set(inodes);
+  return new Set(namesIn(folder).map((name) => inodeOf(`${folder}/${name}`)));
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    // The process has ended.
+    return [];
+  }
+}
+
+function inodeOf(path: string): string | undefined {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(path))?.[1];
+  } catch {
+    return undefined;
+  }
 }

@@ -20,8 +20,8 @@ const lookMs = 250;
 const honestPauseMs = 5;
 const servedPartMin = 0.999;
 const honestMsMax = 100;
-/** Answers of a large table are longer than what the system keeps of them. */
-const itemCount = 60;
+/** The answer that is read slowly is longer than what the system keeps of it. */
+const itemCount = 20;
 const itemCharacters = 390_000;
 
 /** slowhttptest's modes; each would hold its sockets for the whole of the attack. */
@@ -51,7 +51,7 @@ for (const [what, options] of Object.entries(modes)) {
       ],
     ]);
     const [longest, honest] = await Promise.all([
-      longestConnection(origin, attack.pid as number, watching.signal),
+      longestConnection(service, attack.pid as number, watching.signal),
       askOnAndOn(origin, watching.signal),
       once(attack, 'exit').then(() => watching.abort()),
       text(attack.stderr),
@@ -59,7 +59,7 @@ for (const [what, options] of Object.entries(modes)) {
     t.diagnostic(
       `${honest.ms.length} honest requests, p99 ${p99(honest.ms)} ms, sockets lasted ${longest.ms} ms`,
     );
-    assert.ok(longest.seen > attackers / 2, `the attackers came: ${longest.seen}`);
+    assert.ok(longest.seen > attackers / 10, `the attackers came: ${longest.seen}`);
     assert.ok(
       honest.served / honest.ms.length >= servedPartMin,
       `${honest.served} of ${honest.ms.length} served`,
@@ -81,15 +81,18 @@ async function fill(origin: string): Promise<void> {
   await create('small', 'a', 'Alpha');
 }
 
-/** How long the service has kept the longest of the connections of a process. */
-async function longestConnection(origin: string, pid: number, signal: AbortSignal) {
-  const since = new Map<string, number>();
+/** How long the service has kept the longest of its connections to the attackers. */
+async function longestConnection(service: ServeProcess, attackerPid: number, signal: AbortSignal) {
+  const attacking = new Set<number>();
+  const since = new Map<number, number>();
   let ms = 0;
   while (!signal.aborted) {
+    for (const { localPort } of connectionsOf(attackerPid)) attacking.add(localPort);
     const now = performance.now();
-    for (const port of connectionsOf(Number(new URL(origin).port), pid)) {
-      const first = since.get(port) ?? now;
-      since.set(port, first);
+    for (const { remotePort } of connectionsOf(service.pid)) {
+      if (!attacking.has(remotePort)) continue;
+      const first = since.get(remotePort) ?? now;
+      since.set(remotePort, first);
       ms = Math.max(ms, Math.round(now - first));
     }
     await sleep(lookMs);
