@@ -7,4 +7,5 @@ cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
 node --test --test-concurrency=1 \
+  test/conformance/smuggling-nginx.conformance.ts \
   test/conformance/slow-callers.conformance.ts
