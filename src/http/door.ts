@@ -156,7 +156,8 @@ function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load
     // Before anything is done for it: a charge that is shed here has left no trace.
     const overload = load.refusal(request.raw.socket);
     if (overload !== undefined && !neverShed.has(request.routeOptions.url)) {
-      sendError(shedLog, overload, request, reply);
+      // At the end of the turn: told at once, callers who ask again at once would keep the turn from ending, and so what was let in.
+      setImmediate(() => sendError(shedLog, overload, request, reply));
       return;
     }
     const comeIn = () => {

@@ -90,11 +90,11 @@ export class LoadShedder {
    * reason for the log alone
    */
   refusal(socket: Socket): ServiceError | undefined {
-    if (this.#running > this.#requestsRunningMax) return overloaded('requests running');
-    if (this.#isLate) return overloaded('event loop late');
-    if (this.#isTurnOver()) return overloaded('event loop turn full');
+    if (this.#running > this.#requestsRunningMax) return tooManyRunning;
+    if (this.#isLate) return eventLoopLate;
+    if (this.#isTurnOver()) return turnFull;
     const running = this.#connections.get(socket)?.running ?? 0;
-    return running > requestsPerConnectionMax ? overloaded('requests of one connection') : undefined;
+    return running > requestsPerConnectionMax ? tooManyOfOne : undefined;
   }
 
   close(): void {
@@ -149,6 +149,12 @@ export function seldomTold(log: Log): Log {
     },
   };
 }
+
+// Made once: an error notes where it was made, which costs more than all else that is done for a request that is shed.
+const tooManyRunning = overloaded('requests running');
+const eventLoopLate = overloaded('event loop late');
+const turnFull = overloaded('event loop turn full');
+const tooManyOfOne = overloaded('requests of one connection');
 
 function overloaded(detail: string): ServiceError {
   return new ServiceError('overloaded', { retryAfterSeconds: 1, detail });
