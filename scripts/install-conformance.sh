@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the conformance tests need beside npm's packages: on Debian or Ubuntu, as root. Go is for stripe-mock,
-# Java and Maven for DynamoDB Local, Python for schemathesis.
+# Java and Maven for DynamoDB Local.
 set -euo pipefail
 
 missing=()
