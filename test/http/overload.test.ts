@@ -10,6 +10,7 @@ import { create, payment } from './documented-operations.ts';
 import { assertError } from './error-answer.ts';
 
 const json = { 'Content-Type': 'application/json' };
+const waitMsMax = 10_000;
 const paymentsPath = `${payment.path}?idempotency_key=`;
 
 // Side by side, for each waits for a payment of two seconds.
@@ -49,7 +50,7 @@ suite('a service at its limit', { concurrency: true }, () => {
     // Answers that wait behind another one are never told that their connection has closed.
     socket.write(slowPayment(service).repeat(3));
     socket.resume();
-    while (!service.logged().includes('overloaded')) await new Promise((resolve) => setImmediate(resolve));
+    await until(async () => service.logged().includes('overloaded'));
     socket.destroy();
     await untilServed(service);
     const slow = await payingSlowly(service);
@@ -67,7 +68,7 @@ suite('a service at its limit', { concurrency: true }, () => {
     greedy.send(
       slowPayment(service) + requestText(service.origin, 'GET /v3/none').repeat(requestsPerConnectionMax),
     );
-    while (!service.logged().includes('overloaded')) await new Promise((resolve) => setImmediate(resolve));
+    await until(async () => service.logged().includes('overloaded'));
     assert.equal((await service.get('/v3/none')).status, 404);
     assert.equal((await greedy.answer()).status, 200);
     for (let n = 1; n < requestsPerConnectionMax; n++) assert.equal((await greedy.answer()).status, 404);
@@ -130,13 +131,17 @@ test('sheds what one turn of the event loop does not get done', async (t) => {
 test('sheds while something else keeps the event loop busy, and no longer', async (t) => {
   const service = await startTestService(t);
   let isBusy = true;
+  t.after(() => {
+    isBusy = false;
+  });
   const keepBusy = () => {
     if (!isBusy) return;
     spin(eventLoopDelayMsMax * 1.2);
     setImmediate(keepBusy);
   };
   keepBusy();
-  while ((await exchange(service.origin, requestText(service.origin, 'GET /v3/none'))).status !== 503);
+  const nothing = requestText(service.origin, 'GET /v3/none');
+  await until(async () => (await exchange(service.origin, nothing)).status === 503);
   const [shed, alive] = await Promise.all([
     exchange(service.origin, requestText(service.origin, 'GET /v3/table/books/read')),
     exchange(service.origin, requestText(service.origin, 'GET /livez')),
@@ -169,7 +174,15 @@ async function payingSlowly(service: TestService): Promise<RawConnection> {
 
 /** Its own connection lies behind all that the service has been told before. */
 async function untilServed(service: TestService): Promise<void> {
-  while ((await service.get('/v3/none')).status === 503);
+  await until(async () => (await service.get('/v3/none')).status !== 503);
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const giveUpAt = Date.now() + waitMsMax;
+  while (!(await isSo())) {
+    assert.ok(Date.now() < giveUpAt, `not so within ${waitMsMax} ms`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 function spin(ms: number): void {
