@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { noLimits } from '../http/described-requests.ts';
@@ -28,7 +29,7 @@ test('answers whatever schemathesis makes of its description as it describes', a
     ...['run', `${await service.ready()}/openapi.json`, '--phases', 'examples,fuzzing', '--no-color'],
     ...['--max-examples', `${examples}`, '--checks', checks.join(), '--exclude-path-regex', notForPrograms],
   ];
-  const { stdout } = await promisify(execFile)(schemathesis, args, { timeout: msMax }).catch((error) => {
+  const { stdout } = await promisify(execFile)(schemathesis, args, { timeout: msMax, cwd: tmpdir() }).catch((error) => {
     throw new Error(`${error.stdout}\n${error.stderr}`);
   });
   t.diagnostic(/\d+ generated[^\n]*/.exec(stdout)?.[0] ?? stdout);
