@@ -29,8 +29,10 @@ test('answers whatever schemathesis makes of its description as it describes', a
     ...['run', `${await service.ready()}/openapi.json`, '--phases', 'examples,fuzzing', '--no-color'],
     ...['--max-examples', `${examples}`, '--checks', checks.join(), '--exclude-path-regex', notForPrograms],
   ];
-  const { stdout } = await promisify(execFile)(schemathesis, args, { timeout: msMax, cwd: tmpdir() }).catch((error) => {
-    throw new Error(`${error.stdout}\n${error.stderr}`);
-  });
+  const { stdout } = await promisify(execFile)(schemathesis, args, { timeout: msMax, cwd: tmpdir() }).catch(
+    (error) => {
+      throw new Error(`${error.stdout}\n${error.stderr}`);
+    },
+  );
   t.diagnostic(/\d+ generated[^\n]*/.exec(stdout)?.[0] ?? stdout);
 });
