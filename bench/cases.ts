@@ -7,6 +7,7 @@ import { disk } from './cases/disk.ts';
 import { dynamodb } from './cases/dynamodb.ts';
 import { keyTiming } from './cases/key-timing.ts';
 import { memory } from './cases/memory.ts';
+import { overload } from './cases/overload.ts';
 import { readTen } from './cases/read-10.ts';
 import { readTenWithKey } from './cases/read-10-with-key.ts';
 import { readAll } from './cases/read-all.ts';
@@ -32,6 +33,7 @@ export const cases: readonly Case[] = [
   update,
   charge,
   chargeLatency,
+  overload,
   replay,
   recovery,
   dynamodb,

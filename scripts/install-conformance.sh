@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs what the conformance tests need beside npm's packages: on Debian or Ubuntu, as root. Go is for stripe-mock,
-# Java and Maven for DynamoDB Local.
+# Java and Maven for DynamoDB Local, Python for schemathesis.
 set -euo pipefail
 
 missing=()
-for pair in nbdkit:nbdkit nbdfuse:libnbd-bin fusermount3:fuse3 mkfs.ext4:e2fsprogs strace:strace go:golang-go java:default-jdk-headless mvn:maven; do
+for pair in nbdkit:nbdkit nbdfuse:libnbd-bin fusermount3:fuse3 mkfs.ext4:e2fsprogs strace:strace slowhttptest:slowhttptest nginx:nginx-light go:golang-go python3:python3-venv java:default-jdk-headless mvn:maven; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
 done
 [ "${#missing[@]}" -eq 0 ] && exit 0

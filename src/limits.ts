@@ -10,12 +10,29 @@ export const pathParameterCharactersMax = 255 * 3;
 export const jsonDepthMax = 32;
 /** A double keeps every decimal number of up to 15 significant digits; one of 16 may be changed by the parser. */
 export const numberSignificantDigitsMax = 15;
-/** The whole request must have arrived by then; a charge's body is 100 bytes. */
-export const requestArrivalMsMax = 15_000;
+/** The whole request must have arrived by then; a charge's body is 100 bytes. With the check for it, once a second, under 15 s. */
+export const requestArrivalMsMax = 13_000;
 /** Headers come in one packet from an honest client. */
 export const headersArrivalMsMax = 10_000;
 /** Longer than the idle time of common load balancers (60 s), so that they, not we, end an idle connection. */
 export const keepAliveMs = 65_000;
+/** How often late requests are looked for; it adds to the time that they have. */
+export const connectionsCheckMs = 1_000;
+
+/** Connections of one listener of one process: each takes some 10 KB; beyond it the longest idle one is ended for the new one. */
+export const connectionsMax = 8_192;
+/** Requests at once of one listener of one process: with a processor that takes 10 s, 400 charges a second. */
+export const requestsRunningMax = 4_096;
+/** Requests sent on one connection before the first is answered: one connection must not have all of them. */
+export const requestsPerConnectionMax = 128;
+/** What one turn of the event loop spends on requests before it sheds; then whoever is served has waited about twice that at most. */
+export const loopTurnMsMax = 200;
+/** A timer that is so late, twice in a row, tells that requests are not all that keeps the event loop busy. */
+export const eventLoopDelayMsMax = 500;
+/** How often it is looked at: twenty looks a second cost nothing measurable. */
+export const eventLoopSampleMs = 50;
+/** How often the log tells of requests that are shed: there may be tens of thousands a second. */
+export const shedToldMs = 1_000;
 
 /** DynamoDB's bound on a partition key is 2,048 bytes; half of it leaves room for a store's own prefix. */
 export const itemIdBytesMax = 1_024;
@@ -25,8 +42,11 @@ export const itemBytesMax = 400 * 1024;
 export const pageItemsMax = 1_000;
 /** A page ends behind the item that reaches it, as at DynamoDB: a page is made in memory. */
 export const pageBytesMax = 1024 * 1024;
-/** A reader that takes nothing for so long is cut off: its snapshot keeps old pages from being used again. */
-export const readStallMsMax = 30_000;
+/**
+ * A reader that does not take one piece of a long answer in this time is cut off: its snapshot keeps old pages from being used
+ * again. A piece is 128 KiB, so that 10 KB a second is enough; under 15 s, like a request that does not arrive.
+ */
+export const readStallMsMax = 13_000;
 /** Below this compressing an answer costs more than sending it. */
 export const compressedBytesMin = 1024;
 /** DynamoDB's bound on a table name. */
@@ -227,6 +247,8 @@ export const smallSpaceBytesMax = 32 * 1024;
 export const smallSpacesKeptMax = 256;
 /** Piece size in which a long answer is handed to the socket; a scan has one buffer of it. */
 export const scanChunkBytes = 128 * 1024;
+/** Answers that are sent as they are read, at once: each has its buffer and snapshot, and the system keeps 2 MB of one that stalls. */
+export const longAnswersMax = 256;
 /** What one reader is given before others have their turn: a fraction of a millisecond. */
 export const readTurnBytes = 512 * 1024;
 

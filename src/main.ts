@@ -7,6 +7,7 @@ import { eventRoutes } from './http/events.ts';
 import { integrationListRoutes, integrationRoutes } from './http/integrations.ts';
 import type { ServedRoute } from './http/known-paths.ts';
 import { Listener } from './http/listener.ts';
+import type { LoadBounds } from './http/load-shedding.ts';
 import { metricsRoutes } from './http/metrics.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
@@ -51,6 +52,8 @@ export interface ServiceOptions {
   readonly driverSilenceMsMax?: number;
   /** How long a call of a distributed engine may be tried; the engine's own limit without it. */
   readonly storeCallMsMax?: number;
+  /** When requests are shed; the limits of the same names without them. */
+  readonly load?: LoadBounds;
   /** With less than this free the disk counts as full; the limit of the same name without it. */
   readonly diskReserveBytes?: number;
   /** What all processes of the service have counted, this one's given; without it this one is all. */
@@ -81,13 +84,13 @@ const alone: GatherMetrics = { begin: () => undefined, gather: async (own) => [o
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
-  const { driverSilenceMsMax, storeCallMsMax, diskReserveBytes, gatherMetrics = alone } = options;
+  const { driverSilenceMsMax, storeCallMsMax, load, diskReserveBytes, gatherMetrics = alone } = options;
   const prometheus = openMetrics(settings, now);
   gatherMetrics.begin(prometheus.tell);
   const { metrics } = prometheus;
   let stopping = false;
 
-  const listener = await Listener.listen(settings.host, settings.port, sharesPort);
+  const listener = await Listener.listen(settings.host, settings.port, sharesPort, load);
   let paymentListener = listener;
   const inFlight = new InFlight();
   let engine: Engine | undefined;
@@ -98,6 +101,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
         settings.payments.host ?? settings.host,
         settings.payments.port,
         sharesPort,
+        load,
       );
     }
     const masterKeys = masterKeySource(settings);
@@ -175,7 +179,9 @@ export async function startService(settings: Settings, options: ServiceOptions):
       routes: doors.flatMap(({ routes }) => routes),
       stop: async () => {
         stopping = true;
-        const outOfTime = sleep(stopMsMax - storeCloseMsMin);
+        const stopped = new AbortController();
+        const { signal } = stopped;
+        const outOfTime = sleep(stopMsMax - storeCloseMsMin, undefined, { signal }).catch(() => undefined);
         const listeners = [listener.stop(), paymentListener.stop()];
         await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
         await Promise.all(doors.map((door) => door.close()));
@@ -183,6 +189,8 @@ export async function startService(settings: Settings, options: ServiceOptions):
         const closing = Promise.all([payments.drivers.close(), traces.close()]).then(() => store.close());
         await Promise.race([closing, Promise.all([outOfTime, sleep(storeCloseMsMin)])]);
         prometheus.close();
+        // A timer that is left over would keep the process from ending.
+        stopped.abort();
         log.flush();
       },
     };

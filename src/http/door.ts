@@ -11,6 +11,7 @@ import { asServiceError, logFailure, requestFields, sendError } from './errors-o
 import type { Gate } from './gate.ts';
 import { KnownPaths, type ServedRoute } from './known-paths.ts';
 import type { Listener } from './listener.ts';
+import { seldomTold } from './load-shedding.ts';
 import { newRequestId } from './request-id.ts';
 import { countRequests } from './request-metrics.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -75,7 +76,7 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
   app.setSerializerCompiler(() => JSON.stringify);
   useStrictValidation(app);
   takeStrictJsonAlone(app);
-  guardRequests(app as App, paths, options);
+  guardRequests(app as App, paths, options, listener);
   countRequests(app as App, options.metrics);
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
   app.decorate('tellBrokenAnswer', (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
@@ -139,8 +140,12 @@ function isReadableQuery(url: string): boolean {
   }
 }
 
-function guardRequests(app: App, paths: KnownPaths, options: DoorOptions): void {
+/** Whoever looks after an overloaded service must be told what is the matter with it. */
+const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz', '/metrics']);
+
+function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load }: Listener): void {
   const { log, gate, crossOrigin, isHttpsOnly, isStopping } = options;
+  const shedLog = seldomTold(log);
   // The framework takes no object that all requests would share; each is given it when it comes.
   app.decorateRequest('caller', null as unknown as Caller);
   app.addHook('onRoute', (route) => {
@@ -153,6 +158,13 @@ function guardRequests(app: App, paths: KnownPaths, options: DoorOptions): void 
     reply.header('request-id', request.id).headers(securityHeaders(access, isHttpsOnly));
     if (isStopping()) reply.header('connection', 'close');
     crossOrigin.mark(request, reply, access);
+    // Before anything is done for it: a charge that is shed here has left no trace.
+    const overload = load.refusal(request.raw.socket);
+    if (overload !== undefined && !neverShed.has(request.routeOptions.url)) {
+      // At the end of the turn: told at once, callers who ask again at once would keep the turn from ending, and so what was let in.
+      setImmediate(() => sendError(shedLog, overload, request, reply));
+      return;
+    }
     const comeIn = () => {
       if (!crossOrigin.answerPreflight(request, reply, paths)) done(refusalOfPath(request, paths));
     };

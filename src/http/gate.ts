@@ -141,8 +141,9 @@ function checkHeaderCounts({ raw }: FastifyRequest): number {
   return authorizations;
 }
 
+/** Whoever sent it may take something else for its end, too: nothing more is read from there (RFC 9112, 11.2). */
 function refusedHost(message: string): ServiceError {
-  return new ServiceError('invalid_request', { param: 'Host', message });
+  return new ServiceError('invalid_request', { param: 'Host', message, headers: { connection: 'close' } });
 }
 
 /** The key as RFC 6750, 2.1, sends it. */

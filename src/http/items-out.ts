@@ -3,7 +3,8 @@ import { pipeline, type Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { jsonContentType } from '../envelope.ts';
-import { compressedBytesMin, readStallMsMax, readTurnBytes } from '../limits.ts';
+import { ServiceError } from '../errors.ts';
+import { compressedBytesMin, longAnswersMax, readStallMsMax, readTurnBytes } from '../limits.ts';
 import type { Scan, SpaceFacts } from '../tables/tables.ts';
 import { sendText } from './answer.ts';
 import { type ContentCoding, compressor, wantedCoding } from './content-coding.ts';
@@ -37,7 +38,13 @@ export function representationOf(
   return { coding, headers: { etag, ...vary } };
 }
 
-/** The items of a table: a table that is at hand in one piece, a larger one as it is read. */
+/** Answers of this process that are sent as they are read. */
+let longAnswers = 0;
+
+/**
+ * The items of a table: a table that is at hand in one piece, a larger one as it is read. Refuses with `overloaded` a larger
+ * one while `longAnswersMax` are on their way.
+ */
 export async function sendItems(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -49,6 +56,13 @@ export async function sendItems(
     return sendText(reply.headers(headers), 200, wholeAnswer(chunks));
   }
   const text = new ChunkReader(chunks);
+  if (longAnswers >= longAnswersMax) {
+    text.leave();
+    const message = 'Too many large tables are being read; try again shortly.';
+    // Nor may those who come for nothing else stay.
+    const headers = { connection: 'close' };
+    throw new ServiceError('overloaded', { message, retryAfterSeconds: 1, headers });
+  }
   // Until something is sent a failure can be answered as what it is.
   await text.begin();
   reply.headers({ ...headers, 'content-type': jsonContentType, ...codingHeaders(coding, textBytes) });
@@ -99,11 +113,19 @@ function stream(
 ): void {
   reply.hijack();
   const { raw } = reply;
+  const { socket } = request.raw;
   const stall = endWhenStalled(raw);
-  raw.once('close', () => {
+  longAnswers++;
+  const leave = () => {
+    raw.off('close', leave);
+    socket.off('close', leave);
+    longAnswers--;
     clearTimeout(stall);
     text.leave();
-  });
+  };
+  raw.on('close', leave);
+  // An answer that waits behind another one is never told that its connection has closed.
+  socket.on('close', leave);
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   const sink = coding === undefined ? raw : compressedInto(raw, coding);
   pour(text, sink, () => stall.refresh()).catch((error) => {
@@ -119,7 +141,8 @@ function endWhenStalled(raw: ServerResponse): NodeJS.Timeout {
   const stall = setTimeout(() => {
     // Behind another answer on the same connection it is not this one's turn yet.
     if (raw.socket === null) stall.refresh();
-    else raw.destroy();
+    // Closed in the usual way, the system would go on holding what the reader does not take.
+    else raw.socket.resetAndDestroy();
   }, readStallMsMax);
   return stall;
 }

@@ -11,16 +11,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { failure, jsonContentType, success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import {
+  connectionsCheckMs,
   headersArrivalMsMax,
   keepAliveMs,
   requestArrivalMsMax,
   requestHeaderBytesMax,
   stopGraceMs,
 } from '../limits.ts';
+import { type LoadBounds, LoadShedder } from './load-shedding.ts';
 import { newRequestId } from './request-id.ts';
 import { errorHeaders } from './security-headers.ts';
 
-const connectionsCheckMs = 1_000;
 const idleSweepMs = 50;
 
 /**
@@ -29,11 +30,13 @@ const idleSweepMs = 50;
  */
 export class Listener {
   readonly server: Server;
+  readonly load: LoadShedder;
   #requests: RequestListener = answerStarting;
   /** The answers that a connection is still to get, oldest first. */
   readonly #owed = new WeakMap<Socket, ServerResponse[]>();
 
-  private constructor() {
+  private constructor(bounds: LoadBounds) {
+    this.load = new LoadShedder(bounds);
     this.server = createServer(
       {
         maxHeaderSize: requestHeaderBytesMax,
@@ -46,11 +49,13 @@ export class Listener {
       },
       (request, response) => {
         this.#owe(request.socket, response);
+        this.load.addRequest(request.socket, response);
         this.#requests(request, response);
       },
     );
     // Node drops headers beyond a count without a word; their bytes are bounded as it is.
     this.server.maxHeadersCount = 0;
+    this.server.on('connection', (socket) => this.load.addConnection(socket));
     this.server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
       else this.#refuse(socket as Socket, refusalOfParserError(error.code));
@@ -63,8 +68,13 @@ export class Listener {
    * @param port 0 takes a free one
    * @param reusePort whether other processes may listen on it too
    */
-  static async listen(host: string, port: number, reusePort = false): Promise<Listener> {
-    const listener = new Listener();
+  static async listen(
+    host: string,
+    port: number,
+    reusePort = false,
+    bounds: LoadBounds = {},
+  ): Promise<Listener> {
+    const listener = new Listener(bounds);
     await new Promise<void>((resolve, reject) => {
       listener.server.once('error', reject);
       listener.server.listen({ port, host, reusePort }, resolve);
@@ -112,6 +122,7 @@ export class Listener {
 
   /** Accepts nothing new, lets running requests finish within the grace period, then ends what is left. */
   async stop(): Promise<void> {
+    this.load.close();
     if (!this.server.listening) return;
     const stopped = new Promise<void>((resolve) => {
       this.server.close(() => resolve());

@@ -34,6 +34,11 @@ const jwkSet = Type.Object(
   { keys: Type.Array(Type.Object({ kty: Type.String(), kid: Type.String() })) },
   { description: 'The keys that access tokens are verified by, alone and in no envelope' },
 );
+/** Told as RFC 7517, 8.5.2, has it. */
+const jwkSetAnswer = {
+  description: 'The keys, one of which signs and the others of which have signed or will',
+  content: { 'application/jwk-set+json': { schema: jwkSet } },
+};
 
 /**
  * Tokens for apps that are not served here, and the keys that they are verified by. @param prefix in front of `/v3`
@@ -78,7 +83,7 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
           tags,
           summary: 'Keys that access tokens are verified by',
           querystring: noQuery,
-          response: { 200: jwkSet, '4xx': errorAnswerSchema() },
+          response: { 200: jwkSetAnswer, '4xx': errorAnswerSchema() },
         },
       },
       async (_request, reply) => {

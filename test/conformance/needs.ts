@@ -10,16 +10,28 @@ const packages = {
   losetup: 'util-linux',
   mount: 'mount',
   strace: 'strace',
+  nginx: 'nginx-light',
+  slowhttptest: 'slowhttptest',
 } as const;
 export type Program = keyof typeof packages;
 
 /** Throws, with a word on everything that is missing, unless this is root on a machine with these programs. */
 export function needRootAnd(...programs: readonly Program[]): void {
-  const lacks = programs.filter((program) => !isThere(program));
-  const problems = [
-    ...(process.getuid?.() === 0 ? [] : ['to be run by root']),
-    ...lacks.map((program) => `${program} (Debian package ${packages[program]})`),
-  ];
+  tellNeeds([...(process.getuid?.() === 0 ? [] : ['to be run by root']), ...lacking(programs)]);
+}
+
+/** Throws, with a word on everything that is missing, unless this is a machine with these programs. */
+export function need(...programs: readonly Program[]): void {
+  tellNeeds(lacking(programs));
+}
+
+function lacking(programs: readonly Program[]): string[] {
+  return programs
+    .filter((program) => !isThere(program))
+    .map((program) => `${program} (Debian package ${packages[program]})`);
+}
+
+function tellNeeds(problems: readonly string[]): void {
   if (problems.length > 0) throw new Error(`this needs ${problems.join(', ')}`);
 }
 

@@ -43,17 +43,17 @@ export class RawConnection {
     this.#socket.write(bytes);
   }
 
-  /** The next whole answer (not "100 Continue"); rejects when the connection ends or stays silent before it. */
-  async answer(): Promise<RawAnswer> {
+  /** The next whole answer (not "100 Continue"; to a HEAD one without a body); rejects when the connection ends or stays silent before it. */
+  async answer({ isHead = false } = {}): Promise<RawAnswer> {
     const headEnd = await this.#until(() => this.#received.indexOf('\r\n\r\n'));
     const [statusLine = '', ...lines] = this.#take(headEnd + 4)
       .toString('latin1')
       .trimEnd()
       .split('\r\n');
     const status = Number(statusLine.split(' ')[1]);
-    if (status === 100) return this.answer();
+    if (status === 100) return this.answer({ isHead });
     const headers = new Map(lines.map(splitHeader));
-    const text = (await this.#body(headers)).toString();
+    const text = isHead ? '' : (await this.#body(headers)).toString();
     return { status, headers, text, json: parsed(text) };
   }
 

@@ -53,6 +53,7 @@ export async function startTestService(
     now,
     diskReserveBytes,
     storeCallMsMax,
+    load,
   } = options;
   const data = options.data ?? newDataFolder(t);
   const lines = new PassThrough();
@@ -71,6 +72,7 @@ export async function startTestService(
     ...(now === undefined ? {} : { now }),
     ...(storeCallMsMax === undefined ? {} : { storeCallMsMax }),
     ...(diskReserveBytes === undefined ? {} : { diskReserveBytes }),
+    ...(load === undefined ? {} : { load }),
   });
   let stopped: Promise<void> | undefined;
   const stop = () => {

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { noLimits } from '../http/described-requests.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+
+/** Promise 14, by a program that knows nothing of the service but what it says of itself. */
+const schemathesis = process.env.SCHEMATHESIS;
+const examples = 60;
+const msMax = 120_000;
+const checks = [
+  'not_a_server_error',
+  'status_code_conformance',
+  'content_type_conformance',
+  'response_schema_conformance',
+];
+/** Pages for people, and a provider that is elsewhere. */
+const notForPrograms = '/(sign-in|callback)$';
+
+test('answers whatever schemathesis makes of its description as it describes', async (t) => {
+  assert.ok(
+    schemathesis,
+    'this needs schemathesis: scripts/conformance-http.sh installs it and sets SCHEMATHESIS',
+  );
+  const service = await ServeProcess.start(t, { data: newData(t), env: noLimits, simulate: true });
+  const args = [
+    ...['run', `${await service.ready()}/openapi.json`, '--phases', 'examples,fuzzing', '--no-color'],
+    ...['--max-examples', `${examples}`, '--checks', checks.join(), '--exclude-path-regex', notForPrograms],
+  ];
+  const { stdout } = await promisify(execFile)(schemathesis, args, { timeout: msMax, cwd: tmpdir() }).catch(
+    (error) => {
+      throw new Error(`${error.stdout}\n${error.stderr}`);
+    },
+  );
+  t.diagnostic(/\d+ generated[^\n]*/.exec(stdout)?.[0] ?? stdout);
+});

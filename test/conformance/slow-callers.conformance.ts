@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent, get } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { connectionsOf } from './connections.ts';
+import { need } from './needs.ts';
+
+/** Promise 16: what callers can take who send or read as slowly as they may. */
+const attackers = 1_000;
+const attackSeconds = 22;
+/** All attackers are there after so long. */
+const rampSeconds = 4;
+const closedMsMax = 15_000;
+/** How often it is looked who is there. */
+const lookMs = 250;
+const honestPauseMs = 5;
+const servedPartMin = 0.999;
+const honestMsMax = 100;
+/** The answer that is read slowly is longer than what the system keeps of it. */
+const itemCount = 20;
+const itemCharacters = 390_000;
+
+/** slowhttptest's modes; each would hold its sockets for the whole of the attack. */
+const modes: Readonly<Record<string, readonly string[]>> = {
+  'headers that never end': ['-H', '-i', '2'],
+  'bodies that never end': ['-B', '-i', '2', '-s', '8192', '-f', 'application/json'],
+  'answers that nobody reads': ['-X', '-w', '64', '-y', '128', '-n', '3', '-z', '16', '-k', '2'],
+};
+
+for (const [what, options] of Object.entries(modes)) {
+  test(`serves honest callers beside ${attackers} with ${what}, and closes those`, async (t) => {
+    need('slowhttptest');
+    const env = { COUNTERFOIL_LIMIT_REQUESTS: '1000000' };
+    const service = await ServeProcess.start(t, { data: newData(t), env, simulate: true });
+    const origin = await service.ready();
+    await fill(origin);
+
+    const watching = new AbortController();
+    const attack = spawn('slowhttptest', [
+      ...['-c', `${attackers}`, '-r', `${attackers / rampSeconds}`, '-l', `${attackSeconds}`, '-p', '5'],
+      ...options,
+      ...[
+        '-v',
+        '0',
+        '-u',
+        `${origin}${options[0] === '-B' ? '/v3/table/small/create' : '/v3/table/large/read'}`,
+      ],
+    ]);
+    const [longest, honest] = await Promise.all([
+      longestConnection(service, attack.pid as number, watching.signal),
+      askOnAndOn(origin, watching.signal),
+      once(attack, 'exit').then(() => watching.abort()),
+      text(attack.stderr),
+    ]);
+    t.diagnostic(
+      `${honest.ms.length} honest requests, p99 ${p99(honest.ms)} ms, sockets lasted ${longest.ms} ms`,
+    );
+    assert.ok(longest.seen > attackers / 10, `the attackers came: ${longest.seen}`);
+    assert.ok(
+      honest.served / honest.ms.length >= servedPartMin,
+      `${honest.served} of ${honest.ms.length} served`,
+    );
+    assert.ok(p99(honest.ms) <= honestMsMax, `p99 ${p99(honest.ms)} ms`);
+    assert.ok(longest.ms <= closedMsMax, `a socket lasted ${longest.ms} ms`);
+    assert.equal((await fetch(`${origin}/readyz`)).status, 200);
+  });
+}
+
+async function fill(origin: string): Promise<void> {
+  const create = async (table: string, id: string, name: string) => {
+    const body = JSON.stringify({ id, name });
+    const headers = { 'content-type': 'application/json' };
+    const { status } = await fetch(`${origin}/v3/table/${table}/create`, { method: 'POST', headers, body });
+    assert.equal(status, 200);
+  };
+  for (let n = 0; n < itemCount; n++) await create('large', `${n}`, 'x'.repeat(itemCharacters));
+  await create('small', 'a', 'Alpha');
+}
+
+/** How long the service has kept the longest of its connections to the attackers. */
+async function longestConnection(service: ServeProcess, attackerPid: number, signal: AbortSignal) {
+  const attacking = new Set<number>();
+  const since = new Map<number, number>();
+  let ms = 0;
+  while (!signal.aborted) {
+    for (const { localPort } of connectionsOf(attackerPid)) attacking.add(localPort);
+    const now = performance.now();
+    for (const { remotePort } of connectionsOf(service.pid)) {
+      if (!attacking.has(remotePort)) continue;
+      const first = since.get(remotePort) ?? now;
+      since.set(remotePort, first);
+      ms = Math.max(ms, Math.round(now - first));
+    }
+    await sleep(lookMs);
+  }
+  return { ms, seen: since.size };
+}
+
+/** One request after the other, as an honest caller with one connection sends them. */
+async function askOnAndOn(origin: string, signal: AbortSignal) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ms: number[] = [];
+  let served = 0;
+  while (!signal.aborted) {
+    const began = performance.now();
+    if (await isServed(`${origin}/v3/table/small/read`, agent)) served++;
+    ms.push(Math.round(performance.now() - began));
+    await sleep(honestPauseMs);
+  }
+  agent.destroy();
+  return { ms, served };
+}
+
+function isServed(url: string, agent: Agent): Promise<boolean> {
+  return new Promise((resolve) => {
+    const asking = get(url, { agent }, (answer) => {
+      answer.resume();
+      answer.once('end', () => resolve(answer.statusCode === 200)).once('error', () => resolve(false));
+    });
+    asking.once('error', () => resolve(false));
+  });
+}
+
+function p99(figures: readonly number[]): number {
+  return figures.toSorted((one, other) => one - other)[Math.floor(figures.length * 0.99)] ?? 0;
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { payment } from '../http/documented-operations.ts';
+import { assertError } from '../http/error-answer.ts';
+import { ambiguous, unambiguous } from '../http/smuggled-requests.ts';
+import { newKey } from '../support/keys.ts';
+import { exchange, RawConnection, requestText } from '../support/raw-http.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { need } from './needs.ts';
+
+/**
+ * Promise 15 behind a proxy: nginx lets nobody take payments, and adds the key to all else. It keeps its connections to the
+ * service, so that what one caller smuggles would come to be answered, or carried out, among the requests of another.
+ */
+const canaryKey = 'smuggled';
+const answerMsMax = 2_000;
+
+test('carries out nothing that nginx did not take for a request', async (t) => {
+  need('nginx');
+  const data = newData(t);
+  const key = await newKey(data);
+  const authorization = { Authorization: `Bearer ${key}` };
+  const env = { COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1' };
+  const service = await ServeProcess.start(t, { data, env, simulate: true });
+  const direct = await service.ready();
+  const proxied = await startNginx(t, direct, key);
+
+  const refused = await exchange(proxied, requestText(proxied, `GET ${payment.path}`));
+  assert.equal(refused.status, 403, 'payments are not to be had here');
+  const headers = { ...authorization, 'Content-Type': 'application/json', 'Idempotency-Key': canaryKey };
+  const request = requestText(direct, `POST ${payment.path}`, headers, JSON.stringify(payment.body));
+  const canary = { host: new URL(proxied).host, request };
+  for (const { what, bytes } of [...ambiguous(canary), ...unambiguous(canary)]) {
+    await t.test(what, async () => {
+      const connection = await RawConnection.open(proxied);
+      connection.send(Buffer.from(bytes, 'latin1'));
+      await Promise.race([connection.answer().catch(() => undefined), sleep(answerMsMax)]);
+      connection.close();
+      for (let n = 0; n < 3; n++) {
+        const next = await exchange(proxied, requestText(proxied, 'GET /v3/table/honest/read'));
+        assertError(next, { status: 404, code: 'table_not_found' });
+      }
+    });
+  }
+  const asked = requestText(direct, `GET ${payment.path}?idempotency_key=${canaryKey}`, authorization);
+  assertError(await exchange(direct, asked), { status: 404, code: 'payment_not_found' });
+  assert.equal((await exchange(direct, request)).status, 200, 'sent openly it is a charge');
+});
+
+/** @returns its origin */
+async function startNginx(t: TestContext, service: string, key: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-nginx-'));
+  const port = await freePort();
+  writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, new URL(service).host, key));
+  const nginx = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', 'error.log'], { stdio: 'inherit' });
+  const ended = once(nginx, 'exit');
+  t.after(async () => {
+    nginx.kill('SIGTERM');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const origin = `http://127.0.0.1:${port}`;
+  while (nginx.exitCode === null && !(await isListening(origin))) await sleep(20);
+  return origin;
+}
+
+function configuration(folder: string, port: number, upstream: string, key: string): string {
+  return `
+daemon off;
+worker_processes 1;
+pid ${folder}/nginx.pid;
+events {}
+http {
+  access_log off;
+  client_body_temp_path ${folder}/body;
+  proxy_temp_path ${folder}/proxy;
+  fastcgi_temp_path ${folder}/fastcgi;
+  uwsgi_temp_path ${folder}/uwsgi;
+  scgi_temp_path ${folder}/scgi;
+  upstream service { server ${upstream}; keepalive 1; }
+  server {
+    listen 127.0.0.1:${port};
+    location /stage/ { return 403 '{}'; }
+    location / {
+      proxy_pass http://service;
+      proxy_http_version 1.1;
+      proxy_request_buffering off;
+      proxy_set_header Connection "";
+      proxy_set_header Host $host;
+      proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_set_header Authorization "Bearer ${key}";
+    }
+  }
+}
+`;
+}
+
+async function isListening(origin: string): Promise<boolean> {
+  return RawConnection.open(origin).then(
+    (connection) => {
+      connection.close();
+      return true;
+    },
+    () => false,
+  );
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { readonly port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RawConnection, requestText } from '../support/raw-http.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { payment } from './documented-operations.ts';
+import { assertError } from './error-answer.ts';
+import { ambiguous, type Canary, type Smuggling, unambiguous } from './smuggled-requests.ts';
+
+// Sent by whoever could also send it openly: what is tried is whether the service takes it for a request.
+const canaryKey = 'smuggled';
+
+function canaryFor({ origin }: TestService): Canary {
+  const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': canaryKey };
+  const request = requestText(origin, `POST ${payment.path}`, headers, JSON.stringify(payment.body));
+  return { host: new URL(origin).host, request };
+}
+
+test('answers every request of two meanings with 400 and hangs up: what is smuggled in it never happens', async (t) => {
+  const service = await startTestService(t);
+  const variants = ambiguous(canaryFor(service));
+  assert.ok(variants.length >= 60, `${variants.length} variants`);
+  for (const { what, bytes } of variants) {
+    await t.test(what, async () => {
+      const connection = await RawConnection.open(service.origin);
+      connection.send(Buffer.from(bytes, 'latin1'));
+      assertError(await connection.answer(), { status: 400, code: 'invalid_request' });
+      assert.ok(await connection.ends(), 'nothing follows the refusal');
+    });
+  }
+  await assertNothingCharged(service);
+});
+
+test('takes a request in the body of another for a body, and answers what follows it', async (t) => {
+  const service = await startTestService(t);
+  for (const variant of unambiguous(canaryFor(service))) {
+    await t.test(variant.what, () => assertOneAnswer(service, variant));
+  }
+  await assertNothingCharged(service);
+  const canary = await RawConnection.open(service.origin);
+  canary.send(canaryFor(service).request);
+  assert.equal((await canary.answer()).status, 200, 'sent openly it is a charge');
+  canary.close();
+});
+
+async function assertOneAnswer({ origin }: TestService, { bytes }: Smuggling): Promise<void> {
+  const connection = await RawConnection.open(origin);
+  connection.send(Buffer.from(bytes, 'latin1'));
+  const { status } = await connection.answer({ isHead: bytes.startsWith('HEAD') });
+  assert.ok(status < 500, `${status}`);
+  connection.send(requestText(origin, 'GET /v3/table/next/read'));
+  const next = await connection.answer().catch(() => undefined);
+  // It may have hung up; it may not take the body for a request.
+  if (next !== undefined) assertError(next, { status: 404, code: 'table_not_found' });
+  connection.close();
+}
+
+async function assertNothingCharged(service: TestService): Promise<void> {
+  const found = await service.get(`${payment.path}?idempotency_key=${canaryKey}`);
+  assertError(found, { status: 404, code: 'payment_not_found' });
+  const { json } = await service.get(payment.path);
+  assert.deepEqual(json.body.payments ?? json.body, []);
+  assertError(await service.get('/v3/table/books/read'), { status: 404, code: 'table_not_found' });
+}
