@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertAbsent, filesIn } from '../support/canaries.ts';
+import { runCommand } from '../support/command.ts';
+import { bearing, idWithin } from '../support/keys.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { tryToPost } from '../support/try-to-send.ts';
+
+test('no API key is in clear on disk, in the log, in an answer or in /metrics, whatever became of its request or its service', async (t) => {
+  const data = newData(t);
+  const env = { COUNTERFOIL_DATA: data };
+  const made = async (...args: string[]) => (await runCommand(['keys', ...args], env)).output.trim();
+  const all = ['--scope', 'admin'];
+  const live = await made('create', '--name', 'live', ...all);
+  const revoked = await made('create', '--name', 'revoked', ...all);
+  const limited = await made('create', '--name', 'limited', '--scope', 'tables:read', '--table', 'books');
+  const rotated = await made('rotate', idWithin(live));
+  await runCommand(['keys', 'revoke', idWithin(revoked)], env);
+  const unknown = `${live.slice(0, -6)}canary`;
+  const keys = [live, rotated, revoked, limited, unknown];
+
+  const service = await ServeProcess.start(t, {
+    data,
+    simulate: true,
+    env: { COUNTERFOIL_LOG_LEVEL: 'debug' },
+  });
+  const origin = await service.ready();
+  const answers: string[] = [];
+  for (const key of keys) {
+    for (const [method, path, body] of requests(key)) {
+      const headers = { 'content-type': 'application/json', ...bearing(key) };
+      const response = await fetch(origin + path, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body }),
+      });
+      answers.push(JSON.stringify([...response.headers]), await response.text());
+    }
+  }
+  const metrics = await (await fetch(`${origin}/metrics`, { headers: bearing(rotated) })).text();
+  assert.match(metrics, /unauthenticated/, 'what is refused is counted');
+  const slow = { amount: 1_050, currency: 'EUR', token: 'tok_slow' };
+  const paying = tryToPost(`${origin}/stage/payment/simulated/charge`, slow, bearing(rotated));
+  await service.kill();
+  assert.equal(await paying, undefined);
+  const listed = [await runCommand(['keys', 'list'], env), await runCommand(['audit', 'list'], env)];
+
+  const files = filesIn(data);
+  assert.ok(files['store.mdb']?.includes(idWithin(limited)), 'the search does not find what is there');
+  assertAbsent(
+    keys.map((key) => key.split('.')[1] as string),
+    {
+      ...files,
+      answers: Buffer.from(answers.join('\n') + metrics),
+      commands: Buffer.from(listed.map(({ output, errors }) => output + errors).join('\n')),
+      log: Buffer.from(service.errors),
+    },
+  );
+});
+
+/** Some that succeed and some that fail, with the key where it belongs and where it does not. */
+function requests(key: string): readonly (readonly [string, string, string?])[] {
+  const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+  return [
+    ['GET', '/v3/table/books/read'],
+    ['GET', '/v3/table/other/read'],
+    ['POST', '/v3/table/books/create', JSON.stringify({ id: key.slice(0, 20), name: 'a name' })],
+    ['POST', '/v3/table/books/create', '{"id":'],
+    ['POST', '/stage/payment/simulated/charge', JSON.stringify(order)],
+    ['POST', '/stage/payment/simulated/charge', JSON.stringify({ ...order, key })],
+    ['GET', `/v3/table/books/read?api_key=${key}`],
+    ['GET', `/nothing/${key}`],
+    ['DELETE', '/v3/service/auth/google/web'],
+    ['PATCH', '/v3/table/books/read'],
+  ];
+}
