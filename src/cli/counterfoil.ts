@@ -20,64 +20,30 @@ const usage = `Usage: counterfoil <command>
   help       print this text
 `;
 
-const [command, ...rest] = process.argv.slice(2);
+type Command = (args: readonly string[]) => void | Promise<void>;
 
-switch (command) {
-  case 'serve': {
-    const { serve } = await import('./serve.ts');
-    await serve(rest);
-    break;
-  }
-  case 'worker': {
-    const { work } = await import('./serve.ts');
-    await work(rest);
-    break;
-  }
-  case 'payments': {
-    const { payments } = await import('./payments.ts');
-    await payments(rest);
-    break;
-  }
-  case 'store': {
-    const { store } = await import('./store.ts');
-    await store(rest);
-    break;
-  }
-  case 'secrets': {
-    const { secrets } = await import('./secrets.ts');
-    await secrets(rest);
-    break;
-  }
-  case 'doctor': {
-    const { doctor } = await import('./doctor.ts');
-    await doctor(rest);
-    break;
-  }
-  case 'keys': {
-    const { keys } = await import('./keys.ts');
-    await keys(rest);
-    break;
-  }
-  case 'audit': {
-    const { audit } = await import('./audit.ts');
-    await audit(rest);
-    break;
-  }
-  case 'verify': {
-    const { verify } = await import('./verify.ts');
-    await verify(rest);
-    break;
-  }
-  case 'version': {
-    const { version } = await import('../version.ts');
-    process.stdout.write(`${version}\n`);
-    break;
-  }
-  case 'help':
-  case undefined:
+/** Each is loaded when it is asked for, so that none waits for what another one needs. */
+const commands: Readonly<Record<string, Command>> = {
+  serve: async (args) => (await import('./serve.ts')).serve(args),
+  worker: async (args) => (await import('./serve.ts')).work(args),
+  payments: async (args) => (await import('./payments.ts')).payments(args),
+  store: async (args) => (await import('./store.ts')).store(args),
+  secrets: async (args) => (await import('./secrets.ts')).secrets(args),
+  doctor: async (args) => (await import('./doctor.ts')).doctor(args),
+  keys: async (args) => (await import('./keys.ts')).keys(args),
+  audit: async (args) => (await import('./audit.ts')).audit(args),
+  verify: async (args) => (await import('./verify.ts')).verify(args),
+  version: async () => {
+    process.stdout.write(`${(await import('../version.ts')).version}\n`);
+  },
+  help: () => {
     process.stdout.write(usage);
-    break;
-  default:
-    process.stderr.write(`counterfoil: there is no command "${command}"\n\n${usage}`);
-    process.exitCode = 2;
-}
+  },
+};
+
+const [name = 'help', ...rest] = process.argv.slice(2);
+const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+if (command === undefined) {
+  process.stderr.write(`counterfoil: there is no command "${name}"\n\n${usage}`);
+  process.exitCode = 2;
+} else await command(rest);
