@@ -25,8 +25,11 @@ export const connectionsMax = 8_192;
 export const requestsRunningMax = 4_096;
 /** Requests sent on one connection before the first is answered: one connection must not have all of them. */
 export const requestsPerConnectionMax = 128;
-/** What one turn of the event loop spends on requests before it sheds; then whoever is served has waited about twice that at most. */
-export const loopTurnMsMax = 200;
+/**
+ * What one turn of the event loop spends on requests before it sheds; whoever is served has then waited about twice that at
+ * most. A burst of some hundred requests that cost a millisecond each, as on a distant store, is no overload.
+ */
+export const loopTurnMsMax = 500;
 /** A timer that is so late, twice in a row, tells that requests are not all that keeps the event loop busy. */
 export const eventLoopDelayMsMax = 500;
 /** How often it is looked at: twenty looks a second cost nothing measurable. */
