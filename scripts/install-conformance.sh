@@ -4,9 +4,10 @@
 set -euo pipefail
 
 missing=()
-for pair in nbdkit:nbdkit nbdfuse:libnbd-bin fusermount3:fuse3 mkfs.ext4:e2fsprogs strace:strace slowhttptest:slowhttptest nginx:nginx-light go:golang-go python3:python3-venv java:default-jdk-headless mvn:maven; do
+for pair in nbdkit:nbdkit nbdfuse:libnbd-bin fusermount3:fuse3 mkfs.ext4:e2fsprogs strace:strace slowhttptest:slowhttptest nginx:nginx-light go:golang-go java:default-jdk-headless mvn:maven; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
 done
+python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 [ "${#missing[@]}" -eq 0 ] && exit 0
 command -v apt-get >/dev/null || { echo "install by hand: ${missing[*]}" >&2; exit 1; }
 apt-get update -qq
