@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SettingsError } from './errors.ts';
 import type { IdentityProvider } from './identity/provider.ts';
-import type { Log } from './log.ts';
+import { type Log, openLastLog } from './log.ts';
 import { isLoopback } from './loopback.ts';
 import { type Metrics, noMetrics, type Told } from './metrics.ts';
 import type { Processor } from './processors/processor.ts';
@@ -36,7 +36,7 @@ export async function openEngine(
 ): Promise<Engine> {
   if (settings.store !== 'dynamodb') {
     const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
-    const engine = await openEmbedded(resolve(settings.data), log, { flushed, diskReserveBytes });
+    const engine = await openEmbedded(settings, log, { flushed, diskReserveBytes });
     return new ObservedEngine(engine, metrics);
   }
   const { openDynamoEngine } = await import('./storage/dynamodb/open.ts');
@@ -110,12 +110,17 @@ export async function openStoreAt(
   return { name: `lmdb:${realpathSync(place.folder)}`, engine };
 }
 
-async function openEmbedded(folder: string, log: Log, options: LmdbOptions): Promise<Engine> {
+async function openEmbedded(
+  { data, logLevel: level }: Settings,
+  log: Log,
+  options: LmdbOptions,
+): Promise<Engine> {
+  const folder = resolve(data);
   await verifyAfterLoss(folder);
   const lost = (error: Error) => {
     noteLoss(folder);
-    log.error('store_lost', { detail: error.message });
     log.flush();
+    openLastLog(level).error('store_lost', { detail: error.message });
     // Not by an exit in good order: the library has harmed the memory that this would still use.
     process.kill(process.pid, 'SIGKILL');
   };

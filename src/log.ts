@@ -65,6 +65,14 @@ function standardError(): LogDestination {
   return pino.destination({ dest: 2, sync: false });
 }
 
+/**
+ * A log for the last word of a process that is about to be killed: each line is out when the call returns. That of
+ * `openLog` may be on its way in another thread then, where no flush finds it.
+ */
+export function openLastLog(level: string): Log {
+  return openLog(level, pino.destination({ dest: 2, sync: true }));
+}
+
 /** Structured lines on standard error; standard output is for what a command answers. */
 export function openLog(level: string, destination: LogDestination = standardError()): Log {
   const logger = pino(
