@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Case, Conditions, Measured, Row } from '../case.ts';
 import { dynamoEnvironment, missingDynamo, startDynamo, startSlowEngine } from '../dynamodb.ts';
-import { takeStream } from '../items.ts';
+import { firstVersion, idNumber, idText, nameText, takeStream } from '../items.ts';
 import { compareInRounds, countText, type Round } from '../measure.ts';
 import { anonymousMegabytes, peakDuring, processesOf } from '../memory.ts';
 import { readOnce, timeReads } from '../reading.ts';
@@ -148,7 +148,9 @@ async function creates(
 async function fill({ origin }: Server, table: string, count: number): Promise<void> {
   for (let first = 0; first < count; first += 100) {
     const numbers = Array.from({ length: Math.min(100, count - first) }, (_, index) => first + index);
-    const writes = numbers.map((number) => ({ create: { id: `item-${number}`, name: `name of ${number}` } }));
+    const writes = numbers.map((number) => ({
+      create: { id: idText(idNumber(number)), name: nameText(firstVersion) },
+    }));
     const response = await fetch(`${origin}/v3/table/${table}/batch`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -28,8 +28,8 @@ export class Scans {
   readonly #calls: Calls;
   readonly #layout: Layout;
   readonly #spaces: Spaces;
-  /** Tables that had more than one page when they were last read. */
-  readonly #large = new Set<Space>();
+  /** Tables that had more than one page when they were last read, with the items that the first one had. */
+  readonly #large = new Map<Space, number>();
   /** Tables whose key is known to be as it must: one with a sort key would be read, several items to an id. */
   readonly #keyed = new Set<Space>();
 
@@ -64,10 +64,16 @@ export class Scans {
     const firsts = await Promise.all(reads.map((read) => read(start)));
     if (firsts.includes(undefined)) return undefined;
     const pages = firsts as Page[];
-    if (isWhole && pages.some(({ next }) => next !== undefined)) this.#large.add(space);
-    else if (isWhole) this.#large.delete(space);
+    if (isWhole) this.#noteSize(space, pages);
     const runs = pages.map((first, index) => following(first, reads[index] as ReadPage));
     return { items: isWhole ? inTurns(runs) : (runs[0] as Run), isEmpty: false };
+  }
+
+  /** Segments that end within their first pages do not say that the table would fit into one. */
+  #noteSize(space: Space, pages: readonly Page[]): void {
+    const items = pages.reduce((sum, page) => sum + page.items.length, 0);
+    if (pages.some(({ next }) => next !== undefined)) this.#large.set(space, this.#large.get(space) ?? items);
+    else if (items < (this.#large.get(space) ?? Number.POSITIVE_INFINITY)) this.#large.delete(space);
   }
 
   #scanPages(
