@@ -64,6 +64,25 @@ describe('scans on DynamoDB', () => {
     });
   }
 
+  test('a table of a page in each segment is read in segments every time, not every other', async () => {
+    const middling: Space = 'table:middling';
+    for (let n = 0; n < 6; n++)
+      await store.direct.commit([
+        { kind: 'create', space: middling, id: `item-${n}`, value: name, makeSpace: true },
+      ]);
+    const segments: unknown[] = [];
+    store.proxy.script = ({ operation, body }) => {
+      if (operation === 'Scan' && body.TableName.endsWith('middling')) segments.push(body.TotalSegments);
+      return undefined;
+    };
+    for (let time = 0; time < 3; time++) {
+      segments.length = 0;
+      const scan = await store.calm.scan(middling);
+      assert.equal((await Array.fromAsync(itemsOf(scan?.chunks ?? []))).length, 6);
+      if (time > 0) assert.ok(segments.includes(dynamoScanSegments), `read ${time} asked in ${segments}`);
+    }
+  });
+
   test('a page of a table is one page of the engine, and nothing is read ahead', async () => {
     store.proxy.reset();
     const page = await all(store.calm, { limit: 2 });
