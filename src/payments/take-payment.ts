@@ -78,7 +78,8 @@ async function take(parts: PaymentParts, request: PaymentRequest, trace: Trace):
     if (faster === payment) return answerNow(payment, { replayed: false });
     if (faster !== undefined) return replay(parts, faster, order, trace);
     parts.metrics.charge(payment.processor, payment.route, 'received');
-    if (item !== undefined) await checkItemIsStillFree(parts, payment, item);
+    if (item !== undefined && !(await isStillFree(parts, payment, item)))
+      return answerNow(payment, { replayed: false });
     return driveCharge(parts, payment, order.token, trace);
   });
 }
@@ -119,19 +120,28 @@ async function reserve(parts: PaymentParts, payment: Payment): Promise<Payment |
   }
 }
 
-/** Who had kept the item's id until now may have made the item. Then this payment is taken back: nobody was asked. */
-async function checkItemIsStillFree(parts: PaymentParts, payment: Payment, item: PaidItem): Promise<void> {
+/**
+ * Who had kept the item's id until now may have made the item. Then this payment is taken back, for nobody was asked, and
+ * the refusal thrown. @returns false when it could not be taken back: then recovery may still charge it
+ */
+async function isStillFree(parts: PaymentParts, payment: Payment, item: PaidItem): Promise<boolean> {
   try {
     await checkItemIsFree(parts, item);
+    return true;
   } catch (error) {
     const { id, keyEntry } = payment;
     const key = { kind: 'delete', space: paymentKeysSpace, id: keyEntry ?? '' } as const;
-    await parts.engine.commit([
+    const takingBack = parts.engine.commit([
       { kind: 'delete', space: paymentsSpace, id },
       closed(openId(id)),
       ...letGo(item),
       ...(keyEntry === undefined ? [] : [key]),
     ]);
+    const isTakenBack = await takingBack.then(
+      (refusal) => refusal === undefined,
+      () => false,
+    );
+    if (!isTakenBack) return false;
     throw error;
   }
 }

@@ -207,4 +207,3 @@ export const settingsSchema = Type.Object(
 );
 
 export type Settings = Static<typeof settingsSchema>;
-export type PaymentRouteSettings = Static<typeof paymentRoute>;
