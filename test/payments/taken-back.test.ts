@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ServiceError } from '../../src/errors.ts';
+import { InFlight } from '../../src/in-flight.ts';
+import { openLog } from '../../src/log.ts';
+import { noMetrics } from '../../src/metrics.ts';
+import { Drivers } from '../../src/payments/drivers.ts';
+import { FinalPayments } from '../../src/payments/final-payments.ts';
+import { takePayment } from '../../src/payments/take-payment.ts';
+import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
+import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
+import { Sealer } from '../../src/secrets/sealer.ts';
+import type { Engine, Write } from '../../src/storage/engine.ts';
+import { noTraces } from '../../src/tracing.ts';
+import { newDataFolder, openStoreOf } from '../support/service.ts';
+
+const sold = (id: string, value: string): Write => {
+  return { kind: 'create', space: 'table:sold', id, value, makeSpace: true };
+};
+
+for (const [what, fails, told] of [
+  ['can be taken back', false, 'item_exists'],
+  ['cannot be taken back', true, 504],
+] as const) {
+  test(`a payment whose item somebody makes just after its reservation, and that ${what}, is told as ${told}`, async (t) => {
+    const store = await openStoreOf(newDataFolder(t));
+    t.after(() => store.close());
+    const ledger = new MemoryLedger();
+    let commits = 0;
+    const commit: Engine['commit'] = async (writes) => {
+      commits++;
+      if (commits === 2 && fails) throw new ServiceError('unavailable');
+      const refusal = await store.commit(writes);
+      if (commits === 1) await store.commit([sold('seat-1', 'by hand')]);
+      return refusal;
+    };
+    const engine = new Proxy(store, {
+      get: (target, name: keyof Engine) => {
+        const value = target[name];
+        if (name === 'commit') return commit;
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const onSuccess = { table: 'sold', id: 'metadata.seat', name: 'payment_id' } as const;
+    const parts = {
+      engine,
+      sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
+      processors: new Map([['simulated', simulatedProcessor(ledger)]]),
+      routes: new Map([['ticket', { unit: 'minor' as const, on_success: onSuccess }]]),
+      drivers: new Drivers(engine),
+      finals: new FinalPayments(),
+      itemWrite: (_table: string, { id, name }: { id: string; name: string }) => sold(id, name),
+      inFlight: new InFlight(),
+      log: openLog('silent'),
+      metrics: noMetrics,
+      traces: noTraces,
+      now: Date.now,
+    };
+    const order = { amount: 100, currency: 'EUR', token: 'tok_paid', metadata: { seat: 'seat-1' } };
+    const place = {
+      processor: 'simulated',
+      route: 'ticket',
+      idempotencyKey: 'k',
+      caller: '',
+      requestId: 'r',
+    };
+    const taking = takePayment(parts, { ...order, ...place }).then(
+      ({ status }) => status,
+      ({ code }: ServiceError) => code,
+    );
+    assert.equal(await taking, told);
+    assert.equal(ledger.charges.length, 0, 'nobody was asked');
+  });
+}
