@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A rotation of master keys that is killed at each step; the service on disks that lose their power, are full, cannot
+# Openings beside writers; a rotation of master keys that is killed at each step; the service on disks that lose their power, are full, cannot
 # be written, and fail to flush. Needs root, Linux and the Debian packages nbdkit, libnbd-bin, fuse3, e2fsprogs and strace; each test says which of them it lacks.
 # LONG=1 takes the full counts. Ends with the summary of node's test runner.
 set -euo pipefail
@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
 node --test --test-concurrency=1 \
+  test/conformance/slow-opening.conformance.ts \
   test/conformance/killed-rotation.conformance.ts \
   test/conformance/power-cut.conformance.ts \
   test/conformance/disk-full.conformance.ts \

@@ -82,8 +82,8 @@ for (const [name, { damage, told }] of Object.entries(damages)) {
     await fill(folder);
     await fold(folder);
     const store = openStore(storeFile(folder));
-    store.root.transactionSync(() => damage(store));
-    await store.root.close();
+    store.write(() => damage(store));
+    await store.close();
     const { problems } = await verifyStore(storeFile(folder));
     assert.match(problems.join('\n'), told);
   });
@@ -98,7 +98,7 @@ test('ends with 0 for a whole store, 1 for a damaged one, 2 where there is none'
   await fold(folder);
   const store = openStore(storeFile(folder));
   store.leaves.removeSync(secondLeaf(store).key);
-  await store.root.close();
+  await store.close();
   const damaged = run(folder);
   assert.equal(damaged.status, 1);
   assert.match(damaged.stdout, /its record has count .*\n.*the store is damaged\n$/s);
@@ -130,8 +130,8 @@ async function fold(folder: string): Promise<void> {
   const { Committer } = await import('../../src/storage/lmdb/committer.ts');
   const store = openStore(storeFile(folder));
   const committer = new Committer(store);
-  store.root.transactionSync(() => committer.fold(Number.POSITIVE_INFINITY));
-  await store.root.close();
+  store.write(() => committer.fold(Number.POSITIVE_INFINITY));
+  await store.close();
 }
 
 function secondLeaf(store: Store): { readonly key: string; readonly run: Run } {

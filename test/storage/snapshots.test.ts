@@ -52,7 +52,7 @@ function iteratorOf(chunks: Chunks | undefined): Iterator<Buffer> {
 test('a scan holds a snapshot until it is read, left, or left before it was begun', async (t) => {
   const { engine, file } = await openFilled(t);
   const store = openStore(file);
-  t.after(() => store.root.close());
+  t.after(() => store.close());
   const { root } = store as unknown as { root: { readerList(): string } };
   const snapshotsHeld = () => root.readerList().match(/ \d+$/gm)?.length ?? 0;
   const endings: Readonly<Record<string, (chunks: Iterator<Buffer>) => unknown>> = {

@@ -157,9 +157,9 @@ test('refuses a store that lacks the last pages of a value, wherever what leads 
   await makeStore(folder);
   const value = Buffer.alloc(100 * pageBytes, 1);
   const store = openStore(file);
-  store.root.transactionSync(() => store.leaves.putSync('~', value));
+  store.write(() => store.leaves.putSync('~', value));
   for (let n = 0; n < 12; n++) {
-    store.root.transactionSync(() => store.leaves.putSync('~~', Buffer.alloc(n)));
+    store.write(() => store.leaves.putSync('~~', Buffer.alloc(n)));
     for (const pagesCut of [1, 2, 3]) {
       const cut = newStoreFile(t);
       copyFileSync(file, cut.file);
@@ -168,10 +168,10 @@ test('refuses a store that lacks the last pages of a value, wherever what leads 
       // Reading what the file does not have ends the process.
       const taken = openStore(cut.file);
       assert.ok(taken.leaves.get('~')?.equals(value));
-      await taken.root.close();
+      await taken.close();
     }
   }
-  await store.root.close();
+  await store.close();
 });
 
 /** A branch page whose only node leads to the page itself, in the places where LMDB has them. */
@@ -210,13 +210,13 @@ test('opens a store whose last pages were taken and freed again by one transacti
   const { folder, file } = newStoreFile(t);
   await makeStore(folder);
   const store = openStore(file);
-  store.root.transactionSync(() => {
+  store.write(() => {
     store.leaves.putSync('~', Buffer.alloc(1_000_000));
     store.leaves.removeSync('~');
     store.records.putSync('~', '{}');
     store.records.removeSync('~');
   });
-  await store.root.close();
+  await store.close();
   assert.ok(
     statSync(file).size < pagesSaid(file) * pageBytes,
     'the file is as short as the test means it to be',

@@ -26,7 +26,7 @@ export class StoreOpener {
   /** As the writer's thread does it. */
   readonly transact = <Result>(work: () => Result): Result => {
     try {
-      return this.#writing.root.transactionSync(work);
+      return this.#writing.write(work);
     } catch (error) {
       this.committer.forget();
       throw error;
@@ -41,8 +41,8 @@ export class StoreOpener {
   }
 
   async close(): Promise<void> {
+    await this.#writing.close();
+    await this.#reading.close();
     this.#lastCommit.close();
-    await this.#writing.root.close();
-    await this.#reading.root.close();
   }
 }

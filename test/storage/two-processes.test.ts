@@ -72,7 +72,7 @@ test('two processes that count up the same items at once lose no count', async (
   await close();
   const store = openStore(join(folder, 'store.mdb'));
   walkLeaves(store);
-  await store.root.close();
+  await store.close();
 });
 
 async function openTwice(t: Parameters<typeof newDataFolder>[0]) {

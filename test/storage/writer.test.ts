@@ -45,7 +45,7 @@ test('an idle store folds its journal into the leaves, loses nothing by it, and 
     const store = openStore(file);
     assertAllFolded(store);
     assert.deepEqual(walkLeaves(store).get(space), model.items(space));
-    await store.root.close();
+    await store.close();
     const scan = await engine.scan(space);
     assert.deepEqual(await Array.fromAsync(itemsOf(scan?.chunks ?? [])), model.items(space));
   }

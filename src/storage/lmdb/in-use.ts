@@ -12,6 +12,6 @@ export async function processesOn(file: string): Promise<readonly number[]> {
     const pids = [...store.root.readerList().matchAll(/^\s*(\d+) /gm)].map(([, pid]) => Number(pid));
     return [...new Set(pids)].filter((pid) => pid !== process.pid);
   } finally {
-    await store.root.close();
+    await store.close();
   }
 }

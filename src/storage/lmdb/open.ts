@@ -124,9 +124,10 @@ class LmdbEngine implements Engine {
     const ended = once(this.#writer, 'exit');
     this.#writer.postMessage('close' satisfies typeof closeMessage);
     await ended;
-    this.#lastCommit.close();
     this.#probe.close();
-    await this.#store.root.close();
+    await this.#store.close();
+    // Not before: whoever closes a file gives back the locks that LMDB holds on it, which tell that the store is open.
+    this.#lastCommit.close();
   }
 
   async #flush(batch: Batch): Promise<readonly (Refusal | undefined)[]> {

@@ -2,6 +2,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 import { snapshotsMax } from '../../limits.ts';
 import type { Space } from '../engine.ts';
 import { checkFile, type Format, formatOf } from './format.ts';
+import { Gate } from './gate.ts';
 import type { Run } from './run.ts';
 
 /**
@@ -24,6 +25,9 @@ export interface Store {
   readonly leaves: Database<Run, string>;
   /** By commit number, `JournalEntry` as JSON. */
   readonly journal: Database<string, number>;
+  /** One transaction, while no other process writes, or opens the store. Throws what the work throws, with nothing written. */
+  write<Result>(work: () => Result): Result;
+  close(): Promise<void>;
 }
 
 export interface SpaceRecord {
@@ -63,6 +67,16 @@ const runs = {
  * see what a power cut then takes back.
  */
 export function openStore(file: string): Store {
+  const gate = new Gate(file);
+  try {
+    return gate.pass(() => openBehind(gate, file));
+  } catch (error) {
+    void gate.close();
+    throw error;
+  }
+}
+
+function openBehind(gate: Gate, file: string): Store {
   const { isEmpty } = checkFile(file);
   const root = open<string, string>({
     path: file,
@@ -83,6 +97,11 @@ export function openStore(file: string): Store {
     records: root.openDB(records),
     leaves: root.openDB(leaves),
     journal: root.openDB(journal),
+    write: (work) => gate.pass(() => root.transactionSync(work)),
+    close: async () => {
+      await root.close();
+      await gate.close();
+    },
   };
 }
 

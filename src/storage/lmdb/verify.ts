@@ -27,7 +27,7 @@ export async function verifyStore(file: string, progress: Progress = () => undef
   try {
     return new Verification(store, progress).run();
   } finally {
-    await store.root.close();
+    await store.close();
   }
 }
 

@@ -64,7 +64,7 @@ function attempt(size: number, work: () => Outcome): Outcome {
   if (failure !== undefined) return { kind: 'failed', failure };
   let isWorked = false;
   try {
-    return store.root.transactionSync(() => {
+    return store.write(() => {
       const outcome = work();
       isWorked = true;
       return outcome;
@@ -108,6 +108,6 @@ async function close(): Promise<void> {
     fillUp(file);
     return { kind: 'durable', refusals: {} };
   });
-  await store.root.close();
+  await store.close();
   parentPort?.close();
 }

@@ -1,0 +1,64 @@
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
+import { open, type RootDatabase } from 'lmdb';
+import { SettingsError } from '../../errors.ts';
+import { readHead } from './pages.ts';
+
+/**
+ * Lets one at a time of all processes open the store or write to it. LMDB (as in lmdb 3.5) notes, when it opens a file,
+ * which transaction was the last; one that another process has committed since the file's head was read is so taken
+ * back, and the next writer overwrites it (LMDB's ITS#9496).
+ *
+ * The gate is an LMDB environment that nobody ever writes to, of which only the writer's mutex is used: it is shared by
+ * processes, waits without polling, and is freed by the kernel when its holder is killed.
+ */
+export class Gate {
+  readonly #environment: RootDatabase<string, string>;
+
+  /** Throws SettingsError for a gate that is damaged. */
+  constructor(storeFile: string) {
+    const file = `${storeFile}-gate`;
+    if (!existsSync(file)) makeGate(file);
+    checkGate(file);
+    this.#environment = openGate(file);
+  }
+
+  /** Throws what the work throws. */
+  pass<Result>(work: () => Result): Result {
+    return this.#environment.transactionSync(work);
+  }
+
+  close(): Promise<void> {
+    return this.#environment.close();
+  }
+}
+
+function openGate(file: string): RootDatabase<string, string> {
+  return open<string, string>({ path: file, maxDbs: 1, encoding: 'string' });
+}
+
+/** Whole or not at all, whenever it is cut short, and the same one for all that make it at once. */
+function makeGate(file: string): void {
+  const draft = `${file}-${process.pid}`;
+  void openGate(draft).close();
+  const descriptor = openSync(draft, 'r+');
+  try {
+    fsyncSync(descriptor);
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    closeSync(descriptor);
+    for (const left of [draft, `${draft}-lock`]) rmSync(left, { force: true });
+  }
+}
+
+/** LMDB ends the process on a file that is too short. */
+function checkGate(file: string): void {
+  const descriptor = openSync(file, 'r');
+  const head = readHead(descriptor);
+  closeSync(descriptor);
+  if (head !== undefined) return;
+  throw new SettingsError([
+    `data (COUNTERFOIL_DATA): ${file} is damaged; end every process that uses the store, and remove this file`,
+  ]);
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Space } from '../../src/storage/engine.ts';
+import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
+import { newDataFolder } from '../support/service.ts';
+import { EngineProcess } from './engine-process.ts';
+
+const space: Space = 'table:kept';
+const holdMs = 500;
+const program = join(import.meta.dirname, 'gate-holder.ts');
+
+async function heldGate(t: TestContext, file: string, ms: number): Promise<ChildProcess> {
+  const holder = fork(program, [file, String(ms)]);
+  t.after(() => holder.kill('SIGKILL'));
+  while (!existsSync(`${file}-held`)) await sleep(5);
+  return holder;
+}
+
+function commit(engine: Pick<EngineProcess, 'commit'>, id: string) {
+  return engine.commit([{ kind: 'create', space, id, value: id, makeSpace: true }]);
+}
+
+test('writes nothing while another process opens the store', async (t) => {
+  const folder = newDataFolder(t);
+  const engine = openLmdbEngine(folder);
+  t.after(() => engine.close());
+  await commit(engine, 'before');
+  await heldGate(t, storeFile(folder), holdMs);
+  assert.equal(await commit(engine, 'after'), undefined);
+  assert.ok(existsSync(`${storeFile(folder)}-let-go`), 'the commit waited');
+});
+
+test('does not open the store while another process writes', async (t) => {
+  const folder = newDataFolder(t);
+  mkdirSync(folder, { recursive: true });
+  await heldGate(t, storeFile(folder), holdMs);
+  await EngineProcess.open(t, folder);
+  assert.ok(existsSync(`${storeFile(folder)}-let-go`), 'the opening waited');
+});
+
+test('goes on when a process is killed that holds the gate', async (t) => {
+  const folder = newDataFolder(t);
+  const engine = openLmdbEngine(folder);
+  t.after(() => engine.close());
+  const holder = await heldGate(t, storeFile(folder), 60_000);
+  const committed = commit(engine, 'after');
+  const ended = once(holder, 'exit');
+  holder.kill('SIGKILL');
+  await ended;
+  assert.equal(await committed, undefined);
+});
+
+test('has one gate for all processes that open a new store at once', async (t) => {
+  const folder = newDataFolder(t);
+  const processes = await Promise.all(Array.from({ length: 6 }, () => EngineProcess.open(t, folder)));
+  const ids = processes.flatMap((_, by) => Array.from({ length: 20 }, (_, n) => `${by}-${n}`));
+  const commits = ids.map((id) => commit(processes[Number(id[0])] as EngineProcess, id));
+  assert.deepEqual(new Set(await Promise.all(commits)), new Set([undefined]));
+  for (const by of processes) assert.equal((await by.describe(space))?.count, ids.length);
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.includes('gate')),
+    ['store.mdb-gate', 'store.mdb-gate-lock'],
+  );
+});
+
+for (const [what, damage] of [
+  ['cut short', (gate: string) => truncateSync(gate, 100)],
+  ['empty', (gate: string) => truncateSync(gate, 0)],
+  ['of zeros', (gate: string) => writeFileSync(gate, Buffer.alloc(8192))],
+] as const) {
+  test(`refuses a gate that is ${what}, with a word on what to do`, async (t) => {
+    const folder = newDataFolder(t);
+    await openLmdbEngine(folder).close();
+    damage(`${storeFile(folder)}-gate`);
+    assert.throws(() => openLmdbEngine(folder), { message: /store\.mdb-gate is damaged; end every process/ });
+  });
+}
