@@ -17,6 +17,7 @@ export interface LoadBounds {
   readonly requestsRunningMax?: number | undefined;
   readonly connectionsMax?: number | undefined;
   readonly loopTurnMsMax?: number | undefined;
+  readonly eventLoopDelayMsMax?: number | undefined;
 }
 
 /** A connection, and what of it is still to be answered. */
@@ -48,7 +49,7 @@ export class LoadShedder {
     this.#requestsRunningMax = bounds.requestsRunningMax ?? requestsRunningMax;
     this.#connectionsMax = bounds.connectionsMax ?? connectionsMax;
     this.#loopTurnMsMax = bounds.loopTurnMsMax ?? loopTurnMsMax;
-    this.#sampling = this.#sampleDelay();
+    this.#sampling = this.#sampleDelay(bounds.eventLoopDelayMsMax ?? eventLoopDelayMsMax);
   }
 
   /**
@@ -118,12 +119,12 @@ export class LoadShedder {
   };
 
   /** Late twice in a row, the event loop has more to do than requests bring at the door: what runs comes first. */
-  #sampleDelay(): NodeJS.Timeout {
+  #sampleDelay(delayMsMax: number): NodeJS.Timeout {
     let wasLate = false;
     let last = performance.now();
     return setInterval(() => {
       const now = performance.now();
-      const isLate = now - last - eventLoopSampleMs > eventLoopDelayMsMax;
+      const isLate = now - last - eventLoopSampleMs > delayMsMax;
       this.#isLate = isLate && wasLate;
       wasLate = isLate;
       last = now;

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { suite, test } from 'node:test';
 import { eventLoopDelayMsMax, loopTurnMsMax, requestsPerConnectionMax } from '../../src/limits.ts';
 import { exchange, type RawAnswer, RawConnection, requestText } from '../support/raw-http.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { startTestService, type TestService, unhurried } from '../support/service.ts';
 import { create, payment } from './documented-operations.ts';
 import { assertError } from './error-answer.ts';
 
@@ -16,7 +16,7 @@ const paymentsPath = `${payment.path}?idempotency_key=`;
 // Side by side, for each waits for a payment of two seconds.
 suite('a service at its limit', { concurrency: true }, () => {
   test('sheds requests beyond the bound before anything is done, and serves them when there is room', async (t) => {
-    const service = await startTestService(t, { load: { requestsRunningMax: 1 } });
+    const service = await startTestService(t, { load: { ...unhurried, requestsRunningMax: 1 } });
     await service.post(create.path, create.body);
     const slow = await payingSlowly(service);
 
@@ -43,7 +43,7 @@ suite('a service at its limit', { concurrency: true }, () => {
   });
 
   test('counts requests whose callers have gone no longer', async (t) => {
-    const service = await startTestService(t, { load: { requestsRunningMax: 2 } });
+    const service = await startTestService(t, { load: { ...unhurried, requestsRunningMax: 2 } });
     const { port, hostname } = new URL(service.origin);
     const socket = connect(Number(port), hostname);
     await once(socket, 'connect');
@@ -77,7 +77,7 @@ suite('a service at its limit', { concurrency: true }, () => {
   });
 
   test('ends the connection that has been idle for longest when there are too many, and never one with a request', async (t) => {
-    const service = await startTestService(t, { load: { connectionsMax: 3 } });
+    const service = await startTestService(t, { load: { ...unhurried, connectionsMax: 3 } });
     const slow = await payingSlowly(service);
     const idle = await RawConnection.open(service.origin);
     // Headers that never end are no request.
@@ -96,7 +96,7 @@ suite('a service at its limit', { concurrency: true }, () => {
 });
 
 test('sheds what one turn of the event loop does not get done', async (t) => {
-  const service = await startTestService(t);
+  const service = await startTestService(t, { load: {} });
   const created = (id: string) =>
     requestText(service.origin, `POST ${create.path}`, json, JSON.stringify({ id, name: id }));
   const nothing = requestText(service.origin, 'GET /v3/none');
@@ -129,7 +129,7 @@ test('sheds what one turn of the event loop does not get done', async (t) => {
 });
 
 test('sheds while something else keeps the event loop busy, and no longer', async (t) => {
-  const service = await startTestService(t);
+  const service = await startTestService(t, { load: {} });
   let isBusy = true;
   t.after(() => {
     isBusy = false;

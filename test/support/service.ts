@@ -38,6 +38,9 @@ export interface TestService extends Service {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
+/** A test process is its service's callers as well: how busy its event loop is tells nothing of the service. */
+export const unhurried = { loopTurnMsMax: Infinity, eventLoopDelayMsMax: Infinity };
+
 /**
  * The real service, wired by `main.ts`, on a free port and a real LMDB folder, or on DynamoDB where `TEST_STORE` says so;
  * stopped after the test.
@@ -53,7 +56,7 @@ export async function startTestService(
     now,
     diskReserveBytes,
     storeCallMsMax,
-    load,
+    load = unhurried,
   } = options;
   const data = options.data ?? newDataFolder(t);
   const lines = new PassThrough();
@@ -72,7 +75,7 @@ export async function startTestService(
     ...(now === undefined ? {} : { now }),
     ...(storeCallMsMax === undefined ? {} : { storeCallMsMax }),
     ...(diskReserveBytes === undefined ? {} : { diskReserveBytes }),
-    ...(load === undefined ? {} : { load }),
+    load,
   });
   let stopped: Promise<void> | undefined;
   const stop = () => {
