@@ -64,7 +64,7 @@ export interface ServiceOptions {
 export interface GatherMetrics {
   /** From now on others may ask. */
   begin(own: () => Told): void;
-  /** What all have counted. */
+  /** What all have counted. Rejects with `unavailable` when they do not tell it in time. */
   gather(own: () => Told): Promise<readonly Told[]>;
 }
 

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../errors.ts';
 import { workerTellMsMax } from '../limits.ts';
 import type { GatherMetrics } from '../main.ts';
 import type { MetricTold, Told, ValueTold } from '../metrics.ts';
@@ -102,12 +103,14 @@ export function gatherFromCrew(): GatherMetrics {
     begin: (own) => {
       ownTold = own;
     },
-    gather: async (own) => {
+    gather: async () => {
       const scrape = scrapes++;
       const all = new Promise<readonly Told[]>((resolve) => waiting.set(scrape, resolve));
       tellParent({ kind: 'metrics_wanted', scrape });
-      // Twice as long as the others have: when even that is not kept, a part is better than nothing.
-      const late = sleep(2 * workerTellMsMax, undefined, { ref: false }).then(() => [own()]);
+      // Twice as long as the others have. A part would be worse than nothing: counters that go back.
+      const late = sleep(2 * workerTellMsMax, undefined, { ref: false }).then(() => {
+        throw new ServiceError('unavailable', { detail: 'the workers did not tell their metrics in time' });
+      });
       return Promise.race([all, late]).finally(() => waiting.delete(scrape));
     },
   };

@@ -11,7 +11,7 @@ import { assertWhole } from '../support/verify-command.ts';
 
 /** Under load, `kill -9` at random: what was acknowledged is there again, and nothing that was refused (promise 8). */
 const kills = count({ short: 5, long: 5_000 });
-const killsWithWorkers = count({ short: 3, long: 500 });
+const killsWithWorkers = count({ short: 2, long: 500 });
 /** Then a new folder: its first start is killed as well, and a failure is found again in less time. */
 const killsPerFolder = 100;
 const loadMsMax = 400;

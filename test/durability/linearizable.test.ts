@@ -9,7 +9,7 @@ import { violationIn } from './linearizability.ts';
 import { RecordedHistory, told } from './recorded-history.ts';
 
 /** Callers at a few items at once, with kills in between: their histories are linearizable (promise 10). */
-const rounds = count({ short: 3, long: 1_000 });
+const rounds = count({ short: 2, long: 1_000 });
 const roundsWithWorkers = count({ short: 2, long: 1_000 });
 /** Of one table, so that a history goes over kills. */
 const livesPerRound = 2;

@@ -9,9 +9,9 @@ import { itemsIn, readTable, writeTable } from '../support/table-operations.ts';
 /** Of 64 that create one id at once, one wins, and the others are told (promise 11). */
 const table = 'prizes';
 const callersAtOnce = 64;
-const rounds = count({ short: 40, long: 2_000 });
+const rounds = count({ short: 24, long: 2_000 });
 /** Some rounds end with a kill: the winner that was told stays the winner. */
-const roundsPerLife = count({ short: 20, long: 100 });
+const roundsPerLife = count({ short: 12, long: 100 });
 
 test('lets one of 64 concurrent creates of an id win', (t) => race(t, 1));
 

@@ -18,7 +18,7 @@ const table = 'counters';
 const items = 20_000;
 const writers = 6;
 const itemsPerWriter = 300;
-const readingMs = count({ short: 2_500, long: 300_000 });
+const readingMs = count({ short: 1_500, long: 300_000 });
 /** What the readers wait after each piece of 64 KiB: the slow ones' answers of 12 MB outlive hundreds of writes. */
 const readers = [8, 8, 4, 0];
 /** Between two reads, so that the writers come to their turn. */

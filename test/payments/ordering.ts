@@ -218,11 +218,13 @@ function assertAnswers({ key, amount, answers, refunds }: Order, books: LedgerBo
 function finalText(what: string, answers: ReadonlyMap<number, ReadonlySet<string>>, final: number): string {
   const statuses = [...answers.keys()];
   // More refunds than the payment has are refused, and each refusal bears the id of its own request.
-  const allowed = [final, 504, 409];
+  const allowed = [final, 504, 409, 503];
   assert.ok(
     statuses.every((status) => allowed.includes(status)),
     `${what} was answered ${statuses.join(', ')}`,
   );
+  // Shed by a machine that is busy with other tests: nothing was done for it.
+  for (const text of answers.get(503) ?? []) assert.match(text, /"code":"overloaded"/, what);
   const texts = [...(answers.get(final) ?? [])];
   if (final !== 400) assert.equal(texts.length, 1, `${what} has ${texts.length} different answers`);
   return String(texts[0]);

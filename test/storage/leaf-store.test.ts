@@ -16,7 +16,7 @@ import { StoreOpener } from './store-opener.ts';
 const program = join(import.meta.dirname, 'drill-sequences.ts');
 const hotIds = Array.from({ length: 50 }, (_, index) => `hot-${index}`);
 const sequencesAtOnce = 500;
-const sequences = count({ short: 150, long: 10_000 });
+const sequences = count({ short: 80, long: 10_000 });
 
 test('a store holds and answers what a map would, whatever is written, folded, reopened or fails, in any order', async (t) => {
   const first = seedOf(t);

@@ -138,7 +138,7 @@ test('a long scan shows one state, however much is written and folded while it i
   const reads: Read[] = [];
   const model = new SpaceModel();
   for (let first = 0; first < items; first += commitWritesMax) model.commit(initialWrites(space, first));
-  const until = performance.now() + count({ short: 4_000, long: 120_000 });
+  const until = performance.now() + count({ short: 2_000, long: 120_000 });
   const isOver = () => performance.now() > until;
   const write = async () => {
     while (!isOver()) {

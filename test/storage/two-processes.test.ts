@@ -13,7 +13,7 @@ import { EngineProcess } from './engine-process.ts';
 import { walkLeaves } from './leaf-walk.ts';
 
 const space: Space = 'table:shared';
-const rounds = count({ short: 2_000, long: 30_000 });
+const rounds = count({ short: 1_200, long: 30_000 });
 /** Both processes fold when nobody has written for 100 ms, and find what the other one has folded. */
 const idleMs = 300;
 const roundsPerIdle = 250;
