@@ -10,7 +10,7 @@ import { type ItemWrite, itemsIn, readTable, resultOf, writeTable } from '../sup
 import { assertWhole } from '../support/verify-command.ts';
 
 /** Under load, `kill -9` at random: what was acknowledged is there again, and nothing that was refused (promise 8). */
-const kills = count({ short: 5, long: 5_000 });
+const kills = count({ short: 4, long: 5_000 });
 const killsWithWorkers = count({ short: 2, long: 500 });
 /** Then a new folder: its first start is killed as well, and a failure is found again in less time. */
 const killsPerFolder = 100;

@@ -20,8 +20,8 @@ const documents = readdirSync(join(corpora, 'json-parsing'))
 const naughty = JSON.parse(
   readFileSync(join(corpora, 'naughty-strings/blns.json'), 'utf8'),
 ) as readonly string[];
-/** A run takes every fourth text at each place, at the next one others; the long run takes all. */
-const part = count({ short: 4, long: 1 });
+/** A run takes every eighth text at each place, at the next one others; the long run takes all. */
+const part = count({ short: 8, long: 1 });
 /** Requests at once: both ends are one process. */
 const atOnce = 16;
 

@@ -30,7 +30,7 @@ test('opens a store whose first start was killed at any moment', async (t) => {
 });
 
 async function firstStarts(t: TestContext, random: Random, sizes: Set<number>): Promise<void> {
-  for (let n = 0; n < count({ short: 8, long: 500 }); n++) {
+  for (let n = 0; n < count({ short: 6, long: 500 }); n++) {
     const folder = newDataFolder(t);
     const process = new EngineProcess(t, folder);
     await process.opening;
