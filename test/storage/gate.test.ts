@@ -68,6 +68,15 @@ test('has one gate for all processes that open a new store at once', async (t) =
   );
 });
 
+test('makes the gate though a process of the same number was killed while it made one', async (t) => {
+  const folder = newDataFolder(t);
+  mkdirSync(folder, { recursive: true });
+  const draft = `${storeFile(folder)}-gate-${process.pid}`;
+  writeFileSync(draft, Buffer.alloc(100));
+  await openLmdbEngine(folder).close();
+  assert.ok(!existsSync(draft));
+});
+
 for (const [what, damage] of [
   ['cut short', (gate: string) => truncateSync(gate, 100)],
   ['empty', (gate: string) => truncateSync(gate, 0)],

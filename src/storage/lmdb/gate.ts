@@ -39,6 +39,11 @@ function openGate(file: string): RootDatabase<string, string> {
 /** Whole or not at all, whenever it is cut short, and the same one for all that make it at once. */
 function makeGate(file: string): void {
   const draft = `${file}-${process.pid}`;
+  const removeDraft = () => {
+    for (const left of [draft, `${draft}-lock`]) rmSync(left, { force: true });
+  };
+  // Of a process that was killed here and had the same number, as it has in a container.
+  removeDraft();
   void openGate(draft).close();
   const descriptor = openSync(draft, 'r+');
   try {
@@ -48,7 +53,7 @@ function makeGate(file: string): void {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
     closeSync(descriptor);
-    for (const left of [draft, `${draft}-lock`]) rmSync(left, { force: true });
+    removeDraft();
   }
 }
 
