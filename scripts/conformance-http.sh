@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The service under the whole of the corpora, under slowhttptest, behind nginx, under what schemathesis makes of its own
-# /openapi.json, and told to stop under load (STOPS times, 200 unless it is said). Needs the Debian packages slowhttptest and
-# nginx-light, and schemathesis, or Python 3.10 with venv and pip to install it; each test says what it lacks. Ends with the
-# summary of node's test runner.
+# The service under the whole of the corpora and 100,000 generated requests, under slowhttptest, behind nginx, under what
+# schemathesis makes of its own /openapi.json, and told to stop under load (STOPS times, 200 unless it is said). Needs the
+# Debian packages slowhttptest and nginx-light, and schemathesis, or Python 3.10 with venv and pip to install it; each test
+# says what it lacks. Ends with the summary of node's test runner.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
@@ -17,7 +17,7 @@ if [ -z "${SCHEMATHESIS:-}" ]; then
   fi
 fi
 
-LONG=1 node --test test/http/corpora.test.ts
+LONG=1 node --test test/http/{corpora,generated-requests}.test.ts
 export STOPS=${STOPS:-200}
 node --test --test-concurrency=1 \
   test/http/stops-under-load.test.ts \

@@ -8,8 +8,8 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
 
 /** Promise 14, by a program that knows nothing of the service but what it says of itself. */
 const schemathesis = process.env.SCHEMATHESIS;
-const examples = 60;
-const msMax = 120_000;
+const examples = 240;
+const msMax = 300_000;
 const checks = [
   'not_a_server_error',
   'status_code_conformance',
