@@ -36,6 +36,8 @@ const scanned = 100_000;
 const processes = 3;
 /** Of a core, for each process: what is left of two carries the load and the engine. */
 const heldTo = 0.3;
+/** For each of them: more only wait. */
+const heldConnections = 16;
 const atLeast = (bound: number) => ({ of: 'ratio', side: 'least', bound }) as const;
 
 async function measureLocal(workplace: Workplace, conditions: Conditions): Promise<Row[]> {
@@ -112,11 +114,14 @@ async function measureProcesses(workplace: Workplace, conditions: Conditions): P
   const run = async (workers: number, round: Round, cores?: number) => {
     const more = { ...conditions, serveArguments: ['--workers', String(workers)] };
     const service = await startServiceIn(workplace, more, env);
-    const letGo = cores === undefined ? undefined : holdEach(processesOf(service.program.child.pid), cores);
+    let letGo: (() => void) | undefined;
     try {
       // Freshly started, Node has compiled nothing yet.
-      await creates(workplace, service, 'warm', { ...round, seconds: 2 }, workers);
-      return await creates(workplace, service, 'items', round, workers);
+      await creates(workplace, service, 'warm', { ...round, seconds: 2 }, usualConnections * workers);
+      if (cores === undefined)
+        return await creates(workplace, service, 'items', round, usualConnections * workers);
+      letGo = holdEach(processesOf(service.program.child.pid), cores);
+      return await creates(workplace, service, 'items', round, heldConnections * workers);
     } finally {
       await workplace.stop(service.program);
       await sleep(100);
@@ -152,11 +157,11 @@ async function creates(
   { origin }: Server,
   table: string,
   { seconds }: Round,
-  times = 1,
+  connections = usualConnections,
 ): Promise<number> {
   const outcome = await putUnderLoad(workplace, {
     url: `${origin}/v3/table/${table}/create`,
-    connections: usualConnections * times,
+    connections,
     seconds,
     requests: { method: 'POST', body: itemBody, items: { kind: 'new', stream: takeStream() } },
   });
