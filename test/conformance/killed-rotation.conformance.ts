@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { assertReadable, command, keepBusy, keyLines, register } from '../secrets/rotation.ts';
+import { assertReadable, command, keepBusy, keyLines, register, retireLater } from '../secrets/rotation.ts';
 import { startTestService } from '../support/service.ts';
 
 const hook = join(import.meta.dirname, 'kill-at-step.ts');
@@ -25,6 +25,43 @@ describe('a rotation that is killed', { concurrency: 3 }, () => {
       killAtStep(t, killAt));
   }
 });
+
+/** Around every change that a retirement makes. */
+const lastSteps = {
+  'before the store notes that the old key is retired': 'before sealing 1',
+  'when the store notes that the old key is retired': 'after sealing 1',
+  'before the old key leaves the key file': 'before rename 1',
+  'when the old key has left the key file': 'after rename 1',
+  'before the store forgets the old key': 'before sealing 2',
+} as const;
+
+describe('a retirement that is killed', { concurrency: 3 }, () => {
+  for (const [step, killAt] of Object.entries(lastSteps)) {
+    test(`${step}: every secret is readable, and the next call brings it to its end`, (t) =>
+      killRetirement(t, killAt));
+  }
+});
+
+async function killRetirement(t: TestContext, killAt: string): Promise<void> {
+  const service = await startTestService(t);
+  const { data } = service;
+  const names = await register(service, 10);
+  assert.equal((await command(data)('secrets', 'rotate')).status, 0);
+  const [fresh] = keyLines(data);
+  const end = keepBusy(service);
+  const killed = await retireLater(data, { NODE_OPTIONS: `--import ${hook}`, KILL_AT: killAt });
+  assert.equal(killed.status, null, `it was not killed: ${killed.output}${killed.errors}`);
+  await assertReadable(service, names);
+  const seen = await command(data)('secrets', 'status');
+  assert.equal(seen.status, 0, 'a process that starts now has all keys it needs, and every secret opens');
+
+  const retired = await retireLater(data);
+  assert.equal(retired.status, 0, retired.errors);
+  const { names: busy, refused } = await end();
+  assert.deepEqual(refused, []);
+  assert.deepEqual(keyLines(data), [fresh], 'the old key is gone');
+  await assertReadable(service, [...names, ...busy]);
+}
 
 async function killAtStep(t: TestContext, killAt: string): Promise<void> {
   const service = await startTestService(t);

@@ -62,8 +62,9 @@ export function keyLines(data: string): string[] {
 
 /** `secrets retire` as if it were run some minutes later. */
 export function retireLater(data: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const later = { NODE_OPTIONS: `--import ${join(import.meta.dirname, 'later.ts')}` };
-  return command(data, { ...env, ...later, LATER_MS: String(masterKeyOverlapMs) })('secrets', 'retire');
+  const imports = `${env.NODE_OPTIONS ?? ''} --import ${join(import.meta.dirname, 'later.ts')}`;
+  const later = { NODE_OPTIONS: imports, LATER_MS: String(masterKeyOverlapMs) };
+  return command(data, { ...env, ...later })('secrets', 'retire');
 }
 
 /** A service in processes of its own, as the tests ask one. */
