@@ -33,7 +33,7 @@ export class Gate {
 }
 
 function openGate(file: string): RootDatabase<string, string> {
-  return open<string, string>({ path: file, maxDbs: 1, encoding: 'string' });
+  return open<string, string>({ path: file, overlappingSync: false, maxDbs: 1, encoding: 'string' });
 }
 
 /** Whole or not at all, whenever it is cut short, and the same one for all that make it at once. */
