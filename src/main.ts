@@ -60,13 +60,11 @@ export interface ServiceOptions {
   readonly gatherMetrics?: GatherMetrics;
 }
 
-/** Where several processes are one service. `own` tells what this one has counted. */
-export interface GatherMetrics {
-  /** From now on others may ask. */
-  begin(own: () => Told): void;
-  /** What all have counted. Rejects with `unavailable` when they do not tell it in time. */
-  gather(own: () => Told): Promise<readonly Told[]>;
-}
+/**
+ * Where several processes are one service: given what this one has counted, tells what all have. Rejects with `unavailable`
+ * when they do not tell it in time.
+ */
+export type GatherMetrics = (own: () => Told) => () => Promise<readonly Told[]>;
 
 export interface Service {
   /** Where the service listens, `http://host:port`. */
@@ -79,14 +77,14 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-const alone: GatherMetrics = { begin: () => undefined, gather: async (own) => [own()] };
+const alone: GatherMetrics = (own) => async () => [own()];
 
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
   const { driverSilenceMsMax, storeCallMsMax, load, diskReserveBytes, gatherMetrics = alone } = options;
   const prometheus = openMetrics(settings, now);
-  gatherMetrics.begin(prometheus.tell);
+  const gather = gatherMetrics(prometheus.tell);
   const { metrics } = prometheus;
   let stopping = false;
 
@@ -133,7 +131,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
     const operations: Routes = (app) => {
       operationRoutes(() => checkReady({ engine: store, masterKeys }, stopping))(app);
-      metricsRoutes(async () => metricsText(await gatherMetrics.gather(prometheus.tell)))(app);
+      metricsRoutes(async () => metricsText(await gather()))(app);
     };
     const main = [
       tableRoutes(tables, settings.basePath, settings.tables.aliases),

@@ -90,31 +90,24 @@ function sums(values: readonly ValueTold[]): readonly ValueTold[] {
 }
 
 /** The side of a worker: tells what it has counted when it is asked, and asks for what all have. */
-export function gatherFromCrew(): GatherMetrics {
+export const gatherFromCrew: GatherMetrics = (own) => {
   const waiting = new Map<number, (told: readonly Told[]) => void>();
   let scrapes = 0;
-  let ownTold: (() => Told) | undefined;
   process.on('message', (message: MetricsMessage) => {
-    if (message.kind === 'metrics_asked')
-      tellParent({ kind: 'metrics_told', told: ownTold === undefined ? [] : ownTold() });
+    if (message.kind === 'metrics_asked') tellParent({ kind: 'metrics_told', told: own() });
     if (message.kind === 'metrics_of_all') waiting.get(message.scrape)?.(message.told);
   });
-  return {
-    begin: (own) => {
-      ownTold = own;
-    },
-    gather: async () => {
-      const scrape = scrapes++;
-      const all = new Promise<readonly Told[]>((resolve) => waiting.set(scrape, resolve));
-      tellParent({ kind: 'metrics_wanted', scrape });
-      // Twice as long as the others have. A part would be worse than nothing: counters that go back.
-      const late = sleep(2 * workerTellMsMax, undefined, { ref: false }).then(() => {
-        throw new ServiceError('unavailable', { detail: 'the workers did not tell their metrics in time' });
-      });
-      return Promise.race([all, late]).finally(() => waiting.delete(scrape));
-    },
+  return () => {
+    const scrape = scrapes++;
+    const all = new Promise<readonly Told[]>((resolve) => waiting.set(scrape, resolve));
+    tellParent({ kind: 'metrics_wanted', scrape });
+    // Twice as long as the others have. A part would be worse than nothing: counters that go back.
+    const late = sleep(2 * workerTellMsMax, undefined, { ref: false }).then(() => {
+      throw new ServiceError('unavailable', { detail: 'the workers did not tell their metrics in time' });
+    });
+    return Promise.race([all, late]).finally(() => waiting.delete(scrape));
   };
-}
+};
 
 function tellParent(message: MetricsMessage): void {
   if (process.connected) process.send?.(message);

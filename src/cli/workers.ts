@@ -59,7 +59,7 @@ export async function serveAsWorker(settings: Settings, simulate: boolean): Prom
   const service = await startService(settings, {
     simulate,
     sharesPort: true,
-    gatherMetrics: gatherFromCrew(),
+    gatherMetrics: gatherFromCrew,
   });
   const stop = () => void service.stop().then(() => process.exit(0));
   process.once('SIGTERM', stop).once('disconnect', stop);

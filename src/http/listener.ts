@@ -16,6 +16,7 @@ import {
   keepAliveMs,
   requestArrivalMsMax,
   requestHeaderBytesMax,
+  requestsPerConnectionMax,
   stopGraceMs,
 } from '../limits.ts';
 import { type LoadBounds, LoadShedder } from './load-shedding.ts';
@@ -55,7 +56,11 @@ export class Listener {
     );
     // Node drops headers beyond a count without a word; their bytes are bounded as it is.
     this.server.maxHeadersCount = 0;
-    this.server.on('connection', (socket) => this.load.addConnection(socket));
+    this.server.on('connection', (socket) => {
+      // Each answer that is sent as it is read listens for its end, the ones that wait for their turn too.
+      socket.setMaxListeners(2 * requestsPerConnectionMax);
+      this.load.addConnection(socket);
+    });
     this.server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
       else this.#refuse(socket as Socket, refusalOfParserError(error.code));

@@ -47,10 +47,7 @@ test('a scrape of any worker tells of all of them, and of one that has died', as
 
 test('a scrape that the other workers do not answer tells nothing, for a part would be counters that go back', async () => {
   // Nobody started this process as a worker, so that nobody answers.
-  await assert.rejects(
-    gatherFromCrew().gather(() => []),
-    { code: 'unavailable' },
-  );
+  await assert.rejects(gatherFromCrew(() => [])(), { code: 'unavailable' });
 });
 
 function workersOf(pid: number): number[] {

@@ -2,8 +2,8 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 import { snapshotsMax } from '../../limits.ts';
 import type { Space } from '../engine.ts';
 import { checkFile, type Format, formatOf } from './format.ts';
-import { Gate } from './gate.ts';
 import type { Run } from './run.ts';
+import { StoreMutex } from './store-mutex.ts';
 
 /**
  * The LMDB environment of a data folder; each thread of each process opens it for itself.
@@ -67,16 +67,16 @@ const runs = {
  * see what a power cut then takes back.
  */
 export function openStore(file: string): Store {
-  const gate = new Gate(file);
+  const mutex = new StoreMutex(file);
   try {
-    return gate.pass(() => openBehind(gate, file));
+    return mutex.hold(() => openAlone(file, mutex));
   } catch (error) {
-    void gate.close();
+    void mutex.close();
     throw error;
   }
 }
 
-function openBehind(gate: Gate, file: string): Store {
+function openAlone(file: string, mutex: StoreMutex): Store {
   const { isEmpty } = checkFile(file);
   const root = open<string, string>({
     path: file,
@@ -97,10 +97,10 @@ function openBehind(gate: Gate, file: string): Store {
     records: root.openDB(records),
     leaves: root.openDB(leaves),
     journal: root.openDB(journal),
-    write: (work) => gate.pass(() => root.transactionSync(work)),
+    write: (work) => mutex.hold(() => root.transactionSync(work)),
     close: async () => {
       await root.close();
-      await gate.close();
+      await mutex.close();
     },
   };
 }

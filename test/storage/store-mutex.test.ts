@@ -12,9 +12,9 @@ import { EngineProcess } from './engine-process.ts';
 
 const space: Space = 'table:kept';
 const holdMs = 500;
-const program = join(import.meta.dirname, 'gate-holder.ts');
+const program = join(import.meta.dirname, 'mutex-holder.ts');
 
-async function heldGate(t: TestContext, file: string, ms: number): Promise<ChildProcess> {
+async function heldMutex(t: TestContext, file: string, ms: number): Promise<ChildProcess> {
   const holder = fork(program, [file, String(ms)]);
   t.after(() => holder.kill('SIGKILL'));
   while (!existsSync(`${file}-held`)) await sleep(5);
@@ -30,7 +30,7 @@ test('writes nothing while another process opens the store', async (t) => {
   const engine = openLmdbEngine(folder);
   t.after(() => engine.close());
   await commit(engine, 'before');
-  await heldGate(t, storeFile(folder), holdMs);
+  await heldMutex(t, storeFile(folder), holdMs);
   assert.equal(await commit(engine, 'after'), undefined);
   assert.ok(existsSync(`${storeFile(folder)}-let-go`), 'the commit waited');
 });
@@ -38,16 +38,16 @@ test('writes nothing while another process opens the store', async (t) => {
 test('does not open the store while another process writes', async (t) => {
   const folder = newDataFolder(t);
   mkdirSync(folder, { recursive: true });
-  await heldGate(t, storeFile(folder), holdMs);
+  await heldMutex(t, storeFile(folder), holdMs);
   await EngineProcess.open(t, folder);
   assert.ok(existsSync(`${storeFile(folder)}-let-go`), 'the opening waited');
 });
 
-test('goes on when a process is killed that holds the gate', async (t) => {
+test('goes on when a process is killed that holds the mutex', async (t) => {
   const folder = newDataFolder(t);
   const engine = openLmdbEngine(folder);
   t.after(() => engine.close());
-  const holder = await heldGate(t, storeFile(folder), 60_000);
+  const holder = await heldMutex(t, storeFile(folder), 60_000);
   const committed = commit(engine, 'after');
   const ended = once(holder, 'exit');
   holder.kill('SIGKILL');
@@ -55,7 +55,7 @@ test('goes on when a process is killed that holds the gate', async (t) => {
   assert.equal(await committed, undefined);
 });
 
-test('has one gate for all processes that open a new store at once', async (t) => {
+test('has one mutex for all processes that open a new store at once', async (t) => {
   const folder = newDataFolder(t);
   const processes = await Promise.all(Array.from({ length: 6 }, () => EngineProcess.open(t, folder)));
   const ids = processes.flatMap((_, by) => Array.from({ length: 20 }, (_, n) => `${by}-${n}`));
@@ -63,29 +63,31 @@ test('has one gate for all processes that open a new store at once', async (t) =
   assert.deepEqual(new Set(await Promise.all(commits)), new Set([undefined]));
   for (const by of processes) assert.equal((await by.describe(space))?.count, ids.length);
   assert.deepEqual(
-    readdirSync(folder).filter((name) => name.includes('gate')),
-    ['store.mdb-gate', 'store.mdb-gate-lock'],
+    readdirSync(folder).filter((name) => name.includes('mutex')),
+    ['store.mdb-mutex', 'store.mdb-mutex-lock'],
   );
 });
 
-test('makes the gate though a process of the same number was killed while it made one', async (t) => {
+test('makes the mutex though a process of the same number was killed while it made one', async (t) => {
   const folder = newDataFolder(t);
   mkdirSync(folder, { recursive: true });
-  const draft = `${storeFile(folder)}-gate-${process.pid}`;
+  const draft = `${storeFile(folder)}-mutex-${process.pid}`;
   writeFileSync(draft, Buffer.alloc(100));
   await openLmdbEngine(folder).close();
   assert.ok(!existsSync(draft));
 });
 
 for (const [what, damage] of [
-  ['cut short', (gate: string) => truncateSync(gate, 100)],
-  ['empty', (gate: string) => truncateSync(gate, 0)],
-  ['of zeros', (gate: string) => writeFileSync(gate, Buffer.alloc(8192))],
+  ['cut short', (file: string) => truncateSync(file, 100)],
+  ['empty', (file: string) => truncateSync(file, 0)],
+  ['of zeros', (file: string) => writeFileSync(file, Buffer.alloc(8192))],
 ] as const) {
-  test(`refuses a gate that is ${what}, with a word on what to do`, async (t) => {
+  test(`refuses a mutex whose file is ${what}, with a word on what to do`, async (t) => {
     const folder = newDataFolder(t);
     await openLmdbEngine(folder).close();
-    damage(`${storeFile(folder)}-gate`);
-    assert.throws(() => openLmdbEngine(folder), { message: /store\.mdb-gate is damaged; end every process/ });
+    damage(`${storeFile(folder)}-mutex`);
+    assert.throws(() => openLmdbEngine(folder), {
+      message: /store\.mdb-mutex is damaged; end every process/,
+    });
   });
 }

@@ -4,26 +4,26 @@ import { SettingsError } from '../../errors.ts';
 import { readHead } from './pages.ts';
 
 /**
- * Lets one at a time of all processes open the store or write to it. LMDB (as in lmdb 3.5) notes, when it opens a file,
+ * Held by the one of all processes that opens the store or writes to it. LMDB (as in lmdb 3.5) notes, when it opens a file,
  * which transaction was the last; one that another process has committed since the file's head was read is so taken
  * back, and the next writer overwrites it (LMDB's ITS#9496).
  *
- * The gate is an LMDB environment that nobody ever writes to, of which only the writer's mutex is used: it is shared by
- * processes, waits without polling, and is freed by the kernel when its holder is killed.
+ * It is the writer's mutex of an LMDB environment to which nobody ever writes: it is shared by processes, waits without
+ * polling, and is freed by the kernel when its holder is killed.
  */
-export class Gate {
+export class StoreMutex {
   readonly #environment: RootDatabase<string, string>;
 
-  /** Throws SettingsError for a gate that is damaged. */
+  /** Throws SettingsError where its file is damaged. */
   constructor(storeFile: string) {
-    const file = `${storeFile}-gate`;
-    if (!existsSync(file)) makeGate(file);
-    checkGate(file);
-    this.#environment = openGate(file);
+    const file = `${storeFile}-mutex`;
+    if (!existsSync(file)) makeFile(file);
+    checkIsWhole(file);
+    this.#environment = openEnvironment(file);
   }
 
-  /** Throws what the work throws. */
-  pass<Result>(work: () => Result): Result {
+  /** Throws what the work throws. Not to be held twice by one thread. */
+  hold<Result>(work: () => Result): Result {
     return this.#environment.transactionSync(work);
   }
 
@@ -32,19 +32,19 @@ export class Gate {
   }
 }
 
-function openGate(file: string): RootDatabase<string, string> {
+function openEnvironment(file: string): RootDatabase<string, string> {
   return open<string, string>({ path: file, overlappingSync: false, maxDbs: 1, encoding: 'string' });
 }
 
 /** Whole or not at all, whenever it is cut short, and the same one for all that make it at once. */
-function makeGate(file: string): void {
+function makeFile(file: string): void {
   const draft = `${file}-${process.pid}`;
   const removeDraft = () => {
     for (const left of [draft, `${draft}-lock`]) rmSync(left, { force: true });
   };
   // Of a process that was killed here and had the same number, as it has in a container.
   removeDraft();
-  void openGate(draft).close();
+  void openEnvironment(draft).close();
   const descriptor = openSync(draft, 'r+');
   try {
     fsyncSync(descriptor);
@@ -58,7 +58,7 @@ function makeGate(file: string): void {
 }
 
 /** LMDB ends the process on a file that is too short. */
-function checkGate(file: string): void {
+function checkIsWhole(file: string): void {
   const descriptor = openSync(file, 'r');
   const head = readHead(descriptor);
   closeSync(descriptor);
