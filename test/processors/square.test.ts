@@ -11,8 +11,14 @@ import type {
 } from '../../src/processors/processor.ts';
 import { type SquareSettings, squareProcessor } from '../../src/processors/square/square.ts';
 import { chargeOf, givesUpInTime, processorContract } from '../contracts/processor.ts';
-import { refundContract } from '../contracts/processor-refunds.ts';
-import { type ScriptedSquare, singleUseNonce, startScriptedSquare } from '../support/scripted-square.ts';
+import { type RefundFixture, refundContract } from '../contracts/processor-refunds.ts';
+import { type ResendFixture, resendContract } from '../contracts/processor-resends.ts';
+import {
+  type ScriptedSquare,
+  singleUseNonce,
+  startScriptedSquare,
+  tokensOfPairs,
+} from '../support/scripted-square.ts';
 
 interface Opened {
   readonly square: ScriptedSquare;
@@ -32,8 +38,22 @@ async function open(t: TestContext, settings: Partial<SquareSettings> = {}): Pro
   return { square, processor };
 }
 
-async function fixture(t: TestContext) {
-  const { square, processor } = await open(t);
+async function resendFixture(t: TestContext): Promise<ResendFixture> {
+  const opened = await open(t);
+  const arrivedAt = (path: string) =>
+    opened.square.requests.filter((request) => request.method === 'POST' && request.path === path).length;
+  return {
+    ...fixtureOf(opened),
+    lostThenRejected: { charges: tokensOfPairs('payment'), refunds: tokensOfPairs('refund') },
+    arrivals: () => ({ charges: arrivedAt('/v2/payments'), refunds: arrivedAt('/v2/refunds') }),
+  };
+}
+
+async function fixture(t: TestContext): Promise<RefundFixture> {
+  return fixtureOf(await open(t));
+}
+
+function fixtureOf({ square, processor }: Opened): RefundFixture {
   return {
     processor,
     charges: () => square.charges,
@@ -54,6 +74,7 @@ async function fixture(t: TestContext) {
 
 processorContract('square', fixture);
 refundContract('square', fixture);
+resendContract('square', resendFixture);
 
 test('square: sends what the reference of a payment taken at once asks for', async (t) => {
   const { square, processor } = await open(t, { locationId: 'LOTHER' });

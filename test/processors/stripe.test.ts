@@ -6,12 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stripeProcessor } from '../../src/processors/stripe/stripe.ts';
 import { chargeOf, givesUpInTime, processorContract } from '../contracts/processor.ts';
 import { refundContract } from '../contracts/processor-refunds.ts';
+import { resendContract } from '../contracts/processor-resends.ts';
 import { droppedLateAfterMs, singleUseToken } from '../support/scripted-stripe.ts';
-import { openStripe, stripeFixture } from '../support/stripe/adapter.ts';
+import { openStripe, stripeFixture, stripeResendFixture } from '../support/stripe/adapter.ts';
 import { keyLifeMs } from '../support/stripe/keys.ts';
 
 processorContract('stripe', stripeFixture);
 refundContract('stripe', stripeFixture);
+resendContract('stripe', stripeResendFixture);
 
 test('stripe: sends what the documentation of a confirmed PaymentIntent asks for', async (t) => {
   const { stripe, processor } = await openStripe(t);

@@ -93,7 +93,12 @@ interface Script {
   /** Whether `repair` ends the fault. */
   readonly passes?: boolean;
   readonly refund?: Omit<Script, 'refund'>;
+  /** The first request under a key is lost, and every later one is turned away, until `repair`. */
+  readonly pair?: { readonly loss: Loss; readonly rejection: SquareFault };
 }
+
+/** `before`: nothing was done. */
+type Loss = 'reset before' | 'reset after' | 'cut';
 
 const declined = (code: string): Script => ({ fault: fault(402, 'PAYMENT_METHOD_ERROR', code) });
 const invalid = (code: string, field?: string): Script => ({
@@ -101,7 +106,38 @@ const invalid = (code: string, field?: string): Script => ({
 });
 const outOfOrder = fault(500, 'API_ERROR', 'INTERNAL_SERVER_ERROR');
 
+const rejections: Readonly<Record<number, SquareFault>> = {
+  429: fault(429, 'RATE_LIMIT_ERROR', 'RATE_LIMITED'),
+  401: fault(401, 'AUTHENTICATION_ERROR', 'UNAUTHORIZED'),
+  403: fault(403, 'AUTHENTICATION_ERROR', 'INSUFFICIENT_SCOPES'),
+  400: fault(400, 'INVALID_REQUEST_ERROR', 'BAD_REQUEST'),
+  404: fault(404, 'INVALID_REQUEST_ERROR', 'NOT_FOUND'),
+};
+
+/** Every loss with every rejection: `reset-after-charging-then-429`, `refund-cut-then-404` … */
+function pairsOf(words: Readonly<Record<string, Loss>>, isRefund: boolean): Record<string, Script> {
+  const entries = Object.entries(words).flatMap(([word, loss]) =>
+    Object.entries(rejections).map(([status, rejection]): [string, Script] => {
+      const script = { pair: { loss, rejection } };
+      return [`${word}-then-${status}`, isRefund ? { refund: script } : script];
+    }),
+  );
+  return Object.fromEntries(entries);
+}
+
 const scripts: Readonly<Record<string, Script>> = {
+  ...pairsOf(
+    {
+      'reset-before-charging': 'reset before',
+      'reset-after-charging': 'reset after',
+      'cut-after-charging': 'cut',
+    },
+    false,
+  ),
+  ...pairsOf(
+    { 'refund-reset-before': 'reset before', 'refund-reset-after': 'reset after', 'refund-cut': 'cut' },
+    true,
+  ),
   paid: {},
   'card-nonce-ok': {},
   'customer-card-id-ok': {},
@@ -157,6 +193,15 @@ const scripts: Readonly<Record<string, Script>> = {
   'refund-never-answers': { refund: { delivery: 'held' } },
 };
 
+/** The tokens whose payment, or whose refund, meets a pair of faults. */
+export function tokensOfPairs(what: 'payment' | 'refund'): string[] {
+  const words = Object.keys(scripts).filter((word) => {
+    const { pair, refund } = scripts[word] ?? {};
+    return (what === 'payment' ? pair : refund?.pair) !== undefined;
+  });
+  return words.map((word) => `cnon:${word}`);
+}
+
 /** As long as a nonce of Square's Web Payments SDK; it can be used once, and pays. */
 export const singleUseNonce = 'cnon:CBASEExampleOnceUsable_0';
 
@@ -207,6 +252,8 @@ class Scripted implements ScriptedSquare {
   readonly #refunds = new Map<string, Json>();
   readonly #wordsByPayment = new Map<string, string>();
   readonly #usedNonces = new Set<string>();
+  /** Paths and idempotency keys of a pair of faults whose first request has arrived. */
+  readonly #arrived = new Set<string>();
 
   get origin(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
@@ -302,12 +349,32 @@ class Scripted implements ScriptedSquare {
     };
     this.requests.push(request);
     if (this.holds) return;
-    let reply = this.#answer(request);
+    const paired = this.#pairedFaultOf(request);
+    if (paired === 'reset before') return void incoming.socket.resetAndDestroy();
+    let reply = typeof paired === 'object' ? refusal([paired]) : this.#answer(request);
     const delivery = this.#repaired ? undefined : this.#scriptOf(request)?.delivery;
     if (delivery === 'held') return;
     if (delivery === 'dropped') return void incoming.socket.destroy();
+    if (paired === 'reset after') return void incoming.socket.resetAndDestroy();
     if (delivery === 'error') reply = refusal([outOfOrder]);
-    response.writeHead(reply.status, { 'content-type': 'application/json' }).end(JSON.stringify(reply.body));
+    const body = JSON.stringify(reply.body);
+    response.writeHead(reply.status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    });
+    if (paired === 'cut')
+      response.write(body.slice(0, body.length / 2), () => incoming.socket.resetAndDestroy());
+    else response.end(body);
+  }
+
+  /** What a pair makes of this arrival: the rejection, or what becomes of its reply. */
+  #pairedFaultOf(request: SquareRequest): Loss | SquareFault | undefined {
+    const pair = this.#repaired || this.turnsAway ? undefined : this.#scriptOf(request)?.pair;
+    if (pair === undefined) return undefined;
+    const arrival = `${request.path} ${request.body.idempotency_key}`;
+    if (this.#arrived.has(arrival)) return pair.rejection;
+    this.#arrived.add(arrival);
+    return pair.loss;
   }
 
   /** What the words of the token say about this request; undefined for one that only reads. */

@@ -6,7 +6,7 @@ import type { StripeRequest } from './stripe/request.ts';
 import { StripeServer, secretKey } from './stripe/server.ts';
 
 export { droppedLateAfterMs } from './stripe/delivery.ts';
-export { singleUseToken } from './stripe/scripts.ts';
+export { singleUseToken, singleUseTokenOf } from './stripe/scripts.ts';
 
 /**
  * A small Stripe over real HTTP, in this process (`stripe/process.ts` has one in a process of its own): form-encoded

@@ -2,8 +2,10 @@ import type { TestContext } from 'node:test';
 import type { Processor, SoughtCharge } from '../../../src/processors/processor.ts';
 import { stripeProcessor } from '../../../src/processors/stripe/stripe.ts';
 import type { RefundFixture } from '../../contracts/processor-refunds.ts';
+import type { ResendFixture } from '../../contracts/processor-resends.ts';
 import { chargesOf, type ScriptedStripe, startScriptedStripe } from '../scripted-stripe.ts';
 import { webhookSecret } from './events.ts';
+import { wordsOfPairs } from './pairs.ts';
 
 /** The Stripe adapter, and the scripted Stripe that it talks to. */
 export interface StripeWithAdapter {
@@ -21,7 +23,22 @@ export async function openStripe(
 }
 
 export async function stripeFixture(t: TestContext): Promise<RefundFixture> {
-  const { stripe, processor } = await openStripe(t);
+  return fixtureOf(await openStripe(t));
+}
+
+export async function stripeResendFixture(t: TestContext): Promise<ResendFixture> {
+  const opened = await openStripe(t);
+  const tokensOf = (call: 'intent' | 'refund') => wordsOfPairs(call).map((word) => `tok_${word}`);
+  const arrivedAt = (path: string) =>
+    opened.stripe.requests.filter((request) => request.method === 'POST' && request.path === path).length;
+  return {
+    ...fixtureOf(opened),
+    lostThenRejected: { charges: tokensOf('intent'), refunds: tokensOf('refund') },
+    arrivals: () => ({ charges: arrivedAt('/v1/payment_intents'), refunds: arrivedAt('/v1/refunds') }),
+  };
+}
+
+function fixtureOf({ stripe, processor }: StripeWithAdapter): RefundFixture {
   return {
     processor,
     charges: () => chargesOf(stripe.books()),

@@ -2,20 +2,32 @@ import type { ServerResponse } from 'node:http';
 import type { StripeLedger } from './ledger.ts';
 import type { Reply } from './replies.ts';
 import type { StripeRequest } from './request.ts';
-import type { Fault } from './scripts.ts';
+import type { Call, Fault, Script } from './scripts.ts';
 
 /** Longer than the half second that a test grants a busy machine, so that a second wait of this length shows. */
 export const droppedLateAfterMs = 700;
 export const delayedByMs = 300;
 
-/** The fault that a reply meets on its way. */
-export function faultOf(ledger: StripeLedger, { method, path, fields }: StripeRequest): Fault | undefined {
-  if (method !== 'POST' || ledger.switches.isRepaired) return undefined;
-  const of = ({ '/v1/payment_methods': 'method', '/v1/refunds': 'refund' } as const)[path] ?? 'intent';
+const calls: Readonly<Record<string, Call>> = {
+  '/v1/payment_methods': 'method',
+  '/v1/payment_intents': 'intent',
+  '/v1/refunds': 'refund',
+};
+
+/** What the word behind a request does to its delivery, until `repair`. */
+export function spoilingOf(
+  ledger: StripeLedger,
+  { method, path, fields }: StripeRequest,
+): { readonly fault?: Fault; readonly pair?: NonNullable<Script['pair']> } {
+  const of = calls[path];
+  if (method !== 'POST' || of === undefined || ledger.switches.isRepaired) return {};
   const token = fields['card[token]'] ?? fields.payment_method ?? '';
   const word = of === 'refund' ? ledger.charges.get(fields.charge ?? '')?.word : ledger.wordOf(token);
-  const delivery = ledger.scriptOf(word ?? '')?.delivery;
-  return delivery?.of === of ? delivery.fault : undefined;
+  const { delivery, pair } = ledger.scriptOf(word ?? '') ?? {};
+  return {
+    ...(delivery?.of === of ? { fault: delivery.fault } : {}),
+    ...(pair?.of === of ? { pair } : {}),
+  };
 }
 
 export function send(
@@ -38,6 +50,7 @@ export function spoil(response: ServerResponse, reply: Reply, fault: Fault): voi
   const { socket } = response;
   const body = JSON.stringify(reply.body);
   if (fault === 'dropped') socket?.destroy();
+  if (fault === 'reset') socket?.resetAndDestroy();
   if (fault === 'dropped late') setTimeout(() => socket?.destroy(), droppedLateAfterMs);
   if (fault === 'delayed') setTimeout(() => send(response, reply, {}), delayedByMs);
   if (fault === 'malformed') response.writeHead(200, { 'content-type': 'application/json' }).end('{"id": "p');

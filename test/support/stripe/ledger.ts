@@ -57,6 +57,8 @@ export class StripeLedger {
   readonly methods: Shelf<string>;
   readonly usedTokens: Shelf<true>;
   readonly keys: Shelf<KeptKey>;
+  /** Idempotency keys of a pair of faults whose first request has arrived. */
+  readonly arrivals: Shelf<true>;
 
   /** @param folder holds what must outlive the process */
   constructor(folder?: string) {
@@ -68,6 +70,7 @@ export class StripeLedger {
     this.methods = this.#journal.shelf('methods');
     this.usedTokens = this.#journal.shelf('used tokens');
     this.keys = this.#journal.shelf('keys');
+    this.arrivals = this.#journal.shelf('arrivals');
     // What a process that was killed was working on failed, and is answered as that.
     for (const [key, kept] of this.keys.entries()) {
       if (kept.reply === undefined) this.keys.put(key, { ...kept, reply: outOfOrder() });

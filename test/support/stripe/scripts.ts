@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { type Pair, pairs } from './pairs.ts';
 import {
   badKey,
   declined,
@@ -27,13 +29,17 @@ export interface Script {
   /** Whether the refund is made in spite of its error. */
   readonly refunds?: boolean;
   readonly refundStatus?: 'pending' | 'failed';
-  readonly delivery?: { readonly of: 'method' | 'intent' | 'refund'; readonly fault: Fault };
+  readonly delivery?: { readonly of: Call; readonly fault: Fault };
+  readonly pair?: Pair;
   /** Whether `repair` ends the error. */
   readonly passes?: boolean;
 }
 
+/** A request that makes something: a PaymentMethod, a PaymentIntent or a refund. */
+export type Call = 'method' | 'intent' | 'refund';
+
 /** How a reply is spoiled on its way, until `repair`; what was done is done. */
-export type Fault = 'dropped' | 'dropped late' | 'held' | 'delayed' | 'cut' | 'malformed';
+export type Fault = 'dropped' | 'reset' | 'dropped late' | 'held' | 'delayed' | 'cut' | 'malformed';
 
 const insufficientFunds = { code: 'card_declined', decline_code: 'insufficient_funds' };
 const authentication = { code: 'authentication_required', decline_code: 'authentication_required' };
@@ -102,7 +108,7 @@ export function declineReply(decline: NonNullable<Script['decline']>, more: obje
   return declined({ ...decline, ...more });
 }
 
-const scripts = new Map(Object.entries({ ...charges, ...lostOnTheWay, ...methods, ...refunds }));
+const scripts = new Map(Object.entries({ ...charges, ...lostOnTheWay, ...methods, ...refunds, ...pairs }));
 
 /** Undefined for a word that nobody has heard of. */
 export function scriptOf(word: string): Script | undefined {
@@ -112,11 +118,19 @@ export function scriptOf(word: string): Script | undefined {
 /** For tests that need one; any token of this form pays. */
 export const singleUseToken = 'tok_1NZkQ82eZvKYlo2C0aBcDeFg';
 
+/** A new token that can be used once and is scripted by a word, which stands behind it: `tok_1…MethodDropped`. */
+export function singleUseTokenOf(word: string): string {
+  const parts = word.split('_').map((part) => part.charAt(0).toUpperCase() + part.slice(1));
+  return `tok_1${randomBytes(12).toString('hex').slice(1)}${parts.join('')}`;
+}
+
 export function isSingleUse(token: string): boolean {
-  return /^tok_1[A-Za-z0-9]{23}$/.test(token);
+  return /^tok_1[A-Za-z0-9]{23}([A-Z][A-Za-z0-9]*)?$/.test(token);
 }
 
 /** The word that a token is scripted by: `paid` of `tok_paid`, `pm_paid` and `pm_card_paid`. */
 export function wordOfToken(token: string): string {
-  return isSingleUse(token) ? 'paid' : token.replace(/^(tok|pm)_(card_)?/, '');
+  if (!isSingleUse(token)) return token.replace(/^(tok|pm)_(card_)?/, '');
+  const parts = token.slice(singleUseToken.length).match(/[A-Z][a-z]*|\d+/g) ?? ['paid'];
+  return parts.join('_').toLowerCase();
 }

@@ -3,12 +3,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { json as readJson, text as readText } from 'node:stream/consumers';
 import { type Command, carryOut } from './control.ts';
-import { faultOf, send, spoil } from './delivery.ts';
+import { send, spoil, spoilingOf } from './delivery.ts';
 import { answerOf } from './endpoints.ts';
 import { onceByKey } from './keys.ts';
 import type { StripeLedger } from './ledger.ts';
+import { pairedFaultOf } from './pairs.ts';
 import { badKey, invalid, type Reply, tooManyRequests } from './replies.ts';
 import type { StripeRequest } from './request.ts';
+import type { Fault } from './scripts.ts';
 
 /** The secret key that it takes. */
 export const secretKey = 'sk_test_scripted';
@@ -49,9 +51,14 @@ export class StripeServer {
     if (this.ledger.switches.holds) return;
     const refusal = this.#refusal(request);
     if (refusal !== undefined) return send(response, refusal, requestId());
+    const spoiling = spoilingOf(this.ledger, request);
+    const paired = pairedFaultOf(this.ledger, request, spoiling.pair);
+    this.ledger.write();
+    if (paired !== undefined && 'rejection' in paired) return send(response, paired.rejection, requestId());
+    if (paired !== undefined && 'isLostBefore' in paired) return void incoming.socket.resetAndDestroy();
     const { reply, isReplayed } = await onceByKey(this.ledger, request, () => answerOf(this.ledger, request));
     this.ledger.write();
-    const fault = reply.isAtTheDoor ? undefined : faultOf(this.ledger, request);
+    const fault = this.#faultOf(reply, paired?.fault ?? spoiling.fault);
     if (fault === undefined) {
       return send(response, reply, {
         ...requestId(),
@@ -61,6 +68,11 @@ export class StripeServer {
     // Once late, and from then on never: what a retry of the caller's library adds to the wait shows.
     const isHeld = fault === 'dropped late' && this.#droppedLate++ > 0;
     spoil(response, reply, isHeld ? 'held' : fault);
+  }
+
+  /** It may have been repaired while the request was worked on. */
+  #faultOf({ isAtTheDoor }: Reply, fault: Fault | undefined): Fault | undefined {
+    return isAtTheDoor || this.ledger.switches.isRepaired ? undefined : fault;
   }
 
   /** What is said before the idempotency layer is reached. */

@@ -1,0 +1,99 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json as readJson } from 'node:stream/consumers';
+import type { TestContext } from 'node:test';
+import {
+  type LedgerRefundRequest,
+  type LedgerRequest,
+  MemoryLedger,
+  RemoteLedger,
+} from '../../src/processors/simulated/ledger.ts';
+import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
+import { type ResendFixture, resendContract } from '../contracts/processor-resends.ts';
+
+const chargeLost = 'tok_visa';
+const refundLost = 'tok_refund_pending';
+
+/** A ledger whose connection is reset when what is asked for first under a key is done; later it rejects. */
+class ResettingLedger {
+  readonly ledger = new MemoryLedger();
+  readonly arrivals = { charges: 0, refunds: 0 };
+  readonly #lost = new Set<string>();
+  #isRepaired = false;
+
+  repair(): void {
+    this.#isRepaired = true;
+  }
+
+  async start(t: TestContext): Promise<string> {
+    const server = createServer((request, response) => {
+      void this.#replyTo(request).then((reply) => {
+        if (reply === undefined) request.socket.resetAndDestroy();
+        else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  async #replyTo(request: IncomingMessage): Promise<unknown> {
+    if (request.url === '/charges') {
+      const charge = (await readJson(request)) as LedgerRequest;
+      this.arrivals.charges++;
+      const isLost = charge.token === chargeLost;
+      return this.#once(charge.key, isLost, { kind: 'error' }, () => this.ledger.charge(charge));
+    }
+    if (request.url === '/refunds') {
+      const refund = (await readJson(request)) as LedgerRefundRequest;
+      this.arrivals.refunds++;
+      const token = this.ledger.charges.find(({ chargeId }) => chargeId === refund.chargeId)?.token;
+      const isLost = token === refundLost;
+      return this.#once(refund.key, isLost, { kind: 'refused' }, () => this.ledger.refund(refund));
+    }
+    return this.ledger.books();
+  }
+
+  /** Nothing for a reply that is lost. */
+  async #once(key: string, isLost: boolean, rejection: unknown, execute: () => Promise<unknown>) {
+    if (!isLost || this.#isRepaired) return execute();
+    if (this.#lost.has(key)) return rejection;
+    this.#lost.add(key);
+    await execute();
+    return undefined;
+  }
+}
+
+async function fixture(t: TestContext): Promise<ResendFixture> {
+  const double = new ResettingLedger();
+  const { ledger } = double;
+  const tokens = {
+    paid: 'tok_paid',
+    declined: 'tok_insufficient_funds',
+    authenticationRequired: 'tok_authentication_required',
+    unheardOf: 'tok_nobody_has_heard_of',
+    turnedAway: 'tok_processor_error',
+    replyLost: 'tok_lost_reply',
+    neverAnswered: 'tok_slow',
+  };
+  return {
+    processor: simulatedProcessor(new RemoteLedger(await double.start(t))),
+    charges: () => ledger.charges,
+    refunds: () =>
+      ledger.refunds.map(({ ledgerRefundId, chargeId, amount }) => ({
+        processorRefundId: ledgerRefundId,
+        chargeId,
+        amount,
+      })),
+    repair: () => double.repair(),
+    tokens,
+    refundReplyLost: 'tok_refund_lost_reply',
+    lostThenRejected: { charges: [chargeLost], refunds: [refundLost] },
+    arrivals: () => ({ ...double.arrivals }),
+  };
+}
+
+resendContract('simulated, with its ledger over HTTP', fixture);

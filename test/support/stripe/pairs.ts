@@ -1,0 +1,66 @@
+import type { StripeLedger } from './ledger.ts';
+import { badKey, failed, invalid, type Reply, tooManyRequests } from './replies.ts';
+import type { StripeRequest } from './request.ts';
+import type { Call, Fault, Script } from './scripts.ts';
+
+/**
+ * Two faults, one after the other, as a caller meets them whose library sends once more by itself: what arrives first
+ * under a key is lost, and whatever arrives later under the same key is turned away at the door, until `repair`.
+ */
+export interface Pair {
+  readonly of: Call;
+  readonly loss: Loss;
+  readonly rejection: Reply;
+}
+
+/** `before`: nothing was done. */
+export type Loss = 'reset before' | 'reset after' | 'cut';
+
+const rejections: Readonly<Record<number, Reply>> = {
+  429: tooManyRequests(),
+  401: badKey(),
+  403: { ...failed(403, 'invalid_request_error', { code: 'more_permissions_required' }), isAtTheDoor: true },
+  400: invalid({ code: 'parameter_invalid_empty' }),
+  404: { ...failed(404, 'invalid_request_error', { code: 'resource_missing' }), isAtTheDoor: true },
+};
+
+/** The words without their second half, which is `_then_429` and so on. */
+const losses: Readonly<Record<string, Omit<Pair, 'rejection'>>> = {
+  reset_before_charging: { of: 'intent', loss: 'reset before' },
+  reset_after_charging: { of: 'intent', loss: 'reset after' },
+  cut_after_charging: { of: 'intent', loss: 'cut' },
+  method_reset_before: { of: 'method', loss: 'reset before' },
+  method_reset_after: { of: 'method', loss: 'reset after' },
+  method_cut: { of: 'method', loss: 'cut' },
+  refund_reset_before: { of: 'refund', loss: 'reset before' },
+  refund_reset_after: { of: 'refund', loss: 'reset after' },
+  refund_cut: { of: 'refund', loss: 'cut' },
+};
+
+/** Every loss with every rejection: `reset_after_charging_then_429` … */
+export const pairs: Readonly<Record<string, Script & { readonly pair: Pair }>> = Object.fromEntries(
+  Object.entries(losses).flatMap(([word, lost]) =>
+    Object.entries(rejections).map(([status, rejection]) => [
+      `${word}_then_${status}`,
+      { pair: { ...lost, rejection } },
+    ]),
+  ),
+);
+
+export function wordsOfPairs(call: Call): string[] {
+  return Object.keys(pairs).filter((word) => pairs[word]?.pair.of === call);
+}
+
+/** What a pair makes of this arrival: the rejection, or what becomes of its reply; undefined where there is none. */
+export function pairedFaultOf(
+  ledger: StripeLedger,
+  { headers }: StripeRequest,
+  pair: Pair | undefined,
+): { readonly rejection: Reply } | { readonly isLostBefore: true } | { readonly fault: Fault } | undefined {
+  const key = headers['idempotency-key'];
+  if (pair === undefined || typeof key !== 'string' || ledger.switches.isRepaired) return undefined;
+  if (ledger.arrivals.get(key)) return { rejection: pair.rejection };
+  ledger.arrivals.put(key, true);
+  if (pair.loss === 'reset before') return { isLostBefore: true };
+  return { fault: pair.loss === 'cut' ? 'cut' : 'reset' };
+}
