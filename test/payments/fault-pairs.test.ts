@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { count, isLong } from '../support/extent.ts';
+import { pick, randomFrom, seedOf } from '../support/random.ts';
+import { runDrill, type Trouble } from './fault-drill.ts';
+import type { Finding } from './fault-findings.ts';
+import { type FaultWord, lostMethodWords, pairWords, plainWords, refundWords } from './fault-words.ts';
+
+const drills = count({ short: 1, long: 20 });
+const keysPerDrill = count({ short: 100, long: 1_000 });
+/** A machine that is busy with other tests may need all of it; a quiet one needs seconds. */
+const settleMsMax = 120_000;
+
+/** Pairs weigh double: they are what nobody thinks of. */
+const allWords = inTime([...plainWords, ...refundWords, ...pairWords, ...pairWords]);
+
+/** Replies that are held cost half a minute, which a short run does not have. */
+function inTime(words: readonly FaultWord[]): readonly FaultWord[] {
+  return words.filter(({ isHeld }) => isLong || !isHeld);
+}
+
+describe('a lost reply that is followed by a rejection', { concurrency: isLong ? 1 : 3 }, () => {
+  for (let number = 1; number <= drills; number++) {
+    const which = drills === 1 ? '' : ` (drill ${number} of ${drills})`;
+    test(`charges each key once and refunds it once, and every answer is the truth${which}`, async (t) => {
+      const seed = seedOf(t);
+      const orders = { keys: keysPerDrill, words: allWords, singleUse: 'some' } as const;
+      const findings = await runDrill(t, { seed, ...orders, troubles: troublesOf(seed), settleMsMax });
+      assertNothingFound(t, findings);
+    });
+  }
+
+  test('burns no token that can be used once when it was the making of the payment method', async (t) => {
+    const seed = seedOf(t);
+    const orders = { keys: count({ short: 30, long: 300 }), words: inTime(lostMethodWords) };
+    const findings = await runDrill(t, {
+      seed,
+      ...orders,
+      singleUse: 'all',
+      troubles: ['storm'],
+      settleMsMax,
+    });
+    const burnt = findings.filter(({ kind }) => kind === 'burnt');
+    t.diagnostic(`${burnt.length} of ${orders.keys} keys were burnt`);
+    assertNothingFound(t, findings);
+  });
+
+  test('the drill finds the double charges of a service whose client sends again by itself', async (t) => {
+    const seed = seedOf(t);
+    const hook = join(import.meta.dirname, 'send-again.ts');
+    const env = { NODE_OPTIONS: `--import ${hook}` };
+    const orders = { keys: 40, words: pairWords, singleUse: 'some' } as const;
+    const findings = await runDrill(t, { seed, ...orders, troubles: [], settleMsMax: 0, env });
+    const kinds = new Set(findings.map(({ kind }) => kind));
+    assert.ok(kinds.has('charged twice'), `found: ${[...kinds]}`);
+  });
+});
+
+/** A storm and one thing more in every run; a long one has them all, in any order. */
+function troublesOf(seed: number): Trouble[] {
+  const random = randomFrom(seed + 1);
+  const more = Array.from({ length: isLong ? 8 : 0 }, () =>
+    pick(random, ['storm', 'pause', 'kill'] as const),
+  );
+  return ['storm', pick(random, ['pause', 'kill'] as const), ...more];
+}
+
+function assertNothingFound(t: TestContext, findings: readonly Finding[]): void {
+  const byKind = Map.groupBy(findings, ({ kind }) => kind);
+  for (const [kind, found] of byKind) t.diagnostic(`${kind}: ${found.length}`);
+  assert.deepEqual(
+    findings.map(({ kind, what }) => `${kind}: ${what}`),
+    [],
+  );
+}
