@@ -6,7 +6,7 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
 import { type StripeProcess, startStripeProcess } from '../support/stripe/process.ts';
 import { type Finding, findingsOf, paymentsIn } from './fault-findings.ts';
 import { FaultCaller, type FaultOrder, newOrder, type SingleUse } from './fault-orders.ts';
-import type { FaultWord } from './fault-words.ts';
+import { type FaultWord, mayStayOpen } from './fault-words.ts';
 
 export interface Drill {
   readonly seed: number;
@@ -26,7 +26,7 @@ export type Trouble = 'storm' | 'pause' | 'kill';
 const callersAtOnce = 100;
 /** How long a key is sent before the repair: for so many answers, or until so long after the last trouble. */
 const answersBeforeRepair = 4;
-const calmMs = 1_500;
+const calmMs = 1_000;
 const patienceMsMax = 1_000;
 const repairedEveryMs = 500;
 /** Beyond what the service itself ever takes. */
@@ -76,7 +76,9 @@ export async function runDrill(t: TestContext, drill: Drill): Promise<Finding[]>
   await service.terminate();
   const { length: lost } = orders.filter(({ finals }) => finals.size === 0);
   t.diagnostic(`${orders.length} keys, ${workers} processes, ${drill.troubles.join(' ')}`);
-  t.diagnostic(`${caller.lost} requests without an answer, ${lost} keys without an end, ${settledMs} ms to settle`);
+  t.diagnostic(
+    `${caller.lost} requests without an answer, ${lost} keys without an end, ${settledMs} ms to settle`,
+  );
   return findingsOf(orders, await stripe.books(), await paymentsIn(data));
 }
 
@@ -89,9 +91,7 @@ async function settle(
   const giveUpAt = performance.now() + settleMsMax;
   await inPool(orders, orders.length, async (order) => {
     // Two more tries for what has no end; there is nothing to wait for.
-    const isEndless = [order.ending, order.refund?.ending].some((each) =>
-      ['undecided', 'turned away'].includes(each ?? ''),
-    );
+    const isEndless = mayStayOpen(order.ending) || mayStayOpen(order.refund?.ending);
     const goesOn = (answered: number) => performance.now() < giveUpAt && (!isEndless || answered < 2);
     await caller.pursue(order, goesOn, patienceMsAtEnd);
     await caller.pay(order, patienceMsAtEnd);

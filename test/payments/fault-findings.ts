@@ -3,7 +3,7 @@ import { paymentsAfter } from '../../src/payments/records.ts';
 import { openStoreOf } from '../support/service.ts';
 import type { Charge, Refund, StripeBooks } from '../support/stripe/objects.ts';
 import type { Ask, FaultOrder } from './fault-orders.ts';
-import { statusesOf } from './fault-words.ts';
+import { mayStayOpen, statusesOf } from './fault-words.ts';
 
 /** A promise that was broken, and for whom. */
 export interface Finding {
@@ -42,22 +42,29 @@ function ofOrder(
 ): Finding[] {
   const who = `${order.key} with ${order.token}`;
   const ids = charges.map(({ id }) => id);
-  const found = ofAsk(who, order, statusesOf[order.ending], ids);
+  const found = ofAsk(who, order, statusesOf[order.ending], mayStayOpen(order.ending), ids);
   if (ids.length > 1) found.push({ kind: 'charged twice', what: `${who}: ${ids.join(', ')}` });
   const { refund } = order;
   const made = ids.flatMap((id) => refundsByCharge.get(id) ?? []);
   if (refund === undefined) return found;
   const isRefunded = order.finals.has(200);
   const statuses = refund.ending === 'failed' ? [502] : statusesOf[refund.ending];
+  const isOpenRefund = mayStayOpen(refund.ending);
   const refunded = made.filter(({ status }) => status !== 'failed').map(({ id }) => id);
-  if (isRefunded) found.push(...ofAsk(`the refund of ${who}`, refund, statuses, refunded));
+  if (isRefunded) found.push(...ofAsk(`the refund of ${who}`, refund, statuses, isOpenRefund, refunded));
   const refundIds = made.map(({ id }) => id);
   if (made.length > 1) found.push({ kind: 'refunded twice', what: `${who}: ${refundIds.join(', ')}` });
   return found;
 }
 
 /** @param done what stands on the books of what was asked for */
-function ofAsk(who: string, { finals, pending }: Ask, statuses: readonly number[], done: readonly string[]) {
+function ofAsk(
+  who: string,
+  { finals, pending }: Ask,
+  statuses: readonly number[],
+  isOpen: boolean,
+  done: readonly string[],
+): Finding[] {
   const found: Finding[] = [];
   const note = (kind: Finding['kind'], what: string) => void found.push({ kind, what: `${who} ${what}` });
   const texts = [...finals].flatMap(([status, bodies]) => [...bodies].map((body) => `${status} ${body}`));
@@ -67,7 +74,7 @@ function ofAsk(who: string, { finals, pending }: Ask, statuses: readonly number[
     if (!done.some((id) => text.includes(`"${id}"`))) note('confirmed without its charge', text);
   }
   if (!finals.has(200) && done.length > 0) note('done and not confirmed', `${texts} ${pending}`);
-  if (ended.length === 0 && statuses.length > 0) note('not settled', pending);
+  if (ended.length === 0 && !isOpen) note('not settled', pending);
   for (const status of ended.filter((each) => !statuses.includes(each))) {
     note(statuses.length === 1 && statuses[0] === 200 ? 'burnt' : 'ended otherwise', `${status} ${texts}`);
   }

@@ -20,7 +20,7 @@ export interface FaultOrder extends Ask {
   readonly amount: number;
   readonly token: string;
   readonly ending: Ending;
-  /** Where the payment is told, when an answer has said so. */
+  /** Where the payment is told, when it has succeeded. */
   at: string | undefined;
   /** Asked for when the payment has succeeded. */
   readonly refund: FaultRefund | undefined;
@@ -103,10 +103,8 @@ export class FaultCaller {
 
   async pay(order: FaultOrder, patienceMs: number): Promise<void> {
     const { amount, token, key } = order;
-    const headers = await this.#send(path, { amount, currency: 'EUR', token }, key, order, patienceMs);
-    order.at ??= headers?.get('location') ?? undefined;
-    // A charge that was not attempted leaves no payment: the next answer names the one that stays.
-    if (order.finals.has(200)) order.at = headers?.get('location') ?? order.at;
+    const answer = await this.#send(path, { amount, currency: 'EUR', token }, key, order, patienceMs);
+    if (answer?.status === 200) order.at = answer.headers.get('location') ?? undefined;
   }
 
   async refund(order: FaultOrder, patienceMs: number): Promise<void> {
@@ -127,10 +125,10 @@ export class FaultCaller {
       return undefined;
     }
     ask.answered++;
-    const { status, text, headers } = answer;
+    const { status, text } = answer;
     if (isRetryable(text)) ask.pending = `${status} ${text}`;
     else ask.finals.set(status, (ask.finals.get(status) ?? new Set<string>()).add(text));
-    return headers;
+    return answer;
   }
 }
 

@@ -4,13 +4,26 @@ import { wordsOfPairs } from '../support/stripe/pairs.ts';
  * How a charge, or a refund, ends once everything is repaired. `undecided` stays so: Stripe answers its error again
  * for as long as it remembers the key. `turned away` is a key that Stripe never takes.
  */
-export type Ending = 'done' | 'declined' | 'rejected' | 'done or rejected' | 'undecided' | 'turned away';
+export type Ending =
+  | 'done'
+  | 'declined'
+  | 'rejected'
+  | 'done or rejected'
+  | 'done or undecided'
+  | 'undecided'
+  | 'turned away';
+
+/** Nothing is to be waited for. */
+export function mayStayOpen(ending: FaultWord['refund'] | undefined): boolean {
+  return ending === 'undecided' || ending === 'done or undecided' || ending === 'turned away';
+}
 
 export const statusesOf: Readonly<Record<Ending, readonly number[]>> = {
   done: [200],
   declined: [402],
   rejected: [400],
   'done or rejected': [200, 400],
+  'done or undecided': [200],
   undecided: [],
   'turned away': [],
 };
@@ -38,7 +51,9 @@ export const plainWords: readonly FaultWord[] = [
     'done',
     'error_after_charging dropped_after_charging cut_after_charging malformed_after_charging',
   ),
-  ...ending('done', 'delayed method_error method_dropped method_cut'),
+  ...ending('done', 'delayed method_dropped method_cut'),
+  // A service that was killed meanwhile asks again with the same key, and gets the same error.
+  ...ending('done or undecided', 'method_error'),
   ...ending('done', 'dropped_late never_answers method_never_answers', { isHeld: true }),
   ...ending('declined', 'insufficient_funds generic_decline expired_card authentication_required'),
   ...ending('declined', 'declined_and_dropped declined_and_cut error_after_declining method_declined'),
