@@ -118,7 +118,7 @@ async function storm(stripe: StripeProcess, random: Random): Promise<void> {
   await stripe.command({ set: { turnsAway: false } });
 }
 
-/** Shorter than the silence after which another process takes over, and longer: both must do no harm. */
+/** Sometimes one worker alone, while the others go on serving its keys. */
 async function pause({ pids, pid }: ServeProcess, random: Random): Promise<void> {
   const stopped = random() < 0.5 || pids.length === 1 ? pids : pids.filter((each) => each !== pid).slice(1);
   for (const each of stopped) process.kill(each, 'SIGSTOP');

@@ -32,7 +32,7 @@ export const statusesOf: Readonly<Record<Ending, readonly number[]>> = {
 export interface FaultWord {
   readonly word: string;
   readonly charge: Ending;
-  /** Statuses that a refund may end with beside those of its ending: one that the bank did not take is 502. */
+  /** `failed`: the bank does not take the money, which is a 502 that nobody is to repeat. */
   readonly refund: Ending | 'failed';
   /** Stripe does not answer at all, so that the service waits for as long as it ever does. */
   readonly isHeld?: true;

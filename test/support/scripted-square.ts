@@ -1,16 +1,28 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import type { Delivery } from '../../src/processors/processor.ts';
+import {
+  fault,
+  isSingleUse,
+  type Loss,
+  outOfOrder,
+  type Script,
+  type SquareFault,
+  scripts,
+  wordOf,
+} from './square/scripts.ts';
+
+export { signedDelivery, squareEvent } from './square/events.ts';
+export { singleUseNonce, tokensOfPairs } from './square/scripts.ts';
 
 /**
  * A small Square over real HTTP, for as much of it as payments and refunds need, made from Square's public API
  * reference (https://developer.squareup.com/reference/square): JSON, a bearer token, lists of errors, idempotency keys
  * in the body that are answered once, nonces that can be used once, lists in pages that may be behind. What becomes of
  * a payment, and of its refunds, is scripted by the words of its token: `cnon:paid`, `cnon:insufficient-funds`,
- * `cnon:dropped-after-charging` … (the whole list is `scripts`).
+ * `cnon:dropped-after-charging` … (the whole list is `square/scripts.ts`).
  */
 export interface ScriptedSquare {
   readonly origin: string;
@@ -73,166 +85,12 @@ interface Reply {
   readonly body: unknown;
 }
 
-interface SquareFault {
-  readonly status: number;
-  readonly category: string;
-  readonly code: string;
-  readonly field?: string;
-}
-
-type Delay = 'dropped' | 'held' | 'error';
-
-/** What a word does to a payment or to its refunds. */
-interface Script {
-  readonly status?: string;
-  readonly fault?: SquareFault;
-  /** Told beside the fault. */
-  readonly more?: readonly SquareFault[];
-  /** What becomes of the reply when all is done. */
-  readonly delivery?: Delay;
-  /** Whether `repair` ends the fault. */
-  readonly passes?: boolean;
-  readonly refund?: Omit<Script, 'refund'>;
-  /** The first request under a key is lost, and every later one is turned away, until `repair`. */
-  readonly pair?: { readonly loss: Loss; readonly rejection: SquareFault };
-}
-
-/** `before`: nothing was done. */
-type Loss = 'reset before' | 'reset after' | 'cut';
-
-const declined = (code: string): Script => ({ fault: fault(402, 'PAYMENT_METHOD_ERROR', code) });
-const invalid = (code: string, field?: string): Script => ({
-  fault: fault(400, 'INVALID_REQUEST_ERROR', code, field),
-});
-const outOfOrder = fault(500, 'API_ERROR', 'INTERNAL_SERVER_ERROR');
-
-const rejections: Readonly<Record<number, SquareFault>> = {
-  429: fault(429, 'RATE_LIMIT_ERROR', 'RATE_LIMITED'),
-  401: fault(401, 'AUTHENTICATION_ERROR', 'UNAUTHORIZED'),
-  403: fault(403, 'AUTHENTICATION_ERROR', 'INSUFFICIENT_SCOPES'),
-  400: fault(400, 'INVALID_REQUEST_ERROR', 'BAD_REQUEST'),
-  404: fault(404, 'INVALID_REQUEST_ERROR', 'NOT_FOUND'),
-};
-
-/** Every loss with every rejection: `reset-after-charging-then-429`, `refund-cut-then-404` … */
-function pairsOf(words: Readonly<Record<string, Loss>>, isRefund: boolean): Record<string, Script> {
-  const entries = Object.entries(words).flatMap(([word, loss]) =>
-    Object.entries(rejections).map(([status, rejection]): [string, Script] => {
-      const script = { pair: { loss, rejection } };
-      return [`${word}-then-${status}`, isRefund ? { refund: script } : script];
-    }),
-  );
-  return Object.fromEntries(entries);
-}
-
-const scripts: Readonly<Record<string, Script>> = {
-  ...pairsOf(
-    {
-      'reset-before-charging': 'reset before',
-      'reset-after-charging': 'reset after',
-      'cut-after-charging': 'cut',
-    },
-    false,
-  ),
-  ...pairsOf(
-    { 'refund-reset-before': 'reset before', 'refund-reset-after': 'reset after', 'refund-cut': 'cut' },
-    true,
-  ),
-  paid: {},
-  'card-nonce-ok': {},
-  'customer-card-id-ok': {},
-  approved: { status: 'APPROVED' },
-  pending: { status: 'PENDING' },
-  canceled: { status: 'CANCELED' },
-  failed: { status: 'FAILED' },
-  'insufficient-funds': declined('INSUFFICIENT_FUNDS'),
-  'generic-decline': declined('GENERIC_DECLINE'),
-  'card-declined': declined('CARD_DECLINED'),
-  'cvv-failure': declined('CVV_FAILURE'),
-  'transaction-limit': declined('TRANSACTION_LIMIT'),
-  'card-expired': { fault: fault(400, 'PAYMENT_METHOD_ERROR', 'CARD_EXPIRED', 'source_id') },
-  'gift-card-too-low': {
-    fault: fault(402, 'PAYMENT_METHOD_ERROR', 'GIFT_CARD_AVAILABLE_AMOUNT'),
-    more: [fault(402, 'PAYMENT_METHOD_ERROR', 'INSUFFICIENT_FUNDS')],
-  },
-  'verification-required': declined('CARD_DECLINED_VERIFICATION_REQUIRED'),
-  'pin-required': {
-    fault: fault(402, 'PAYMENT_METHOD_ERROR', 'APPLE_TTP_PIN_TOKEN'),
-    more: [fault(402, 'PAYMENT_METHOD_ERROR', 'CARD_DECLINED_VERIFICATION_REQUIRED')],
-  },
-  'token-used': invalid('CARD_TOKEN_USED'),
-  'token-expired': invalid('CARD_TOKEN_EXPIRED', 'source_id'),
-  'card-data-invalid': invalid('INVALID_CARD_DATA', 'source_id'),
-  'card-invalid': { fault: fault(400, 'PAYMENT_METHOD_ERROR', 'INVALID_CARD') },
-  'source-malformed': invalid('INVALID_VALUE', 'source_id'),
-  'amount-too-high': invalid('AMOUNT_TOO_HIGH'),
-  'amount-too-low': invalid('VALUE_TOO_LOW', 'amount_money.amount'),
-  'amount-mismatch': invalid('PAYMENT_AMOUNT_MISMATCH', 'amount_money'),
-  'currency-mismatch': { fault: fault(400, 'PAYMENT_METHOD_ERROR', 'CURRENCY_MISMATCH') },
-  'location-unknown': invalid('NOT_FOUND', 'location_id'),
-  'rate-limited': { fault: fault(429, 'RATE_LIMIT_ERROR', 'RATE_LIMITED'), passes: true },
-  forbidden: { fault: fault(403, 'AUTHENTICATION_ERROR', 'INSUFFICIENT_SCOPES') },
-  conflict: { fault: fault(409, 'INVALID_REQUEST_ERROR', 'CONFLICT'), passes: true },
-  'timed-out': { fault: fault(408, 'INVALID_REQUEST_ERROR', 'REQUEST_TIMEOUT'), passes: true },
-  'temporary-error': { fault: fault(400, 'API_ERROR', 'TEMPORARY_ERROR'), passes: true },
-  'error-before-charging': { fault: outOfOrder, passes: true },
-  'error-after-charging': { delivery: 'error' },
-  'dropped-after-charging': { delivery: 'dropped' },
-  'declined-and-dropped': { ...declined('INSUFFICIENT_FUNDS'), delivery: 'dropped' },
-  'never-answers': { delivery: 'held' },
-  'refund-completed': { refund: { status: 'COMPLETED' } },
-  'refund-rejected': { refund: { status: 'REJECTED' } },
-  'refund-failed': { refund: { status: 'FAILED' } },
-  'refund-already-pending': { refund: { fault: fault(400, 'REFUND_ERROR', 'REFUND_ALREADY_PENDING') } },
-  'refund-disputed': {
-    refund: { fault: fault(400, 'REFUND_ERROR', 'PAYMENT_NOT_REFUNDABLE_DUE_TO_DISPUTE') },
-  },
-  'refund-rate-limited': { refund: { fault: fault(429, 'RATE_LIMIT_ERROR', 'RATE_LIMITED') } },
-  'refund-error': { refund: { fault: outOfOrder, passes: true } },
-  'refund-dropped': { refund: { delivery: 'dropped' } },
-  'refund-never-answers': { refund: { delivery: 'held' } },
-};
-
-/** The tokens whose payment, or whose refund, meets a pair of faults. */
-export function tokensOfPairs(what: 'payment' | 'refund'): string[] {
-  const words = Object.keys(scripts).filter((word) => {
-    const { pair, refund } = scripts[word] ?? {};
-    return (what === 'payment' ? pair : refund?.pair) !== undefined;
-  });
-  return words.map((word) => `cnon:${word}`);
-}
-
-/** As long as a nonce of Square's Web Payments SDK; it can be used once, and pays. */
-export const singleUseNonce = 'cnon:CBASEExampleOnceUsable_0';
-
 /** Starts it on a free port; stopped after the test. */
 export async function startScriptedSquare(t: TestContext): Promise<ScriptedSquare> {
   const square = new Scripted();
   await square.listen();
   t.after(() => square.close());
   return square;
-}
-
-/** A delivery of an event, signed as https://developer.squareup.com/docs/webhooks/step3validate says. */
-export function signedDelivery(
-  event: unknown,
-  { key, url }: { readonly key: string; readonly url: string },
-): Delivery {
-  const body = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event));
-  const signature = createHmac('sha256', key).update(url).update(body).digest('base64');
-  const headers = { 'content-type': 'application/json', 'x-square-hmacsha256-signature': signature };
-  return { headers, body, receivedAt: Date.now() };
-}
-
-/** An event around an object: `payment.updated` around `{ payment }`. */
-export function squareEvent(type: string, object: Record<string, unknown>): Json {
-  return {
-    merchant_id: 'ML8M1AQ1GQG2K',
-    type,
-    event_id: '13b867cf-db3d-4b1c-90b6-2f32a9d78124',
-    created_at: '2026-11-20T10:00:00.250Z',
-    data: { type: Object.keys(object)[0], id: 'of-no-use', object },
-  };
 }
 
 class Scripted implements ScriptedSquare {
@@ -490,14 +348,6 @@ class Scripted implements ScriptedSquare {
   }
 }
 
-function isSingleUse(token: string): boolean {
-  return token.startsWith('cnon:CBA');
-}
-
-function wordOf(token: string): string {
-  return token.replace(/^(cnon|ccof):/, '');
-}
-
 function wrongMoney(money: Json, currency: string): string | undefined {
   if (money?.currency !== currency) return 'amount_money.currency';
   return Number.isSafeInteger(money.amount) && money.amount > 0 ? undefined : 'amount_money.amount';
@@ -505,10 +355,6 @@ function wrongMoney(money: Json, currency: string): string | undefined {
 
 function newId(): string {
   return randomBytes(22).toString('base64url').replace(/[-_]/g, 'Y');
-}
-
-function fault(status: number, category: string, code: string, field?: string): SquareFault {
-  return { status, category, code, ...(field === undefined ? {} : { field }) };
 }
 
 function told({ category, code, field }: SquareFault): unknown {
