@@ -44,6 +44,7 @@ async function leave(isMade: boolean): Promise<void> {
     attempts: 0,
     requestId: 'req_of_the_benchmark',
     createdAt: new Date().toISOString(),
+    wantedUntil: Date.now() + 600_000,
     sealedToken: sealer.seal(token, tokenPlace(id)),
   };
   const refusal = await engine.commit([
@@ -52,7 +53,7 @@ async function leave(isMade: boolean): Promise<void> {
       kind: 'create',
       space: openSpace,
       id,
-      value: JSON.stringify({ driver: 'killed' }),
+      value: JSON.stringify({ processor: 'simulated', driver: 'killed' }),
       makeSpace: true,
     },
   ]);

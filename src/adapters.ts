@@ -146,18 +146,26 @@ export function serveSimulatedLedger(): Promise<LedgerServer> {
   return serveLedger(new MemoryLedger());
 }
 
-/** Each processor that the service knows; undefined for one without a key. */
+/**
+ * Each processor that the service knows; undefined for one without a key.
+ *
+ * @param processes of this machine that recover charges at the same time, and share each processor's rate of calls
+ */
 export async function openProcessors(
   { stripe, square, simulated }: Settings,
   simulate: boolean,
+  processes = 1,
 ): Promise<Map<string, Processor | undefined>> {
   const { key } = stripe;
   const { accessToken } = square;
   const processors = new Map<string, Processor | undefined>();
-  processors.set('stripe', key === undefined ? undefined : await stripeProcessor({ ...stripe, key }));
+  processors.set(
+    'stripe',
+    key === undefined ? undefined : await stripeProcessor({ ...stripe, key, processes }),
+  );
   processors.set(
     'square',
-    accessToken === undefined ? undefined : await squareProcessor({ ...square, accessToken }),
+    accessToken === undefined ? undefined : await squareProcessor({ ...square, accessToken, processes }),
   );
   if (simulate) {
     const ledger = simulated.ledger === undefined ? new MemoryLedger() : new RemoteLedger(simulated.ledger);

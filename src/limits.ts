@@ -72,8 +72,12 @@ export const chargeSoughtMsMax = 3 * 24 * 60 * 60 * 1_000;
 export const clockStepMsMax = 5 * 60 * 1_000;
 /** A processor that is well answers within a second; whoever asks how it is waits at a terminal. */
 export const processorCheckMsMax = 5_000;
-/** A look-up reads lists, of several pages. */
-export const lookUpMsMax = 20_000;
+/** A look-up may wait for its turn and read a list of many pages; each page has a time-out of its own. */
+export const lookUpMsMax = 5 * 60_000;
+/** An hour less than the time for which processors surely remember a key (`keyLifeMs`). */
+export const chargeRetrySecondsMax = 22 * 60 * 60;
+/** A caller who asks for a charge in doubt again moves its end on in steps, so that a poll is no write. */
+export const wantedStepMs = 60_000;
 /** How long a repeated request waits for the first one before it is told 409. */
 export const idempotentWaitMsMax = 10_000;
 /** How often the service looks for charges in doubt whose lease has ended. */
@@ -90,6 +94,8 @@ export const metadataKeyCharactersMax = 40;
 export const metadataValueCharactersMax = 500;
 /** Refunds of one payment: they lie in its record. */
 export const refundsPerPaymentMax = 100;
+/** Refunds that moved nothing, kept for whoever looks for the reason; the oldest make room. */
+export const refundAttemptsKeptMax = 20;
 /** Ids of the processor's events that a payment remembers; a processor repeats an event for some days. */
 export const eventsPerPaymentMax = 100;
 /** Payments kept in memory for whoever asks again: with their records some megabytes. */

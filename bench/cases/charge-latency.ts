@@ -27,6 +27,7 @@ export const chargeLatency: Case = {
       const request: ChargeRequest = {
         paymentId: `pay_${number}`,
         processorKey: `direct-${number}`,
+        tokenKey: `token-${number}`,
         amount: 1_050,
         currency: 'EUR',
         token: 'tok_paid',

@@ -21,8 +21,14 @@ export interface Processor {
    */
   charge(request: ChargeRequest): Promise<ChargeOutcome>;
 
-  /** Looks for the charge of a payment and asks for none. */
+  /** Looks for the charge of a payment and asks for none. Calls at the same time share one listing. */
   findCharge(sought: SoughtCharge): Promise<LookUp<ChargeOutcome>>;
+
+  /**
+   * Ends a charge whose outcome is unknown. `canceled` is returned only when nothing was charged and nothing can be
+   * charged any more, even if an earlier request is still on its way. Safe to repeat.
+   */
+  cancelCharge(canceled: CanceledCharge): Promise<CancelOutcome>;
 
   /** Asks for one refund; as safe to repeat as `charge`. */
   refund(request: RefundRequest): Promise<RefundOutcome>;
@@ -35,6 +41,9 @@ export interface Processor {
 
   /** Every charge that was made in a period, whoever asked for it. Rejects when the list cannot be read to its end. */
   charges(period: Period): AsyncIterable<ProcessorCharge>;
+
+  /** Whose books these are. Payments keep it, so that another account's books are never taken for proof. */
+  account(timeoutMs: number): Promise<Account>;
 
   /** Whether it can be reached and takes our key, by a call that changes nothing. */
   check(timeoutMs: number): Promise<Check>;
@@ -51,8 +60,15 @@ export interface ChargeRequest {
   readonly amount: number;
   readonly currency: string;
   readonly token: string;
+  /**
+   * The same for every payment that one request of a caller makes, so that a token that was exchanged for an earlier one
+   * is exchanged for the same thing again.
+   */
+  readonly tokenKey: string;
   /** Give up waiting after this long. */
   readonly timeoutMs: number;
+  /** Recovery keeps below the processor's limit of calls; a buyer who waits does not wait for recovery. */
+  readonly isRecovery?: boolean;
 }
 
 export type ChargeOutcome =
@@ -79,6 +95,7 @@ export interface RefundRequest {
   readonly amount: number;
   readonly currency: string;
   readonly timeoutMs: number;
+  readonly isRecovery?: boolean;
 }
 
 export type RefundOutcome =
@@ -93,7 +110,10 @@ export type RefundOutcome =
   | NotTaken
   | Unknown;
 
-/** The processor could not be asked, or turned us away before looking at the request; nothing was done. */
+/**
+ * Nothing was done: no byte of the request left, or the only request that was sent was turned away before the processor
+ * looked at it. After a second send, by whomever, a rejection is `unknown`.
+ */
 export interface NotTaken {
   readonly kind: 'not_taken';
   readonly detail: string;
@@ -107,6 +127,17 @@ export interface Unknown {
 
 /** `absent`: the processor's list was read to its end, and it is not in it. */
 export type LookUp<Outcome> = Outcome | { readonly kind: 'absent' };
+
+/** `withheld`: the key may not read the account. */
+export type Account =
+  | { readonly kind: 'account'; readonly id: string }
+  | { readonly kind: 'withheld' }
+  | Unknown;
+
+export type CancelOutcome =
+  | { readonly kind: 'canceled' }
+  | Extract<ChargeOutcome, { kind: 'succeeded' | 'declined' }>
+  | Unknown;
 
 /** `refused`: it answers, and not to us: the key is wrong, or may not do what is needed. */
 export type Check =
@@ -126,6 +157,13 @@ export interface SoughtCharge {
   readonly askedFrom: number;
   readonly askedUntil: number;
   readonly timeoutMs: number;
+}
+
+export interface CanceledCharge extends SoughtCharge {
+  /** The key of the charge, as it was sent. */
+  readonly processorKey: string;
+  readonly amount: number;
+  readonly currency: string;
 }
 
 export interface SoughtRefund {

@@ -139,6 +139,7 @@ export function chargeOf(token: string, fields: Partial<ChargeRequest> = {}): Ch
   return {
     paymentId: `pay_${randomBytes(16).toString('hex')}`,
     processorKey: `cf_${randomBytes(20).toString('hex')}`,
+    tokenKey: `cf_${randomBytes(20).toString('hex')}`,
     amount: 2_000,
     currency: 'EUR',
     token,

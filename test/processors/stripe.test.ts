@@ -236,7 +236,11 @@ test('stripe: sends amounts as they are where Stripe and ISO 4217 agree', async 
 });
 
 for (const [what, token, kind] of [
-  ['a token that is used up is not given up', singleUseToken, 'unknown'],
+  [
+    'a token that can be used once is not attempted: it is exchanged for the same method again',
+    singleUseToken,
+    'not_taken',
+  ],
   ['a token that can be used again is not taken', 'tok_visa', 'not_taken'],
 ] as const) {
   test(`stripe: turned away at the second call, ${what}`, async (t) => {

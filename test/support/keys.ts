@@ -55,7 +55,7 @@ export async function startServiceWithKeys<Name extends string>(
   const made = await withKeys(data, async (keys) => {
     const texts: [string, string][] = [];
     for (const [name, fields] of Object.entries<Partial<KeyOrder>>(orders)) {
-      texts.push([name, (await keys.create(keyOrder(fields))).text]);
+      texts.push([name, (await keys.create(keyOrder({ name, ...fields }))).text]);
     }
     return Object.fromEntries(texts) as Record<Name, string>;
   });

@@ -34,6 +34,8 @@ export interface ScriptedSquare {
   readonly charges: readonly SquareCharge[];
   /** The money that has been given back, or will be. */
   readonly refunds: readonly SquareRefund[];
+  /** Whose account it is. */
+  merchant: string;
   /** The only currency that the account takes. */
   currency: string;
   /** Most items of a page, whatever is asked for. */
@@ -96,6 +98,7 @@ export async function startScriptedSquare(t: TestContext): Promise<ScriptedSquar
 class Scripted implements ScriptedSquare {
   readonly accessToken = 'EAAA-scripted';
   readonly requests: SquareRequest[] = [];
+  merchant = 'MSCRIPTED';
   currency = 'EUR';
   pageItems = 100;
   listLagMs = 0;
@@ -205,6 +208,8 @@ class Scripted implements ScriptedSquare {
       headers: incoming.headers,
       body: text === '' ? undefined : JSON.parse(text),
     };
+    // Whose location it is is no request of a charge: it is read once, whatever else is scripted.
+    if (path.startsWith('/v2/locations/')) return this.#location(request, response);
     this.requests.push(request);
     if (this.holds) return;
     const paired = this.#pairedFaultOf(request);
@@ -235,11 +240,30 @@ class Scripted implements ScriptedSquare {
     return pair.loss;
   }
 
+  #location({ path, headers }: SquareRequest, response: ServerResponse): void {
+    const asked = path.split('/')[3] ?? '';
+    const location = { id: asked === 'main' ? 'LMAIN' : asked, merchant_id: this.merchant };
+    const isKnown = headers.authorization === `Bearer ${this.accessToken}`;
+    const reply: Reply = isKnown
+      ? { status: 200, body: { location } }
+      : refusal([fault(401, 'AUTHENTICATION_ERROR', 'UNAUTHORIZED')]);
+    response.writeHead(reply.status, { 'content-type': 'application/json' }).end(JSON.stringify(reply.body));
+  }
+
+  /** `POST /v2/payments/cancel`: voids what is approved; what is not there is no error. */
+  #cancel(key: string): Reply {
+    const paid = this.#answered.get(`/v2/payments ${key}`)?.reply.body as Json;
+    const payment = this.#payments.get(paid?.payment?.id);
+    if (payment?.status === 'COMPLETED') return refusal([fault(400, 'INVALID_REQUEST_ERROR', 'BAD_REQUEST')]);
+    if (payment?.status === 'APPROVED') payment.status = 'CANCELED';
+    return { status: 200, body: {} };
+  }
+
   /** What the words of the token say about this request; undefined for one that only reads. */
   #scriptOf({ method, path, body }: SquareRequest): Script | undefined {
     if (method !== 'POST') return undefined;
     if (path === '/v2/refunds') return scripts[this.#wordsByPayment.get(body.payment_id) ?? '']?.refund;
-    return scripts[wordOf(body.source_id)];
+    return path === '/v2/payments' ? scripts[wordOf(body.source_id)] : undefined;
   }
 
   #answer(request: SquareRequest): Reply {
@@ -253,6 +277,7 @@ class Scripted implements ScriptedSquare {
       return refusal([fault(400, 'INVALID_REQUEST_ERROR', 'MISSING_REQUIRED_PARAMETER', 'idempotency_key')]);
     if (key.length > 45)
       return refusal([fault(400, 'INVALID_REQUEST_ERROR', 'VALUE_TOO_LONG', 'idempotency_key')]);
+    if (path === '/v2/payments/cancel') return this.#cancel(key);
     const asked = JSON.stringify(body);
     const before = this.#answered.get(`${path} ${key}`);
     if (before !== undefined) {

@@ -30,6 +30,8 @@ export interface ScriptedStripe {
   repair(): void;
   command(command: Command): void;
   books(): StripeBooks;
+  /** Nobody listens any more. */
+  close(): Promise<void>;
 }
 
 export interface StripeCharge {
@@ -44,7 +46,7 @@ export interface StripeCharge {
 export async function startScriptedStripe(t: TestContext): Promise<ScriptedStripe> {
   const server = new StripeServer(new StripeLedger());
   await server.listen();
-  t.after(() => server.close());
+  t.after(() => server.close().catch(() => undefined));
   return handleOf(server);
 }
 
@@ -72,6 +74,7 @@ function handleOf(server: StripeServer): ScriptedStripe {
     repair: () => carryOut(ledger, { repair: true }),
     command: (command) => carryOut(ledger, command),
     books: () => ledger.books(),
+    close: () => server.close(),
   };
 }
 

@@ -11,7 +11,7 @@ export interface LedgerServer {
 
 /**
  * The simulated processor's side of the wire over HTTP, so that several processes share it and it outlives one that
- * is killed: `POST /charges` and `POST /refunds` answer as the ledger does, `GET /books` tells all that it has done. A
+ * is killed: `POST /charges`, `/cancellations` and `/refunds` answer as the ledger does, `GET /books` tells all that it has done. A
  * lost reply is a connection that ends without one. It listens on a free port of loopback.
  */
 export async function serveLedger(ledger: MemoryLedger): Promise<LedgerServer> {
@@ -33,6 +33,8 @@ async function answer(
 async function replyTo(ledger: MemoryLedger, request: IncomingMessage) {
   if (request.url === '/charges') return ledger.charge((await readJson(request)) as LedgerRequest);
   if (request.url === '/refunds') return ledger.refund((await readJson(request)) as LedgerRefundRequest);
+  if (request.url === '/cancellations')
+    return ledger.cancel(((await readJson(request)) as { key: string }).key);
   return ledger.books();
 }
 

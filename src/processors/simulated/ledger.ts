@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Agent, request as send } from 'node:http';
-import { json as readJson } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sendOnce } from '../sending/send-once.ts';
 
 /** What a simulated processor is asked, and what it answers as a real one would over its API. */
 export interface LedgerRequest {
@@ -46,6 +45,9 @@ export interface LedgerRefund extends LedgerRefundRequest {
   readonly isPending: boolean;
 }
 
+/** What a cancellation found: `canceled` when the key had charged nobody, and now never will. */
+export type LedgerCancelReply = LedgerReply | { readonly kind: 'canceled' };
+
 /** All that the ledger has done. */
 export interface LedgerBooks {
   readonly charges: readonly LedgerCharge[];
@@ -55,6 +57,8 @@ export interface LedgerBooks {
 /** The simulated processor's side of the wire; it may live in another process. */
 export interface SimulatedLedger {
   charge(request: LedgerRequest): Promise<LedgerReply>;
+  /** Takes the key of a charge out of use, or says what became of that charge. */
+  cancel(key: string): Promise<LedgerCancelReply>;
   refund(request: LedgerRefundRequest): Promise<LedgerRefundReply>;
   books(): Promise<LedgerBooks>;
 }
@@ -84,6 +88,8 @@ const payingTokens = [
 ];
 
 export const slowReplyMs = 2_000;
+/** Beyond any time-out of a caller's. */
+const callMsMax = 60_000;
 
 /**
  * A ledger in memory, scripted by its tokens: `tok_paid` (and `tok_visa`, so that a request written for Stripe's
@@ -117,6 +123,13 @@ export class MemoryLedger implements SimulatedLedger {
     return { kind: 'paid', chargeId };
   }
 
+  async cancel(key: string): Promise<LedgerCancelReply> {
+    const before = this.#chargeReplies.get(key);
+    if (before !== undefined && before !== canceledReply) return before;
+    this.#chargeReplies.set(key, canceledReply);
+    return { kind: 'canceled' };
+  }
+
   async refund(request: LedgerRefundRequest): Promise<LedgerRefundReply> {
     const before = this.#refundReplies.get(request.key);
     if (before !== undefined) return before;
@@ -140,14 +153,16 @@ export class MemoryLedger implements SimulatedLedger {
   }
 }
 
+/** What a request under a key that was taken out of use is answered. */
+const canceledReply: LedgerReply = { kind: 'error' };
+
 function wordOf(token: string): string | undefined {
   return /^tok_([a-z_]+)$/.exec(token)?.[1];
 }
 
-/** A ledger in a process of its own, over HTTP on loopback. */
+/** A ledger in a process of its own, over HTTP on loopback. Rejects as `sendOnce` does. */
 export class RemoteLedger implements SimulatedLedger {
   readonly #origin: string;
-  readonly #agent = new Agent({ keepAlive: true });
 
   constructor(origin: string) {
     this.#origin = origin;
@@ -155,6 +170,10 @@ export class RemoteLedger implements SimulatedLedger {
 
   charge(request: LedgerRequest): Promise<LedgerReply> {
     return this.#call('/charges', request);
+  }
+
+  cancel(key: string): Promise<LedgerCancelReply> {
+    return this.#call('/cancellations', { key });
   }
 
   refund(request: LedgerRefundRequest): Promise<LedgerRefundReply> {
@@ -165,13 +184,11 @@ export class RemoteLedger implements SimulatedLedger {
     return this.#call('/books');
   }
 
-  #call<Reply>(path: string, asked?: unknown): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      const method = asked === undefined ? 'GET' : 'POST';
-      const request = send(`${this.#origin}${path}`, { agent: this.#agent, method }, (response) => {
-        readJson(response).then((reply) => resolve(reply as Reply), reject);
-      });
-      request.on('error', reject).end(asked === undefined ? undefined : JSON.stringify(asked));
-    });
+  async #call<Reply>(path: string, asked?: unknown): Promise<Reply> {
+    const method = asked === undefined ? 'GET' : 'POST';
+    const body = asked === undefined ? undefined : JSON.stringify(asked);
+    const url = new URL(this.#origin + path);
+    const { text } = await sendOnce({ url, method, headers: {}, body, timeoutMs: callMsMax });
+    return JSON.parse(text) as Reply;
   }
 }

@@ -1,9 +1,12 @@
 import { inTime } from '../in-time.ts';
 import type {
+  CanceledCharge,
+  CancelOutcome,
   ChargeOutcome,
   ChargeRequest,
   Check,
   LookUp,
+  NotTaken,
   Owner,
   Period,
   Processor,
@@ -14,6 +17,7 @@ import type {
   SoughtRefund,
   Unknown,
 } from '../processor.ts';
+import { NotSentError } from '../sending/send-once.ts';
 import type { LedgerRefundReply, LedgerReply, SimulatedLedger } from './ledger.ts';
 
 /** The ledger never forgets a key. */
@@ -32,10 +36,12 @@ export function simulatedProcessor(ledger: SimulatedLedger): Processor {
     isSingleUse: () => false,
     charge: (request) => charge(ledger, request),
     findCharge: (sought) => findCharge(ledger, sought),
+    cancelCharge: (canceled) => cancelCharge(ledger, canceled),
     refund: (request) => refund(ledger, request),
     findRefund: (sought) => findRefund(ledger, sought),
     findOwner: (chargeId, timeoutMs) => findOwner(ledger, chargeId, timeoutMs),
     charges: (period) => charges(ledger, period),
+    account: async () => ({ kind: 'account', id: 'simulated' }),
     check: (timeoutMs) => check(ledger, timeoutMs),
     readEvent: async () => ({ kind: 'not_configured' }),
   };
@@ -43,10 +49,8 @@ export function simulatedProcessor(ledger: SimulatedLedger): Processor {
 
 function charge(ledger: SimulatedLedger, request: ChargeRequest): Promise<ChargeOutcome> {
   const { paymentId, processorKey: key, amount, currency, token, timeoutMs } = request;
-  const answer = ledger
-    .charge({ key, paymentId, amount, currency, token })
-    .then(outcomeOf, (): ChargeOutcome => unreachable);
-  return inTime(answer, timeoutMs, late);
+  const answer = ledger.charge({ key, paymentId, amount, currency, token }).then(outcomeOf, failed);
+  return inTime<ChargeOutcome>(answer, timeoutMs, late);
 }
 
 function outcomeOf(reply: LedgerReply): ChargeOutcome {
@@ -73,6 +77,10 @@ function outcomeOf(reply: LedgerReply): ChargeOutcome {
   }
 }
 
+function failed(error: unknown): NotTaken | Unknown {
+  return error instanceof NotSentError ? { kind: 'not_taken', detail: error.message } : unreachable;
+}
+
 function findCharge(
   ledger: SimulatedLedger,
   { paymentId, timeoutMs }: SoughtCharge,
@@ -88,12 +96,26 @@ function findCharge(
   );
 }
 
+function cancelCharge(
+  ledger: SimulatedLedger,
+  { processorKey, timeoutMs }: CanceledCharge,
+): Promise<CancelOutcome> {
+  const canceled = ledger.cancel(processorKey).then(
+    (reply): CancelOutcome => {
+      if (reply.kind === 'canceled') return reply;
+      const outcome = outcomeOf(reply);
+      if (outcome.kind === 'succeeded' || outcome.kind === 'declined') return outcome;
+      return outcome.kind === 'unknown' ? outcome : { kind: 'canceled' };
+    },
+    (): CancelOutcome => unreachable,
+  );
+  return inTime<CancelOutcome>(canceled, timeoutMs, late);
+}
+
 function refund(ledger: SimulatedLedger, request: RefundRequest): Promise<RefundOutcome> {
   const { refundId, chargeId, processorKey: key, amount, timeoutMs } = request;
-  const answer = ledger
-    .refund({ key, refundId, chargeId, amount })
-    .then(outcomeOfRefund, (): RefundOutcome => unreachable);
-  return inTime(answer, timeoutMs, late);
+  const answer = ledger.refund({ key, refundId, chargeId, amount }).then(outcomeOfRefund, failed);
+  return inTime<RefundOutcome>(answer, timeoutMs, late);
 }
 
 function outcomeOfRefund(reply: LedgerRefundReply): RefundOutcome {

@@ -1,25 +1,25 @@
-import type { Square, SquareClient } from 'square';
+import { inTime } from '../in-time.ts';
+import type { Account } from '../processor.ts';
+import type { Sends } from '../sending/sends.ts';
+import type { SharedListing } from '../sending/shared-listing.ts';
+import { type Json, objectOf, type SquareApi, SquareError, textOf } from './api.ts';
+import { faultOf } from './errors.ts';
 
 /** What every call to Square needs. */
-export interface Account {
-  readonly client: SquareClient;
+export interface SquareAccount {
+  readonly api: SquareApi;
+  readonly sends: Sends;
   /** Undefined for the main location, which is what Square takes when none is named. */
   readonly locationId: string | undefined;
   /** For so long a payment that was made may be missing from Square's lists. */
   readonly listLagMs: number;
 }
 
-/** The version this adapter was written and tried against; a new one is a change of its own. */
-const apiVersion = '2026-09-16';
+export type Payments = SharedListing<Json>;
 
-/** How one call is made: no retries, because asking again is the state machine's decision. */
-export function eachWithin(timeoutMs: number) {
-  return { version: apiVersion, maxRetries: 0, timeoutInSeconds: timeoutMs / 1_000 } as const;
-}
-
-/** As one call, and with an end also to a reply that has begun and to a list of many pages. */
-export function within(timeoutMs: number) {
-  return { ...eachWithin(timeoutMs), abortSignal: AbortSignal.timeout(timeoutMs) } as const;
+/** For the query of a list. */
+export function locationQuery({ locationId }: SquareAccount): { readonly location_id?: string } {
+  return locationId === undefined ? {} : { location_id: locationId };
 }
 
 /**
@@ -27,6 +27,27 @@ export function within(timeoutMs: number) {
  * GBP and USD in hundredths, JPY in whole yen
  * (https://developer.squareup.com/docs/build-basics/working-with-monetary-amounts).
  */
-export function moneyOf(amount: number, currency: string): Square.Money {
-  return { amount: BigInt(amount), currency: currency as Square.Currency };
+export function moneyOf(amount: number, currency: string): Json {
+  return { amount, currency };
+}
+
+/**
+ * The merchant and the location: payments are looked for in the list of one location
+ * (https://developer.squareup.com/reference/square/locations-api/retrieve-location).
+ */
+export async function account({ api, locationId }: SquareAccount, timeoutMs: number): Promise<Account> {
+  const read = api.get(`/v2/locations/${locationId ?? 'main'}`, {}, { timeoutMs }).then(
+    (reply): Account => {
+      const location = objectOf(reply.location);
+      const [merchant, id] = [textOf(location.merchant_id), textOf(location.id)];
+      if (merchant === undefined || id === undefined)
+        return { kind: 'unknown', detail: 'no location in the reply' };
+      return { kind: 'account', id: `${merchant}/${id}` };
+    },
+    (error: unknown): Account =>
+      error instanceof SquareError && error.status === 403
+        ? { kind: 'withheld' }
+        : { kind: 'unknown', detail: faultOf(error).detail },
+  );
+  return inTime<Account>(read, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
 }

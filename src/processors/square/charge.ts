@@ -1,37 +1,40 @@
-import type { Square } from 'square';
 import { inTime } from '../in-time.ts';
 import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
-import { type Account, moneyOf, within } from './account.ts';
+import { locationQuery, moneyOf, type SquareAccount } from './account.ts';
+import { type Json, objectOf, objectsOf, textOf } from './api.ts';
 import { type Fault, faultOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
 
 /**
  * Takes a payment at once (https://developer.squareup.com/reference/square/payments-api/create-payment). Our payment
- * id has 36 characters of the 40 that a reference may have, our key 43 of 45. The time-out is ours as well as the
- * SDK's, which does not count the body of a reply.
+ * id has 36 characters of the 40 that a reference may have, our key 43 of 45.
  */
-export function charge(account: Account, request: ChargeRequest): Promise<ChargeOutcome> {
-  const { paymentId, processorKey, amount, currency, token, timeoutMs } = request;
-  const asking = account.client.payments
-    .create(
-      {
-        sourceId: token,
-        idempotencyKey: processorKey,
-        amountMoney: moneyOf(amount, currency),
-        autocomplete: true,
-        // A gift card that holds too little would otherwise pay what it holds.
-        acceptPartialAuthorization: false,
-        referenceId: paymentId,
-        ...(account.locationId === undefined ? {} : { locationId: account.locationId }),
-      },
-      within(timeoutMs),
-    )
-    .then(({ payment }) => outcomeOfPayment(payment), outcomeOfError);
-  return inTime(asking, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+export function charge(account: SquareAccount, request: ChargeRequest): Promise<ChargeOutcome> {
+  const { paymentId, processorKey, amount, currency, token, timeoutMs, isRecovery } = request;
+  const body = {
+    source_id: token,
+    idempotency_key: processorKey,
+    amount_money: moneyOf(amount, currency),
+    autocomplete: true,
+    // A gift card that holds too little would otherwise pay what it holds.
+    accept_partial_authorization: false,
+    reference_id: paymentId,
+    ...locationQuery(account),
+  };
+  const charged = account.sends.only(processorKey, () =>
+    account.api
+      .post('/v2/payments', body, { timeoutMs, isRecovery })
+      .then((reply) => outcomeOfPayment(objectOf(reply.payment)), outcomeOfError),
+  );
+  return inTime<ChargeOutcome>(charged, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
 }
 
-export function outcomeOfPayment(payment: Square.Payment | undefined): ChargeOutcome {
-  const failures = payment?.cardDetails?.errors?.map(({ code }) => code) ?? [];
-  return outcomeOfStatus(payment?.status, payment?.id, failures);
+export function outcomeOfPayment({ id, status, card_details }: Json): ChargeOutcome {
+  const failures = objectsOf(objectOf(card_details).errors).map(({ code }) => textOf(code));
+  return outcomeOfStatus(
+    textOf(status),
+    textOf(id),
+    failures.filter((code) => code !== undefined),
+  );
 }
 
 /**

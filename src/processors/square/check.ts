@@ -1,15 +1,15 @@
 import { inTime } from '../in-time.ts';
 import type { Check } from '../processor.ts';
-import { type Account, within } from './account.ts';
+import { locationQuery, type SquareAccount } from './account.ts';
 import { faultOf } from './errors.ts';
 
 /**
  * Asks for one payment of our location: what finding out about a charge needs too
  * (https://developer.squareup.com/reference/square/payments-api/list-payments).
  */
-export async function check({ client, locationId }: Account, timeoutMs: number): Promise<Check> {
-  const listing = { limit: 1, ...(locationId === undefined ? {} : { locationId }) };
-  const asked = client.payments.list(listing, within(timeoutMs)).then(
+export async function check(account: SquareAccount, timeoutMs: number): Promise<Check> {
+  const listing = { limit: '1', ...locationQuery(account) };
+  const asked = account.api.get('/v2/payments', listing, { timeoutMs }).then(
     (): Check => ({ kind: 'well' }),
     (error: unknown): Check => {
       const { status, detail } = faultOf(error);

@@ -1,7 +1,12 @@
-/** What an error of the SDK tells; nothing but codes, because Square's sentences repeat what was sent. */
+import { NotSentError, ReplyLostError } from '../sending/send-once.ts';
+import { type Json, SquareError } from './api.ts';
+
+/** What an error of a call says; nothing but codes, because Square's sentences repeat what was sent. */
 export interface Fault {
   /** Undefined when there was no reply. */
   readonly status: number | undefined;
+  /** False when no byte of the request left. */
+  readonly wasSent: boolean;
   readonly codes: readonly string[];
   readonly categories: readonly string[];
   readonly fields: readonly string[];
@@ -21,17 +26,24 @@ const doubtfulCodes = ['IDEMPOTENCY_KEY_REUSED', 'CONFLICT', 'REQUEST_TIMEOUT', 
 
 /** https://developer.squareup.com/docs/build-basics/general-considerations/handling-errors */
 export function faultOf(error: unknown): Fault {
-  const { name, statusCode, errors } = error as { name?: unknown; statusCode?: unknown; errors?: unknown };
-  const status = typeof statusCode === 'number' ? statusCode : undefined;
-  const told = Array.isArray(errors) ? errors : [];
-  const codes = wordsOf(told, 'code');
-  const detail = [String(name), ...(status === undefined ? [] : [status]), ...codes].join(' ');
-  return { status, codes, categories: wordsOf(told, 'category'), fields: wordsOf(told, 'field'), detail };
+  const name =
+    error instanceof NotSentError || error instanceof ReplyLostError ? error.message : nameOf(error);
+  const { status, errors } = error instanceof SquareError ? error : { status: undefined, errors: [] };
+  const codes = wordsOf(errors, 'code');
+  const fields = wordsOf(errors, 'field');
+  const named = fields.map((field) => `field ${field}`);
+  const detail = [name, ...(status === undefined ? [] : [status]), ...codes, ...named].join(' ');
+  const wasSent = !(error instanceof NotSentError);
+  return { status, wasSent, codes, categories: wordsOf(errors, 'category'), fields, detail };
 }
 
-/** Before it looked at the request: the HTTP status decides. */
-export function wasTurnedAway({ status }: Fault): boolean {
-  return status === 401 || status === 403 || status === 429;
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : 'unknown error';
+}
+
+/** No byte of the request left, or Square turned it away before it looked at it: the HTTP status decides. */
+export function wasTurnedAway({ status, wasSent }: Fault): boolean {
+  return !wasSent || status === 401 || status === 403 || status === 429;
 }
 
 /** Anything that Square did not word itself, a gateway on the way for instance, proves nothing. */
@@ -41,9 +53,9 @@ export function isDefiniteRefusal({ status, codes, categories }: Fault): boolean
   return categories.length > 0 && categories.every((category) => definiteCategories.includes(category));
 }
 
-function wordsOf(errors: readonly unknown[], key: 'code' | 'category' | 'field'): string[] {
+function wordsOf(errors: readonly Json[], key: 'code' | 'category' | 'field'): string[] {
   return errors
-    .map((each) => (each as Record<string, unknown> | null)?.[key])
+    .map((each) => each[key])
     .filter((word) => typeof word === 'string')
     .filter((word) => /^[A-Za-z0-9_.]{1,64}$/.test(word));
 }

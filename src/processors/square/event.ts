@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChargeNews, Delivery, DisputeNews, Reading, RefundNews } from '../processor.ts';
+import { type Json, objectOf, textOf } from './api.ts';
 import { outcomeOfStatus } from './charge.ts';
 import { paymentIdOf } from './look-up.ts';
 import { refundIdOf, stateOfRefund } from './refund.ts';
@@ -34,8 +35,6 @@ function isSignedBy(key: string, url: string, body: Buffer, signature: string): 
   const given = Buffer.from(signature);
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** What Square has signed and is not as documented says nothing to us. */
 function readingOf(body: Buffer): Reading {
@@ -106,14 +105,6 @@ function disputeNews(dispute: Json): DisputeNews | undefined {
   if (disputeId === undefined || chargeId === undefined || amount === undefined || status === undefined)
     return undefined;
   return { about: 'dispute', chargeId, disputeId, amount, status, reason: textOf(dispute.reason) ?? '' };
-}
-
-function objectOf(value: unknown): Json {
-  return typeof value === 'object' && value !== null ? (value as Json) : {};
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 function amountOf(money: unknown): number | undefined {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Square } from 'square';
 import { inTime } from '../in-time.ts';
 import type {
+  CanceledCharge,
+  CancelOutcome,
   ChargeOutcome,
   LookUp,
   Owner,
@@ -10,108 +11,123 @@ import type {
   SoughtCharge,
   Unknown,
 } from '../processor.ts';
-import { type Account, eachWithin, within } from './account.ts';
+import { locationQuery, type Payments, type SquareAccount } from './account.ts';
+import { type Json, objectOf, SquareError, textOf } from './api.ts';
 import { outcomeOfPayment } from './charge.ts';
 import { faultOf } from './errors.ts';
 
 /** Square's most. */
 const pageItems = 100;
-/** Payments looked through for one: more than any account makes in the minutes after a lost reply. */
-const listedMax = 5_000;
 /** Square's clock and ours. */
 const clockSlackMs = 300_000;
 /** For one page of the books. */
-const pageMsMax = 60_000;
+const pageMsMax = 20_000;
+/** A request that has not arrived so long after its connection was closed will not arrive. */
+const arrivalMsMax = 120_000;
+
+/** The payments of our location in a period, by the payment ids that they bear. */
+export async function* paymentsOf(account: SquareAccount, { from, until }: Period) {
+  const period = { from: from - clockSlackMs, until: until + clockSlackMs };
+  for await (const found of listed(account, period)) {
+    yield { paymentId: paymentIdOf(textOf(found.reference_id)), found };
+  }
+}
+
+/** Of the entries of one payment: an attempt that failed may stand before one, with the same key, that did not. */
+export function weightOf(found: Json): 0 | 1 | 2 {
+  const { kind } = outcomeOfPayment(found);
+  if (kind === 'succeeded') return 2;
+  return kind === 'unknown' ? 1 : 0;
+}
 
 /**
  * Looks for the payment that bears our payment id. Square cannot search for it: the list of the time in question is
  * read (https://developer.squareup.com/reference/square/payments-api/list-payments). That list may be some seconds
  * behind, so that what could be too new for it is looked for once more after that time, before it is called absent.
  */
-export async function findCharge(account: Account, sought: SoughtCharge): Promise<LookUp<ChargeOutcome>> {
-  const looking = looked(account, sought).catch((error: unknown) => unknown(faultOf(error).detail));
-  return inTime(looking, sought.timeoutMs, unknown('no look-up in time'));
-}
-
-async function looked(account: Account, sought: SoughtCharge): Promise<LookUp<ChargeOutcome>> {
-  const options = within(sought.timeoutMs);
-  const found = await listed(account, sought, options);
-  const isSettled = Date.now() > sought.askedUntil + account.listLagMs;
-  if (found.kind !== 'absent' || isSettled) return found;
-  await sleep(account.listLagMs, undefined, { ref: false });
-  return listed(account, sought, options);
+export async function findCharge(
+  account: SquareAccount,
+  payments: Payments,
+  { paymentId, askedFrom, askedUntil, timeoutMs }: SoughtCharge,
+): Promise<LookUp<ChargeOutcome>> {
+  const deadline = performance.now() + timeoutMs;
+  const period = { from: askedFrom, until: askedUntil };
+  const find = () => payments.find(paymentId, period, Math.max(1, deadline - performance.now()));
+  let listing = await find();
+  if (listing.kind === 'absent' && Date.now() <= askedUntil + account.listLagMs) {
+    const lagMs = Math.min(account.listLagMs, Math.max(0, deadline - performance.now()));
+    await sleep(lagMs, undefined, { ref: false });
+    listing = await find();
+  }
+  return listing.kind === 'found' ? outcomeOfPayment(listing.found) : listing;
 }
 
 /**
- * The whole list is read unless the payment succeeded: an attempt that failed may stand in it before one, with the same
- * key, that did not.
+ * Square voids what it has under the key and has not completed
+ * (https://developer.squareup.com/reference/square/payments-api/cancel-payment-by-idempotency-key). That takes no key out
+ * of use, so a payment counts as canceled only when no request for it can arrive any more.
  */
-async function listed(
-  { client, locationId }: Account,
-  { paymentId, askedFrom, askedUntil }: SoughtCharge,
-  options: ReturnType<typeof within>,
-): Promise<LookUp<ChargeOutcome>> {
-  const period = { from: askedFrom - clockSlackMs, until: askedUntil + clockSlackMs };
-  let found: LookUp<ChargeOutcome> = { kind: 'absent' };
-  let seen = 0;
-  for await (const payment of await client.payments.list(listing(period, locationId), options)) {
-    if (payment.referenceId === paymentId) {
-      const outcome = outcomeOfPayment(payment);
-      if (outcome.kind === 'succeeded') return outcome;
-      if (found.kind !== 'unknown') found = outcome;
-    }
-    if (++seen === listedMax) return unknown('too many payments to look through');
-  }
-  return found;
-}
-
-/** Oldest first: what is made while the pages are read comes last and moves none of them. */
-function listing({ from, until }: Period, locationId: string | undefined): Square.ListPaymentsRequest {
-  return {
-    beginTime: new Date(from).toISOString(),
-    endTime: new Date(until).toISOString(),
-    sortOrder: 'ASC',
-    limit: pageItems,
-    ...(locationId === undefined ? {} : { locationId }),
-  };
-}
-
-function unknown(detail: string): Unknown {
+export async function cancelCharge(
+  account: SquareAccount,
+  payments: Payments,
+  canceled: CanceledCharge,
+): Promise<CancelOutcome> {
+  const { processorKey, askedUntil, timeoutMs } = canceled;
+  const options = { timeoutMs: Math.min(timeoutMs, pageMsMax), isRecovery: true };
+  // One that is completed is not voided, and then found on the books.
+  await account.api
+    .post('/v2/payments/cancel', { idempotency_key: processorKey }, options)
+    .catch(() => undefined);
+  const found = await findCharge(account, payments, canceled);
+  if (found.kind === 'succeeded' || found.kind === 'declined') return found;
+  if (found.kind === 'absent' && Date.now() > askedUntil + arrivalMsMax) return { kind: 'canceled' };
+  const detail = found.kind === 'unknown' ? found.detail : 'a request may still arrive';
   return { kind: 'unknown', detail };
 }
 
+/** Oldest first: what is made while the pages are read comes last and moves none of them. */
+function listed(account: SquareAccount, { from, until }: Period) {
+  const query = {
+    begin_time: new Date(from).toISOString(),
+    end_time: new Date(until).toISOString(),
+    sort_order: 'ASC',
+    limit: String(pageItems),
+    ...locationQuery(account),
+  };
+  return account.api.list('/v2/payments', 'payments', query, { timeoutMs: pageMsMax, isRecovery: true });
+}
+
 export async function findOwner(
-  { client }: Account,
+  { api }: SquareAccount,
   chargeId: string,
   timeoutMs: number,
 ): Promise<Owner | Unknown> {
-  const found = client.payments.get({ paymentId: chargeId }, within(timeoutMs)).then(
-    ({ payment }): Owner => ({ kind: 'owner', paymentId: paymentIdOf(payment?.referenceId) }),
+  const found = api.get(`/v2/payments/${encodeURIComponent(chargeId)}`, {}, { timeoutMs }).then(
+    (reply): Owner => ({
+      kind: 'owner',
+      paymentId: paymentIdOf(textOf(objectOf(reply.payment).reference_id)),
+    }),
     (error: unknown): Owner | Unknown =>
-      (error as { statusCode?: number }).statusCode === 404
+      error instanceof SquareError && error.status === 404
         ? { kind: 'owner', paymentId: undefined }
-        : unknown(faultOf(error).detail),
+        : { kind: 'unknown', detail: faultOf(error).detail },
   );
   return inTime<Owner | Unknown>(found, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
 }
 
 /** Payments of our location that have moved money. Square does not say whether the end of a period is part of it. */
-export async function* charges(
-  { client, locationId }: Account,
-  period: Period,
-): AsyncGenerator<ProcessorCharge> {
-  const options = eachWithin(pageMsMax);
-  for await (const payment of await client.payments.list(listing(period, locationId), options)) {
-    const madeAt = Date.parse(payment.createdAt ?? '');
+export async function* charges(account: SquareAccount, period: Period): AsyncGenerator<ProcessorCharge> {
+  for await (const payment of listed(account, period)) {
+    const madeAt = Date.parse(textOf(payment.created_at) ?? '');
     if (payment.status !== 'COMPLETED' || madeAt < period.from || madeAt >= period.until) continue;
     // What was charged and what can be given back: with the tip, where somebody else took one.
-    const money = payment.totalMoney ?? payment.amountMoney;
+    const money = objectOf(payment.total_money ?? payment.amount_money);
     yield {
-      chargeId: payment.id ?? '',
-      paymentId: paymentIdOf(payment.referenceId),
-      amount: Number(money?.amount ?? 0),
-      amountRefunded: Number(payment.refundedMoney?.amount ?? 0),
-      currency: money?.currency ?? '',
+      chargeId: textOf(payment.id) ?? '',
+      paymentId: paymentIdOf(textOf(payment.reference_id)),
+      amount: Number(money.amount ?? 0),
+      amountRefunded: Number(objectOf(payment.refunded_money).amount ?? 0),
+      currency: textOf(money.currency) ?? '',
     };
   }
 }

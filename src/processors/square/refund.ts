@@ -1,43 +1,47 @@
-import type { Square } from 'square';
 import { inTime } from '../in-time.ts';
 import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
-import { type Account, moneyOf, within } from './account.ts';
+import { moneyOf, type SquareAccount } from './account.ts';
+import { type Json, objectOf, textOf } from './api.ts';
 import { faultOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
 
 /**
  * https://developer.squareup.com/reference/square/refunds-api/refund-payment. A refund has no field for a reference:
  * its reason, which may have 192 characters, carries our refund id.
  */
-export function refund({ client }: Account, request: RefundRequest): Promise<RefundOutcome> {
-  const { refundId, chargeId, processorKey, amount, currency, timeoutMs } = request;
-  const asking = client.refunds
-    .refundPayment(
-      {
-        idempotencyKey: processorKey,
-        paymentId: chargeId,
-        amountMoney: moneyOf(amount, currency),
-        reason: `Counterfoil ${refundId}`,
-      },
-      within(timeoutMs),
-    )
-    .then(({ refund: made }) => outcomeOfRefund(made), outcomeOfError);
-  return inTime(asking, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+export function refund({ api, sends }: SquareAccount, request: RefundRequest): Promise<RefundOutcome> {
+  const { refundId, chargeId, processorKey, amount, currency, timeoutMs, isRecovery } = request;
+  const body = {
+    idempotency_key: processorKey,
+    payment_id: chargeId,
+    amount_money: moneyOf(amount, currency),
+    reason: `Counterfoil ${refundId}`,
+  };
+  const refunded = sends.only(processorKey, () =>
+    api
+      .post('/v2/refunds', body, { timeoutMs, isRecovery })
+      .then((reply) => outcomeOfRefund(objectOf(reply.refund)), outcomeOfError),
+  );
+  return inTime<RefundOutcome>(refunded, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
 }
 
 /**
  * The payment names its refunds, 20 at most (https://developer.squareup.com/docs/payments-api/refund-payments), and
  * each is then read. The list of refunds would not do: it may be behind, and cannot be asked about one payment.
  */
-export async function findRefund({ client }: Account, sought: SoughtRefund): Promise<LookUp<RefundOutcome>> {
+export async function findRefund(
+  { api }: SquareAccount,
+  sought: SoughtRefund,
+): Promise<LookUp<RefundOutcome>> {
   const { chargeId, refundId: soughtId, timeoutMs } = sought;
-  const options = within(timeoutMs);
+  const options = { timeoutMs, signal: AbortSignal.timeout(timeoutMs), isRecovery: true };
   const looking = (async (): Promise<LookUp<RefundOutcome>> => {
-    const { payment } = await client.payments.get({ paymentId: chargeId }, options);
-    if (payment === undefined) return { kind: 'unknown', detail: 'no payment in the reply' };
-    for (const refundId of payment.refundIds ?? []) {
-      const { refund: found } = await client.refunds.get({ refundId }, options);
-      if (found === undefined) return { kind: 'unknown', detail: 'no refund in the reply' };
-      if (refundIdOf(found.reason) === soughtId) return outcomeOfRefund(found);
+    const payment = objectOf((await api.get(`/v2/payments/${chargeId}`, {}, options)).payment);
+    if (payment.id === undefined) return { kind: 'unknown', detail: 'no payment in the reply' };
+    const ids = Array.isArray(payment.refund_ids) ? payment.refund_ids : [];
+    for (const refundId of ids) {
+      const found = objectOf((await api.get(`/v2/refunds/${refundId}`, {}, options)).refund);
+      if (found.id === undefined) return { kind: 'unknown', detail: 'no refund in the reply' };
+      if (refundIdOf(textOf(found.reason)) === soughtId) return outcomeOfRefund(found);
     }
     return { kind: 'absent' };
   })().catch((error: unknown) => ({ kind: 'unknown', detail: faultOf(error).detail }) as const);
@@ -55,9 +59,9 @@ export function stateOfRefund(status: string | null | undefined): 'pending' | 's
   return status === 'REJECTED' || status === 'FAILED' ? 'failed' : 'pending';
 }
 
-function outcomeOfRefund(made: Square.PaymentRefund | undefined): RefundOutcome {
-  if (made === undefined) return { kind: 'unknown', detail: 'no refund in the reply' };
-  return { kind: stateOfRefund(made.status), processorRefundId: made.id };
+function outcomeOfRefund({ id, status }: Json): RefundOutcome {
+  if (typeof id !== 'string') return { kind: 'unknown', detail: 'no refund in the reply' };
+  return { kind: stateOfRefund(textOf(status)), processorRefundId: id };
 }
 
 function outcomeOfError(error: unknown): RefundOutcome {

@@ -1,9 +1,14 @@
 import type { Processor } from '../processor.ts';
-import type { Account } from './account.ts';
+import { Pace } from '../sending/pace.ts';
+import { Sends } from '../sending/sends.ts';
+import { SharedListing } from '../sending/shared-listing.ts';
+import { account, type Payments, type SquareAccount } from './account.ts';
+import { SquareApi } from './api.ts';
 import { charge } from './charge.ts';
 import { check } from './check.ts';
+import { faultOf } from './errors.ts';
 import { readEvent } from './event.ts';
-import { charges, findCharge, findOwner } from './look-up.ts';
+import { cancelCharge, charges, findCharge, findOwner, paymentsOf, weightOf } from './look-up.ts';
 import { findRefund, refund } from './refund.ts';
 
 export interface SquareSettings {
@@ -18,6 +23,8 @@ export interface SquareSettings {
   readonly webhookUrl?: string | undefined;
   /** How far Square's lists may be behind, in milliseconds. */
   readonly listLagMs?: number;
+  /** Processes that share `recoveryCallsPerSecondMax`; one without it. */
+  readonly processes?: number;
 }
 
 /**
@@ -28,27 +35,38 @@ export interface SquareSettings {
 const keyLifeMs = 23 * 60 * 60 * 1_000;
 /** "Several seconds" (https://developer.squareup.com/reference/square/payments-api/list-payments), and some more. */
 const listLagMsDefault = 10_000;
+/** Of all processes of recovery on one machine. Square publishes no limit; a small part of what shops are seen to be allowed. */
+const recoveryCallsPerSecondMax = 10;
 
 /**
- * Square, by its official SDK. A token is charged in one call; our payment id stands in the payment's reference, and
+ * Square, by its REST API. A token is charged in one call; our payment id stands in the payment's reference, and
  * our refund id in the refund's reason (docs/decisions/square-payments.md).
  */
 export async function squareProcessor(settings: SquareSettings): Promise<Processor> {
-  const { SquareClient } = await import('square');
-  const { accessToken: token, apiBase: baseUrl, locationId, webhookKeys: keys, webhookUrl: url } = settings;
-  const client = new SquareClient({ token, baseUrl });
-  const account: Account = { client, locationId, listLagMs: settings.listLagMs ?? listLagMsDefault };
+  const { accessToken, apiBase, locationId, webhookKeys: keys, webhookUrl: url } = settings;
+  const sends = new Sends();
+  const recoveryPace = new Pace(recoveryCallsPerSecondMax / (settings.processes ?? 1));
+  const api = new SquareApi({ accessToken, apiBase, sends, recoveryPace });
+  const listLagMs = settings.listLagMs ?? listLagMsDefault;
+  const square: SquareAccount = { api, sends, locationId, listLagMs };
+  const payments: Payments = new SharedListing({
+    list: (period) => paymentsOf(square, period),
+    weight: weightOf,
+    detailOf: (error) => faultOf(error).detail,
+  });
   return {
     name: 'square',
     keyLifeMs,
     isSingleUse,
-    charge: (request) => charge(account, request),
-    findCharge: (sought) => findCharge(account, sought),
-    refund: (request) => refund(account, request),
-    findRefund: (sought) => findRefund(account, sought),
-    findOwner: (chargeId, timeoutMs) => findOwner(account, chargeId, timeoutMs),
-    charges: (period) => charges(account, period),
-    check: (timeoutMs) => check(account, timeoutMs),
+    charge: (request) => charge(square, request),
+    findCharge: (sought) => findCharge(square, payments, sought),
+    cancelCharge: (canceled) => cancelCharge(square, payments, canceled),
+    refund: (request) => refund(square, request),
+    findRefund: (sought) => findRefund(square, sought),
+    findOwner: (chargeId, timeoutMs) => findOwner(square, chargeId, timeoutMs),
+    charges: (period) => charges(square, period),
+    account: (timeoutMs) => account(square, timeoutMs),
+    check: (timeoutMs) => check(square, timeoutMs),
     readEvent: async (delivery) => readEvent({ keys, url }, delivery),
   };
 }

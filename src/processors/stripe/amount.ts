@@ -10,11 +10,26 @@ const stripeUnitsPerIsoUnit: Readonly<Record<string, number>> = {
   MGA: 1 / 100,
 };
 
-/** @returns the amount as Stripe counts it, or undefined where it cannot be told exactly */
-export function stripeAmount(amount: number, currency: string): number | undefined {
+/** Stripe takes amounts of these currencies in tens only (https://docs.stripe.com/currencies#three-decimal). */
+const currenciesInTens: readonly string[] = ['BHD', 'JOD', 'KWD', 'OMR', 'TND'];
+
+/** @returns why Stripe does not take this amount, before it is asked; undefined where it may */
+export function amountProblem(amount: number, currency: string) {
+  if (!Number.isInteger(stripeAmount(amount, currency))) {
+    const message = `Stripe counts ${currency} in whole units only; no money was moved.`;
+    return { message, detail: 'the amount has a fraction of a whole unit' };
+  }
+  if (currenciesInTens.includes(currency) && amount % 10 !== 0) {
+    const message = `Stripe takes amounts of ${currency} in tens only: the last of the three decimals must be 0. No money was moved.`;
+    return { message, detail: 'the amount is not a multiple of ten' };
+  }
+  return undefined;
+}
+
+/** @returns the amount as Stripe counts it; see `amountProblem` for those that it cannot count */
+export function stripeAmount(amount: number, currency: string): number {
   const factor = stripeUnitsPerIsoUnit[currency] ?? 1;
-  const counted = factor < 1 ? amount / Math.round(1 / factor) : amount * factor;
-  return Number.isInteger(counted) ? counted : undefined;
+  return factor < 1 ? amount / Math.round(1 / factor) : amount * factor;
 }
 
 /** @returns an amount of Stripe's in the smallest unit of ISO 4217 */

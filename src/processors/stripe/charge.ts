@@ -1,30 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
 import { inTime } from '../in-time.ts';
 import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
-import { stripeAmount } from './amount.ts';
-import { detailOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
+import type { Sends } from '../sending/sends.ts';
+import { amountProblem, stripeAmount } from './amount.ts';
+import { detailOf, isDefiniteRefusal, isServerError, wasTurnedAway } from './errors.ts';
 
 /** The key in Stripe's metadata under which our payment id stands. */
 export const paymentIdKey = 'counterfoil_payment_id';
 
-/** The time-out is ours as well as the SDK's, which counts anew when it opens another connection. */
-export async function charge(client: Stripe, request: ChargeRequest): Promise<ChargeOutcome> {
-  const deadline = Date.now() + request.timeoutMs;
-  const amount = stripeAmount(request.amount, request.currency);
-  if (amount === undefined) return amountNotCounted(request.currency);
+/** Exchanging a token charges nobody, and its own idempotency key makes it safe to repeat: a lost reply costs no token. */
+const methodTriesMax = 3;
+const methodPauseMs = 100;
+
+/** The time-out is ours as well as the SDK's, which counts anew for each of the two calls. */
+export async function charge(client: Stripe, sends: Sends, request: ChargeRequest): Promise<ChargeOutcome> {
+  const deadline = performance.now() + request.timeoutMs;
+  const problem = amountProblem(request.amount, request.currency);
+  if (problem !== undefined) return { kind: 'refused', param: 'amount', ...problem };
   const method = await inTime(paymentMethodOf(client, request), request.timeoutMs, {
     kind: 'not_taken',
     detail: 'no payment method in time',
   });
   if (method.kind !== 'method') return method;
-  const timeoutMs = Math.max(1, deadline - Date.now());
-  const outcome = await inTime(
-    confirmedIntent(client, request, method.id, amount, timeoutMs),
+  const timeoutMs = Math.max(1, deadline - performance.now());
+  return inTime(
+    sends.only(request.processorKey, () => confirmedIntent(client, request, method.id, timeoutMs)),
     timeoutMs,
-    unknown('no reply in time'),
+    { kind: 'unknown', detail: 'no reply in time' },
   );
-  // The token is used up: only this payment, with its key, can still be charged. So it must not be given up.
-  return outcome.kind === 'not_taken' && isSingleUse(request.token) ? unknown(outcome.detail) : outcome;
 }
 
 /** Tokens made from a card are `tok_` and 20 or more letters and digits; the named test tokens can be used again. */
@@ -32,47 +36,47 @@ export function isSingleUse(token: string): boolean {
   return /^tok_(?!threeDSecure)(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}$/.test(token);
 }
 
-function unknown(detail: string): ChargeOutcome {
-  return { kind: 'unknown', detail };
-}
-
-function amountNotCounted(currency: string): ChargeOutcome {
-  const message = `Stripe counts ${currency} in whole units alone; nothing was charged.`;
-  return { kind: 'refused', param: 'amount', message, detail: 'amount not told in whole units' };
-}
-
 type PaymentMethod = { readonly kind: 'method'; readonly id: string };
 
 /** What newer front ends send is a PaymentMethod already (`pm_…`). */
 async function paymentMethodOf(
   client: Stripe,
-  { token, processorKey, timeoutMs }: ChargeRequest,
+  request: ChargeRequest,
 ): Promise<PaymentMethod | ChargeOutcome> {
+  const { token, tokenKey, timeoutMs } = request;
   if (token.startsWith('pm_')) return { kind: 'method', id: token };
-  try {
-    const { id } = await client.paymentMethods.create(
-      { type: 'card', card: { token } },
-      { idempotencyKey: `${processorKey}-method`, timeout: timeoutMs },
-    );
-    return { kind: 'method', id };
-  } catch (error) {
-    const outcome = outcomeOfError(error);
-    // No charge has been asked for yet, so that not even a lost reply leaves a doubt.
-    return outcome.kind === 'unknown' ? { kind: 'not_taken', detail: outcome.detail } : outcome;
+  const deadline = performance.now() + timeoutMs;
+  let keysSpent = 0;
+  for (let tries = 1; ; tries++) {
+    const idempotencyKey = keysSpent === 0 ? tokenKey : `${tokenKey}-${keysSpent}`;
+    const timeout = Math.max(1, deadline - performance.now());
+    try {
+      const method = { type: 'card', card: { token } } as const;
+      const { id } = await client.paymentMethods.create(method, { idempotencyKey, timeout });
+      return { kind: 'method', id };
+    } catch (error) {
+      const outcome = outcomeOfError(error);
+      if (outcome.kind !== 'unknown') return outcome;
+      // Stripe keeps an error of its own under the key and repeats it for a day; a lost reply is repeated by the same key.
+      if (isServerError(error)) keysSpent++;
+      // No charge has been asked for yet, so that not even a lost reply leaves a doubt.
+      const isLast = tries === methodTriesMax || performance.now() + methodPauseMs >= deadline;
+      if (isLast) return { kind: 'not_taken', detail: outcome.detail };
+    }
+    await sleep(methodPauseMs * tries);
   }
 }
 
 async function confirmedIntent(
   client: Stripe,
-  { currency, paymentId, processorKey }: ChargeRequest,
+  { amount, currency, paymentId, processorKey }: ChargeRequest,
   paymentMethod: string,
-  amount: number,
-  timeoutMs: number,
+  timeout: number,
 ): Promise<ChargeOutcome> {
   try {
     const intent = await client.paymentIntents.create(
       {
-        amount,
+        amount: stripeAmount(amount, currency),
         currency: currency.toLowerCase(),
         payment_method: paymentMethod,
         allowed_payment_method_types: ['card'],
@@ -80,7 +84,7 @@ async function confirmedIntent(
         error_on_requires_action: true,
         metadata: { [paymentIdKey]: paymentId },
       },
-      { idempotencyKey: processorKey, timeout: timeoutMs },
+      { idempotencyKey: processorKey, timeout },
     );
     return outcomeOfIntent(intent);
   } catch (error) {

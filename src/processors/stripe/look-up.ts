@@ -9,63 +9,76 @@ import type {
   SoughtCharge,
   Unknown,
 } from '../processor.ts';
+import type { SharedListing } from '../sending/shared-listing.ts';
 import { isoAmount } from './amount.ts';
 import { outcomeOfIntent, paymentIdKey } from './charge.ts';
 import { detailOf } from './errors.ts';
 
 /** Stripe's most. */
 const pageItems = 100;
-/** PaymentIntents looked through for one: more than any account makes in the minutes after a lost reply. */
-const listedMax = 5_000;
 /** Stripe's clock and ours. */
-const clockSlackSeconds = 300;
+const clockSlackMs = 300_000;
+/** One page of a list, or one search. */
+export const pageMsMax = 20_000;
+
+export type Intents = SharedListing<Stripe.PaymentIntent>;
+
+/** The PaymentIntents of a period, by the payment ids that they bear. */
+export async function* intentsOf(client: Stripe, { from, until }: Period) {
+  const created = {
+    gte: Math.floor((from - clockSlackMs) / 1_000),
+    lte: Math.ceil((until + clockSlackMs) / 1_000),
+  };
+  const listing = client.paymentIntents.list({ created, limit: pageItems }, { timeout: pageMsMax });
+  for await (const intent of listing) yield { paymentId: intent.metadata[paymentIdKey], found: intent };
+}
+
+/** Looks for the PaymentIntent that bears our payment id, and says what became of it. */
+export async function findCharge(
+  client: Stripe,
+  intents: Intents,
+  sought: SoughtCharge,
+): Promise<LookUp<ChargeOutcome>> {
+  const found = await findIntent(client, intents, sought);
+  return 'kind' in found ? found : outcomeOfFound(found);
+}
 
 /**
- * Looks for the PaymentIntent that bears our payment id. The search finds it in one request, some time after it was
- * made (https://docs.stripe.com/search#data-freshness); only the list, which is never behind, can tell that there is
- * none.
+ * The search finds it in one request, some time after it was made (https://docs.stripe.com/search#data-freshness); only
+ * the list, which is never behind, can show that there is none.
  */
-export async function findCharge(client: Stripe, sought: SoughtCharge): Promise<LookUp<ChargeOutcome>> {
-  const search = searched(client, sought).catch((error: unknown) => unknown(detailOf(error)));
-  return inTime(search, sought.timeoutMs, unknown('no look-up in time'));
-}
-
-async function searched(client: Stripe, sought: SoughtCharge): Promise<LookUp<ChargeOutcome>> {
-  const { paymentId, timeoutMs: timeout } = sought;
-  const query = `metadata['${paymentIdKey}']:'${paymentId}'`;
-  const search = client.paymentIntents.search({ query, limit: 1 }, { timeout });
-  // Not every account can search (https://docs.stripe.com/search#limitations); the list has it all.
-  const [found] = await search.then(
-    ({ data }) => data,
-    () => [],
-  );
-  return found === undefined ? listed(client, sought) : outcomeOfFound(found);
-}
-
-async function listed(
+export async function findIntent(
   client: Stripe,
-  { paymentId, askedFrom, askedUntil, timeoutMs: timeout }: SoughtCharge,
-): Promise<LookUp<ChargeOutcome>> {
-  const created = {
-    gte: Math.floor(askedFrom / 1_000) - clockSlackSeconds,
-    lte: Math.ceil(askedUntil / 1_000) + clockSlackSeconds,
-  };
-  let seen = 0;
-  for await (const intent of client.paymentIntents.list({ created, limit: pageItems }, { timeout })) {
-    if (intent.metadata[paymentIdKey] === paymentId) return outcomeOfFound(intent);
-    if (++seen === listedMax) return unknown('too many PaymentIntents to look through');
-  }
-  return { kind: 'absent' };
+  intents: Intents,
+  sought: SoughtCharge,
+): Promise<Stripe.PaymentIntent | { readonly kind: 'absent' } | Unknown> {
+  const { paymentId, timeoutMs } = sought;
+  const deadline = performance.now() + timeoutMs;
+  const query = `metadata['${paymentIdKey}']:'${paymentId}'`;
+  const timeout = Math.min(timeoutMs, pageMsMax);
+  // Not every account can search (https://docs.stripe.com/search#limitations); the list has it all.
+  const searched = await inTime<readonly Stripe.PaymentIntent[]>(
+    client.paymentIntents.search({ query, limit: 1 }, { timeout }).then(
+      ({ data }) => data,
+      () => [],
+    ),
+    timeout,
+    [],
+  );
+  const [intent] = searched;
+  if (intent !== undefined) return intent;
+  const period = { from: sought.askedFrom, until: sought.askedUntil };
+  const listed = await intents.find(paymentId, period, Math.max(1, deadline - performance.now()));
+  if (listed.kind === 'found') return listed.found;
+  return listed.kind === 'absent' ? listed : { kind: 'unknown', detail: listed.detail };
 }
 
 /** One that bears no error may not have been confirmed yet: the request that makes it does both, one after the other. */
-function outcomeOfFound(intent: Stripe.PaymentIntent): ChargeOutcome {
+export function outcomeOfFound(intent: Stripe.PaymentIntent): ChargeOutcome {
   const isDecided = ['succeeded', 'canceled'].includes(intent.status) || intent.last_payment_error !== null;
-  return isDecided ? outcomeOfIntent(intent) : unknown(`the PaymentIntent is ${intent.status}`);
-}
-
-function unknown(detail: string): ChargeOutcome {
-  return { kind: 'unknown', detail };
+  return isDecided
+    ? outcomeOfIntent(intent)
+    : { kind: 'unknown', detail: `the PaymentIntent is ${intent.status}` };
 }
 
 /** A charge bears the metadata of the PaymentIntent that made it (https://docs.stripe.com/metadata#payment-intents). */

@@ -1,7 +1,8 @@
 import type { Stripe } from 'stripe';
 import { inTime } from '../in-time.ts';
 import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
-import { stripeAmount } from './amount.ts';
+import type { Sends } from '../sending/sends.ts';
+import { amountProblem, stripeAmount } from './amount.ts';
 import { paymentIdKey } from './charge.ts';
 import { detailOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
 
@@ -9,18 +10,20 @@ import { detailOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
 export const refundIdKey = 'counterfoil_refund_id';
 
 /** https://docs.stripe.com/api/refunds/create */
-export async function refund(client: Stripe, request: RefundRequest): Promise<RefundOutcome> {
+export async function refund(client: Stripe, sends: Sends, request: RefundRequest): Promise<RefundOutcome> {
   const { chargeId, refundId, paymentId, processorKey, currency, timeoutMs } = request;
-  const amount = stripeAmount(request.amount, currency);
-  if (amount === undefined) {
-    const message = `Stripe counts ${currency} in whole units alone; nothing was refunded.`;
-    return { kind: 'refused', message, detail: 'amount not told in whole units' };
-  }
-  const metadata = { [paymentIdKey]: paymentId, [refundIdKey]: refundId };
-  const asking = client.refunds
-    .create({ charge: chargeId, amount, metadata }, { idempotencyKey: processorKey, timeout: timeoutMs })
-    .then(outcomeOfRefund, outcomeOfError);
-  return inTime(asking, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+  const problem = amountProblem(request.amount, currency);
+  if (problem !== undefined) return { kind: 'refused', ...problem };
+  const asked = {
+    charge: chargeId,
+    amount: stripeAmount(request.amount, currency),
+    metadata: { [paymentIdKey]: paymentId, [refundIdKey]: refundId },
+  };
+  const options = { idempotencyKey: processorKey, timeout: timeoutMs };
+  const refunded = sends.only(processorKey, () =>
+    client.refunds.create(asked, options).then(outcomeOfRefund, outcomeOfError),
+  );
+  return inTime<RefundOutcome>(refunded, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
 }
 
 /** All refunds of one charge are few. */

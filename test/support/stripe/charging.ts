@@ -1,6 +1,6 @@
 import { newId, type StripeLedger } from './ledger.ts';
 import type { Charge, Intent } from './objects.ts';
-import { given, impossible, invalid, type Reply } from './replies.ts';
+import { failed, given, impossible, invalid, type Reply } from './replies.ts';
 import { type Fields, metadataOf } from './request.ts';
 import { declineReply, isSingleUse, type Script } from './scripts.ts';
 
@@ -24,7 +24,8 @@ export async function makeMethod(ledger: StripeLedger, fields: Fields): Promise<
 export async function makeIntent(ledger: StripeLedger, fields: Fields): Promise<Reply> {
   const { amount = '', currency = '', confirm, payment_method: method = '' } = fields;
   const word = ledger.wordOf(method);
-  const script = ledger.scriptOf(word);
+  const isCardless = method === '' && confirm !== 'true';
+  const script = isCardless ? {} : ledger.scriptOf(word);
   if (!/^[1-9]\d{0,7}$/.test(amount)) return invalid({ param: 'amount' });
   if (!/^[a-z]{3}$/.test(currency)) return invalid({ param: 'currency' });
   if (script === undefined) return invalid({ code: 'resource_missing', param: 'payment_method' });
@@ -97,6 +98,17 @@ function newCharge(ledger: StripeLedger, intent: Intent, word: string, isPaid: b
     payment_intent: id,
   };
   return ledger.putCharge(charge, word);
+}
+
+/** `POST /v1/payment_intents/:id/cancel` (https://docs.stripe.com/api/payment_intents/cancel) */
+export function cancelIntent(ledger: StripeLedger, id: string): Reply {
+  const found = ledger.intents.get(id);
+  if (found === undefined)
+    return failed(404, 'invalid_request_error', { code: 'resource_missing', param: 'intent' });
+  const { item, word } = found;
+  if (item.status === 'succeeded' || item.status === 'canceled')
+    return failed(400, 'invalid_request_error', { code: 'payment_intent_unexpected_state' });
+  return given(ledger.putIntent({ ...item, status: 'canceled' }, word));
 }
 
 /** What was processing comes to its end, as it does at a bank that answers late. */

@@ -1,4 +1,4 @@
-import { makeIntent, makeMethod } from './charging.ts';
+import { cancelIntent, makeIntent, makeMethod } from './charging.ts';
 import type { StripeLedger } from './ledger.ts';
 import { listed, searched } from './lists.ts';
 import { makeRefund } from './refunding.ts';
@@ -19,6 +19,14 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
   'POST /v1/payment_intents': {
     parameters: [...intent, 'error_on_requires_action', 'metadata'],
     answer: makeIntent,
+  },
+  'GET /v1/payment_intents/': {
+    parameters: ['expand'],
+    answer: (ledger, _fields, path) => {
+      const intent = ledger.intents.get(path.split('/').at(-1) ?? '')?.item;
+      if (intent !== undefined) return given(intent);
+      return failed(404, 'invalid_request_error', { code: 'resource_missing', param: 'intent' });
+    },
   },
   'GET /v1/payment_intents': {
     parameters: [...paging, 'created', 'customer'],
@@ -55,6 +63,8 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
 /** What Stripe does about a request that has passed its door. */
 export async function answerOf(ledger: StripeLedger, request: StripeRequest): Promise<Reply> {
   const { method, path, fields } = request;
+  const canceled = /^\/v1\/payment_intents\/(pi_[0-9a-z]+)\/cancel$/.exec(path)?.[1];
+  if (method === 'POST' && canceled !== undefined) return cancelIntent(ledger, canceled);
   const endpoint = endpoints[`${method} ${path}`] ?? endpoints[`${method} ${path.replace(/[^/]+$/, '')}`];
   if (endpoint === undefined) {
     const message = `Unrecognized request URL (${method}: ${path})`;

@@ -47,6 +47,7 @@ function intentEvents(intent: Intent): StripeEvent[] {
     requires_payment_method: 'payment_intent.payment_failed',
     processing: 'payment_intent.processing',
     requires_confirmation: 'payment_intent.created',
+    canceled: 'payment_intent.canceled',
   }[intent.status];
   return [eventOf(type, intent)];
 }

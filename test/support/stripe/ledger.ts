@@ -20,6 +20,8 @@ export interface Switches {
   readonly refusesSearch: boolean;
   /** Of every list the first page is given, and those after it fail. */
   readonly failsLaterPages: boolean;
+  /** Whose books these are. */
+  readonly account: string;
 }
 
 const atFirst: Switches = {
@@ -30,6 +32,7 @@ const atFirst: Switches = {
   searchLagMs: 0,
   refusesSearch: false,
   failsLaterPages: false,
+  account: 'acct_scripted',
 };
 
 export interface Scripted<Item> {

@@ -7,7 +7,12 @@ export interface Intent {
   readonly object: 'payment_intent';
   readonly amount: number;
   readonly currency: string;
-  readonly status: 'requires_confirmation' | 'requires_payment_method' | 'processing' | 'succeeded';
+  readonly status:
+    | 'requires_confirmation'
+    | 'requires_payment_method'
+    | 'processing'
+    | 'succeeded'
+    | 'canceled';
   /** Seconds since 1970, as everywhere at Stripe. */
   readonly created: number;
   readonly metadata: Metadata;

@@ -8,7 +8,7 @@ import { answerOf } from './endpoints.ts';
 import { onceByKey } from './keys.ts';
 import type { StripeLedger } from './ledger.ts';
 import { pairedFaultOf } from './pairs.ts';
-import { badKey, invalid, type Reply, tooManyRequests } from './replies.ts';
+import { badKey, given, invalid, type Reply, tooManyRequests } from './replies.ts';
 import type { StripeRequest } from './request.ts';
 import type { Fault } from './scripts.ts';
 
@@ -47,6 +47,8 @@ export class StripeServer {
   async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     if (incoming.url === '/control') return this.#control(incoming, response);
     const request = await requestOf(incoming);
+    // Whose account it is is no request of a charge: it is read once, whatever else is scripted.
+    if (request.path === '/v1/account') return send(response, this.#account(request), requestId());
     this.requests.push(request);
     if (this.ledger.switches.holds) return;
     const refusal = this.#refusal(request);
@@ -73,6 +75,11 @@ export class StripeServer {
   /** It may have been repaired while the request was worked on. */
   #faultOf({ isAtTheDoor }: Reply, fault: Fault | undefined): Fault | undefined {
     return isAtTheDoor || this.ledger.switches.isRepaired ? undefined : fault;
+  }
+
+  #account({ headers }: StripeRequest): Reply {
+    if (headers.authorization !== `Bearer ${secretKey}`) return badKey();
+    return given({ id: this.ledger.switches.account, object: 'account' });
   }
 
   /** What is said before the idempotency layer is reached. */

@@ -1,0 +1,146 @@
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import { idleConnectionMs, replyBytesMax } from './limits.ts';
+import type { Pace } from './pace.ts';
+
+export interface OutgoingRequest {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body?: string | Buffer | undefined;
+  /** For the whole exchange: waiting for the pace, connecting, sending, and the last byte of the reply. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** No byte of the request has left: no connection was made, or TLS was refused. So nothing can have been done. */
+export class NotSentError extends Error {
+  /** What the system said, for instance `ECONNREFUSED`. */
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`the request was not sent: ${reason}`);
+    this.name = 'NotSentError';
+    this.reason = reason;
+  }
+}
+
+/** The request may have arrived, and no whole reply came back. It says nothing of what was done. */
+export class ReplyLostError extends Error {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`the reply was lost: ${reason}`);
+    this.name = 'ReplyLostError';
+    this.reason = reason;
+  }
+}
+
+/**
+ * An idle connection is closed before a load balancer closes it: a request that meets a closing connection is lost, and
+ * its outcome unknown.
+ */
+const agentOptions = { keepAlive: true, timeout: idleConnectionMs };
+const agents = { 'http:': new HttpAgent(agentOptions), 'https:': new HttpsAgent(agentOptions) };
+
+/**
+ * Sends a request over HTTP/1.1 exactly once. It never resends, whatever happens to the connection: whether a request to
+ * a payment processor may be repeated is the decision of the charge state machine alone.
+ *
+ * Rejects with NotSentError when it is proven that nothing left, and with ReplyLostError otherwise. Neither carries a
+ * `code`, by which a vendor's library might recognize an error that it resends after.
+ */
+export async function sendOnce(outgoing: OutgoingRequest, pace?: Pace): Promise<Reply> {
+  const deadline = performance.now() + outgoing.timeoutMs;
+  if (pace !== undefined && !(await pace.turn(outgoing.timeoutMs))) throw new NotSentError('no turn in time');
+  if (outgoing.signal?.aborted) throw new NotSentError('aborted');
+  try {
+    const reply = await exchange(outgoing, Math.max(1, deadline - performance.now()));
+    pace?.report(reply.status < 500 && reply.status !== 429);
+    return reply;
+  } catch (error) {
+    pace?.report(false);
+    throw error;
+  }
+}
+
+function exchange(
+  { url, method, headers, body, signal }: OutgoingRequest,
+  timeoutMs: number,
+): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const isSecure = url.protocol === 'https:';
+    const agent = agents[isSecure ? 'https:' : 'http:'];
+    const request = (isSecure ? httpsRequest : httpRequest)(url, { method, headers, agent });
+    const connection = watchConnection(request, isSecure ? 'secureConnect' : 'connect');
+    const abort = () => request.destroy(new Error('aborted'));
+    const timeout = setTimeout(() => request.destroy(new Error('timed out')), timeoutMs);
+    const fail = (reason: string) => {
+      clean();
+      reject(connection.isMade() ? new ReplyLostError(reason) : new NotSentError(reason));
+    };
+    const clean = () => {
+      clearTimeout(timeout);
+      signal?.removeEventListener('abort', abort);
+    };
+    signal?.addEventListener('abort', abort);
+    request.on('error', (error) => fail(reasonOf(error)));
+    request.on('response', (response) => {
+      readText(response).then(
+        (text) => {
+          clean();
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
+        },
+        (error: Error) => {
+          request.destroy();
+          fail(reasonOf(error));
+        },
+      );
+    });
+    request.end(body);
+  });
+}
+
+/** Bytes wait in memory until the connection stands; from then on any of them may have arrived. */
+function watchConnection(request: ClientRequest, event: 'connect' | 'secureConnect') {
+  let isMade = false;
+  request.on('socket', (socket: Socket) => {
+    if (request.reusedSocket) isMade = true;
+    else
+      socket.once(event, () => {
+        isMade = true;
+      });
+  });
+  return { isMade: () => isMade };
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    bytes += chunk.length;
+    if (bytes > replyBytesMax) throw new Error('too large');
+    chunks.push(chunk);
+  }
+  if (!response.complete) throw new Error('cut');
+  return Buffer.concat(chunks).toString();
+}
+
+/** A code of the system's where there is one: a message may repeat what was sent. */
+function reasonOf(error: Error & { readonly code?: unknown }): string {
+  if (typeof error.code === 'string') return error.code;
+  return ['aborted', 'timed out', 'too large', 'cut'].find((known) => known === error.message) ?? error.name;
+}

@@ -1,0 +1,118 @@
+import type { Pace } from '../sending/pace.ts';
+import { type Reply, sendOnce } from '../sending/send-once.ts';
+import type { Sends } from '../sending/sends.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** The version this adapter was written and tried against; a new one is a change of its own. */
+const apiVersion = '2026-09-16';
+
+/** A reply of Square's that is no success: its status and its list of errors. */
+export class SquareError extends Error {
+  readonly status: number;
+  readonly errors: readonly Json[];
+
+  constructor(status: number, errors: readonly Json[]) {
+    super(`Square answered ${status}`);
+    this.name = 'SquareError';
+    this.status = status;
+    this.errors = errors;
+  }
+}
+
+export interface CallOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly isRecovery?: boolean | undefined;
+}
+
+interface ApiOptions {
+  readonly accessToken: string;
+  /** Origin of the API. */
+  readonly apiBase: string;
+  readonly sends: Sends;
+  readonly recoveryPace: Pace;
+}
+
+/**
+ * Square's REST API (https://developer.squareup.com/reference/square), of which this service needs nine calls; its SDK
+ * brings 70 packages, and loads in a second. Every request is sent once.
+ *
+ * Rejects with SquareError for a reply that is no success, and as `sendOnce` does.
+ */
+export class SquareApi {
+  readonly #options: ApiOptions;
+
+  constructor(options: ApiOptions) {
+    this.#options = options;
+  }
+
+  get(path: string, query: Readonly<Record<string, string>>, options: CallOptions): Promise<Json> {
+    const search = new URLSearchParams(query).toString();
+    return this.#call('GET', search === '' ? path : `${path}?${search}`, undefined, options);
+  }
+
+  post(path: string, body: Json, options: CallOptions): Promise<Json> {
+    if (typeof body.idempotency_key === 'string') this.#options.sends.count(body.idempotency_key);
+    return this.#call('POST', path, JSON.stringify(body), options);
+  }
+
+  /** All items of a list, page by page; `timeoutMs` is for each page. */
+  async *list(
+    path: string,
+    name: string,
+    query: Readonly<Record<string, string>>,
+    options: CallOptions,
+  ): AsyncGenerator<Json> {
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.get(path, cursor === undefined ? query : { ...query, cursor }, options);
+      yield* objectsOf(page[name]);
+      cursor = textOf(page.cursor);
+      if (cursor === undefined) return;
+    }
+  }
+
+  async #call(method: string, path: string, body: string | undefined, options: CallOptions): Promise<Json> {
+    const { accessToken, apiBase, recoveryPace } = this.#options;
+    const headers = {
+      authorization: `Bearer ${accessToken}`,
+      'square-version': apiVersion,
+      accept: 'application/json',
+      ...(body === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+    };
+    const { timeoutMs, signal, isRecovery } = options;
+    const url = new URL(apiBase + path);
+    const pace = isRecovery ? recoveryPace : undefined;
+    return read(await sendOnce({ url, method, headers, body, timeoutMs, signal }, pace));
+  }
+}
+
+function read({ status, text }: Reply): Json {
+  const json = objectOf(parsed(text, status));
+  if (status >= 200 && status < 300) return json;
+  throw new SquareError(status, objectsOf(json.errors));
+}
+
+/** A success whose body cannot be read proves nothing; of a failure the status is enough. */
+function parsed(text: string, status: number): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    if (status >= 200 && status < 300) throw new Error('the reply is not JSON');
+    return {};
+  }
+}
+
+export function objectOf(value: unknown): Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
+
+export function objectsOf(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map(objectOf) : [];
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { circuitFailuresMax } from '../../src/processors/sending/limits.ts';
+import { Pace } from '../../src/processors/sending/pace.ts';
+import { SharedListing } from '../../src/processors/sending/shared-listing.ts';
+
+test('recovery never calls faster than its rate, however many wait', async () => {
+  const pace = new Pace(200);
+  const startedAt = performance.now();
+  const turns = await Promise.all(Array.from({ length: 61 }, () => pace.turn(10_000)));
+  assert.ok(turns.every((turn) => turn));
+  assert.ok(performance.now() - startedAt >= 60 * 5 - 5, '61 calls take 60 intervals of 5 ms');
+});
+
+test('a call whose turn would come too late is not made, and takes no turn', async () => {
+  const pace = new Pace(10);
+  const turns = await Promise.all(Array.from({ length: 10 }, () => pace.turn(250)));
+  assert.equal(turns.filter((turn) => turn).length, 3);
+});
+
+test('after failures in a row nothing is sent but one trial, and one success ends that', async () => {
+  const pace = new Pace(1_000_000);
+  for (let failed = 0; failed < circuitFailuresMax; failed++) {
+    assert.ok(await pace.turn(1_000));
+    pace.report(false);
+  }
+  assert.equal(await pace.turn(1_000), false, 'the circuit is open');
+  pace.report(true);
+  assert.ok(await pace.turn(1_000));
+});
+
+test('look-ups at the same time share one listing, and those of another time have their own', async () => {
+  const listed: string[] = [];
+  const listing = new SharedListing<string>({
+    list: async function* (period) {
+      listed.push(`${period.from}-${period.until}`);
+      yield { paymentId: 'pay_2', found: 'two' };
+      yield { paymentId: undefined, found: 'of somebody else' };
+    },
+    weight: () => 2,
+    detailOf: String,
+  });
+  const found = await Promise.all([
+    listing.find('pay_1', { from: 0, until: 10 }, 5_000),
+    listing.find('pay_2', { from: 5, until: 20 }, 5_000),
+    listing.find('pay_3', { from: 100, until: 110 }, 5_000),
+  ]);
+  assert.deepEqual(listed, ['0-20', '100-110']);
+  assert.deepEqual(found, [{ kind: 'absent' }, { kind: 'found', found: 'two' }, { kind: 'absent' }]);
+});
+
+test('a list that cannot be read to its end concludes nothing', async () => {
+  const listing = new SharedListing<string>({
+    list: async function* () {
+      yield { paymentId: undefined, found: 'of somebody else' };
+      throw new Error('page 2');
+    },
+    weight: () => 2,
+    detailOf: (error) => (error as Error).message,
+  });
+  assert.deepEqual(await listing.find('pay_1', { from: 0, until: 1 }, 5_000), {
+    kind: 'unknown',
+    detail: 'page 2',
+  });
+});
