@@ -1,39 +1,116 @@
-/**
- * Whether a text is, or holds, what looks like a card number: 13–19 digits, also in groups parted by single spaces or
- * hyphens, with a valid Luhn check digit (ISO/IEC 7812-1). Within a longer text the digits must also begin as the
- * card networks' do (2–6), or one in ten time stamps in milliseconds would be taken for a card; and UUIDs, the most
- * common idempotency keys, are passed over.
- */
-export function holdsCardNumber(text: string): boolean {
-  if (isCardNumber(text.replace(/[ -]/g, ''))) return true;
-  const searched = text.replace(uuid, '|');
-  const runs = searched.match(/\d{13,}/g) ?? [];
-  const rows = searched.match(/\d+(?:[ -]\d+)+/g) ?? [];
-  return [...runs, ...rows.flatMap(neighbouringGroups)].some(
-    (digits) => /^[2-6]/.test(digits) && isCardNumber(digits),
-  );
-}
+import { type CardNetwork, cardNetworks, type Prefix } from './card-networks.ts';
 
+const cardDigitsMin = 13;
+/** ISO/IEC 7812-1 ends here. */
+const cardDigitsMax = 19;
+
+/** How cards are written, by how many digits each group has. */
+const cardGroupings: ReadonlySet<string> = new Set([
+  '4-4-4-1', // Visa, 13 digits
+  '4-3-3-3', // Visa, 13 digits
+  '4-4-4-2', // Diners Club
+  '4-6-4', // Diners Club
+  '4-4-4-3', // American Express
+  '4-6-5', // American Express
+  '4-5-6', // UATP
+  '4-4-4-4',
+  '4-4-4-4-1',
+  '4-4-4-4-2',
+  '4-4-4-4-3',
+  '6-13', // UnionPay, 19 digits
+]);
+const startsOfGroupings: ReadonlySet<string> = new Set(
+  [...cardGroupings].flatMap((grouping) =>
+    grouping.split('-').map((_, last, sizes) => sizes.slice(0, last + 1).join('-')),
+  ),
+);
+
+/** UUIDs are the most common idempotency keys. Their groups of digits are no card's. */
 const uuid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi;
 
-/** `1234 5678 90` → every row of groups that stand beside each other, joined: a number may have others around it. */
-function neighbouringGroups(row: string): string[] {
-  const groups = row.split(/[ -]/);
-  return groups.flatMap((_, first) =>
-    groups.slice(first).map((_, length) => groups.slice(first, first + length + 1).join('')),
+/** Fields of metadata that are named like what must not be in them. */
+const cardFieldName =
+  /^(.*[_.-])?(cards?|cc|pan|credit|debit)([_.-]?(num(ber)?|no|nr|card))?([_.-]?(num(ber)?|no|nr))?$/i;
+
+export function isNamedLikeCard(field: string): boolean {
+  return cardFieldName.test(field);
+}
+
+/**
+ * Whether a text holds what looks like a card number: the prefix and the length of a known network (`card-networks.ts`) and
+ * a valid Luhn check digit. `any` finds one alone as a run of digits, and both find one in groups as cards are printed; where
+ * time stamps and product codes are usual, only the groups are looked for.
+ *
+ * Linear: a candidate begins where a group begins, and reads at most `cardDigitsMax` digits from there.
+ */
+export function holdsCardNumber(text: string, digitRuns: 'any' | 'grouped'): boolean {
+  const searched = text.replace(uuid, '|');
+  for (let at = 0; at < searched.length; at++) {
+    const beginsGroup = isDigit(searched, at) && !isDigit(searched, at - 1);
+    if (beginsGroup && beginsCardNumber(searched, at, digitRuns)) return true;
+  }
+  return false;
+}
+
+/** Reads on from the first digit of a group, and judges wherever a group ends. */
+function beginsCardNumber(text: string, start: number, digitRuns: 'any' | 'grouped'): boolean {
+  const luhn = new LuhnSum();
+  let grouping = '';
+  let groupStart = start;
+  for (let at = start; isDigit(text, at) && luhn.length < cardDigitsMax; at++) {
+    luhn.add(text.charCodeAt(at) - 0x30);
+    if (isDigit(text, at + 1)) continue;
+    grouping += `${grouping === '' ? '' : '-'}${at + 1 - groupStart}`;
+    const isWritten = grouping.includes('-') ? cardGroupings.has(grouping) : digitRuns === 'any';
+    if (isWritten && luhn.isValid() && isOfKnownNetwork(text.slice(start, at + 1))) return true;
+    if (!startsOfGroupings.has(grouping) || !isSeparator(text, at + 1)) return false;
+    at++;
+    groupStart = at + 1;
+  }
+  return false;
+}
+
+function isOfKnownNetwork(number: string): boolean {
+  const digits = number.replace(/[ -]/g, '');
+  return cardNetworks.some(
+    ({ lengths, prefixes }: CardNetwork) =>
+      lengths.includes(digits.length) && prefixes.some((prefix) => beginsWith(digits, prefix)),
   );
 }
 
-function isCardNumber(text: string): boolean {
-  return /^\d{13,19}$/.test(text) && luhnSum(text) % 10 === 0;
+function beginsWith(digits: string, prefix: Prefix): boolean {
+  if (typeof prefix === 'string') return digits.startsWith(prefix);
+  const [from, to] = prefix;
+  const start = digits.slice(0, from.length);
+  return start >= from && start <= to;
 }
 
-function luhnSum(digits: string): number {
-  let sum = 0;
-  for (let place = 0; place < digits.length; place++) {
-    const digit = digits.charCodeAt(digits.length - 1 - place) - 0x30;
-    const doubled = place % 2 === 1 ? digit * 2 : digit;
-    sum += doubled > 9 ? doubled - 9 : doubled;
+/** ISO/IEC 7812-1, annex B, over digits whose end is not known yet: which are doubled depends on the length. */
+class LuhnSum {
+  length = 0;
+  /** Doubling the digits at even places from the left, and at odd ones. */
+  #even = 0;
+  #odd = 0;
+
+  add(digit: number): void {
+    const doubled = digit > 4 ? digit * 2 - 9 : digit * 2;
+    const isEven = this.length % 2 === 0;
+    this.#even += isEven ? doubled : digit;
+    this.#odd += isEven ? digit : doubled;
+    this.length++;
   }
-  return sum;
+
+  isValid(): boolean {
+    if (this.length < cardDigitsMin) return false;
+    return (this.length % 2 === 0 ? this.#even : this.#odd) % 10 === 0;
+  }
+}
+
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= 0x30 && code <= 0x39;
+}
+
+function isSeparator(text: string, at: number): boolean {
+  return text[at] === ' ' || text[at] === '-';
 }

@@ -10,6 +10,7 @@ const stripePath = '/stage/payment/stripe/charge';
 const simulatedPath = '/stage/payment/simulated/charge';
 const webhookSecret = 'whsec_CanaryOfTheWebhook';
 const card = '4000002500003155';
+const printedCard = card.replace(/(\d{4})(?=\d)/g, '$1 ');
 
 test('no token, card number, key or secret is anywhere in clear, whatever became of the charge', async (t) => {
   const stripe = await startScriptedStripe(t);
@@ -46,14 +47,15 @@ test('no token, card number, key or secret is anywhere in clear, whatever became
   }
   for (const field of ['token', 'currency', 'amount', 'metadata', card]) {
     await post(stripePath, { ...order, token: 'tok_visa', [field]: card });
-    await post(stripePath, { ...order, token: 'tok_visa', metadata: { [field]: card } });
+    await post(stripePath, { ...order, token: 'tok_visa', metadata: { [field]: printedCard } });
+    await post(stripePath, { ...order, token: 'tok_visa', metadata: { [`${field}_card`]: card } });
   }
   await post(stripePath, `{"token":"${card}"`);
-  await post(stripePath, { ...order, token: 'tok_visa' }, { 'idempotency-key': card });
+  await post(stripePath, { ...order, token: 'tok_visa' }, { 'idempotency-key': printedCard });
   await post('/stage/events/stripe', `{"id":"${card}"}`, { 'stripe-signature': `t=1,v1=${webhookSecret}` });
   const logged = Buffer.from(service.logged());
   await service.stop();
-  assertAbsent([...tokens, ...keys, card, webhookSecret, stripe.key], {
+  assertAbsent([...tokens, ...keys, card, printedCard, webhookSecret, stripe.key], {
     ...filesIn(service.data),
     answers: Buffer.from(answers.join('\n')),
     log: logged,

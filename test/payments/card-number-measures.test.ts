@@ -15,9 +15,9 @@ import {
 } from './identifiers.ts';
 
 /** As tokens are read, and metadata fields that are named like a card. */
-const inTokens = { digitRuns: 'any' } as const;
+const inTokens = 'any';
 /** As idempotency keys and all other metadata are read. */
-const inKeys = { digitRuns: 'grouped' } as const;
+const inKeys = 'grouped';
 
 for (const { publisher, numbers } of publishedNumbers) {
   test(`finds each test number of ${publisher} in a token`, () => {

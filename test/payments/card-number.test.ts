@@ -22,9 +22,9 @@ for (const [network, numbers] of Object.entries(testNumbers)) {
   test(`finds a card number of ${network}`, () => {
     for (const number of numbers) {
       const groups = number.match(/.{1,4}/g) ?? [];
-      assert.ok(holdsCardNumber(number), number);
-      assert.ok(holdsCardNumber(groups.join(' ')), `${number} in groups`);
-      assert.ok(holdsCardNumber(groups.join('-')), `${number} with hyphens`);
+      assert.ok(holdsCardNumber(number, 'any'), number);
+      assert.ok(holdsCardNumber(groups.join(' '), 'any'), `${number} in groups`);
+      assert.ok(holdsCardNumber(groups.join('-'), 'any'), `${number} with hyphens`);
       for (const text of [
         `order-${number}`,
         `${number}/2`,
@@ -32,7 +32,7 @@ for (const [network, numbers] of Object.entries(testNumbers)) {
         `a${number}b`,
         `pay ${groups.join(' ')}.`,
       ]) {
-        assert.ok(holdsCardNumber(text), text);
+        assert.ok(holdsCardNumber(text, 'any'), text);
       }
     }
   });
@@ -41,7 +41,7 @@ for (const [network, numbers] of Object.entries(testNumbers)) {
 test('finds a card number that its security code or expiry date follows', () => {
   for (const number of allNumbers) {
     for (const text of [`${number} 123`, `${number}-123`, `${number} 12/34`, `123 ${number}`]) {
-      assert.ok(holdsCardNumber(text), text);
+      assert.ok(holdsCardNumber(text, 'any'), text);
     }
   }
 });
@@ -50,8 +50,8 @@ test('finds no card number where the check digit is wrong', () => {
   for (const number of allNumbers) {
     const last = Number(number.at(-1));
     for (const wrong of [1, 3, 9].map((more) => (last + more) % 10)) {
-      assert.equal(holdsCardNumber(`${number.slice(0, -1)}${wrong}`), false);
-      assert.equal(holdsCardNumber(`order-${number.slice(0, -1)}${wrong}`), false);
+      assert.equal(holdsCardNumber(`${number.slice(0, -1)}${wrong}`, 'any'), false);
+      assert.equal(holdsCardNumber(`order-${number.slice(0, -1)}${wrong}`, 'any'), false);
     }
   }
 });
@@ -60,8 +60,8 @@ test('takes no time stamp in milliseconds within a longer key for a card number'
   const from = Date.UTC(2020, 0, 1);
   fc.assert(
     fc.property(fc.integer({ min: from, max: Date.UTC(2033, 4, 18) }), (milliseconds) => {
-      assert.equal(holdsCardNumber(`order-${milliseconds}`), false);
-      assert.equal(holdsCardNumber(`${milliseconds}-charge`), false);
+      assert.equal(holdsCardNumber(`order-${milliseconds}`, 'any'), false);
+      assert.equal(holdsCardNumber(`${milliseconds}-charge`, 'any'), false);
     }),
     { numRuns: 2_000 },
   );
@@ -76,41 +76,12 @@ test('takes no UUID for a card number: they are the most common idempotency keys
     'bd697c7b-2a9e-4972-8285-232236c0d60e',
     '16869c9a-2dc2-4d43-9891-1250045d515d',
   ]) {
-    assert.equal(holdsCardNumber(key), false, key);
+    assert.equal(holdsCardNumber(key, 'any'), false, key);
   }
 });
 
 test('takes fewer than 13 or more than 19 digits for no card number', () => {
   for (const text of ['', '0', '424242424242', '42424242424242424242', 'order-000000000000', 'tok_visa']) {
-    assert.equal(holdsCardNumber(text), false, text);
+    assert.equal(holdsCardNumber(text, 'any'), false, text);
   }
 });
-
-test('finds every number of 13 to 19 digits with a right check digit, and no other', () => {
-  const digits = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 12, maxLength: 18 });
-  fc.assert(
-    fc.property(digits, (payload) => {
-      const found = Array.from({ length: 10 }, (_, check) => [...payload, check].join('')).filter(
-        holdsCardNumber,
-      );
-      assert.equal(found.length, 1);
-      assert.equal(found[0], [...payload, checkDigit(payload)].join(''));
-    }),
-    { numRuns: 1_000 },
-  );
-});
-
-/** ISO/IEC 7812-1, annex B, told from the right: every other digit is doubled, and the digits of that are added. */
-function checkDigit(payload: readonly number[]): number {
-  const sum = payload
-    .toReversed()
-    .flatMap((digit, place) =>
-      place % 2 === 0
-        ? String(digit * 2)
-            .split('')
-            .map(Number)
-        : [digit],
-    )
-    .reduce((total, digit) => total + digit, 0);
-  return (10 - (sum % 10)) % 10;
-}
