@@ -14,6 +14,8 @@ export interface ApiKey {
   readonly kind: ApiKeyKind;
   /** What the operator knows it by. */
   readonly name: string;
+  /** The first of the keys that it took over from: its idempotency keys are that one's. */
+  readonly shop?: string;
   readonly scopes: readonly Scope[];
   /** Of tables, only these; all without it. */
   readonly tables?: readonly string[];

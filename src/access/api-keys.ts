@@ -54,13 +54,18 @@ export class ApiKeys {
   /**
    * Refuses with `invalid_request` an order that contradicts itself, and any while there are `apiKeysMax` keys that have
    * not ended; one that has ended makes room.
+   *
+   * @param replaces the id of the key that it takes over from: a payment that was sent with that one is then not charged again
+   *   when it is sent with this one. Without it that is the latest key of the same name, which may have ended.
    */
-  async create(order: KeyOrder): Promise<ShownKey> {
+  async create(order: KeyOrder, replaces?: string): Promise<ShownKey> {
     checkKeyOrder(order, this.#now());
     const id = newApiKeyId();
     const text = newApiKeyText(order.kind, id);
-    const key: ApiKey = { id, ...order, hash: hashOf(text), createdAt: this.#moment() };
+    const made = { id, ...order, hash: hashOf(text), createdAt: this.#moment() };
     return changeKeys(this.#engine, async (keys) => {
+      const shop = shopOfPredecessor(keys, order, replaces);
+      const key: ApiKey = shop === undefined ? made : { ...made, shop };
       const room = keys.length < apiKeysMax ? [] : await keyDeleted(this.#engine, this.#oldestEnded(keys));
       return {
         writes: [...room, keyCreated(key), this.#audited('key.created', id)],
@@ -114,6 +119,18 @@ export class ApiKeys {
   #moment(): string {
     return new Date(this.#now()).toISOString();
   }
+}
+
+function shopOfPredecessor(
+  keys: readonly ApiKey[],
+  { kind, name }: KeyOrder,
+  replaces: string | undefined,
+): string | undefined {
+  const sameName = keys
+    .filter((key) => key.kind === kind && key.name === name)
+    .sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+  const before = replaces === undefined ? sameName.at(-1) : keyOf(keys, replaces);
+  return before === undefined ? undefined : (before.shop ?? before.id);
 }
 
 function keyOf(keys: readonly ApiKey[], id: string): ApiKey {

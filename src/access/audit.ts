@@ -11,6 +11,8 @@ export type ActKind =
   | 'integration.replaced'
   | 'integration.deleted'
   | 'payment.refunded'
+  | 'payment.canceled'
+  | 'payment.resolved'
   | 'secrets.key_noted'
   | 'secrets.rotated';
 

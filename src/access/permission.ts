@@ -5,13 +5,18 @@ import type { Scope } from './scopes.ts';
 
 /** Who sends a request. */
 export interface Caller {
-  /** The id of the API key; empty for whoever needs none. Idempotency keys belong to it. */
+  /** The id of the API key; empty for whoever needs none. */
   readonly id: string;
   readonly key: ApiKey | undefined;
 }
 
 /** A caller of an open service, or of what anybody may ask for. */
 export const anybody: Caller = { id: '', key: undefined };
+
+/** Whose idempotency keys a caller's are: they outlive an API key that another one takes over from. */
+export function shopOf({ id, key }: Caller): string {
+  return key?.shop ?? id;
+}
 
 /** As the audit trail names it. */
 export function actorOf({ id }: Caller): Actor {

@@ -19,6 +19,8 @@ const usage = `Usage: counterfoil keys <command>
                             ${scopes.slice(5).join(', ')}
     --table TABLE           of tables, only this one; several by several --table
     --route PROCESSOR/ROUTE of payments, only these, for instance stripe/charge; several by several --route
+    --replaces ID           the key that it takes over from, with its idempotency keys; without it, the latest one
+                            of the same name
     --expires WHEN          in 90d, 24h or 30m, or on 2027-01-01; never without it
     --publishable           a key for browsers: it creates payments and nothing else
     --origin ORIGIN         of a publishable key: whose pages may use it; several by several --origin
@@ -72,21 +74,25 @@ async function create(args: readonly string[]): Promise<void> {
       route: several,
       origin: several,
       expires: { type: 'string' },
+      replaces: { type: 'string' },
       publishable: { type: 'boolean', default: false },
     },
   });
-  const { name, scope, table, route, origin, expires, publishable } = values;
+  const { name, scope, table, route, origin, expires, replaces, publishable } = values;
   if (name === undefined) throw new SettingsError(['--name: is needed, so that you know the key again']);
   const shown = await withBooks(true, ({ keys: books }) =>
-    books.create({
-      kind: publishable ? 'publishable' : 'secret',
-      name,
-      scopes: (scope as Scope[] | undefined) ?? (publishable ? publishableScopes : []),
-      ...(table === undefined ? {} : { tables: table }),
-      ...(route === undefined ? {} : { routes: route }),
-      ...(origin === undefined ? {} : { origins: origin }),
-      ...(expires === undefined ? {} : { expiresAt: momentToCome(expires) }),
-    }),
+    books.create(
+      {
+        kind: publishable ? 'publishable' : 'secret',
+        name,
+        scopes: (scope as Scope[] | undefined) ?? (publishable ? publishableScopes : []),
+        ...(table === undefined ? {} : { tables: table }),
+        ...(route === undefined ? {} : { routes: route }),
+        ...(origin === undefined ? {} : { origins: origin }),
+        ...(expires === undefined ? {} : { expiresAt: momentToCome(expires) }),
+      },
+      replaces,
+    ),
   );
   show(shown);
 }
