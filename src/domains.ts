@@ -1,4 +1,5 @@
 import { openIdentityProviders, openProcessors } from './adapters.ts';
+import { Accounts } from './payments/accounts.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
 import type { RoutePolicy } from './payments/order.ts';
@@ -64,19 +65,22 @@ interface PaymentOptions
   readonly tables: Tables;
   readonly simulate: boolean;
   readonly driverSilenceMsMax?: number | undefined;
+  readonly processes?: number | undefined;
 }
 
 /** The parts of payments, with every processor that has a key. */
 export async function openPayments(
   settings: Settings,
-  { tables, simulate, driverSilenceMsMax, ...parts }: PaymentOptions,
+  { tables, simulate, driverSilenceMsMax, processes, ...parts }: PaymentOptions,
 ): Promise<PaymentParts> {
   return {
     ...parts,
-    processors: await openProcessors(settings, simulate),
+    processors: await openProcessors(settings, simulate, processes),
     routes: routesOf(settings),
     drivers: new Drivers(parts.engine, driverSilenceMsMax),
     finals: new FinalPayments(),
+    accounts: new Accounts(),
+    wantedMs: settings.payments.retrySeconds * 1_000,
     itemWrite: (table, item) => tables.creation(table, item),
   };
 }

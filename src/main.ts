@@ -50,6 +50,8 @@ export interface ServiceOptions {
   readonly now?: () => number;
   /** When another process that drove charges counts as dead; the limit of the same name without it. */
   readonly driverSilenceMsMax?: number;
+  /** How many processes of this machine are this service; one without it. */
+  readonly processes?: number;
   /** How long a call of a distributed engine may be tried; the engine's own limit without it. */
   readonly storeCallMsMax?: number;
   /** When requests are shed; the limits of the same names without them. */
@@ -82,7 +84,14 @@ const alone: GatherMetrics = (own) => async () => [own()];
 /** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
-  const { driverSilenceMsMax, storeCallMsMax, load, diskReserveBytes, gatherMetrics = alone } = options;
+  const {
+    driverSilenceMsMax,
+    processes,
+    storeCallMsMax,
+    load,
+    diskReserveBytes,
+    gatherMetrics = alone,
+  } = options;
   const prometheus = openMetrics(settings, now);
   const gather = gatherMetrics(prometheus.tell);
   const { metrics } = prometheus;
@@ -125,6 +134,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       now,
       simulate,
       driverSilenceMsMax,
+      processes,
     };
     const payments = await openPayments(settings, parts);
     const signIn = openSignIn(settings, { ...parts, origin: settings.publicUrl ?? listener.origin });

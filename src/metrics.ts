@@ -18,6 +18,8 @@ export interface Metrics {
   flush(ms: number, commits: number): void;
   /** A charge has come to a state. @param route its configured payment route */
   charge(processor: string, route: string, state: string): void;
+  /** A charge that was taken for declined has been made, as the processor has proven. */
+  chargeOverridden(processor: string): void;
   /** A refund has come to a state. */
   refund(processor: string, state: string): void;
   /** What the last round of recovery has seen. */
@@ -84,6 +86,7 @@ export const noMetrics: Metrics = {
   commitsInFlight: () => undefined,
   flush: () => undefined,
   charge: () => undefined,
+  chargeOverridden: () => undefined,
   refund: () => undefined,
   openPayments: () => undefined,
   event: () => undefined,

@@ -22,7 +22,7 @@ export interface Trace {
   step<Result>(name: ChargeStep, work: () => Promise<Result>): Promise<Result>;
 }
 
-export type ChargeStep = 'reserve' | 'ask' | 'look_up' | 'settle';
+export type ChargeStep = 'reserve' | 'ask' | 'look_up' | 'cancel' | 'settle';
 
 /** All that a span may hold, beside its name, its times and whether it failed. */
 export interface TraceFields {

@@ -3,8 +3,10 @@ import { openProcessors } from '../adapters.ts';
 import { diskLowBytes, diskReserveBytes, processorCheckMsMax } from '../limits.ts';
 import { isLoopback } from '../loopback.ts';
 import { checkPortsAreFree } from '../main.ts';
+import { openOfOtherAccounts } from '../payments/accounts.ts';
 import type { Processor } from '../processors/processor.ts';
 import type { Settings } from '../settings/schema.ts';
+import type { Engine } from '../storage/engine.ts';
 
 /** What a check has found; a problem says what to do. */
 export type Finding = { readonly ok: string } | { readonly problem: string };
@@ -12,8 +14,8 @@ export type Finding = { readonly ok: string } | { readonly problem: string };
 const mebibyte = 1024 * 1024;
 
 /** What lies around the data: the disk that it is on, the address to listen on, the processors to ask. */
-export async function surroundings(settings: Settings): Promise<readonly Finding[]> {
-  return [...disk(settings), await address(settings), ...(await processors(settings))];
+export async function surroundings(settings: Settings, engine: Engine): Promise<readonly Finding[]> {
+  return [...disk(settings), await address(settings), ...(await processors(settings, engine))];
 }
 
 function disk({ store, data }: Settings): readonly Finding[] {
@@ -68,11 +70,32 @@ async function isServed(host: string, port: number): Promise<boolean> {
   }
 }
 
-async function processors(settings: Settings): Promise<readonly Finding[]> {
+async function processors(settings: Settings, engine: Engine): Promise<readonly Finding[]> {
   const known = [...(await openProcessors(settings, false)).values()];
   const configured = known.filter((processor) => processor !== undefined);
   if (configured.length === 0) return [{ ok: 'processors: none has a key in the settings' }];
-  return Promise.all(configured.map(processorChecked));
+  const findings = await Promise.all(
+    configured.map(async (processor) => [
+      await processorChecked(processor),
+      ...(await otherAccounts(processor, engine)),
+    ]),
+  );
+  return findings.flat();
+}
+
+/** Charges and refunds that wait for another account's key: with this one nothing is concluded about them. */
+async function otherAccounts(processor: Processor, engine: Engine): Promise<readonly Finding[]> {
+  const account = await processor.account(processorCheckMsMax);
+  if (account.kind === 'withheld') {
+    const told = `processor ${processor.name}: the key may not read its account, so that a key of another account would go unnoticed`;
+    return [{ ok: `${told}; give it the permission to read the account` }];
+  }
+  if (account.kind === 'unknown') return [];
+  const others = await openOfOtherAccounts(engine, processor.name, account.id);
+  if (others.length === 0) return [{ ok: `processor ${processor.name}: account ${account.id}` }];
+  const [first] = others;
+  const problem = `processor ${processor.name}: ${others.length} open payments, ${first} for instance, were made under another account than ${account.id}; put back the key of that account until they have ended`;
+  return [{ problem }];
 }
 
 async function processorChecked(processor: Processor): Promise<Finding> {

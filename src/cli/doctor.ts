@@ -55,7 +55,7 @@ async function examine(): Promise<readonly Finding[]> {
     findings.push({ ok: `store: ${settings.data} opens; counterfoil verify walks all of it` });
     const found = await openAll(vault.engine, new Sealer(vault.keys), sealedRecords);
     findings.push(masterKeys(vault), ...secrets(found), await rotation(vault, found), await clock(vault));
-    findings.push(...(await surroundings(settings)));
+    findings.push(...(await surroundings(settings, vault.engine)));
     return findings;
   } finally {
     await vault.close();

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { audited } from '../access/audit.ts';
 import { type Books, openBooks } from '../books.ts';
 import { ServiceError, SettingsError } from '../errors.ts';
+import { cancelPayment } from '../payments/cancel-payment.ts';
 import { writtenAmount } from '../payments/currencies.ts';
 import { findProcessor } from '../payments/parts.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -10,6 +11,7 @@ import { publicPayment } from '../payments/public-payment.ts';
 import { type Difference, reconcile } from '../payments/reconcile.ts';
 import { findPayment, paymentsSince } from '../payments/records.ts';
 import { refundPayment } from '../payments/refund-payment.ts';
+import { resolvePayment } from '../payments/resolve-payment.ts';
 import { loadSettings } from '../settings/load.ts';
 import { moment } from './moments.ts';
 import { reportProblems } from './problems.ts';
@@ -26,6 +28,10 @@ const usage = `Usage: counterfoil payments <command>
   refund ID               give it back
     --amount N              a part of it, in the unit of its route
     --key KEY               the same key again gives back once
+  cancel ID               end a charge in doubt, unless it has been made
+  resolve ID              end a charge that needs review, as the processor's books have it
+    --succeeded CHARGE      it has been made, under this id of the processor's
+    --declined              it has not been made
   reconcile PROCESSOR     hold our records against the processor's books; exit 1 if anything differs
     --from MOMENT           the period's beginning; a day ago without it
     --until MOMENT          its end; now without it
@@ -43,6 +49,8 @@ export async function payments(args: readonly string[]): Promise<void> {
     if (command === 'list') await withBooks((books) => list(books, rest));
     else if (command === 'show') await withBooks((books) => show(books, rest));
     else if (command === 'refund') await withBooks((books) => refund(books, rest));
+    else if (command === 'cancel') await withBooks((books) => cancel(books, rest));
+    else if (command === 'resolve') await withBooks((books) => resolve(books, rest));
     else if (command === 'reconcile') await withBooks((books) => tellDifferences(books, rest));
     else {
       process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
@@ -113,6 +121,34 @@ async function refund({ payments: parts }: Books, args: readonly string[]): Prom
   const { body } = JSON.parse(answer.text) as { body: { error?: { message: string } } };
   process.stdout.write(`${body.error?.message ?? JSON.stringify(body, null, 2)}\n`);
   if (answer.status !== 200) process.exitCode = 1;
+}
+
+async function cancel({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+  const { processor, route, id: paymentId } = await thePayment(parts, only(args, {}).id);
+  const audit = audited({ what: 'payment.canceled', on: paymentId, by: 'cli', requestId: randomUUID() });
+  const after = await cancelPayment(parts, { processor, route, paymentId, audit });
+  process.stdout.write(`${paymentId} is ${after.state}\n`);
+  if (after.state !== 'declined') process.exitCode = 1;
+}
+
+async function resolve({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { succeeded: { type: 'string' }, declined: { type: 'boolean', default: false } },
+  });
+  const [id] = positionals;
+  const { succeeded: chargeId, declined } = values;
+  if (id === undefined || positionals.length > 1 || (chargeId !== undefined) === declined)
+    throw new SettingsError([
+      'payments resolve: needs one payment, and either --succeeded CHARGE or --declined',
+    ]);
+  const payment = await thePayment(parts, id);
+  const audit = audited({ what: 'payment.resolved', on: id, by: 'cli', requestId: randomUUID() });
+  const resolution =
+    chargeId === undefined ? ({ state: 'declined' } as const) : ({ state: 'succeeded', chargeId } as const);
+  const after = await resolvePayment(parts, payment, resolution, audit);
+  process.stdout.write(`${id} is ${after.state}\n`);
 }
 
 async function tellDifferences({ payments: parts }: Books, args: readonly string[]): Promise<void> {

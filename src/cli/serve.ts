@@ -28,10 +28,13 @@ export async function serve(args: readonly string[]): Promise<void> {
 /** `counterfoil worker`: one of the processes of `serve --workers`, which alone starts it. */
 export async function work(args: readonly string[]): Promise<void> {
   try {
-    const options = { simulate: { type: 'boolean', default: false } } as const;
-    const { simulate } = parseArgs({ args: [...args], options }).values;
+    const options = {
+      simulate: { type: 'boolean', default: false },
+      processes: { type: 'string', default: '1' },
+    } as const;
+    const { simulate, processes } = parseArgs({ args: [...args], options }).values;
     const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate });
-    await serveAsWorker(settings, simulate);
+    await serveAsWorker(settings, { simulate, count: countOfWorkers(processes) });
   } catch (error) {
     reportProblems(error);
     // The channel to the process that started it would keep it alive.

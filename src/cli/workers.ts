@@ -36,7 +36,7 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<vo
   // Workers would share their port with those of another service, and nobody would be told.
   await checkPortsAreFree(settings);
   const env = await workerEnvironment(settings, plan.simulate);
-  const crew = new Crew(openLog(settings.logLevel), plan.simulate, env);
+  const crew = new Crew(openLog(settings.logLevel), plan, env);
   process.once('SIGTERM', () => crew.stop()).once('SIGINT', () => crew.stop());
   try {
     // The first one makes what there is only one of, the store and the master key, before the others look for it.
@@ -53,11 +53,12 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<vo
 }
 
 /** One of several: stops when it is told to, or when the process that started it is gone. */
-export async function serveAsWorker(settings: Settings, simulate: boolean): Promise<void> {
+export async function serveAsWorker(settings: Settings, { simulate, count }: Plan): Promise<void> {
   // Ctrl-C reaches every process of the terminal; the one that started this passes it on as SIGTERM.
   process.on('SIGINT', () => undefined);
   const service = await startService(settings, {
     simulate,
+    processes: count,
     sharesPort: true,
     gatherMetrics: gatherFromCrew,
   });
@@ -91,7 +92,7 @@ function readyOf(worker: ChildProcess): Promise<Ready> {
 
 class Crew {
   readonly #log: Log;
-  readonly #simulate: boolean;
+  readonly #plan: Plan;
   readonly #env: NodeJS.ProcessEnv;
   readonly #workers = new Set<ChildProcess>();
   readonly #metrics = new CrewMetrics();
@@ -99,15 +100,16 @@ class Crew {
   #delayMs = workerDelayMsMin;
 
   /** @param env as it is when a worker starts */
-  constructor(log: Log, simulate: boolean, env: NodeJS.ProcessEnv) {
+  constructor(log: Log, plan: Plan, env: NodeJS.ProcessEnv) {
     this.#log = log;
-    this.#simulate = simulate;
+    this.#plan = plan;
     this.#env = env;
   }
 
   /** Resolves when the worker is ready; rejects with WorkerFailed when it ends before. Later it is replaced. */
   async start(): Promise<Ready> {
-    const args = ['worker', ...(this.#simulate ? ['--simulate'] : [])];
+    const { simulate, count } = this.#plan;
+    const args = ['worker', '--processes', String(count), ...(simulate ? ['--simulate'] : [])];
     const worker = fork(process.argv[1] as string, args, { env: this.#env });
     this.#workers.add(worker);
     const ended = (once(worker, 'exit') as Promise<[number | null, string | null]>).finally(() => {

@@ -124,20 +124,28 @@ function targetOf({ params, headers }: FastifyRequest): Target {
 }
 
 /**
- * Node keeps the first of two equal headers; a proxy in front may have meant the other. @returns how many
+ * Node keeps the first of two equal headers, or joins them; a proxy in front may have meant the other. @returns how many
  * `Authorization` headers there are
  */
 function checkHeaderCounts({ raw }: FastifyRequest): number {
   const { rawHeaders } = raw;
   let hosts = 0;
   let authorizations = 0;
+  let idempotencyKeys = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
     else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations++;
+    else if (name.length === 15 && name.toLowerCase() === 'idempotency-key') idempotencyKeys++;
   }
   if (hosts > 1) throw refusedHost('The request has more than one Host header.');
   if (hosts === 0 && raw.httpVersion !== '1.0') throw refusedHost('The request has no Host header.');
+  if (idempotencyKeys > 1) {
+    throw new ServiceError('invalid_request', {
+      param: 'Idempotency-Key',
+      message: 'The request has more than one Idempotency-Key header; nothing was charged.',
+    });
+  }
   return authorizations;
 }
 

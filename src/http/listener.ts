@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failure, jsonContentType, success } from '../envelope.ts';
+import { failure, jsonContentType } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import {
   connectionsCheckMs,
@@ -22,6 +22,7 @@ import {
 import { type LoadBounds, LoadShedder } from './load-shedding.ts';
 import { newRequestId } from './request-id.ts';
 import { errorHeaders } from './security-headers.ts';
+import { respondStarting } from './starting.ts';
 
 const idleSweepMs = 50;
 
@@ -32,7 +33,7 @@ const idleSweepMs = 50;
 export class Listener {
   readonly server: Server;
   readonly load: LoadShedder;
-  #requests: RequestListener = answerStarting;
+  #requests: RequestListener = respondStarting;
   /** The answers that a connection is still to get, oldest first. */
   readonly #owed = new WeakMap<Socket, ServerResponse[]>();
 
@@ -141,21 +142,6 @@ export class Listener {
     this.server.closeAllConnections();
     await stopped;
   }
-}
-
-function answerStarting(request: IncomingMessage, response: ServerResponse): void {
-  const alive = request.url === '/livez';
-  const envelope = alive
-    ? success({ status: 'alive' })
-    : failure(new ServiceError('unavailable', { message: 'The service is starting.' }), newRequestId());
-  const text = JSON.stringify(envelope);
-  response.writeHead(envelope.statusCode, {
-    ...errorHeaders,
-    'content-type': jsonContentType,
-    'content-length': Buffer.byteLength(text),
-    ...(alive ? {} : { 'retry-after': '1' }),
-  });
-  response.end(text);
 }
 
 function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {

@@ -1,8 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { audited } from '../access/audit.ts';
+import { actorOf, shopOf } from '../access/permission.ts';
 import { success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { paymentFieldsBesideError } from '../payments/answer.ts';
+import { cancelPayment } from '../payments/cancel-payment.ts';
 import { findByIdempotencyKey, listPayments } from '../payments/list-payments.ts';
 import { findPaymentOn, type PaymentParts } from '../payments/parts.ts';
 import type { StoredAnswer } from '../payments/payment.ts';
@@ -22,7 +25,7 @@ import {
   refundBody,
   refundState,
 } from './payment-schemas.ts';
-import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
+import { answerSchema, closed, emptyWhenAbsent, errorAnswerSchema, noBody, noQuery } from './schemas.ts';
 
 const tags = ['Payments'];
 const pageItemsDefault = 20;
@@ -65,7 +68,7 @@ export function paymentRoutes(
           route,
           ...request.body,
           idempotencyKey: request.headers['idempotency-key'],
-          caller: request.caller.id,
+          caller: shopOf(request.caller),
           requestId: request.id,
           traceparent: request.raw.headers.traceparent?.toString(),
         });
@@ -115,7 +118,7 @@ export function paymentRoutes(
         const payment = await findByIdempotencyKey(parts, {
           processor,
           route,
-          caller: request.caller.id,
+          caller: shopOf(request.caller),
           key,
         });
         return sendEnvelope(reply, success(publicPayment(payment)));
@@ -145,14 +148,48 @@ export function paymentRoutes(
     );
 
     app.post(
+      `${path}/:payment_id/cancel`,
+      {
+        config: { access: 'payments:refund' },
+        preValidation: emptyWhenAbsent,
+        schema: {
+          tags,
+          summary: 'Cancel a charge whose outcome is not known yet',
+          description:
+            'The processor is asked first: a charge that has been made is returned as succeeded. One that is still in doubt is asked for no more, and its end is found out.',
+          params: paymentParams,
+          querystring: noQuery,
+          body: noBody,
+          response: {
+            200: answerSchema(paymentState, 'The payment as it is then'),
+            '4xx': errorAnswerSchema(),
+            '5xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { processor, route_id: route, payment_id: paymentId } = request.params;
+        const canceling = cancelPayment(parts, {
+          processor,
+          route,
+          paymentId,
+          audit: audited({
+            what: 'payment.canceled',
+            on: paymentId,
+            by: actorOf(request.caller),
+            requestId: request.id,
+          }),
+        });
+        return sendEnvelope(reply, success(publicPayment(await parts.inFlight.add(canceling))));
+      },
+    );
+
+    app.post(
       `${path}/:payment_id/refund`,
       {
         config: { access: 'payments:refund' },
         // All that is left needs no words.
-        preValidation: (request, _reply, done) => {
-          request.body ??= {};
-          done();
-        },
+        preValidation: emptyWhenAbsent,
         schema: {
           tags,
           summary: 'Give back a payment, or a part of it',
@@ -175,7 +212,7 @@ export function paymentRoutes(
           paymentId,
           amount: request.body.amount,
           idempotencyKey: request.headers['idempotency-key'],
-          caller: request.caller.id,
+          caller: shopOf(request.caller),
           requestId: request.id,
         });
         const answer = await parts.inFlight.add(refunding);

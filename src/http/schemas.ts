@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { errorKinds } from '../errors.ts';
 
@@ -6,6 +7,15 @@ export const closed = { additionalProperties: false };
 
 /** No operation of the document has query parameters. */
 export const noQuery = Type.Object({}, closed);
+
+/** For an operation that needs no words; an empty object is one way to say nothing. */
+export const noBody = Type.Object({}, closed);
+
+/** A request without a body is one with an empty object; `null` is neither. */
+export function emptyWhenAbsent(request: FastifyRequest, _reply: unknown, done: () => void): void {
+  if (request.body === undefined) request.body = {};
+  done();
+}
 
 /** An answer as the OpenAPI document tells it. */
 export function answerSchema(body: TSchema, description: string): TSchema {

@@ -48,7 +48,7 @@ function traceOf(tracer: Tracer, whole: Span): Trace {
   return {
     tell: (fields) => tell(whole, fields),
     step: (name, work) => {
-      const kind = name === 'ask' || name === 'look_up' ? SpanKind.CLIENT : SpanKind.INTERNAL;
+      const kind = name !== 'reserve' && name !== 'settle' ? SpanKind.CLIENT : SpanKind.INTERNAL;
       return ending(tracer.startSpan(name, { kind }, within), work);
     },
   };

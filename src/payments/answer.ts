@@ -1,7 +1,7 @@
 import { type FieldsBesideError, failure, success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
-import type { ChargeOutcome } from '../processors/processor.ts';
 import type { Payment, StoredAnswer } from './payment.ts';
+import type { Settlement } from './settle-charge.ts';
 
 /** The documented field of the payment endpoint stays truthful beside an error. */
 export const paymentFieldsBesideError: FieldsBesideError = (message) => ({ message: { message } });
@@ -16,13 +16,13 @@ export function errorAnswer(error: ServiceError, requestId: string): StoredAnswe
 }
 
 /** The answer that an outcome has, for the request that made the payment. */
-export function answerOf(outcome: ChargeOutcome, payment: Payment): StoredAnswer {
+export function answerOf(outcome: Settlement, payment: Payment): StoredAnswer {
   return outcome.kind === 'succeeded'
     ? paidAnswer(outcome.chargeId)
     : errorAnswer(errorOf(outcome, payment), payment.requestId);
 }
 
-function errorOf(outcome: Exclude<ChargeOutcome, { kind: 'succeeded' }>, payment: Payment): ServiceError {
+function errorOf(outcome: Exclude<Settlement, { kind: 'succeeded' }>, payment: Payment): ServiceError {
   switch (outcome.kind) {
     case 'declined':
       return new ServiceError(outcome.authenticationRequired ? 'authentication_required' : 'card_declined', {
@@ -33,22 +33,39 @@ function errorOf(outcome: Exclude<ChargeOutcome, { kind: 'succeeded' }>, payment
       return new ServiceError('invalid_request', { param: outcome.param, message: outcome.message });
     case 'not_taken':
       return new ServiceError('processor_error');
+    case 'canceled':
+      return new ServiceError('card_declined', {
+        declineCode: outcome.declineCode,
+        message: canceledMessages[outcome.declineCode],
+      });
     case 'unknown':
       return outcomeUnknown(payment);
   }
 }
 
+const canceledMessages = {
+  canceled: 'The charge was canceled before it was made; nothing was charged.',
+  expired:
+    'The charge could not be made in time and was canceled; nothing was charged. To charge, send a new request.',
+};
+
 /**
  * Without a key, or a token that is one, the same request again would be another payment: then the caller must not
- * be told to send it.
+ * be asked to send it.
  */
-export function outcomeUnknown({ keyEntry }: Payment): ServiceError {
-  if (keyEntry !== undefined) return new ServiceError('payment_outcome_unknown');
+export function outcomeUnknown({ keyEntry, wantedUntil, cancelRequestedAt }: Payment): ServiceError {
+  const until = new Date(wantedUntil).toISOString();
+  const end =
+    cancelRequestedAt === undefined
+      ? `The charge may still be made until ${until}; then it is canceled.`
+      : 'It is being canceled, unless it has been made.';
+  const how =
+    keyEntry === undefined
+      ? 'Ask at the Location; this request had no Idempotency-Key, so that sending it again may charge again.'
+      : 'Ask at the Location, or send the same request again.';
   return new ServiceError('payment_outcome_unknown', {
-    retryable: false,
-    message:
-      'The payment processor has not told what became of this charge. It may have succeeded: the service is finding ' +
-      'out. Ask at the Location; this request had no Idempotency-Key, so that sending it again may charge again.',
+    retryable: keyEntry !== undefined,
+    message: `The payment processor has not reported what became of this charge. It may have succeeded: the service is finding out. ${how} ${end}`,
   });
 }
 
@@ -56,8 +73,8 @@ const reviewMessage =
   'It could not be found out what became of this charge. It may have succeeded: look it up at the payment processor ' +
   'by its payment id before you charge again.';
 
-export function reviewAnswer({ requestId }: Payment): StoredAnswer {
-  const error = new ServiceError('payment_outcome_unknown', { retryable: false, message: reviewMessage });
+export function reviewAnswer({ requestId }: Payment, message = reviewMessage): StoredAnswer {
+  const error = new ServiceError('payment_outcome_unknown', { retryable: false, message });
   return errorAnswer(error, requestId);
 }
 

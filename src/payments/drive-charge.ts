@@ -1,12 +1,12 @@
 import { lookUpMsMax, processorCallMsMax } from '../limits.ts';
 import { errorFields } from '../log.ts';
-import type { ChargeOutcome, LookUp, Processor } from '../processors/processor.ts';
+import type { CanceledCharge, ChargeOutcome, Processor } from '../processors/processor.ts';
 import type { Trace } from '../tracing.ts';
 import { answerNow, type PaymentAnswer } from './answer.ts';
 import { ageOf, detailOf, findOut, isKnown, unknownOf } from './find-out.ts';
 import { findProcessor, type PaymentParts } from './parts.ts';
-import { type Payment, tokenPlace } from './payment.ts';
-import { giveToReview, settleCharge } from './settle-charge.ts';
+import { type Payment, tokenKey, tokenPlace } from './payment.ts';
+import { type Finding, giveToReview, type Settlement, settleCharge } from './settle-charge.ts';
 
 /** The second and third step of a charge that this process drives: asks, and stores what became of it. */
 export async function driveCharge(
@@ -16,9 +16,9 @@ export async function driveCharge(
   trace: Trace,
 ): Promise<PaymentAnswer> {
   const processor = findProcessor(parts, payment.processor);
-  const outcome = await trace.step('ask', () => ask(processor, payment, token).catch(unknownOf));
+  const outcome = await trace.step('ask', () => ask(processor, payment, token, false).catch(unknownOf));
   try {
-    const settled = await settle(parts, payment, outcome, trace);
+    const settled = await settle(parts, payment, { outcome, basis: 'reply' }, trace);
     return answerNow(settled, { replayed: false });
   } catch (error) {
     // The charge may have been made, and its record says "calling": recovery will tell the truth from there.
@@ -28,9 +28,9 @@ export async function driveCharge(
 }
 
 /**
- * The way on for a charge that nobody drives any more: while the processor surely remembers its key it is asked
- * again, with the same key; what that leaves open is looked for on the processor's books. Then it is looked for
- * alone: asking could charge twice.
+ * The way on for a charge that nobody drives any more. While somebody may still want it, and the processor surely remembers
+ * its key, it is asked for again with the same key; what that leaves open is looked for on the processor's books. When
+ * nobody wants it any more it is canceled. Once the key may be forgotten it is only looked for: asking could charge twice.
  */
 export async function resumeCharge(parts: PaymentParts, payment: Payment): Promise<void> {
   await parts.traces.charge({ name: 'recover_charge' }, async (trace) => {
@@ -41,45 +41,81 @@ export async function resumeCharge(parts: PaymentParts, payment: Payment): Promi
 
 async function resume(parts: PaymentParts, payment: Payment, trace: Trace): Promise<void> {
   const processor = findProcessor(parts, payment.processor);
-  const { id, sealedToken, createdAt } = payment;
-  const { isKeyRemembered, isHopeless, isLate } = ageOf(createdAt, parts.now(), processor);
-  const askAgain =
-    isKeyRemembered && sealedToken !== undefined
-      ? () => {
-          const token = parts.sealer.open(sealedToken, tokenPlace(id));
-          return trace.step('ask', () => ask(processor, payment, token));
-        }
-      : undefined;
-  const found = await findOut(askAgain, () => trace.step('look_up', () => lookUp(parts, processor, payment)));
-  if (isKnown(found)) await settle(parts, payment, found, trace);
-  else if (isHopeless || (isLate && found.kind === 'absent')) await giveToReview(parts, id);
-  else await settle(parts, payment, { kind: 'unknown', detail: detailOf(found) }, trace);
+  const { isKeyRemembered, isHopeless, isLate } = ageOf(payment.createdAt, parts.now(), processor);
+  const settleAs = (outcome: Settlement) => settle(parts, payment, { outcome, basis: 'proof' }, trace);
+  if (isKeyRemembered && !isWanted(payment, parts.now())) {
+    await settleAs(await trace.step('cancel', () => canceled(parts, processor, payment)));
+    return;
+  }
+  const askAgain = isKeyRemembered ? again(parts, processor, payment, trace) : undefined;
+  const lookUp = () => processor.findCharge(soughtOf(parts, processor, payment));
+  const found = await findOut(askAgain, () => trace.step('look_up', lookUp));
+  if (isKnown(found)) await settleAs(found);
+  else if (isHopeless || (isLate && found.kind === 'absent')) await giveToReview(parts, payment.id);
+  else await settleAs({ kind: 'unknown', detail: detailOf(found) });
+}
+
+function again(parts: PaymentParts, processor: Processor, payment: Payment, trace: Trace) {
+  const { id, sealedToken } = payment;
+  if (sealedToken === undefined) return undefined;
+  return () => {
+    const token = parts.sealer.open(sealedToken, tokenPlace(id));
+    return trace.step('ask', () => ask(processor, payment, token, true));
+  };
+}
+
+/** Whether a caller may still be waiting for it. */
+export function isWanted({ wantedUntil, cancelRequestedAt }: Payment, now: number): boolean {
+  return cancelRequestedAt === undefined && now < wantedUntil;
+}
+
+/** Ends a charge at the processor, or says what became of it. */
+export async function canceled(
+  parts: PaymentParts,
+  processor: Processor,
+  payment: Payment,
+): Promise<Settlement> {
+  const { processorKey, amount, currency, cancelRequestedAt } = payment;
+  const sought: CanceledCharge = { ...soughtOf(parts, processor, payment), processorKey, amount, currency };
+  const outcome = await processor.cancelCharge(sought).catch(unknownOf);
+  if (outcome.kind !== 'canceled') return outcome;
+  return { kind: 'canceled', declineCode: cancelRequestedAt === undefined ? 'expired' : 'canceled' };
 }
 
 async function settle(
   parts: PaymentParts,
   payment: Payment,
-  outcome: ChargeOutcome,
+  finding: Finding,
   trace: Trace,
 ): Promise<Payment> {
-  const settled = await trace.step('settle', () => settleCharge(parts, payment.id, { outcome }, payment));
+  const settled = await trace.step('settle', () => settleCharge(parts, payment.id, finding, payment));
   trace.tell({ outcome: settled.state });
   return settled;
 }
 
-async function ask(processor: Processor, payment: Payment, token: string): Promise<ChargeOutcome> {
+async function ask(
+  processor: Processor,
+  payment: Payment,
+  token: string,
+  isRecovery: boolean,
+): Promise<ChargeOutcome> {
   const { id: paymentId, processorKey, amount, currency } = payment;
-  const timeoutMs = processorCallMsMax;
-  return processor.charge({ paymentId, processorKey, amount, currency, token, timeoutMs });
+  return processor.charge({
+    paymentId,
+    processorKey,
+    amount,
+    currency,
+    token,
+    tokenKey: tokenKey(payment, token),
+    timeoutMs: processorCallMsMax,
+    isRecovery,
+  });
 }
 
-async function lookUp(
-  { now }: PaymentParts,
-  processor: Processor,
-  { id: paymentId, createdAt }: Payment,
-): Promise<LookUp<ChargeOutcome>> {
-  const askedFrom = Date.parse(createdAt);
-  const askedLast = Math.max(askedFrom, Math.min(now(), askedFrom + processor.keyLifeMs));
-  const askedUntil = askedLast + processorCallMsMax;
-  return processor.findCharge({ paymentId, askedFrom, askedUntil, timeoutMs: lookUpMsMax });
+/** Nobody asks for a charge after its end, nor after the processor may have forgotten its key. */
+export function soughtOf({ now }: PaymentParts, { keyLifeMs }: Processor, payment: Payment) {
+  const askedFrom = Date.parse(payment.createdAt);
+  const askedLast = Math.min(now(), payment.wantedUntil, askedFrom + keyLifeMs);
+  const askedUntil = Math.max(askedFrom, askedLast) + processorCallMsMax;
+  return { paymentId: payment.id, askedFrom, askedUntil, timeoutMs: lookUpMsMax };
 }

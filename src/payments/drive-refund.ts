@@ -15,9 +15,10 @@ export async function driveRefund(
   refundId: string,
 ): Promise<RefundAnswer> {
   const refund = findRefund(payment, refundId) as Refund;
-  const outcome = await ask(findProcessor(parts, payment.processor), payment, refund).catch(unknownOf);
+  const processor = findProcessor(parts, payment.processor);
+  const outcome = await ask(processor, payment, refund, false).catch(unknownOf);
   try {
-    const settled = await settleRefund(parts, payment.id, refundId, { outcome });
+    const settled = await settleRefund(parts, payment.id, refundId, { outcome, basis: 'reply' });
     return refundAnswerNow(settled, { replayed: false });
   } catch (error) {
     // It may have been made, and its record says "calling": recovery will tell the truth from there.
@@ -32,18 +33,24 @@ export async function resumeRefund(parts: PaymentParts, payment: Payment, refund
   const processor = findProcessor(parts, payment.processor);
   const { isKeyRemembered, isHopeless, isLate } = ageOf(refund.createdAt, parts.now(), processor);
   const isPending = refund.state === 'pending';
-  const askAgain = isKeyRemembered && !isPending ? () => ask(processor, payment, refund) : undefined;
+  const askAgain = isKeyRemembered && !isPending ? () => ask(processor, payment, refund, true) : undefined;
   const { chargeId = '' } = payment;
   const sought = { refundId: refund.id, chargeId, timeoutMs: lookUpMsMax };
   const found = await findOut(askAgain, () => processor.findRefund(sought));
-  const settle = (outcome: RefundOutcome) => settleRefund(parts, payment.id, refund.id, { outcome });
+  const settle = (outcome: RefundOutcome) =>
+    settleRefund(parts, payment.id, refund.id, { outcome, basis: 'proof' });
   if (isKnown(found)) await settle(found);
   else if (!isPending && (isHopeless || (isLate && found.kind === 'absent')))
     await giveRefundToReview(parts, payment.id, refund.id);
   else await settle({ kind: 'unknown', detail: detailOf(found) });
 }
 
-async function ask(processor: Processor, payment: Payment, refund: Refund): Promise<RefundOutcome> {
+async function ask(
+  processor: Processor,
+  payment: Payment,
+  refund: Refund,
+  isRecovery: boolean,
+): Promise<RefundOutcome> {
   return processor.refund({
     refundId: refund.id,
     paymentId: payment.id,
@@ -52,5 +59,6 @@ async function ask(processor: Processor, payment: Payment, refund: Refund): Prom
     amount: refund.amount,
     currency: payment.currency,
     timeoutMs: processorCallMsMax,
+    isRecovery,
   });
 }

@@ -2,8 +2,8 @@ import { finalPaymentsKeptMax } from '../limits.ts';
 import type { Payment } from './payment.ts';
 
 /**
- * Payments that were asked for again, by the key that leads to them: those that have succeeded or were declined by the
- * issuer, so that key, request and answer stay what they are for ever. What else their records say, refunds for
+ * Payments that were asked for again, by the key that leads to them: those that have succeeded, so that key, request and
+ * response stay what they are for ever. Proof may still override a decline. What else their records say, refunds for
  * instance, is of no concern to a repeated request.
  */
 export class FinalPayments {
@@ -14,8 +14,7 @@ export class FinalPayments {
   }
 
   note(keyEntry: string, payment: Payment): void {
-    const isFinal = payment.state === 'succeeded' || payment.declineCode !== undefined;
-    if (!isFinal || payment.answer === undefined) return;
+    if (payment.state !== 'succeeded' || payment.answer === undefined) return;
     if (this.#byKey.size >= finalPaymentsKeptMax) this.#byKey.clear();
     this.#byKey.set(keyEntry, payment);
   }

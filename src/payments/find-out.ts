@@ -16,7 +16,7 @@ export interface Age {
   readonly isLate: boolean;
 }
 
-/** A clock that has been put back says nothing of an age: then it is only looked for, and never given up. */
+/** If the clock moved backwards, the age is unknown: the charge is only looked up, and never given up. */
 export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor): Age {
   const ageMs = now - Date.parse(createdAt);
   const isKnown = ageMs > -clockStepMsMax;
@@ -28,11 +28,11 @@ export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor):
 }
 
 /**
- * The way to learn what became of a request that nobody drives any more: asking again, where that may be done, and
- * looking for what that leaves open.
+ * Finds out what became of a request that nobody executes any more: by asking again, where that may be done, and by looking
+ * for what that leaves open.
  *
- * What is refused now may be refused because an earlier attempt went through, for instance because that has used up
- * the token. So a refusal stands only where nothing is on the processor's books.
+ * Of the replies to a repeated request only a success is proof. Any other reply may concern the repetition alone, for
+ * instance when an earlier attempt has used up the token. So it counts only where nothing is on the processor's books.
  *
  * @param ask undefined where asking could do it twice
  */
@@ -41,9 +41,9 @@ export async function findOut<Known extends Outcome>(
   lookUp: () => Promise<LookUp<Known>>,
 ): Promise<LookUp<Known | Unknown>> {
   const asked = await ask?.().catch(unknownOf);
-  if (asked !== undefined && isKnown(asked) && asked.kind !== 'refused') return asked;
+  if (asked !== undefined && (asked.kind === 'succeeded' || asked.kind === 'pending')) return asked;
   const found = await lookUp().catch(unknownOf);
-  return asked?.kind === 'refused' && found.kind === 'absent' ? asked : found;
+  return asked !== undefined && isKnown(asked) && found.kind === 'absent' ? asked : found;
 }
 
 /** An adapter that throws has said nothing. */

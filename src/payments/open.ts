@@ -1,12 +1,16 @@
 import { recoveryDelayMsMax, recoveryDelayMsMin } from '../limits.ts';
 import type { Write } from '../storage/engine.ts';
 import type { PaymentParts } from './parts.ts';
+import type { Payment } from './payment.ts';
 
 /**
  * Marks what has not ended, under `openId`: who drives it now, or, where nobody does, from when on somebody may
- * (milliseconds since 1970).
+ * (milliseconds since 1970). `processor`: whose answer it waits for; recovery goes processor by processor.
  */
-export type OpenMarker = { readonly driver: string } | { readonly dueAt: number };
+export type OpenMarker = { readonly processor: string } & (
+  | { readonly driver: string }
+  | { readonly dueAt: number }
+);
 
 export const openSpace = 'service:open-payments';
 
@@ -20,25 +24,36 @@ export function idsOf(openId: string): { readonly paymentId: string; readonly re
   return refundId === undefined ? { paymentId } : { paymentId, refundId };
 }
 
-export function opened({ drivers }: PaymentParts, id: string): Write {
-  return { kind: 'create', space: openSpace, id, value: text({ driver: drivers.self }), makeSpace: true };
+export function opened({ drivers }: PaymentParts, id: string, processor: string): Write {
+  const value = text({ processor, driver: drivers.self });
+  return { kind: 'create', space: openSpace, id, value, makeSpace: true };
 }
 
 /** Refused when somebody else was faster. @param before the marker's text as it was seen */
 export function taken({ drivers }: PaymentParts, id: string, before: string): Write {
+  const { processor } = JSON.parse(before) as OpenMarker;
   return {
     kind: 'replace',
     space: openSpace,
     id,
-    value: text({ driver: drivers.self }),
+    value: text({ processor, driver: drivers.self }),
     ifValue: before,
   };
 }
 
-/** To be taken up again after a pause, which grows with the attempts. */
-export function waiting({ now }: PaymentParts, id: string, attempts: number): Write {
+/**
+ * To be taken up again after a pause, which grows with the attempts. A random part keeps what failed together from coming
+ * back together.
+ */
+export function waiting(
+  { now }: PaymentParts,
+  id: string,
+  { processor }: Pick<Payment, 'processor'>,
+  attempts: number,
+): Write {
   const delayMs = Math.min(recoveryDelayMsMin * 2 ** (attempts - 1), recoveryDelayMsMax);
-  return { kind: 'replace', space: openSpace, id, value: text({ dueAt: now() + delayMs }) };
+  const dueAt = Math.round(now() + delayMs * (0.5 + Math.random() / 2));
+  return { kind: 'replace', space: openSpace, id, value: text({ processor, dueAt }) };
 }
 
 export function closed(id: string): Write {

@@ -7,7 +7,7 @@ import {
   metadataValueCharactersMax,
   tokenCharactersMax,
 } from '../limits.ts';
-import { holdsCardNumber } from './card-number.ts';
+import { holdsCardNumber, isNamedLikeCard } from './card-number.ts';
 import { currencyExponent } from './currencies.ts';
 import type { ItemPolicy } from './paid-item.ts';
 import type { Metadata } from './payment.ts';
@@ -115,7 +115,7 @@ function checkToken(token: string): string {
   if (!/^[\x21-\x7e]+$/.test(token) || token.length > tokenCharactersMax) {
     throw invalid('token', `token must be 1 to ${tokenCharactersMax} visible ASCII characters.`);
   }
-  refuseCardNumber('token', token);
+  refuseCardNumber('token', token, 'any');
   return token;
 }
 
@@ -140,8 +140,8 @@ function checkMetadata(metadata: Metadata): Metadata {
     if (!value.isWellFormed()) {
       throw invalid(`metadata.${key}`, 'A value of metadata must be well-formed Unicode.');
     }
-    refuseCardNumber('metadata', key);
-    refuseCardNumber('metadata', value);
+    refuseCardNumber('metadata', key, 'any');
+    refuseCardNumber('metadata', value, isNamedLikeCard(key) ? 'any' : 'grouped');
   }
   return metadata;
 }
@@ -154,12 +154,12 @@ export function checkIdempotencyKey(text: string | undefined, param = 'Idempoten
   if (!/^[\x20-\x7e]+$/.test(key) || key.length > idempotencyKeyCharactersMax) {
     throw invalid(param, `${param} must be 1 to ${idempotencyKeyCharactersMax} printable ASCII characters.`);
   }
-  refuseCardNumber(param, key);
+  refuseCardNumber(param, key, 'grouped');
   return key;
 }
 
-function refuseCardNumber(param: string, text: string): void {
-  if (holdsCardNumber(text)) {
+function refuseCardNumber(param: string, text: string, digitRuns: 'any' | 'grouped'): void {
+  if (holdsCardNumber(text, digitRuns)) {
     throw invalid(
       param,
       `${param} looks like a card number. Card numbers must never be sent here: have the processor make a token of the card in the browser.`,

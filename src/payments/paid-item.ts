@@ -3,6 +3,10 @@ import { ServiceError } from '../errors.ts';
 import type { Space, Write } from '../storage/engine.ts';
 import type { PaymentParts } from './parts.ts';
 import type { Metadata, PaidItem, Payment } from './payment.ts';
+import { findPayment } from './records.ts';
+
+/** Most payments under way end within seconds. */
+const heldRetryAfterSeconds = 5;
 
 /** The item that a payment route makes in a table, in the same commit that settles a charge that succeeded. */
 export interface ItemPolicy {
@@ -41,6 +45,20 @@ function metadataValue(metadata: Metadata = {}, source: string): string {
 export async function checkItemIsFree({ engine, itemWrite }: PaymentParts, item: PaidItem): Promise<void> {
   const { space, id } = itemWrite(item.table, { id: item.id ?? '?', name: item.name ?? '?' });
   if (item.id !== undefined && (await engine.get(space, id)) !== undefined) throw itemExists();
+}
+
+/** While another payment holds an item, it is not there yet, and may become free again. */
+export async function itemIsHeld(parts: PaymentParts, keeping: Write): Promise<ServiceError> {
+  const holder = await parts.engine.get(awaitedSpace, keeping.id);
+  const payment = holder === undefined ? undefined : await findPayment(parts, holder);
+  const until =
+    payment === undefined ? '' : `, until ${new Date(payment.wantedUntil).toISOString()} or shortly after`;
+  const message =
+    payment?.state === 'needs_review'
+      ? 'Another payment, which the shop must review, holds the item that this payment would make; nothing was charged.'
+      : `Another payment under way holds the item that this payment would make${until}; nothing was charged.`;
+  const retryAfterSeconds = heldRetryAfterSeconds;
+  return new ServiceError('item_exists', { param: 'metadata', message, retryable: true, retryAfterSeconds });
 }
 
 export function itemExists(): ServiceError {

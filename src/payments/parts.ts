@@ -7,13 +7,14 @@ import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import type { Item } from '../storage/item-text.ts';
 import type { Traces } from '../tracing.ts';
+import type { Accounts } from './accounts.ts';
 import type { Drivers } from './drivers.ts';
 import type { FinalPayments } from './final-payments.ts';
 import type { RoutePolicy } from './order.ts';
 import type { Payment } from './payment.ts';
 import { findPayment } from './records.ts';
 
-/** What payments need; `main.ts` fills it in. */
+/** What payments need. */
 export interface PaymentParts {
   readonly engine: Engine;
   /** By path segment; undefined stands for a processor that is known but has no key in the settings. */
@@ -22,6 +23,9 @@ export interface PaymentParts {
   readonly sealer: Sealer;
   readonly drivers: Drivers;
   readonly finals: FinalPayments;
+  readonly accounts: Accounts;
+  /** For how long a charge in doubt is asked for again, from when a caller last wanted it. */
+  readonly wantedMs: number;
   /** The write that makes an item of a table. Throws ServiceError for what no table takes. */
   readonly itemWrite: (table: string, item: Item) => Write;
   readonly log: Log;

@@ -10,6 +10,8 @@ export interface Payment {
   readonly id: string;
   readonly state: ChargeState;
   readonly processor: string;
+  /** Whose books it is on; absent where the processor's key may not read the account. */
+  readonly account?: string;
   readonly route: string;
   /** In the smallest unit of the currency. */
   readonly amount: number;
@@ -27,6 +29,13 @@ export interface Payment {
   /** The request that made it; its answer carries this id however late it is given. */
   readonly requestId: string;
   readonly createdAt: string;
+  /**
+   * Until when the processor may be asked for the charge again, in milliseconds since 1970; then nobody wants it any more.
+   * A caller who asks for it again moves it on.
+   */
+  readonly wantedUntil: number;
+  /** When the shop asked to cancel it. */
+  readonly cancelRequestedAt?: string;
   /** Present until the charge has ended. */
   readonly sealedToken?: string;
   readonly chargeId?: string;
@@ -120,6 +129,14 @@ export function refundKeyDigest(caller: string, key: string): string {
 
 export function chargeEntry(processor: string, chargeId: string): string {
   return `${processor}/${chargeId}`;
+}
+
+/**
+ * The key of the request that exchanges a token for something that can be charged: the same for the next payment of the
+ * same request, whose token would else be used up.
+ */
+export function tokenKey({ id, keyEntry }: Payment, token: string): string {
+  return `cf_${digest('method', keyEntry ?? id, token)}`;
 }
 
 /** The field in which a repeated request differs from the first, or undefined. */

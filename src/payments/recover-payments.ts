@@ -1,4 +1,4 @@
-import { recoveryChargesMax, recoveryDelayMsMax } from '../limits.ts';
+import { recoveryDelayMsMax } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { hasEnded, moveCharge } from './charge.ts';
@@ -6,13 +6,15 @@ import { resumeCharge } from './drive-charge.ts';
 import { resumeRefund } from './drive-refund.ts';
 import { idsOf, type OpenMarker, openSpace, taken, waiting } from './open.ts';
 import { OpenSeen } from './open-seen.ts';
-import type { PaymentParts } from './parts.ts';
+import { findProcessor, type PaymentParts } from './parts.ts';
 import type { Payment } from './payment.ts';
 import { findPayment, replaced } from './records.ts';
+import { RecoveryQueue } from './recovery-queue.ts';
 import { findRefund, moveRefund, withRefund } from './refund.ts';
 
 interface Due {
   readonly id: string;
+  readonly processor: string;
   /** The marker as it reads now; whoever changes it first drives it. */
   readonly marker: string;
 }
@@ -23,24 +25,35 @@ type Known = Map<string, { readonly driver: string; readonly since: number }>;
  * Finds out what became of charges and refunds that nobody drives: those left by a process that died and those in
  * doubt. Each is taken by changing its marker, so that of several processes one drives it, and then goes the normal
  * way on from step two, with the key it always had.
+ *
+ * Each processor has its own queue: one that hangs delays no other's charges. How often a processor is called is bounded
+ * where the calls are sent (`processors/sending/pace.ts`).
  */
 export class Recovery {
   readonly #parts: PaymentParts;
   /** Markers of other drivers: since when this process knows of them, as `performance.now()` tells. */
   #known: Known = new Map();
+  readonly #queues = new Map<string, RecoveryQueue<Due>>();
 
   constructor(parts: PaymentParts) {
     this.#parts = parts;
   }
 
-  /** One round: all that is due, so many at a time. @param signal ends the round early */
+  /** Looks for all that is due and queues it; resolves when it is queued. @param signal nothing is begun after it */
   async round(signal: AbortSignal): Promise<void> {
-    const due = await this.#findDue();
-    const recoverNext = async (): Promise<void> => {
-      for (let next = due.pop(); next !== undefined && !signal.aborted; next = due.pop())
-        await this.#recover(next);
-    };
-    await Promise.all(Array.from({ length: recoveryChargesMax }, recoverNext));
+    const due = Map.groupBy(await this.#findDue(), ({ processor }) => processor);
+    // A queue that has nothing due any more forgets what it had.
+    for (const name of new Set([...due.keys(), ...this.#queues.keys()]))
+      this.#queueOf(name).replace(due.get(name) ?? [], signal);
+  }
+
+  #queueOf(processor: string): RecoveryQueue<Due> {
+    let queue = this.#queues.get(processor);
+    if (queue === undefined) {
+      queue = new RecoveryQueue((due) => this.#parts.inFlight.add(this.#recover(due)));
+      this.#queues.set(processor, queue);
+    }
+    return queue;
   }
 
   async #findDue(): Promise<Due[]> {
@@ -51,40 +64,48 @@ export class Recovery {
     const known: Known = new Map();
     for await (const { id, name: marker } of itemsOf((await engine.scan(openSpace))?.chunks ?? [])) {
       const open = JSON.parse(marker) as OpenMarker;
+      const { processor } = open;
       seen.note(id, open);
       if ('driver' in open) {
         const before = this.#known.get(id);
         const since = before?.driver === open.driver ? before.since : performance.now();
         known.set(id, { driver: open.driver, since });
-        if (drivers.hasLetGo(open.driver, id, since)) due.push({ id, marker });
-      } else if (isDue(open.dueAt, now())) due.push({ id, marker });
+        if (drivers.hasLetGo(open.driver, id, since)) due.push({ id, marker, processor });
+      } else if (isDue(open.dueAt, now())) due.push({ id, marker, processor });
     }
     this.#known = known;
     metrics.openPayments(seen.facts());
     await drivers.forgetOthers(new Set(Array.from(known.values(), ({ driver }) => driver)));
-    // The oldest first: ids sort by time, and the round takes from the end.
-    return due.reverse();
+    // Ids sort by time: the oldest first.
+    return due;
   }
 
-  async #recover({ id, marker }: Due): Promise<void> {
+  async #recover({ id, marker, processor }: Due): Promise<void> {
     const { drivers, log } = this.#parts;
     await drivers.drive(id, async () => {
       const { paymentId, refundId } = idsOf(id);
       try {
         const payment = await this.#take(id, marker);
         if (payment === undefined) return;
+        if (!(await this.#mayConclude(payment))) return await this.#postpone(id, processor);
         const refund = refundId === undefined ? undefined : findRefund(payment, refundId);
         if (refund === undefined) await resumeCharge(this.#parts, payment);
         else await resumeRefund(this.#parts, payment, refund);
       } catch (error) {
-        log.error('charge_not_recovered', {
-          payment_id: paymentId,
-          refund_id: refundId,
-          ...errorFields(error),
-        });
-        await this.#postpone(id).catch(() => undefined);
+        const ids = { payment_id: paymentId, refund_id: refundId };
+        log.error('charge_not_recovered', { ...ids, ...errorFields(error) });
+        await this.#postpone(id, processor).catch(() => undefined);
       }
     });
+  }
+
+  /** Another account's books have nothing of this payment, and say nothing about it. */
+  async #mayConclude(payment: Payment): Promise<boolean> {
+    const { accounts, log } = this.#parts;
+    const differs = await accounts.differs(payment, findProcessor(this.#parts, payment.processor));
+    if (differs === 'yes')
+      log.error('charge_of_another_account', { payment_id: payment.id, processor: payment.processor });
+    return differs === 'no';
   }
 
   /** @returns the payment, in doubt where it was under way, or undefined when somebody else was faster */
@@ -97,8 +118,8 @@ export class Recovery {
     return (await this.#parts.engine.commit(writes)) === undefined ? inDoubt : undefined;
   }
 
-  async #postpone(id: string): Promise<void> {
-    await this.#parts.engine.commit([waiting(this.#parts, id, postponedAttempts)]);
+  async #postpone(id: string, processor: string): Promise<void> {
+    await this.#parts.engine.commit([waiting(this.#parts, id, { processor }, postponedAttempts)]);
   }
 }
 

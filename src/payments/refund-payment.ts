@@ -1,11 +1,11 @@
 import { ServiceError } from '../errors.ts';
-import { refundsPerPaymentMax } from '../limits.ts';
+import { refundAttemptsKeptMax, refundsPerPaymentMax } from '../limits.ts';
 import type { Write } from '../storage/engine.ts';
 import { currencyExponent } from './currencies.ts';
 import { driveRefund } from './drive-refund.ts';
 import { opened, openId } from './open.ts';
 import { checkIdempotencyKey, minorUnits, type RoutePolicy } from './order.ts';
-import { findPaymentOn, findRoute, type PaymentParts } from './parts.ts';
+import { findPaymentOn, findProcessor, findRoute, type PaymentParts } from './parts.ts';
 import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from './payment.ts';
 import { changePayment, findPayment } from './records.ts';
 import { amountRefundable, findRefund, type Refund, withRefund } from './refund.ts';
@@ -36,6 +36,7 @@ export interface RefundOrder {
 export async function refundPayment(parts: PaymentParts, order: RefundOrder): Promise<RefundAnswer> {
   const policy = findRoute(parts, order.route);
   const payment = await findPaymentOn(parts, order);
+  await parts.accounts.checkSame(payment, findProcessor(parts, payment.processor));
   const key = checkIdempotencyKey(order.idempotencyKey);
   const amount = order.amount === undefined ? undefined : checkAmount(order.amount, payment, policy);
   const refund: Refund = {
@@ -84,11 +85,23 @@ async function reserve(
     const amount = refund.asked?.isRest ? amountRefundable(before) : refund.amount;
     checkRefundable(before, amount);
     return {
-      payment: withRefund(before, { ...refund, amount }),
-      writes: [opened(parts, openId(paymentId, refund.id)), ...(audit === undefined ? [] : [audit])],
+      payment: withRefund(withoutOldAttempts(before), { ...refund, amount }),
+      writes: [
+        opened(parts, openId(paymentId, refund.id), before.processor),
+        ...(audit === undefined ? [] : [audit]),
+      ],
     };
   });
   return { payment, earlier };
+}
+
+/** Refunds that were not attempted have freed their keys and moved nothing: the record keeps the last ones. */
+function withoutOldAttempts(payment: Payment): Payment {
+  const { refunds = [] } = payment;
+  const isAttempt = ({ state, processorRefundId, asked }: Refund) =>
+    state === 'failed' && processorRefundId === undefined && asked?.keyDigest === undefined;
+  const old = new Set(refunds.filter(isAttempt).slice(0, -refundAttemptsKeptMax));
+  return old.size === 0 ? payment : { ...payment, refunds: refunds.filter((each) => !old.has(each)) };
 }
 
 function withSameKey({ refunds = [] }: Payment, { asked }: Refund): Refund | undefined {
@@ -114,7 +127,9 @@ function checkRefundable(payment: Payment, amount: number): void {
       `At most ${rest}, in the smallest unit of the currency, is left of this payment; nothing was refunded.`,
     );
   }
-  if ((payment.refunds?.length ?? 0) >= refundsPerPaymentMax) {
+  // A refund that failed or was not attempted gave nothing back.
+  const counted = (payment.refunds ?? []).filter(({ state }) => state !== 'failed');
+  if (counted.length >= refundsPerPaymentMax) {
     throw invalid(
       undefined,
       `A payment takes at most ${refundsPerPaymentMax} refunds; nothing was refunded.`,

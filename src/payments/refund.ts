@@ -30,7 +30,12 @@ export function moveRefund(from: RefundState, to: RefundState): RefundState {
   return move('refund', moves, from, to);
 }
 
-export function mayMoveRefund(from: RefundState, to: RefundState): boolean {
+/**
+ * A refund that failed as far as could be seen, without an id of the processor's, was never seen on its books: if they have
+ * it after all, they are right.
+ */
+export function mayMoveRefund({ state: from, processorRefundId }: Refund, to: RefundState): boolean {
+  if (from === 'failed' && processorRefundId === undefined) return to === 'succeeded' || to === 'pending';
   return moves[from].includes(to);
 }
 

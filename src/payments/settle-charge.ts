@@ -1,25 +1,42 @@
+import { ServiceError } from '../errors.ts';
 import { eventsPerPaymentMax } from '../limits.ts';
 import type { ChargeOutcome } from '../processors/processor.ts';
 import type { Write } from '../storage/engine.ts';
 import { answerOf, reviewAnswer } from './answer.ts';
-import { type ChargeState, hasEnded, isKnown, moveCharge } from './charge.ts';
+import { type ChargeState, hasEnded, isKnown, moveCharge, moveProvenCharge } from './charge.ts';
 import { closed, openId, waiting } from './open.ts';
 import { letGo, made } from './paid-item.ts';
 import type { PaymentParts } from './parts.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from './payment.ts';
 import { type Change, changePayment, WriteRefused } from './records.ts';
 
-/** What has been learned of a charge, from whom. */
+/** What became of a charge: what a processor said, or that it was canceled before it was made. */
+export type Settlement = ChargeOutcome | Canceled;
+
+export interface Canceled {
+  readonly kind: 'canceled';
+  /** `canceled` by the shop, `expired` when nobody wanted it any more. */
+  readonly declineCode: 'canceled' | 'expired';
+}
+
+/** What has been learned of a charge, and from whom. */
 export interface Finding {
-  readonly outcome: ChargeOutcome;
-  /** The processor's event that told it; absent where the processor was asked. */
+  readonly outcome: Settlement;
+  /** The processor's event that reported it; absent where the processor was asked. */
   readonly eventId?: string;
+  /**
+   * `reply`: the reply to the request that this process sent. `proof`: the processor's books were looked at, or it has signed
+   * an event. A success is proof either way, for it names a charge.
+   */
+  readonly basis: 'reply' | 'proof';
+  /** What is to be written with it, where this is an administrative act (`audited`). */
+  readonly audit?: Write;
 }
 
 /**
  * The third step: one commit with the outcome, the exact answer, the item of the route, and the marker removed; the
  * token is erased. It changes nothing where the outcome is known already, whoever learned it: the first to settle a
- * charge has settled it.
+ * charge has settled it. Only a success overrides a decline.
  *
  * @param known the payment as this process has last seen it
  * @returns the payment as it is now
@@ -33,9 +50,13 @@ export async function settleCharge(
   const refused: Write[] = [];
   for (;;) {
     try {
-      const change = (payment: Payment) => settled(parts, payment, finding, refused);
+      let before: Payment | undefined;
+      const change = (payment: Payment) => {
+        before = payment;
+        return changed(parts, payment, finding, refused);
+      };
       const { payment, isChanged } = await changePayment(parts, id, change, known);
-      if (isChanged) tell(parts, payment, finding);
+      if (isChanged) report(parts, payment, finding, before?.state);
       return payment;
     } catch (error) {
       // An item that somebody has made meanwhile, or a charge id that is known: the money has moved all the same.
@@ -46,39 +67,77 @@ export async function settleCharge(
   }
 }
 
-function settled(
+function changed(
   parts: PaymentParts,
   payment: Payment,
-  { outcome: learned, eventId }: Finding,
+  finding: Finding,
   refused: readonly Write[],
 ): Change | undefined {
-  const outcome = knownOutcome(payment, learned);
+  const outcome = conclusion(payment, finding);
+  if (payment.state === 'declined' && outcome.kind === 'succeeded')
+    return overridden(parts, payment, finding, refused);
   if (isKnown(payment.state) || (hasEnded(payment.state) && outcome.kind === 'unknown')) return undefined;
   const id = openId(payment.id);
   const wasOpen = !hasEnded(payment.state);
-  const state = moveCharge(payment.state, stateOf(outcome));
-  const events = eventId === undefined ? {} : { events: withEvent(payment, eventId) };
-  const after = {
-    ...payment,
-    ...events,
-    state,
-    attempts: payment.attempts + (eventId === undefined ? 1 : 0),
-  };
-  if (!hasEnded(state)) return { payment: after, writes: [waiting(parts, id, after.attempts)] };
+  const after = { ...withFinding(payment, finding), state: moveCharge(payment.state, stateOf(outcome)) };
+  if (!hasEnded(after.state))
+    return { payment: after, writes: [waiting(parts, id, payment, after.attempts)] };
 
   const ended = withOutcome(after, outcome);
-  const isFree = (write: Write) => !refused.some(({ space, id }) => space === write.space && id === write.id);
-  const item = itemMade(parts, ended).filter(isFree);
+  const item = itemMade(parts, ended).filter((write) => isFree(write, refused));
   return {
     payment: { ...ended, ...itemState(ended, item.length > 0) },
     writes: [
       ...(wasOpen ? [closed(id)] : []),
       ...(payment.item === undefined ? [] : letGo(payment.item)),
       ...(outcome.kind === 'not_taken' ? keyFreed(payment) : []),
-      ...chargeNoted(ended).filter(isFree),
+      ...chargeNoted(ended).filter((write) => isFree(write, refused)),
       ...item,
+      ...auditOf(finding),
     ],
   };
+}
+
+/** A decline that was only inferred gives way to proof; where the item has gone to somebody else, a person must decide. */
+function overridden(
+  parts: PaymentParts,
+  payment: Payment,
+  finding: Finding,
+  refused: readonly Write[],
+): Change {
+  const { outcome } = finding;
+  const { declineCode: _inferred, ...kept } = withFinding(payment, finding);
+  const succeeded = withOutcome({ ...kept, state: moveProvenCharge(payment.state, 'succeeded') }, outcome);
+  const item = itemMade(parts, succeeded).filter((write) => isFree(write, refused));
+  const isLost = payment.item !== undefined && item.length === 0;
+  const after: Payment = isLost
+    ? {
+        ...succeeded,
+        state: moveProvenCharge(payment.state, 'needs_review'),
+        answer: reviewAnswer(payment, chargedWithoutItem),
+      }
+    : succeeded;
+  return {
+    payment: { ...after, ...itemState(succeeded, item.length > 0) },
+    writes: [...chargeNoted(after).filter((write) => isFree(write, refused)), ...item, ...auditOf(finding)],
+  };
+}
+
+const chargedWithoutItem =
+  'This charge was declined as far as could be seen, and has been made. Its item belongs to somebody else by now: the ' +
+  'shop must refund the charge, or give what was bought.';
+
+function withFinding(payment: Payment, { eventId }: Finding): Payment {
+  if (eventId === undefined) return { ...payment, attempts: payment.attempts + 1 };
+  return { ...payment, events: withEvent(payment, eventId) };
+}
+
+function isFree({ space, id }: Write, refused: readonly Write[]): boolean {
+  return !refused.some((write) => write.space === space && write.id === id);
+}
+
+function auditOf({ audit }: Finding): Write[] {
+  return audit === undefined ? [] : [audit];
 }
 
 /** Nothing was asked: the same request may fare better later. */
@@ -86,23 +145,28 @@ function keyFreed({ keyEntry }: Payment): Write[] {
   return keyEntry === undefined ? [] : [{ kind: 'delete', space: paymentKeysSpace, id: keyEntry }];
 }
 
-/** Being turned away now proves nothing about an earlier attempt, which may have charged. */
-function knownOutcome({ state }: Payment, outcome: ChargeOutcome): ChargeOutcome {
-  if (outcome.kind !== 'not_taken' || state === 'calling') return outcome;
-  return { kind: 'unknown', detail: outcome.detail };
+/**
+ * A rejection in reply to a request counts while that request is the only one. Once somebody else has taken the charge
+ * over and may have asked again, it proves nothing about the other request; then the books are looked at.
+ */
+function conclusion({ state }: Payment, { outcome, basis }: Finding): Settlement {
+  if (outcome.kind === 'succeeded' || outcome.kind === 'unknown' || state === 'calling') return outcome;
+  if (basis !== 'reply' && outcome.kind !== 'not_taken') return outcome;
+  const detail = 'detail' in outcome ? outcome.detail : outcome.kind;
+  return { kind: 'unknown', detail: `rejected when it may have been sent twice: ${detail}` };
 }
 
-function stateOf({ kind }: ChargeOutcome): ChargeState {
+function stateOf({ kind }: Settlement): ChargeState {
   if (kind === 'succeeded') return 'succeeded';
   return kind === 'unknown' ? 'in_doubt' : 'declined';
 }
 
 /** A payment that has ended has its answer, and its token is erased. */
-function withOutcome(payment: Payment, outcome: ChargeOutcome): Payment {
+function withOutcome(payment: Payment, outcome: Settlement): Payment {
   return {
     ...withoutToken(payment),
     ...(outcome.kind === 'succeeded' ? { chargeId: outcome.chargeId } : {}),
-    ...(outcome.kind === 'declined' ? { declineCode: outcome.declineCode } : {}),
+    ...('declineCode' in outcome ? { declineCode: outcome.declineCode } : {}),
     answer: answerOf(outcome, payment),
   };
 }
@@ -129,9 +193,16 @@ function chargeNoted({ id, processor, chargeId }: Payment): Write[] {
   ];
 }
 
+/** None where the settings no longer let the item be made: the charge ends all the same, and the log says so. */
 function itemMade(parts: PaymentParts, payment: Payment): Write[] {
-  const write = payment.state === 'succeeded' ? made(parts, payment) : undefined;
-  return write === undefined ? [] : [write];
+  if (payment.state !== 'succeeded') return [];
+  try {
+    const write = made(parts, payment);
+    return write === undefined ? [] : [write];
+  } catch (error) {
+    if (error instanceof ServiceError) return [];
+    throw error;
+  }
 }
 
 function itemState({ item, state }: Payment, isMade: boolean): Pick<Payment, 'item'> {
@@ -140,7 +211,7 @@ function itemState({ item, state }: Payment, isMade: boolean): Pick<Payment, 'it
   return { item: { ...item, state: isMade ? 'made' : 'conflict' } };
 }
 
-/** Nobody can find out what became of it: the end, unless the processor itself tells one day. */
+/** Nobody can find out what became of it: the end, unless the processor itself reports it one day. */
 export async function giveToReview(parts: PaymentParts, id: string): Promise<void> {
   const { payment, isChanged } = await changePayment(parts, id, (before) => {
     if (hasEnded(before.state)) return undefined;
@@ -154,17 +225,21 @@ export async function giveToReview(parts: PaymentParts, id: string): Promise<voi
   parts.log.error('charge_needs_review', { payment_id: payment.id, processor });
 }
 
-function tell(parts: PaymentParts, payment: Payment, { outcome, eventId }: Finding): void {
+function report(
+  parts: PaymentParts,
+  payment: Payment,
+  { outcome, eventId }: Finding,
+  before: ChargeState | undefined,
+): void {
+  const { id: payment_id, processor, route, state } = payment;
+  const event = eventId === undefined ? {} : { event_id: eventId };
   // One that stays in doubt has come there once.
-  if (payment.state !== 'in_doubt' || payment.attempts === 1)
-    parts.metrics.charge(payment.processor, payment.route, payment.state);
-  parts.log.info('charge', {
-    request_id: payment.requestId,
-    payment_id: payment.id,
-    processor: payment.processor,
-    state: payment.state,
-    detail: 'detail' in outcome ? outcome.detail : undefined,
-    ...(eventId === undefined ? {} : { event_id: eventId }),
-  });
-  if (payment.item?.state === 'conflict') parts.log.error('item_not_made', { payment_id: payment.id });
+  if (state !== 'in_doubt' || before !== 'in_doubt') parts.metrics.charge(processor, route, state);
+  const detail = 'detail' in outcome ? outcome.detail : undefined;
+  parts.log.info('charge', { request_id: payment.requestId, payment_id, processor, state, detail, ...event });
+  if (before === 'declined') {
+    parts.metrics.chargeOverridden(processor);
+    parts.log.error('decline_overridden', { payment_id, processor, state, ...event });
+  }
+  if (payment.item?.state === 'conflict') parts.log.error('item_not_made', { payment_id });
 }

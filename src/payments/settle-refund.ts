@@ -7,7 +7,6 @@ import {
   type AskedRefund,
   findRefund,
   mayMoveRefund,
-  moveRefund,
   type Refund,
   type RefundState,
   withRefund,
@@ -19,6 +18,8 @@ export interface RefundFinding {
   readonly outcome: RefundOutcome;
   /** The processor's event that told it; absent where the processor was asked. */
   readonly eventId?: string;
+  /** As of a charge's finding (`settle-charge.ts`). */
+  readonly basis: 'reply' | 'proof';
 }
 
 /**
@@ -33,15 +34,20 @@ export async function settleRefund(
   refundId: string,
   finding: RefundFinding,
 ): Promise<Refund> {
-  const { payment, isChanged } = await changePayment(parts, paymentId, (before) =>
-    settled(parts, before, theRefund(before, refundId), finding),
-  );
+  let stateBefore: RefundState | undefined;
+  const { payment, isChanged } = await changePayment(parts, paymentId, (before) => {
+    const refund = theRefund(before, refundId);
+    stateBefore = refund.state;
+    return settled(parts, before, refund, finding);
+  });
   const refund = theRefund(payment, refundId);
   if (isChanged) {
     const { outcome } = finding;
     // One that is still being looked after has come to its state once.
     if (!isOpen(refund.state) || (refund.asked?.attempts ?? 0) <= 1)
       parts.metrics.refund(payment.processor, refund.state);
+    if (stateBefore === 'failed')
+      parts.log.error('refund_overridden', { payment_id: paymentId, refund_id: refundId });
     parts.log.info('refund', {
       payment_id: paymentId,
       refund_id: refundId,
@@ -57,35 +63,36 @@ function settled(
   parts: PaymentParts,
   payment: Payment,
   refund: Refund,
-  { outcome: learned, eventId }: RefundFinding,
+  { outcome: learned, eventId, basis }: RefundFinding,
 ): Change | undefined {
-  const outcome = knownOutcome(refund, learned);
+  const outcome = conclusion(refund, learned, basis);
   const state = stateOf(outcome);
   const { asked, ...kept } = refund;
   const attempts = (asked?.attempts ?? 0) + (eventId === undefined ? 1 : 0);
   const id = openId(payment.id, refund.id);
-  if (!mayMoveRefund(refund.state, state)) {
+  if (!mayMoveRefund(refund, state)) {
     if (refund.state !== 'pending' || asked === undefined || eventId !== undefined) return undefined;
     const still = withRefund(payment, { ...refund, asked: { ...asked, attempts } });
-    return { payment: still, writes: [waiting(parts, id, attempts)] };
+    return { payment: still, writes: [waiting(parts, id, payment, attempts)] };
   }
   const moved: Refund = {
     ...kept,
-    state: moveRefund(refund.state, state),
+    state,
     ...('processorRefundId' in outcome ? { processorRefundId: outcome.processorRefundId } : {}),
   };
   const after = asked && { asked: withAnswer(payment, moved, { ...asked, attempts }, outcome) };
   const events = eventId === undefined ? {} : { events: withEvent(payment, eventId) };
   return {
     payment: withRefund({ ...payment, ...events }, { ...moved, ...after }),
-    writes: markerOf(parts, id, refund, moved, attempts),
+    writes: markerOf(parts, payment, refund, moved, attempts),
   };
 }
 
 /** What has not come to its end is looked after; one that was made elsewhere, or has ended before, has no marker. */
-function markerOf(parts: PaymentParts, id: string, before: Refund, after: Refund, attempts: number) {
+function markerOf(parts: PaymentParts, payment: Payment, before: Refund, after: Refund, attempts: number) {
+  const id = openId(payment.id, after.id);
   if (before.asked === undefined || !isOpen(before.state)) return [];
-  return isOpen(after.state) ? [waiting(parts, id, attempts)] : [closed(id)];
+  return isOpen(after.state) ? [waiting(parts, id, payment, attempts)] : [closed(id)];
 }
 
 function isOpen(state: RefundState): boolean {
@@ -106,9 +113,10 @@ function withAnswer(
   return { ...kept, ...key, ...(answer === undefined ? {} : { answer }) };
 }
 
-/** Being turned away now proves nothing about an earlier attempt. */
-function knownOutcome({ state }: Refund, outcome: RefundOutcome): RefundOutcome {
-  if (outcome.kind !== 'not_taken' || state === 'calling') return outcome;
+/** A rejection in reply to a request counts while that request is the only one, as with a charge. */
+function conclusion({ state }: Refund, outcome: RefundOutcome, basis: RefundFinding['basis']): RefundOutcome {
+  if (state === 'calling' || (outcome.kind !== 'not_taken' && outcome.kind !== 'refused')) return outcome;
+  if (basis === 'proof' && outcome.kind === 'refused') return outcome;
   return { kind: 'unknown', detail: outcome.detail };
 }
 
@@ -117,7 +125,7 @@ function stateOf({ kind }: RefundOutcome): RefundState {
   return kind === 'unknown' ? 'in_doubt' : 'failed';
 }
 
-/** Nobody can find out what became of it: the end, unless the processor itself tells one day. */
+/** Nobody can find out what became of it: the end, unless the processor itself reports it one day. */
 export async function giveRefundToReview(
   parts: PaymentParts,
   paymentId: string,
@@ -125,8 +133,8 @@ export async function giveRefundToReview(
 ): Promise<void> {
   const { payment, isChanged } = await changePayment(parts, paymentId, (before) => {
     const refund = theRefund(before, refundId);
-    if (!mayMoveRefund(refund.state, 'needs_review')) return undefined;
-    const reviewed = withRefund(before, { ...refund, state: moveRefund(refund.state, 'needs_review') });
+    if (!mayMoveRefund(refund, 'needs_review')) return undefined;
+    const reviewed = withRefund(before, { ...refund, state: 'needs_review' });
     return { payment: reviewed, writes: [closed(openId(paymentId, refundId))] };
   });
   if (!isChanged) return;

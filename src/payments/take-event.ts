@@ -10,7 +10,6 @@ import type {
   RefundNews,
   RefundOutcome,
 } from '../processors/processor.ts';
-import { isKnown } from './charge.ts';
 import { openSpace } from './open.ts';
 import { findProcessor, type PaymentParts } from './parts.ts';
 import type { Dispute, Payment } from './payment.ts';
@@ -123,11 +122,13 @@ async function apply(parts: PaymentParts, payment: Payment, event: ProcessorEven
 
 async function applyCharge(
   parts: PaymentParts,
-  { id, state }: Payment,
+  { id }: Payment,
   eventId: string,
   { outcome }: ChargeNews,
 ): Promise<void> {
-  if (!isKnown(state)) await settleCharge(parts, id, { outcome, eventId });
+  const payment = await settleCharge(parts, id, { outcome, eventId, basis: 'proof' });
+  if (outcome.kind !== 'succeeded' || payment.chargeId === outcome.chargeId) return;
+  parts.log.error('second_charge', { payment_id: id, processor: payment.processor, event_id: eventId });
 }
 
 async function applyRefund(
@@ -140,7 +141,7 @@ async function applyRefund(
   const known = refundOf(payment, news);
   if (known === undefined) return noteRefund(parts, payment.id, eventId, news);
   const outcome: RefundOutcome = { kind: state, processorRefundId };
-  await settleRefund(parts, payment.id, known.id, { outcome, eventId });
+  await settleRefund(parts, payment.id, known.id, { outcome, eventId, basis: 'proof' });
 }
 
 function refundOf(payment: Payment, { refundId, processorRefundId }: RefundNews): Refund | undefined {

@@ -1,13 +1,14 @@
 import { ServiceError } from '../errors.ts';
+import { wantedStepMs } from '../limits.ts';
 import type { Processor } from '../processors/processor.ts';
 import { CommitUnknown, type Write } from '../storage/engine.ts';
 import type { Trace } from '../tracing.ts';
 import { answerNow, type PaymentAnswer } from './answer.ts';
 import { moveCharge } from './charge.ts';
-import { driveCharge } from './drive-charge.ts';
+import { driveCharge, isWanted } from './drive-charge.ts';
 import { closed, opened, openId } from './open.ts';
 import { checkOrder, type Order, type PaymentRequest } from './order.ts';
-import { awaitedItem, checkItemIsFree, isKeeping, itemExists, keptFor, letGo } from './paid-item.ts';
+import { awaitedItem, checkItemIsFree, isKeeping, itemIsHeld, keptFor, letGo } from './paid-item.ts';
 import { findProcessor, findRoute, type PaymentParts } from './parts.ts';
 import {
   callerKeyEntry,
@@ -22,7 +23,7 @@ import {
   tokenKeyEntry,
   tokenPlace,
 } from './payment.ts';
-import { findPayment, findPaymentByKey, textOf } from './records.ts';
+import { changePayment, findPayment, findPaymentByKey, textOf } from './records.ts';
 import { waitForFirst } from './wait-for-first.ts';
 
 /**
@@ -48,12 +49,14 @@ async function take(parts: PaymentParts, request: PaymentRequest, trace: Trace):
 
   const id = newPaymentId(parts.now());
   trace.tell({ payment_id: id });
+  const account = await parts.accounts.required(processor);
   const item = policy.on_success && awaitedItem(policy.on_success, id, order.metadata);
   if (item !== undefined) await checkItemIsFree(parts, item);
   const payment: Payment = {
     id,
     state: moveCharge('received', 'calling'),
     processor: request.processor,
+    ...(account === undefined ? {} : { account }),
     route: request.route,
     amount: order.amount,
     currency: order.currency,
@@ -64,6 +67,7 @@ async function take(parts: PaymentParts, request: PaymentRequest, trace: Trace):
     ...(keyEntry === undefined ? {} : { keyEntry }),
     requestId: request.requestId,
     createdAt: new Date(parts.now()).toISOString(),
+    wantedUntil: parts.now() + parts.wantedMs,
     sealedToken: parts.sealer.seal(order.token, tokenPlace(id)),
     ...(item === undefined ? {} : { item }),
   };
@@ -106,13 +110,13 @@ async function reserve(parts: PaymentParts, payment: Payment): Promise<Payment |
     ...(keyEntry === undefined ? [] : [created(paymentKeysSpace, keyEntry, id)]),
     ...(item === undefined ? [] : keptFor(item, id)),
     created(paymentsSpace, id, textOf(payment)),
-    opened(parts, openId(id)),
+    opened(parts, openId(id), payment.processor),
   ];
   for (;;) {
     const refusal = await parts.engine.commit(writes);
     if (refusal === undefined) return undefined;
     const refused = writes[refusal.write] as Write;
-    if (isKeeping(refused)) throw itemExists();
+    if (isKeeping(refused)) throw await itemIsHeld(parts, refused);
     if (refused.space !== paymentKeysSpace) throw new Error(`payment id ${id} was given out twice`);
     const earlier = await findPaymentByKey(parts, refused.id);
     // Between the two, the earlier payment may have let go of the key: then it is free to be taken.
@@ -165,12 +169,26 @@ async function replay(
       message: `This idempotency key was used before with another ${field}; nothing was charged.`,
     });
   }
+  await wantLonger(parts, earlier);
   return (
     answerOnceRun(earlier) ??
     waitForFirst(async () => {
       const payment = await findPayment(parts, earlier.id);
       return payment && answerOnceRun(payment);
     })
+  );
+}
+
+/** Somebody still wants a charge in doubt: it may be asked for again for the whole time from now on. */
+async function wantLonger(parts: PaymentParts, earlier: Payment): Promise<void> {
+  const now = parts.now();
+  const wantedUntil = now + parts.wantedMs;
+  if (earlier.state !== 'in_doubt' || !isWanted(earlier, now)) return;
+  if (wantedUntil - earlier.wantedUntil < wantedStepMs) return;
+  await changePayment(parts, earlier.id, (payment) =>
+    payment.state === 'in_doubt' && isWanted(payment, now)
+      ? { payment: { ...payment, wantedUntil: Math.max(wantedUntil, payment.wantedUntil) } }
+      : undefined,
   );
 }
 

@@ -65,6 +65,11 @@ export class Recorder implements Metrics {
     help: 'Charges that have come to a state, by processor and payment route',
     labels: ['processor', 'payment_route', 'state'],
   });
+  readonly #overridden = new CounterFamily({
+    name: 'counterfoil_charges_overridden_total',
+    help: 'Charges that were taken for declined and have been made, as the processor has proven',
+    labels: ['processor'],
+  });
   readonly #refunds = new CounterFamily({
     name: 'counterfoil_refunds_total',
     help: 'Refunds that have come to a state, by processor',
@@ -103,6 +108,7 @@ export class Recorder implements Metrics {
       this.#flushes,
       this.#shared,
       this.#charges,
+      this.#overridden,
       this.#refunds,
       ...openPaymentGauges(() => this.#open, now),
       this.#events,
@@ -148,6 +154,10 @@ export class Recorder implements Metrics {
 
   charge(processor: string, route: string, state: string): void {
     this.#charges.of(processor, route, state).value++;
+  }
+
+  chargeOverridden(processor: string): void {
+    this.#overridden.of(processor).value++;
   }
 
   refund(processor: string, state: string): void {

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { amountMax } from '../limits.ts';
+import { amountMax, chargeRetrySecondsMax } from '../limits.ts';
 import { accessSettings } from './access.ts';
 import { processorSettings } from './processor-settings.ts';
 
@@ -192,6 +192,14 @@ export const settingsSchema = Type.Object(
             description: 'port of a listener for payments alone; the main one then has no payments',
           }),
         ),
+        retrySeconds: Type.Integer({
+          env: 'COUNTERFOIL_CHARGE_RETRY_SECONDS',
+          default: 600,
+          minimum: 0,
+          maximum: chargeRetrySecondsMax,
+          description:
+            'how long a charge in doubt may still be made after a caller last asked for it; then it is canceled',
+        }),
         routes: Type.Record(Type.String({ pattern: segment }), paymentRoute, {
           default: { charge: { unit: 'minor' } },
           ...closed,

@@ -39,22 +39,12 @@ test('a processor that is down when the service starts is no hindrance, and aske
   const key = { 'idempotency-key': 'order-7' };
   const refused = await service.post(stripePath, order, key);
   assert.deepEqual([refused.status, refused.json.body.error.code], [502, 'processor_error']);
-  const doubtful = await service.post(stripePath, { ...order, token: 'pm_card_visa' });
-  assert.equal(doubtful.status, 504, 'whether it was asked for the charge itself is not known');
   await service.stop();
 
   const back = { ...env, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
   const next = await startTestService(t, { data, env: back });
   assert.equal((await next.post(stripePath, order, key)).status, 200, 'the same key fares better now');
-  const at = doubtful.headers.get('location') ?? '';
-  const giveUpAt = Date.now() + 10_000;
-  let status = 'in_doubt';
-  while (status === 'in_doubt' && Date.now() < giveUpAt) {
-    await sleep(50);
-    status = (await next.get(at)).json.body.status;
-  }
-  assert.equal(status, 'succeeded');
-  assert.equal(stripe.charges.length, 2);
+  assert.equal(stripe.charges.length, 1);
 });
 
 test('a clock that jumps back for years keeps no charge in doubt waiting', async (t) => {

@@ -185,7 +185,7 @@ for (const [text, bad] of [
   ['empty', '""'],
   ['longer than 255 characters', 'k'.repeat(256)],
   ['not ASCII', 'schl\u00fcssel'],
-  ['a card number', '4242424242424242'],
+  ['a card number as it is printed', '4242 4242 4242 4242'],
 ] as const) {
   test(`refuses a key that is ${text}, and charges nothing`, async (t) => {
     const { service, ledger } = await start(t);

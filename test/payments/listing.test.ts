@@ -75,7 +75,7 @@ for (const [query, param] of [
   ['since=yesterday', 'since'],
   ['since=2026-13-01', 'since'],
   ['idempotency_key=', 'idempotency_key'],
-  ['idempotency_key=4242424242424242', 'idempotency_key'],
+  ['idempotency_key=4242-4242-4242-4242', 'idempotency_key'],
   ['idempotency_key=a&limit=5', 'idempotency_key'],
   ['state=succeeded', 'state'],
 ] as const) {

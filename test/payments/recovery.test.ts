@@ -130,7 +130,7 @@ describe('recovery', { concurrency: 4 }, () => {
     const at = first.headers.get('location') ?? '';
 
     const asked = asksOf(stripe);
-    clock.aheadMs = keyLifeMs - 60_000;
+    clock.aheadMs = 9 * 60_000;
     await until(() => asksOf(stripe) > asked);
     await until(async () => /"state":"in_doubt".*"state":"in_doubt"/s.test(service.logged()));
     const askedLast = asksOf(stripe);

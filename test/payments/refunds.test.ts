@@ -145,7 +145,7 @@ test('refuses a field that a refund does not have, and a key that looks like a c
   const { service, ledger, pay } = await start(t);
   const at = await pay();
   assertRefused(await service.post(`${at}/refund`, { sum: 5 }), 400, 'invalid_request', 'sum');
-  const card = { 'idempotency-key': '4242424242424242' };
+  const card = { 'idempotency-key': '4242-4242-4242-4242' };
   assertRefused(await service.post(`${at}/refund`, {}, card), 400, 'invalid_request', 'Idempotency-Key');
   assert.deepEqual(ledger.refunds, []);
 });

@@ -4,6 +4,7 @@ import { ServiceError } from '../../src/errors.ts';
 import { InFlight } from '../../src/in-flight.ts';
 import { openLog } from '../../src/log.ts';
 import { noMetrics } from '../../src/metrics.ts';
+import { Accounts } from '../../src/payments/accounts.ts';
 import { Drivers } from '../../src/payments/drivers.ts';
 import { FinalPayments } from '../../src/payments/final-payments.ts';
 import { takePayment } from '../../src/payments/take-payment.ts';
@@ -49,6 +50,8 @@ for (const [what, fails, told] of [
       processors: new Map([['simulated', simulatedProcessor(ledger)]]),
       routes: new Map([['ticket', { unit: 'minor' as const, on_success: onSuccess }]]),
       drivers: new Drivers(engine),
+      accounts: new Accounts(),
+      wantedMs: 600_000,
       finals: new FinalPayments(),
       itemWrite: (_table: string, { id, name }: { id: string; name: string }) => sold(id, name),
       inFlight: new InFlight(),

@@ -1,0 +1,82 @@
+import { ServiceError } from '../errors.ts';
+import { processorCheckMsMax } from '../limits.ts';
+import type { Processor } from '../processors/processor.ts';
+import type { Engine } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import { idsOf, type OpenMarker, openSpace } from './open.ts';
+import type { Payment } from './payment.ts';
+import { findPayment } from './records.ts';
+
+/** Whose books a processor's key opens. `id` is undefined where the key may not read the account. */
+type Seen =
+  | { readonly isKnown: true; readonly id: string | undefined }
+  | { readonly isKnown: false; readonly detail: string };
+
+/**
+ * The accounts that the configured keys belong to. Each is read once: a key belongs to one account for ever, and another
+ * key needs a restart.
+ */
+export class Accounts {
+  readonly #known = new Map<Processor, Seen>();
+  readonly #reading = new Map<Processor, Promise<Seen>>();
+
+  async of(processor: Processor): Promise<Seen> {
+    const known = this.#known.get(processor);
+    if (known !== undefined) return known;
+    const reading = this.#reading.get(processor) ?? this.#read(processor);
+    this.#reading.set(processor, reading);
+    return reading;
+  }
+
+  async #read(processor: Processor): Promise<Seen> {
+    const account = await processor.account(processorCheckMsMax);
+    this.#reading.delete(processor);
+    if (account.kind === 'unknown') return { isKnown: false, detail: account.detail };
+    const seen: Seen = { isKnown: true, id: account.kind === 'account' ? account.id : undefined };
+    this.#known.set(processor, seen);
+    return seen;
+  }
+
+  /** For a new payment. Throws `processor_error` where it cannot be read: the charge could not be made either. */
+  async required(processor: Processor): Promise<string | undefined> {
+    const seen = await this.of(processor);
+    if (!seen.isKnown) throw new ServiceError('processor_error', { detail: seen.detail });
+    return seen.id;
+  }
+
+  /** Whether nothing may be concluded about a payment from these books, or whether that is not known yet. */
+  async differs({ account }: Payment, processor: Processor): Promise<'no' | 'yes' | 'unknown'> {
+    if (account === undefined) return 'no';
+    const seen = await this.of(processor);
+    if (!seen.isKnown) return 'unknown';
+    return seen.id === undefined || seen.id === account ? 'no' : 'yes';
+  }
+
+  /** Throws `unavailable` where the payment was made under another account than the key of the settings. */
+  async checkSame(payment: Payment, processor: Processor): Promise<void> {
+    const differs = await this.differs(payment, processor);
+    if (differs === 'no') return;
+    const message =
+      differs === 'yes'
+        ? 'This payment was made under another account of the processor than the one in the settings; nothing was done.'
+        : 'It cannot be checked now which account of the processor this payment belongs to; nothing was done.';
+    throw new ServiceError('unavailable', { message, retryable: differs === 'unknown' });
+  }
+}
+
+/** Ids of payments that have not ended and were made under another account of a processor. */
+export async function openOfOtherAccounts(
+  engine: Engine,
+  processor: string,
+  account: string,
+): Promise<readonly string[]> {
+  const found = new Set<string>();
+  const scan = await engine.scan(openSpace);
+  for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
+    const marker = JSON.parse(name) as OpenMarker;
+    if (marker.processor !== processor) continue;
+    const payment = await findPayment({ engine }, idsOf(id).paymentId);
+    if (payment?.account !== undefined && payment.account !== account) found.add(payment.id);
+  }
+  return [...found];
+}

@@ -1,0 +1,33 @@
+import { recoveryChargesMax } from '../limits.ts';
+
+/** What is due at one processor. So many are worked on at once; the rest waits for its turn, and is not waited for. */
+export class RecoveryQueue<Due extends { readonly id: string }> {
+  readonly #work: (due: Due) => Promise<void>;
+  readonly #running = new Set<string>();
+  #waiting: Due[] = [];
+  #signal: AbortSignal | undefined;
+
+  /** @param work never rejects */
+  constructor(work: (due: Due) => Promise<void>) {
+    this.#work = work;
+  }
+
+  /** What is due now takes the place of what was waiting: that is among it, or was done by somebody else. */
+  replace(due: readonly Due[], signal: AbortSignal): void {
+    this.#waiting = due.filter(({ id }) => !this.#running.has(id)).reverse();
+    this.#signal = signal;
+    this.#fill();
+  }
+
+  #fill(): void {
+    while (this.#running.size < recoveryChargesMax && !this.#signal?.aborted) {
+      const next = this.#waiting.pop();
+      if (next === undefined) return;
+      this.#running.add(next.id);
+      void this.#work(next).finally(() => {
+        this.#running.delete(next.id);
+        this.#fill();
+      });
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { ServiceError } from '../errors.ts';
+import { lookUpMsMax } from '../limits.ts';
+import type { Write } from '../storage/engine.ts';
+import { soughtOf } from './drive-charge.ts';
+import { findProcessor, type PaymentParts } from './parts.ts';
+import type { Payment } from './payment.ts';
+import { type Settlement, settleCharge } from './settle-charge.ts';
+
+/** What an operator has found out about a charge that needs review. */
+export type Resolution =
+  | { readonly state: 'succeeded'; readonly chargeId: string }
+  | { readonly state: 'declined' };
+
+/**
+ * Ends a charge by an operator's word, which must agree with the processor's books: a charge that is said to have succeeded
+ * must be there and bear the payment's id, and one that is said to be declined must not have moved money.
+ *
+ * Throws `invalid_request` where it does not agree, and `unavailable` where the books cannot be read, or are another
+ * account's.
+ */
+export async function resolvePayment(
+  parts: PaymentParts,
+  payment: Payment,
+  resolution: Resolution,
+  audit: Write,
+): Promise<Payment> {
+  if (payment.state === 'succeeded') throw disagrees('This payment has succeeded already.');
+  if (payment.state === 'declined' && resolution.state === 'declined')
+    throw disagrees('This payment has been declined already.');
+  if (payment.state !== 'needs_review' && resolution.state === 'declined')
+    throw disagrees('The service is still finding out what became of this payment: cancel it instead.');
+  await parts.accounts.checkSame(payment, findProcessor(parts, payment.processor));
+  const outcome = await checked(parts, payment, resolution);
+  return settleCharge(parts, payment.id, { outcome, basis: 'proof', audit });
+}
+
+async function checked(parts: PaymentParts, payment: Payment, resolution: Resolution): Promise<Settlement> {
+  const processor = findProcessor(parts, payment.processor);
+  if (resolution.state === 'succeeded') {
+    const { chargeId } = resolution;
+    const owner = await processor.findOwner(chargeId, lookUpMsMax);
+    if (owner.kind === 'unknown') throw unreadable(owner.detail);
+    if (owner.paymentId !== payment.id)
+      throw disagrees(`The processor’s books have no charge ${chargeId} of this payment.`);
+    return { kind: 'succeeded', chargeId };
+  }
+  const found = await processor.findCharge(soughtOf(parts, processor, payment));
+  if (found.kind === 'succeeded')
+    throw disagrees(`The processor’s books have the charge: resolve it with --succeeded ${found.chargeId}.`);
+  if (found.kind === 'declined') return found;
+  if (found.kind !== 'absent') throw unreadable(found.detail);
+  return { kind: 'canceled', declineCode: 'canceled' };
+}
+
+function disagrees(message: string): ServiceError {
+  return new ServiceError('invalid_request', { message });
+}
+
+function unreadable(detail: string): ServiceError {
+  const message = `The processor’s books cannot be read now (${detail}); nothing was changed.`;
+  return new ServiceError('unavailable', { message, detail });
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { writeSettings } from './settings-file.ts';
+import { chargesAskedFor, order, path, paymentAfter, startWithStripe } from './stripe-service.ts';
+
+const key = { 'idempotency-key': 'order-1042' };
+const minuteMs = 60_000;
+const seat = { table: 'seats', id: 'metadata.seat', name: 'payment_id' };
+const settings = { payments: { routes: { charge: { on_success: seat } } } };
+const metadata = { seat: '12A' };
+
+test('a charge that nobody wants any more is canceled, and the buyer is not charged later', async (t) => {
+  const { service, stripe, clock } = await startWithStripe(t);
+  const lost = { ...order, token: 'pm_reset_before_charging_then_429' };
+  const sent = await service.post(path, lost, key);
+  assert.equal(sent.status, 504);
+  clock.aheadMs = 11 * minuteMs;
+  const asked = chargesAskedFor(stripe);
+  stripe.repair();
+  const payment = await paymentAfter(service, sent.headers.get('location') ?? '', ['in_doubt']);
+  assert.deepEqual([payment.status, payment.decline_code], ['declined', 'expired']);
+  assert.equal(chargesAskedFor(stripe), asked, 'it was not asked for again');
+  assert.deepEqual(stripe.charges, []);
+  const again = await service.post(path, lost, key);
+  assert.deepEqual([again.status, again.json.body.error.decline_code], [402, 'expired']);
+});
+
+test('a request that arrives after its charge was canceled charges nobody', async (t) => {
+  const { service, stripe, clock } = await startWithStripe(t);
+  const lost = await service.post(path, { ...order, token: 'pm_error_before_charging' }, key);
+  assert.equal(lost.status, 504);
+  clock.aheadMs = 11 * minuteMs;
+  const at = lost.headers.get('location') ?? '';
+  assert.equal((await paymentAfter(service, at, ['in_doubt'])).status, 'declined');
+  const [first] = stripe.requests.filter(({ path: asked }) => asked === '/v1/payment_intents');
+  stripe.repair();
+  const replayed = await fetch(`${stripe.origin}/v1/payment_intents`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${stripe.key}`,
+      'content-type': 'application/x-www-form-urlencoded',
+      'stripe-version': '2026-10-28.endive',
+      'idempotency-key': String(first?.headers['idempotency-key']),
+    },
+    body: new URLSearchParams(first?.fields as Record<string, string>),
+  });
+  assert.ok(replayed.status >= 400);
+  assert.deepEqual(stripe.charges, []);
+});
+
+test('a caller who asks for a charge in doubt again wants it for longer', async (t) => {
+  const { service, stripe, clock } = await startWithStripe(t);
+  const lost = { ...order, token: 'pm_dropped_after_charging' };
+  const first = await service.post(path, lost, key);
+  stripe.turnsAway = true;
+  clock.aheadMs = 9 * minuteMs;
+  const again = await service.post(path, lost, key);
+  assert.equal(again.status, 504);
+  assert.match(again.json.body.error.message, /may still be made until \d{4}-/);
+  clock.aheadMs = 18 * minuteMs;
+  const asked = chargesAskedFor(stripe);
+  stripe.repair();
+  const payment = await paymentAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
+  assert.equal(payment.status, 'succeeded');
+  assert.ok(chargesAskedFor(stripe) > asked, 'nine minutes later it is still asked for');
+  assert.equal(stripe.charges.length, 1);
+});
+
+test('the shop cancels a charge in doubt at once, and its seat is free again', async (t) => {
+  const { service, stripe } = await startWithStripe(t, { file: writeSettings(t, settings) });
+  const lost = { ...order, token: 'pm_error_before_charging', metadata };
+  const first = await service.post(path, lost, key);
+  assert.equal(first.status, 504);
+  const held = await service.post(path, { ...order, token: 'pm_card_visa', metadata });
+  assert.deepEqual([held.status, held.json.body.error.code], [409, 'item_exists']);
+  assert.match(held.json.body.error.message, /holds the item .* until \d{4}-/);
+  const canceled = await service.post(`${first.headers.get('location')}/cancel`, {});
+  assert.deepEqual(
+    [canceled.status, canceled.json.body.status, canceled.json.body.decline_code],
+    [200, 'declined', 'canceled'],
+  );
+  const free = await service.post(path, { ...order, token: 'pm_card_visa', metadata });
+  assert.equal(free.status, 200, free.text);
+  assert.equal(stripe.charges.length, 1);
+});
+
+test('a charge that was made cannot be canceled: the answer is that it has succeeded', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const lost = await service.post(path, { ...order, token: 'pm_dropped_after_charging' }, key);
+  const at = lost.headers.get('location') ?? '';
+  const canceled = await service.post(`${at}/cancel`, undefined);
+  assert.deepEqual([canceled.status, canceled.json.body.status], [200, 'succeeded']);
+  const refused = await service.post(`${at}/cancel`, {});
+  assert.deepEqual([refused.status, refused.json.body.error.code], [400, 'invalid_request']);
+  assert.equal(stripe.charges.length, 1);
+});
+
+test('a charge in doubt ends though its table is no longer one that the settings allow', async (t) => {
+  const { service, stripe } = await startWithStripe(t, { file: writeSettings(t, settings) });
+  const lost = await service.post(path, { ...order, token: 'pm_dropped_after_charging', metadata }, key);
+  assert.equal(lost.status, 504);
+  await service.stop();
+  const other = { tables: { policy: 'declared', declared: ['books'] } };
+  const file = writeSettings(t, other);
+  stripe.repair();
+  const next = await startWithStripe(t, { stripe, data: service.data, file, driverSilenceMsMax: 300 });
+  const payment = await paymentAfter(next.service, lost.headers.get('location') ?? '', [
+    'calling',
+    'in_doubt',
+  ]);
+  assert.deepEqual([payment.status, payment.item.status], ['succeeded', 'conflict']);
+});

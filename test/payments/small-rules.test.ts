@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { refundsPerPaymentMax } from '../../src/limits.ts';
+import { chargeOf } from '../contracts/processor.ts';
+import { RawConnection } from '../support/raw-http.ts';
+import { openStripe } from '../support/stripe/adapter.ts';
+import { order, path, startWithStripe } from './stripe-service.ts';
+
+test('two Idempotency-Key headers are refused, not joined', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const body = JSON.stringify({ ...order, token: 'tok_paid' });
+  const connection = await RawConnection.open(service.origin);
+  t.after(() => connection.close());
+  connection.send(
+    [
+      `POST ${path} HTTP/1.1`,
+      'Host: 127.0.0.1',
+      'Content-Type: application/json',
+      'Idempotency-Key: a',
+      'Idempotency-Key: b',
+      `Content-Length: ${body.length}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  const reply = await connection.answer();
+  assert.deepEqual([reply.status, reply.json.body.error.param], [400, 'Idempotency-Key']);
+  assert.deepEqual(stripe.charges, []);
+});
+
+test('amounts that Stripe takes in tens only are refused before Stripe is asked', async (t) => {
+  const { stripe, processor } = await openStripe(t);
+  for (const currency of ['BHD', 'JOD', 'KWD', 'OMR', 'TND']) {
+    const refused = await processor.charge(chargeOf('tok_paid', { currency, amount: 1_055 }));
+    assert.ok(refused.kind === 'refused' && refused.param === 'amount', currency);
+    assert.match(refused.message, /in tens only/);
+    assert.equal(
+      (await processor.charge(chargeOf('tok_paid', { currency, amount: 1_050 }))).kind,
+      'succeeded',
+    );
+  }
+  assert.equal(stripe.charges.length, 5);
+});
+
+test('the log has Stripe’s own request id and the parameter that it refused', async (t) => {
+  const { service } = await startWithStripe(t);
+  const refused = await service.post(path, { ...order, token: 'tok_amount_too_small' });
+  assert.equal(refused.status, 400);
+  assert.match(service.logged(), /"detail":"StripeInvalidRequestError 400 [^"]*param amount request req_/);
+  const [, theirs = ''] = /request (req_[0-9a-f]+)/.exec(service.logged()) ?? [];
+  assert.ok(!refused.text.includes(theirs), 'the caller learns our request id alone');
+});
+
+test('refunds that were not attempted do not use up the limit of refunds', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const paid = await service.post(path, { ...order, token: 'tok_paid' });
+  const refund = `${paid.headers.get('location')}/refund`;
+  stripe.turnsAway = true;
+  for (let tried = 0; tried <= refundsPerPaymentMax; tried++) {
+    assert.equal((await service.post(refund, { amount: 1 })).status, 502);
+  }
+  stripe.turnsAway = false;
+  const given = await service.post(refund, { amount: 1 });
+  assert.equal(given.status, 200, given.text);
+  const { refunds } = (await service.get(paid.headers.get('location') ?? '')).json.body;
+  assert.ok(refunds.length <= 22, `${refunds.length} refunds are kept in the record`);
+});
