@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { exchange, requestText } from '../support/raw-http.ts';
+import { startTestService } from '../support/service.ts';
+import { create } from './documented-operations.ts';
+import { assertError } from './error-answer.ts';
+
+const kibibyte = 1024;
+const json = { 'Content-Type': 'application/json' };
+/** Routes that anybody reaches without a key, and how much body each takes. */
+const bounds: readonly (readonly [path: string, bytesMax: number])[] = [
+  ['/v3/auth/sign-out', 16 * kibibyte],
+  ['/v3/auth/google/shop/token', 16 * kibibyte],
+  ['/v3/auth/oidc/shop/token', 16 * kibibyte],
+  ['/stage/events/stripe', 256 * kibibyte],
+  ['/stage/events/square', 256 * kibibyte],
+];
+
+for (const [path, bytesMax] of bounds) {
+  test(`takes a body of ${bytesMax} bytes at ${path}, and not one byte more`, async (t) => {
+    const { origin } = await startTestService(t, {
+      env: { COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: 'whsec_abc' },
+    });
+    const headers = { ...json, 'Content-Length': `${bytesMax}` };
+    const whole = await exchange(origin, requestText(origin, `POST ${path}`, headers) + bodyOf(bytesMax));
+    assert.notEqual(whole.status, 413);
+
+    // Nothing of the body is waited for.
+    const longer = { ...json, 'Content-Length': `${bytesMax + 1}` };
+    const rejected = await exchange(origin, requestText(origin, `POST ${path}`, longer));
+    assertError(rejected, { status: 413, code: 'body_too_large' });
+
+    const chunked = requestText(origin, `POST ${path}`, { ...json, 'Transfer-Encoding': 'chunked' });
+    const chunk = `${(bytesMax + 1).toString(16)}\r\n${bodyOf(bytesMax + 1)}\r\n`;
+    assertError(await exchange(origin, chunked + chunk), { status: 413, code: 'body_too_large' });
+  });
+}
+
+test('still takes a body of a mebibyte where a key is needed', async (t) => {
+  const { post } = await startTestService(t);
+  assert.equal((await post(create.path, { id: 'a', name: 'x'.repeat(300 * kibibyte) })).status, 200);
+});
+
+/** JSON of so many bytes. */
+function bodyOf(bytes: number): string {
+  const start = '{"grant_type":"refresh_token","refresh_token":"';
+  return `${start}${'a'.repeat(bytes - start.length - 2)}"}`;
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { count } from '../support/extent.ts';
+import { seedOf } from '../support/random.ts';
+import { growsLikeItsSize, type Report, type Task } from './linear-checks-process.ts';
+import { pureChecks } from './pure-checks.ts';
+import { requestPlaces } from './request-places.ts';
+
+const searchMs = count({ short: 30, long: 4_000 });
+/** A measurement of a linear check takes some milliseconds. One that takes this long has frozen the process. */
+const frozenMs = 10_000;
+
+let running: Checker | undefined;
+after(() => running?.kill());
+
+suite('a check of a request takes time in proportion to the text', { concurrency: false }, () => {
+  for (const name of [...Object.keys(pureChecks), ...Object.keys(requestPlaces)]) {
+    test(name, async (t) => {
+      for await (const report of reports({ name, seed: seedOf(t), searchMs })) {
+        if (report.kind !== 'measured') continue;
+        const { text, sizes, ms } = report;
+        const [small, large] = ms.map((each) => each.toFixed(2));
+        const what = `${JSON.stringify(text)}: ${small} ms at ${sizes.small} bytes, ${large} ms at ${sizes.large}`;
+        t.diagnostic(what);
+        assert.ok(growsLikeItsSize(ms, sizes), what);
+      }
+    });
+  }
+});
+
+/** Has a process carry out a task. Throws, naming the text, when it freezes. */
+async function* reports(task: Task): AsyncGenerator<Report> {
+  running ??= new Checker();
+  const checker = running;
+  checker.begin(task);
+  for (;;) {
+    const report = await checker.next();
+    if (report === undefined) {
+      checker.kill();
+      running = undefined;
+      assert.fail(`frozen for ${frozenMs} ms, or ended, after ${JSON.stringify(checker.last)}`);
+    }
+    if (report.kind !== 'measuring') yield report;
+    if (report.kind === 'done') return;
+  }
+}
+
+/** The process that measures; what it reports waits here until it is asked for. */
+class Checker {
+  readonly #child = fork(join(import.meta.dirname, 'linear-checks-process.ts'));
+  readonly #waiting: Report[] = [];
+  #wake: () => void = () => undefined;
+  last: Report | undefined;
+
+  constructor() {
+    this.#child.on('message', (report: Report) => {
+      this.last = report;
+      this.#waiting.push(report);
+      this.#wake();
+    });
+  }
+
+  begin(task: Task): void {
+    this.#child.send(task);
+  }
+
+  /** Undefined where none comes in time. */
+  async next(): Promise<Report | undefined> {
+    if (this.#waiting.length === 0) {
+      const frozen = new AbortController();
+      const waiting = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      await Promise.race([waiting, sleep(frozenMs, undefined, frozen).catch(() => undefined)]);
+      frozen.abort();
+    }
+    return this.#waiting.shift();
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+}

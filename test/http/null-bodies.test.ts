@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startTestService } from '../support/service.ts';
+import { payment } from './documented-operations.ts';
+import { assertError } from './error-answer.ts';
+
+/** JSON, and no object. */
+const noObjects = ['null', ' null ', 'false', '0', '""', '[]'];
+const json = { 'content-type': 'application/json' };
+
+test('refunds nothing for a body that is no object, null among them, and all that is left for none', async (t) => {
+  const service = await startTestService(t);
+  const paid = await service.post(payment.path, payment.body);
+  const location = paid.headers.get('location') as string;
+  for (const body of noObjects) {
+    const response = await service.send('POST', `${location}/refund`, body, json);
+    assertError(response, { status: 400, code: 'invalid_request' });
+    const { amount_refunded: refunded, refunds } = (await service.get(location)).json.body;
+    assert.deepEqual([refunded, refunds], [0, []], body);
+  }
+  const refunded = await service.send('POST', `${location}/refund`);
+  assert.equal(refunded.status, 200, refunded.text);
+  assert.equal((await service.get(location)).json.body.amount_refunded, payment.body.amount);
+});
+
+test('signs nobody out for a body that is no object, null among them', async (t) => {
+  const service = await startTestService(t);
+  for (const body of noObjects) {
+    const response = await service.send('POST', '/v3/auth/sign-out', body, json);
+    assertError(response, { status: 400, code: 'invalid_request' });
+    assert.equal(response.headers.get('set-cookie'), null);
+  }
+  assert.equal((await service.send('POST', '/v3/auth/sign-out', '{}', json)).status, 200);
+});

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { requestsPerConnectionMax } from '../../src/limits.ts';
+import { connectionsOf } from '../conformance/connections.ts';
+import { busyMachineMs } from '../support/busy-machine.ts';
+import { isLong } from '../support/extent.ts';
+import { requestText } from '../support/raw-http.ts';
+import { startTestService, unhurried } from '../support/service.ts';
+import { create } from './documented-operations.ts';
+import {
+  askHonestly,
+  residentBytes,
+  StalledClient,
+  startTuned,
+  type TunedService,
+} from './stalled-clients.ts';
+
+/** How long a response may make no progress; the service's own bound is 30 s. */
+const stallMs = isLong ? 30_000 : 1_000;
+const closedMsMax = isLong ? 45_000 : stallMs * 1.5 + busyMachineMs;
+const growthBytesMax = 150 * 1024 * 1024;
+const lookMs = 50;
+const linux = existsSync('/proc/self/status') ? {} : { skip: 'memory and sockets are read from /proc' };
+
+/** What is asked for, by how many clients, each how often at most: more than the system keeps for a client. */
+const attacks: Readonly<Record<string, readonly [path: string, clients: number, requests: number]>> = {
+  'an asset of the documentation': ['/docs/static/swagger-ui-bundle.js', 34, requestsPerConnectionMax],
+  '/openapi.json': ['/openapi.json', 34, requestsPerConnectionMax],
+  'a large item': ['/v3/table/books/read?id=large', 34, requestsPerConnectionMax],
+  'paths that do not exist': ['/nothing', 4, 40_000],
+};
+
+for (const [what, [path, clients, requests]] of Object.entries(attacks)) {
+  test(`cuts off clients that ask for ${what} and read nothing, in bounded memory`, linux, async (t) => {
+    const service = await startTuned(t, { responseStallMs: stallMs });
+    await createItem(service, 'small', 'a');
+    await createItem(service, 'large', 'x'.repeat(300_000));
+    // What is made once is made before memory is looked at.
+    for (const each of [path, path, '/v3/table/books/read?id=small'])
+      await (await fetch(service.origin + each)).text();
+
+    const ended = new AbortController();
+    const honest = askHonestly(`${service.origin}/v3/table/books/read?id=small`, ended.signal);
+    const growth = await attack(t, service, {
+      request: requestText(service.origin, `GET ${path}`),
+      clients,
+      requests,
+    }).finally(() => ended.abort());
+    const { asked, served } = await honest;
+    t.diagnostic(`${served} of ${asked} honest requests served, ${Math.round(growth / 2 ** 20)} MiB more`);
+    assert.ok(served >= asked * 0.999, `${served} of ${asked} honest requests are served`);
+    assert.equal((await fetch(`${service.origin}/readyz`)).status, 200);
+  });
+}
+
+test('is not ready while it has shed everything for long, and is again afterwards', async (t) => {
+  const load = { ...unhurried, requestsRunningMax: 0, sheddingMsMax: 300 };
+  const service = await startTestService(t, { load });
+  assert.equal((await service.get('/readyz')).status, 200, 'nothing has been shed yet');
+  assert.equal((await service.get('/nothing')).status, 503);
+  assert.equal((await service.get('/readyz')).status, 200, 'one that is shed is no lasting overload');
+  await until(async () => {
+    assert.equal((await service.get('/nothing')).status, 503);
+    return (await service.get('/readyz')).status === 503;
+  });
+  const { json } = await service.get('/readyz');
+  assert.equal(json.body.failed.length, 1, 'it names the check that failed');
+  assert.equal((await service.get('/livez')).status, 200, 'to start it anew would help nobody');
+  await until(async () => (await service.get('/readyz')).status === 200);
+});
+
+/**
+ * Resolves when the service has closed the connections of all the clients. Fails as soon as it has taken too much memory.
+ *
+ * @returns by how much the memory of the service has grown at most
+ */
+async function attack(
+  t: TestContext,
+  { origin, pid }: TunedService,
+  { request, clients, requests }: { request: string; clients: number; requests: number },
+): Promise<number> {
+  const before = residentBytes(pid);
+  const stalled = await Promise.all(
+    Array.from({ length: clients }, () => StalledClient.begin(origin, request, requests)),
+  );
+  t.after(() => {
+    for (const client of stalled) client.close();
+  });
+  const ports = new Set(stalled.map(({ port }) => port));
+  const giveUpAt = performance.now() + closedMsMax;
+  let growth = 0;
+  for (;;) {
+    growth = Math.max(growth, residentBytes(pid) - before);
+    assert.ok(growth <= growthBytesMax, `${Math.round(growth / 2 ** 20)} MiB more`);
+    const open = connectionsOf(pid).filter(({ remotePort }) => ports.has(remotePort));
+    if (open.length === 0) return growth;
+    assert.ok(
+      performance.now() < giveUpAt,
+      `${open.length} of ${clients} are connected after ${closedMsMax} ms`,
+    );
+    await sleep(lookMs);
+  }
+}
+
+async function createItem({ origin }: TunedService, id: string, name: string): Promise<void> {
+  const body = JSON.stringify({ id, name });
+  const headers = { 'content-type': 'application/json' };
+  assert.equal((await fetch(origin + create.path, { method: 'POST', headers, body })).status, 200);
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const giveUpAt = Date.now() + busyMachineMs;
+  while (!(await isSo())) {
+    assert.ok(Date.now() < giveUpAt, `not so within ${busyMachineMs} ms`);
+    await sleep(20);
+  }
+}
