@@ -23,8 +23,15 @@ export const connectionsCheckMs = 1_000;
 export const connectionsMax = 8_192;
 /** Requests at once of one listener of one process: with a processor that takes 10 s, 400 charges a second. */
 export const requestsRunningMax = 4_096;
+/** Of one address, a quarter of what a listener has: no browser and no office comes near it, and three others are left room. */
+export const connectionsPerAddressMax = connectionsMax / 4;
+export const requestsPerAddressMax = requestsRunningMax / 4;
+/** Shedding for so long is no burst: `/readyz` reports it, so that a load balancer sends requests elsewhere. */
+export const sheddingMsMax = 30_000;
 /** Requests sent on one connection before the first is answered: one connection must not have all of them. */
 export const requestsPerConnectionMax = 128;
+/** Requests dropped behind the last response of a connection, before it is reset: what one read of the socket may bring. */
+export const requestsDroppedMax = 1_024;
 /**
  * What one turn of the event loop spends on requests before it sheds; whoever is served has then waited about twice that at
  * most. A burst of some hundred requests that cost a millisecond each, as on a distant store, is no overload.
@@ -34,8 +41,12 @@ export const loopTurnMsMax = 500;
 export const eventLoopDelayMsMax = 500;
 /** How often it is looked at: twenty looks a second cost nothing measurable. */
 export const eventLoopSampleMs = 50;
-/** How often the log tells of requests that are shed: there may be tens of thousands a second. */
-export const shedToldMs = 1_000;
+/** Rejected requests of one code and address are logged once in this time, with a count of the others. */
+export const rejectionLoggedMs = 1_000;
+/** Codes and addresses that the log counts at once. */
+export const rejectionsCountedMax = 1_000;
+/** Lines a second for rejected requests, of all addresses. */
+export const rejectionLinesPerSecondMax = 100;
 
 /** DynamoDB's bound on a partition key is 2,048 bytes; half of it leaves room for a store's own prefix. */
 export const itemIdBytesMax = 1_024;
@@ -46,10 +57,20 @@ export const pageItemsMax = 1_000;
 /** A page ends behind the item that reaches it, as at DynamoDB: a page is made in memory. */
 export const pageBytesMax = 1024 * 1024;
 /**
- * A reader that does not take one piece of a long answer in this time is cut off: its snapshot keeps old pages from being used
- * again. A piece is 128 KiB, so that 10 KB a second is enough; under 15 s, like a request that does not arrive.
+ * A reader of any response that takes nothing for so long is cut off. The system keeps up to some megabytes for a reader, of
+ * which the service sees the end alone: at 100 KB a second a reader never looks stalled.
  */
-export const readStallMsMax = 13_000;
+export const responseStallMsMax = 30_000;
+/** Responses that no reader has taken, of all connections: beyond it new requests are shed. */
+export const responseBytesWaitingMax = 256 * 1024 * 1024;
+/** A body comes at once from an honest client; a mobile one may pause for some seconds. */
+export const bodyGraceMs = 5_000;
+/** Slower than any modem. A body must have arrived within `requestArrivalMsMax` anyway. */
+export const bodyBytesPerSecondMin = 500;
+/** Of a route that needs no key: sign-out and the token endpoint take some hundred bytes. */
+export const keylessBodyBytesMax = 16 * 1024;
+/** Of a signed event: processors' events are under 64 KiB. */
+export const eventBodyBytesMax = 256 * 1024;
 /** Below this compressing an answer costs more than sending it. */
 export const compressedBytesMin = 1024;
 /** DynamoDB's bound on a table name. */
@@ -208,8 +229,22 @@ export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
 
 /** Charges a minute of one key, and from one address: one a second is a busy shop; who has more says so. */
 export const chargesPerMinuteDefault = 60;
-/** Declined charges a minute of one key, and from one address: cards are tested by the hundred, people mistype twice. */
-export const declinesPerMinuteDefault = 10;
+/** Declined cards an hour from one address: people mistype twice, and cards are tested by the hundred. */
+export const declinesPerHourDefault = 5;
+/** So many times as many in a day. */
+export const declinesPerDayFactor = 4;
+/** Of a network of IPv6 of 48 bits, so many times as many as of one address: several households, or one data centre. */
+export const declinesOfNetworkFactor = 6;
+/** Declined charges a minute of one key, from all addresses: it only slows down, for one buyer must not shut a shop. */
+export const declinesOfKeyPerMinute = 60;
+/** How old the counts of other processes may be on an engine that charges for each look. */
+export const distantDeclinesCachedMs = 10_000;
+/** How often addresses that may have cards declined again are forgotten. */
+export const declinesSweepMs = 60 * 60 * 1_000;
+/** A provider of challenges answers within a second; the buyer waits. */
+export const challengeMsMax = 5_000;
+/** Turnstile's bound is 2,048 characters. */
+export const challengeTokenCharactersMax = 8_192;
 /** Requests a second of one key, and from one address: a fraction of what one process serves. */
 export const requestsPerSecondDefault = 2_000;
 /** Of the charges of a publishable key, an address may make this part: one browser must not use up a whole shop. */

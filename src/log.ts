@@ -26,6 +26,8 @@ export interface LogFields {
   /** Where a request that was refused came from. */
   readonly address?: string;
   readonly key_id?: string;
+  /** Rejected requests of the same code and address that were not logged since the last one. */
+  readonly left_out?: number;
 }
 
 const allowed: ReadonlySet<string> = new Set([
@@ -46,6 +48,7 @@ const allowed: ReadonlySet<string> = new Set([
   'pid',
   'address',
   'key_id',
+  'left_out',
 ] satisfies (keyof LogFields)[]);
 
 export interface Log {

@@ -1,12 +1,16 @@
 import { ApiKeys } from './access/api-keys.ts';
 import { type AuditEntry, auditTrail } from './access/audit.ts';
 import { CallLimits } from './access/call-limits.ts';
+import { challengeOf } from './access/challenge.ts';
+import { DeclineLimits } from './access/decline-limits.ts';
 import { KeyRing } from './access/key-ring.ts';
 import { existingStore, openEngine } from './adapters.ts';
 import { SettingsError } from './errors.ts';
+import { CallerAddresses } from './http/caller-address.ts';
 import { CrossOrigin } from './http/cross-origin.ts';
 import type { DoorOptions } from './http/door.ts';
 import { Gate } from './http/gate.ts';
+import { distantDeclinesCachedMs } from './limits.ts';
 import { openLog } from './log.ts';
 import { isLoopback } from './loopback.ts';
 import type { Settings } from './settings/schema.ts';
@@ -15,34 +19,51 @@ import type { Engine } from './storage/engine.ts';
 /** The part of main.ts that says who may call. */
 
 /** What a door is told of its callers. */
-export type Access = Pick<DoorOptions, 'crossOrigin' | 'isHttpsOnly' | 'trustedProxies'> & {
+export type Access = Pick<DoorOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
   readonly gate: Gate;
+  readonly declines: DeclineLimits;
 };
 
 /** Throws SettingsError for a service that others could reach and nobody needs a key for. */
 export async function openAccess(settings: Settings, engine: Engine, now: () => number): Promise<Access> {
   const { host, payments, corsOrigins, trustedProxies, limits, publicUrl } = settings;
   const reachable = [host, payments.host ?? host].find((address) => !isLoopback(address));
-  if (reachable !== undefined && !(await new ApiKeys(engine, 'service').wereEverMade())) {
-    throw new SettingsError([
-      `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API ` +
-        'key yet; make one first: npm run counterfoil -- keys create --name admin --scope admin',
-    ]);
-  }
+  const hasProcessor = settings.stripe.key !== undefined || settings.square.accessToken !== undefined;
+  const isNeverOpen = reachable !== undefined || hasProcessor;
+  if (isNeverOpen && !(await new ApiKeys(engine, 'service').wereEverMade()))
+    throw new SettingsError([noKeyYet(reachable)]);
   const keys = new KeyRing(engine, now);
   await keys.refresh();
+  const declines = new DeclineLimits({
+    engine,
+    perHour: limits.declines,
+    cachedMs: settings.store === 'lmdb' ? 0 : distantDeclinesCachedMs,
+    now,
+  });
   const gate = new Gate({
     keys,
     limits: new CallLimits(limits),
-    isPublic: reachable !== undefined,
+    declines,
+    // An open service has the limits alone that its settings name.
+    areOpenDeclinesCounted: limits.declines !== undefined,
+    challenge: challengeOf(settings.challenge),
+    isNeverOpen,
     trustedOrigins: new Set(corsOrigins),
   });
   return {
     gate,
+    declines,
     crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),
     isHttpsOnly: publicUrl?.startsWith('https:') ?? false,
-    trustedProxies,
+    callerAddresses: new CallerAddresses(trustedProxies),
   };
+}
+
+function noKeyYet(reachable: string | undefined): string {
+  const make = 'make one first: npm run counterfoil -- keys create --name admin --scope admin';
+  return reachable === undefined
+    ? `stripe.key, square.accessToken: a service that moves real money needs an API key, and there is none yet; ${make}`
+    : `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API key yet; ${make}`;
 }
 
 export interface AccessBooks {

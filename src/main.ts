@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { metricsText, openEngine, openMetrics, openTraces } from './adapters.ts';
 import { openPayments, openSignIn, openTables } from './domains.ts';
+import { CallerAddresses } from './http/caller-address.ts';
 import { documentationRoutes } from './http/documentation.ts';
 import { type Door, openDoor, type Routes } from './http/door.ts';
 import { eventRoutes } from './http/events.ts';
@@ -17,6 +18,7 @@ import { signInTokenRoutes } from './http/sign-in-tokens.ts';
 import { tableRoutes } from './http/tables.ts';
 import { InFlight } from './in-flight.ts';
 import {
+  declinesSweepMs,
   distantRecoveryIntervalMs,
   recoveryIntervalMs,
   sessionSweepMs,
@@ -56,6 +58,8 @@ export interface ServiceOptions {
   readonly storeCallMsMax?: number;
   /** When requests are shed; the limits of the same names without them. */
   readonly load?: LoadBounds;
+  /** How long a response may make no progress; the limit of the same name without it. */
+  readonly responseStallMs?: number;
   /** With less than this free the disk counts as full; the limit of the same name without it. */
   readonly diskReserveBytes?: number;
   /** What all processes of the service have counted, this one's given; without it this one is all. */
@@ -89,6 +93,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     processes,
     storeCallMsMax,
     load,
+    responseStallMs,
     diskReserveBytes,
     gatherMetrics = alone,
   } = options;
@@ -97,19 +102,22 @@ export async function startService(settings: Settings, options: ServiceOptions):
   const { metrics } = prometheus;
   let stopping = false;
 
-  const listener = await Listener.listen(settings.host, settings.port, sharesPort, load);
+  const callers = new CallerAddresses(settings.trustedProxies);
+  const listening = {
+    reusePort: sharesPort,
+    bounds: load,
+    responseStallMs,
+    isTrustedProxy: (address: string) => callers.isTrusted(address),
+  };
+  const listener = await Listener.listen({ host: settings.host, port: settings.port, ...listening });
   let paymentListener = listener;
   const inFlight = new InFlight();
   let engine: Engine | undefined;
   const doors: Door[] = [];
   try {
     if (settings.payments.port !== undefined) {
-      paymentListener = await Listener.listen(
-        settings.payments.host ?? settings.host,
-        settings.payments.port,
-        sharesPort,
-        load,
-      );
+      const { host = settings.host, port } = settings.payments;
+      paymentListener = await Listener.listen({ host, port, ...listening });
     }
     const masterKeys = masterKeySource(settings);
     const traces = await openTraces(settings);
@@ -139,8 +147,9 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const payments = await openPayments(settings, parts);
     const signIn = openSignIn(settings, { ...parts, origin: settings.publicUrl ?? listener.origin });
 
+    const isShedding = () => listener.load.isSheddingForLong() || paymentListener.load.isSheddingForLong();
     const operations: Routes = (app) => {
-      operationRoutes(() => checkReady({ engine: store, masterKeys }, stopping))(app);
+      operationRoutes(() => checkReady({ engine: store, masterKeys, isShedding }, stopping))(app);
       metricsRoutes(async () => metricsText(await gather()))(app);
     };
     const main = [
@@ -180,6 +189,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       repeat(signInSweepMs, (signal) => signIn.pending.sweep(signal), log),
       repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
       repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
+      repeat(declinesSweepMs, () => access.declines.sweep(), log),
     ];
     return {
       origin: listener.origin,
@@ -212,10 +222,10 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
 /** Throws what listening throws, for instance EADDRINUSE. */
 export async function checkPortsAreFree({ host, port, payments }: Settings): Promise<void> {
-  const listeners = [await Listener.listen(host, port)];
+  const listeners = [await Listener.listen({ host, port })];
   try {
     if (payments.port !== undefined)
-      listeners.push(await Listener.listen(payments.host ?? host, payments.port));
+      listeners.push(await Listener.listen({ host: payments.host ?? host, port: payments.port }));
   } finally {
     await Promise.all(listeners.map((listener) => listener.stop()));
   }

@@ -7,6 +7,7 @@ import type { Engine } from './storage/engine.ts';
 /** All that is looked at; `/readyz` names those that fail. */
 export const readyChecks = {
   running: 'The service is stopping.',
+  load: 'Requests have been shed for some time: there are more than this process can serve.',
   store_read: 'The store cannot be read.',
   store_write: 'The store cannot be written.',
   disk: 'The disk is full, or nearly so: nothing can be written. Make room on it.',
@@ -29,6 +30,8 @@ function notReady(details: ReadonlyMap<ReadyCheck, string>): ServiceError {
 export interface ReadyParts {
   readonly engine: Engine;
   readonly masterKeys: MasterKeySource;
+  /** Whether requests have been shed for so long that it is no burst. */
+  readonly isShedding?: () => boolean;
   /** What takes longer has failed; the limit of readiness without it. */
   readonly answerMsMax?: number;
 }
@@ -39,11 +42,12 @@ export interface ReadyParts {
  * `unavailable`, with the checks that failed.
  */
 export async function checkReady(
-  { engine, masterKeys, answerMsMax = readyMsMax }: ReadyParts,
+  { engine, masterKeys, isShedding = () => false, answerMsMax = readyMsMax }: ReadyParts,
   isStopping: boolean,
 ): Promise<void> {
   if (isStopping) throw notReady(new Map([['running', 'stopping']]));
   const failed = new Map<ReadyCheck, string>();
+  if (isShedding()) failed.set('load', 'requests are shed');
   const look = async (check: ReadyCheck, work: () => Promise<unknown>) => {
     const cause = await failureOf(work, answerMsMax);
     if (cause === undefined) return;

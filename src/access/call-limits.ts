@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import {
   browserChargesDivisor,
   chargesPerMinuteDefault,
-  declinesPerMinuteDefault,
+  declinesOfKeyPerMinute,
   requestsPerSecondDefault,
 } from '../limits.ts';
 import type { Caller } from './permission.ts';
@@ -39,6 +39,7 @@ export class CallLimits {
   readonly #charges: LimitOf;
   /** From one address by a publishable key. */
   readonly #browserCharges: LimitOf;
+  /** Of one key: so many slow it down, and shut nobody out for long. Addresses are counted by `DeclineLimits`. */
   readonly #declines: LimitOf;
 
   constructor({ charges, declines, requests }: LimitSettings) {
@@ -47,7 +48,7 @@ export class CallLimits {
     this.#charges = limitOf(charges, chargesPerMinuteDefault, minute);
     const ofBrowsers = Math.ceil((charges ?? chargesPerMinuteDefault) / browserChargesDivisor);
     this.#browserCharges = limitOf(ofBrowsers, ofBrowsers, minute);
-    this.#declines = limitOf(declines, declinesPerMinuteDefault, minute);
+    this.#declines = limitOf(declines === 0 ? 0 : declinesOfKeyPerMinute, 0, minute);
   }
 
   /** Of any request, before anything else is known of it. Refuses with `rate_limited`. @param isOpen whether the service is */
@@ -62,13 +63,11 @@ export class CallLimits {
 
   /**
    * Of a charge, before it is reserved. Refuses with `rate_limited`; else tells what is left, where there is a limit.
-   * Whoever has had too many cards declined may try no further one for a while.
    */
   takeCharge(caller: Caller, address: string, now: number): Standing | undefined {
     const isOpen = caller.key === undefined;
     const counted = isOpen ? [address] : [address, caller.id];
-    const declines = this.#declines.of(isOpen);
-    for (const who of counted) refuseWhenSpent('declines', declines, who, now);
+    if (!isOpen) refuseWhenSpent('declines', this.#declines.of(false), caller.id, now);
 
     const charges = this.#charges.of(isOpen);
     const ofAddress = caller.key?.kind === 'publishable' ? this.#browserCharges.of(false) : charges;
@@ -82,10 +81,8 @@ export class CallLimits {
   }
 
   /** After a charge was declined. */
-  noteDecline(caller: Caller, address: string, now: number): void {
-    const declines = this.#declines.of(caller.key === undefined);
-    declines?.spend(address, now);
-    if (caller.key !== undefined) declines?.spend(caller.id, now);
+  noteDecline(caller: Caller, now: number): void {
+    if (caller.key !== undefined) this.#declines.of(false)?.spend(caller.id, now);
   }
 
   #take(name: Name, limit: RateLimit | undefined, who: string, now: number): void {
@@ -101,7 +98,7 @@ const sentences = {
   charges: ({ quota }: Rate) =>
     `Too many charges: ${quota} a minute are taken of one caller. Nothing was charged.`,
   declines: ({ quota }: Rate) =>
-    `Too many declined charges: after ${quota} in a minute no further card is tried. Nothing was charged.`,
+    `Too many declined charges: ${quota} a minute are taken of one key. Nothing was charged.`,
 } satisfies Record<Name, (rate: Rate) => string>;
 
 interface LimitOf {
@@ -149,21 +146,4 @@ export function rateLimitHeaders({ name, rate, left, fullInMs }: Standing): Reco
 /** Rounded up, but not for what is only the error of a sum of doubles. */
 function wholeSeconds(ms: number): number {
   return Math.ceil(ms / second - 1e-6);
-}
-
-/**
- * The address that is counted: of IPv6 the network of 64 bits, because whoever has one address of it has all; an IPv4
- * address in the clothes of IPv6 as what it is.
- */
-export function countedAddress(address: string): string {
-  if (!address.includes(':')) return address;
-  if (address.includes('.')) return address.slice(address.lastIndexOf(':') + 1);
-  const [head = '', tail] = address.replace(/%.*/, '').split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    const last = tail === '' ? [] : tail.split(':');
-    while (groups.length + last.length < 8) groups.push('0');
-    groups.push(...last);
-  }
-  return `${groups.slice(0, 4).join(':')}::/64`;
 }

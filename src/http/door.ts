@@ -3,15 +3,21 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { anybody, type Caller } from '../access/permission.ts';
 import { ServiceError } from '../errors.ts';
-import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
+import {
+  eventBodyBytesMax,
+  keylessBodyBytesMax,
+  pathParameterCharactersMax,
+  requestBodyBytesMax,
+} from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
+import type { CallerAddresses } from './caller-address.ts';
 import type { CrossOrigin } from './cross-origin.ts';
-import { asServiceError, logFailure, requestFields, sendError } from './errors-out.ts';
+import { asServiceError, isConnectionEnd, logFailure, requestFields, sendError } from './errors-out.ts';
 import type { Gate } from './gate.ts';
 import { KnownPaths, type ServedRoute } from './known-paths.ts';
 import type { Listener } from './listener.ts';
-import { seldomTold } from './load-shedding.ts';
+import { RejectionLog } from './rejection-log.ts';
 import { newRequestId } from './request-id.ts';
 import { countRequests } from './request-metrics.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -34,8 +40,8 @@ export interface DoorOptions {
   readonly crossOrigin: CrossOrigin;
   /** Whether browsers reach the service by https alone. */
   readonly isHttpsOnly: boolean;
-  /** Proxies whose `X-Forwarded-For` is believed. */
-  readonly trustedProxies: readonly string[];
+  /** Whose request it is, where proxies stand in front. */
+  readonly callerAddresses: CallerAddresses;
   /** Without it nothing is counted. */
   readonly metrics?: Metrics | undefined;
   /** Whether the service is stopping: connections are then not kept. */
@@ -66,7 +72,6 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
     },
     genReqId: newRequestId,
     requestIdHeader: false,
-    ...(options.trustedProxies.length === 0 ? {} : { trustProxy: [...options.trustedProxies] }),
     bodyLimit: requestBodyBytesMax,
     routerOptions: { maxParamLength: pathParameterCharactersMax },
     return503OnClosing: false,
@@ -79,9 +84,11 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
   guardRequests(app as App, paths, options, listener);
   countRequests(app as App, options.metrics);
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
-  app.decorate('tellBrokenAnswer', (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    logFailure(options.log, asServiceError(error), request, reply),
-  );
+  const rejections = new RejectionLog(options.log);
+  app.decorate('rejections', rejections);
+  app.decorate('tellBrokenAnswer', (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    if (!isConnectionEnd(error)) logFailure(options.log, asServiceError(error), request, reply);
+  });
   for (const routes of options.routes) await routes(app as App);
 
   await app.ready();
@@ -90,6 +97,7 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
     routes: paths.all(),
     close: async () => {
       await app.close();
+      rejections.flush();
     },
   };
 }
@@ -119,13 +127,16 @@ function checkEncoding({ headers }: FastifyRequest): void {
   }
 }
 
-function refusalOfPath({ url, is404 }: FastifyRequest, paths: KnownPaths): ServiceError | undefined {
+function refusalOfPath(
+  { url, is404, routeOptions }: FastifyRequest,
+  paths: KnownPaths,
+): ServiceError | undefined {
   if (!isReadableQuery(url)) {
     return new ServiceError('invalid_request', {
       message: 'The query has a percent sign that encodes no UTF-8.',
     });
   }
-  return is404 ? paths.refusal(url) : undefined;
+  return is404 || !paths.isLiteral(url, routeOptions.url) ? paths.refusal(url) : undefined;
 }
 
 /** The framework takes what is no percent-encoding of UTF-8 literally, and so for another value than was meant. */
@@ -140,29 +151,39 @@ function isReadableQuery(url: string): boolean {
   }
 }
 
-/** Whoever looks after an overloaded service must be told what is the matter with it. */
+/** Of routes that anybody may send to. */
+const bodyBytesMax: Readonly<Record<string, number>> = {
+  public: keylessBodyBytesMax,
+  signed: eventBodyBytesMax,
+};
+
+/** Whoever looks after an overloaded service must hear what is the matter with it. */
 const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz', '/metrics']);
 
 function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load }: Listener): void {
-  const { log, gate, crossOrigin, isHttpsOnly, isStopping } = options;
-  const shedLog = seldomTold(log);
+  const { log, gate, crossOrigin, callerAddresses, isHttpsOnly, isStopping } = options;
   // The framework takes no object that all requests would share; each is given it when it comes.
   app.decorateRequest('caller', null as unknown as Caller);
+  app.decorateRequest('address', '');
   app.addHook('onRoute', (route) => {
     if (route.config?.access === undefined) throw new Error(`${route.url} does not say what it needs`);
     paths.add(route);
+    // Whoever has no key may send little.
+    const bound = bodyBytesMax[route.config.access];
+    if (bound !== undefined) route.bodyLimit = bound;
   });
   app.addHook('onRequest', (request, reply, done) => {
     const access = request.routeOptions.config?.access;
     request.caller = anybody;
+    request.address = callerAddresses.of(request.socket.remoteAddress ?? '', request.headers);
     reply.header('request-id', request.id).headers(securityHeaders(access, isHttpsOnly));
     if (isStopping()) reply.header('connection', 'close');
     crossOrigin.mark(request, reply, access);
     // Before anything is done for it: a charge that is shed here has left no trace.
-    const overload = load.refusal(request.raw.socket);
-    if (overload !== undefined && !neverShed.has(request.routeOptions.url)) {
+    const overload = load.refusal(request.raw, neverShed.has(request.routeOptions.url));
+    if (overload !== undefined) {
       // At the end of the turn: told at once, callers who ask again at once would keep the turn from ending, and so what was let in.
-      setImmediate(() => sendError(shedLog, overload, request, reply));
+      setImmediate(() => sendError(log, overload, request, reply));
       return;
     }
     const comeIn = () => {

@@ -4,6 +4,7 @@ import { type FieldsBesideError, failure } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { errorFields, type Log, type LogFields } from '../log.ts';
 import { sendEnvelope } from './answer.ts';
+import type { RejectionLog } from './rejection-log.ts';
 import { errorHeaders } from './security-headers.ts';
 import { isPlainName } from './strict-json.ts';
 
@@ -17,7 +18,9 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Counts what was refused, or failed. */
     countFailure(error: ServiceError, request: FastifyRequest): void;
-    /** Logs what ended an answer that was under way. */
+    /** Logs rejected requests, so that nobody can flood the log. */
+    readonly rejections: RejectionLog;
+    /** Logs what ended an answer that was under way, unless its reader has gone. */
     tellBrokenAnswer(error: unknown, request: FastifyRequest, reply: FastifyReply): void;
   }
 }
@@ -46,7 +49,7 @@ export function logFailure(
 ): void {
   const { code, status, details } = error;
   request.server.countFailure(error, request);
-  const fields: LogFields = {
+  const fields: LogFields & { readonly status: number } = {
     ...requestFields(request, reply),
     status,
     code,
@@ -55,12 +58,11 @@ export function logFailure(
     ...(status === 401 || status === 403 || status === 429 ? callerFields(request) : {}),
   };
   if (code === 'internal') log.error('unforeseen_error', { ...fields, ...errorFields(details.cause) });
-  else if (status >= 500) log.warn('request', fields);
-  else log.info('request', fields);
+  else request.server.rejections.note(code, request.address, fields);
 }
 
-function callerFields({ ip, caller }: FastifyRequest): LogFields {
-  return { address: ip, ...(caller === null || caller.id === '' ? {} : { key_id: caller.id }) };
+function callerFields({ address, caller }: FastifyRequest): LogFields {
+  return { address, ...(caller === null || caller.id === '' ? {} : { key_id: caller.id }) };
 }
 
 /** The pattern of the route, never the path that was asked for. */
@@ -74,8 +76,23 @@ export function requestFields(request: FastifyRequest, reply: FastifyReply): Log
   };
 }
 
+const endedEarly = 'The connection ended before the request did.';
+const connectionEnds: readonly unknown[] = [
+  'ECONNRESET',
+  'EPIPE',
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+];
+
+/** The peer has gone: no fault of ours, and nobody hears what is answered. */
+export function isConnectionEnd(thrown: unknown): boolean {
+  return thrown instanceof Error && connectionEnds.includes((thrown as NodeJS.ErrnoException).code);
+}
+
 export function asServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
+  if (isConnectionEnd(thrown)) return new ServiceError('invalid_request', { message: endedEarly });
   const { code, validation, validationContext } = (thrown ?? {}) as Partial<FastifyError>;
   const broken = validation?.[0];
   if (broken !== undefined) return refusalOfValidation(broken, validationContext ?? 'request');

@@ -1,6 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKey } from '../access/api-key.ts';
-import { type CallLimits, countedAddress, rateLimitHeaders } from '../access/call-limits.ts';
+import { type CallLimits, rateLimitHeaders } from '../access/call-limits.ts';
+import type { Challenge } from '../access/challenge.ts';
+import { countedAddress } from '../access/counted-address.ts';
+import type { DeclineLimits } from '../access/decline-limits.ts';
 import type { KeyRing } from '../access/key-ring.ts';
 import { type Caller, checkPermission, type Target } from '../access/permission.ts';
 import type { Access, Scope } from '../access/scopes.ts';
@@ -11,14 +14,21 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who sends it: the caller of its key, from when that is known. */
     caller: Caller;
+    /** Whose request it is, behind trusted proxies too. */
+    address: string;
   }
 }
 
 export interface GateParts {
   readonly keys: KeyRing;
   readonly limits: CallLimits;
-  /** Whether other machines can reach the service: then it is open to nobody, even without a key. */
-  readonly isPublic: boolean;
+  readonly declines: DeclineLimits;
+  /** Whether declined cards of an open service are counted too. */
+  readonly areOpenDeclinesCounted: boolean;
+  /** What a browser must have passed before a charge; undefined where the settings name none. */
+  readonly challenge: Challenge | undefined;
+  /** Whether keys are needed though there are none: other machines can reach the service, or it moves real money. */
+  readonly isNeverOpen: boolean;
   /** Origins whose pages may send to an open service. */
   readonly trustedOrigins: ReadonlySet<string>;
 }
@@ -45,7 +55,7 @@ export class Gate {
     const { keys, limits } = this.#parts;
     const at = performance.now();
     const authorizations = checkHeaderCounts(request);
-    limits.takeRequest(countedAddress(request.ip), !this.#areKeysRequired, at);
+    limits.takeRequest(countedAddress(request.address), !this.#areKeysRequired, at);
     if (access === 'signed') return undefined;
     if (access === undefined || access === 'public') {
       if (!this.#areKeysRequired) checkDirectCaller(request);
@@ -56,12 +66,13 @@ export class Gate {
   }
 
   /** Counts a charge that its processor declined. */
-  noteDecline({ caller, ip }: FastifyRequest): void {
-    this.#parts.limits.noteDecline(caller, countedAddress(ip), performance.now());
+  async noteDecline({ caller, address }: FastifyRequest): Promise<void> {
+    this.#parts.limits.noteDecline(caller, performance.now());
+    if (this.#isOfBuyer(caller)) await this.#parts.declines.note(address);
   }
 
   get #areKeysRequired(): boolean {
-    return this.#parts.isPublic || this.#parts.keys.areRequired;
+    return this.#parts.isNeverOpen || this.#parts.keys.areRequired;
   }
 
   #judge(asking: Asking): Promise<void> | undefined {
@@ -70,37 +81,46 @@ export class Gate {
     if (authorizations === 0 && !this.#areKeysRequired) {
       checkDirectCaller(request);
       checkOwnPage(request, trustedOrigins);
-      this.#letIn(asking);
-      return undefined;
+      return this.#letIn(asking);
     }
     const text = sentKey(request, authorizations);
     const key = keys.find(text);
-    if (key !== undefined) {
-      this.#letInWithKey(asking, key);
-      return undefined;
-    }
+    if (key !== undefined) return this.#letInWithKey(asking, key);
     // It may have been made a moment ago. A wrong secret is looked at again just as an unknown key is.
     return keys.refresh().then(() => {
       const late = keys.find(text);
       if (late === undefined) throw noSuchKey();
-      this.#letInWithKey(asking, late);
+      return this.#letInWithKey(asking, late);
     });
   }
 
-  #letInWithKey(asking: Asking, key: ApiKey): void {
+  #letInWithKey(asking: Asking, key: ApiKey): Promise<void> | undefined {
     const { request, needed, at } = asking;
     const { keys, limits } = this.#parts;
     request.caller = { id: key.id, key };
     limits.takeRequestOfKey(key.id, at);
     checkPermission(key, needed, targetOf(request));
     keys.noteUse(key.id, at);
-    this.#letIn(asking);
+    return this.#letIn(asking);
   }
 
-  #letIn({ request, reply, needed, at }: Asking): void {
-    if (needed !== 'payments:create') return;
-    const left = this.#parts.limits.takeCharge(request.caller, countedAddress(request.ip), at);
+  #letIn({ request, reply, needed, at }: Asking): Promise<void> | undefined {
+    if (needed !== 'payments:create') return undefined;
+    const left = this.#parts.limits.takeCharge(request.caller, countedAddress(request.address), at);
     if (left !== undefined) reply.headers(rateLimitHeaders(left));
+    return this.#isOfBuyer(request.caller) ? this.#checkBuyer(request) : undefined;
+  }
+
+  /** By a secret key the shop's own server sends the charges of all its buyers: its address is no buyer's. */
+  #isOfBuyer({ key }: Caller): boolean {
+    return key === undefined ? this.#parts.areOpenDeclinesCounted : key.kind === 'publishable';
+  }
+
+  async #checkBuyer({ caller, address, headers }: FastifyRequest): Promise<void> {
+    const { declines, challenge } = this.#parts;
+    await declines.check(address);
+    if (caller.key !== undefined && challenge !== undefined)
+      await challenge(headers['challenge-token']?.toString(), address);
   }
 }
 

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { jsonContentType } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
-import { compressedBytesMin, longAnswersMax, readStallMsMax, readTurnBytes } from '../limits.ts';
+import { compressedBytesMin, longAnswersMax, readTurnBytes } from '../limits.ts';
 import type { Scan, SpaceFacts } from '../tables/tables.ts';
 import { sendText } from './answer.ts';
 import { type ContentCoding, compressor, wantedCoding } from './content-coding.ts';
@@ -113,38 +113,19 @@ function stream(
 ): void {
   reply.hijack();
   const { raw } = reply;
-  const { socket } = request.raw;
-  const stall = endWhenStalled(raw);
   longAnswers++;
-  const leave = () => {
-    raw.off('close', leave);
-    socket.off('close', leave);
+  raw.once('close', () => {
     longAnswers--;
-    clearTimeout(stall);
     text.leave();
-  };
-  raw.on('close', leave);
-  // An answer that waits behind another one is never told that its connection has closed.
-  socket.on('close', leave);
+  });
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   const sink = coding === undefined ? raw : compressedInto(raw, coding);
-  pour(text, sink, () => stall.refresh()).catch((error) => {
+  pour(text, sink).catch((error) => {
     if (!raw.destroyed) request.server.tellBrokenAnswer(error, request, reply);
     text.leave();
     // The answer must not end as if it were whole.
     raw.destroy();
   });
-}
-
-/** A reader that stalls keeps its snapshot, and so the pages of the store that it reads. */
-function endWhenStalled(raw: ServerResponse): NodeJS.Timeout {
-  const stall = setTimeout(() => {
-    // Behind another answer on the same connection it is not this one's turn yet.
-    if (raw.socket === null) stall.refresh();
-    // Closed in the usual way, the system would go on holding what the reader does not take.
-    else raw.socket.resetAndDestroy();
-  }, readStallMsMax);
-  return stall;
 }
 
 function compressedInto(raw: ServerResponse, coding: ContentCoding): Writable {
@@ -156,7 +137,7 @@ function compressedInto(raw: ServerResponse, coding: ContentCoding): Writable {
   return compressing;
 }
 
-async function pour(text: ChunkReader, sink: Writable, progressed: () => void): Promise<void> {
+async function pour(text: ChunkReader, sink: Writable): Promise<void> {
   let turnBytes = 0;
   let prefix = opening;
   for (let chunk = text.first; chunk !== undefined; chunk = await text.next()) {
@@ -166,7 +147,6 @@ async function pour(text: ChunkReader, sink: Writable, progressed: () => void): 
     sink.uncork();
     prefix = '';
     await isWritten;
-    progressed();
     turnBytes += chunk.length;
     if (turnBytes >= readTurnBytes) {
       turnBytes = 0;

@@ -37,6 +37,19 @@ export class KnownPaths {
     });
   }
 
+  /**
+   * Whether the literal segments of a route stand in a path as they are. The router decodes `%73tage`; a proxy in front that
+   * has a rule for `/stage` does not.
+   */
+  isLiteral(url: string, route: string | undefined): boolean {
+    const path = url.split('?', 1)[0] as string;
+    if (route === undefined || !path.includes('%')) return true;
+    const segments = path.split('/');
+    return route
+      .split('/')
+      .every((literal, index) => literal.startsWith(':') || literal === '*' || literal === segments[index]);
+  }
+
   /** The documented fields of the operation that a request meant, though its path could not be read. */
   besideError(method: string, url: string): FieldsBesideError | undefined {
     return this.#find(url)?.routes.get(method)?.besideError;

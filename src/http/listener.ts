@@ -8,6 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { countedAddress } from '../access/counted-address.ts';
 import { failure, jsonContentType } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import {
@@ -16,29 +17,56 @@ import {
   keepAliveMs,
   requestArrivalMsMax,
   requestHeaderBytesMax,
-  requestsPerConnectionMax,
   stopGraceMs,
 } from '../limits.ts';
+import { ConnectionTurns } from './connection-turns.ts';
 import { type LoadBounds, LoadShedder } from './load-shedding.ts';
 import { newRequestId } from './request-id.ts';
 import { errorHeaders } from './security-headers.ts';
+import { SlowConnections } from './slow-connections.ts';
 import { respondStarting } from './starting.ts';
 
 const idleSweepMs = 50;
 
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Whether other processes may listen on the port too. */
+  readonly reusePort?: boolean | undefined;
+  readonly bounds?: LoadBounds | undefined;
+  /** How long a response may make no progress; the limit of the same name without it. */
+  readonly responseStallMs?: number | undefined;
+  /** A proxy in front speaks for many callers. */
+  readonly isTrustedProxy?: ((address: string) => boolean) | undefined;
+}
+
 /**
  * A listening HTTP server that answers in the envelope even where no route is reached: before the service is
- * ready, and when the parser refuses what came.
+ * ready, and when the parser refuses what came. It keeps every connection within its bounds.
  */
 export class Listener {
   readonly server: Server;
   readonly load: LoadShedder;
   #requests: RequestListener = respondStarting;
-  /** The answers that a connection is still to get, oldest first. */
-  readonly #owed = new WeakMap<Socket, ServerResponse[]>();
+  readonly #turns = new ConnectionTurns((request, response, isExcess) => {
+    this.load.addRequest(request, response, isExcess);
+    this.#requests(request, response);
+  });
+  readonly #slow: SlowConnections;
 
-  private constructor(bounds: LoadBounds) {
-    this.load = new LoadShedder(bounds);
+  private constructor({ bounds = {}, responseStallMs, isTrustedProxy = () => false }: ListenerOptions) {
+    this.#slow = new SlowConnections({
+      turns: this.#turns,
+      responseStallMs,
+      rejectSlowBody: (socket) => this.#refuse(socket, new ServiceError('request_timeout')),
+    });
+    this.load = new LoadShedder({
+      bounds,
+      addressOf: ({ remoteAddress = '' }) => countedAddress(remoteAddress),
+      isTrusted: isTrustedProxy,
+      waitingBytes: () => this.#slow.waitingBytes,
+    });
     this.server = createServer(
       {
         maxHeaderSize: requestHeaderBytesMax,
@@ -49,19 +77,11 @@ export class Listener {
         // The parser would answer without the envelope; the access check refuses a missing Host instead.
         requireHostHeader: false,
       },
-      (request, response) => {
-        this.#owe(request.socket, response);
-        this.load.addRequest(request.socket, response);
-        this.#requests(request, response);
-      },
+      (request, response) => this.#turns.add(request, response),
     );
     // Node drops headers beyond a count without a word; their bytes are bounded as it is.
     this.server.maxHeadersCount = 0;
-    this.server.on('connection', (socket) => {
-      // Each answer that is sent as it is read listens for its end, the ones that wait for their turn too.
-      socket.setMaxListeners(2 * requestsPerConnectionMax);
-      this.load.addConnection(socket);
-    });
+    this.server.on('connection', (socket) => this.#connect(socket));
     this.server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
       else this.#refuse(socket as Socket, refusalOfParserError(error.code));
@@ -70,17 +90,18 @@ export class Listener {
     this.server.on('connect', (_request, socket) => this.#refuse(socket as Socket, refusalOfConnect()));
   }
 
-  /**
-   * @param port 0 takes a free one
-   * @param reusePort whether other processes may listen on it too
-   */
-  static async listen(
-    host: string,
-    port: number,
-    reusePort = false,
-    bounds: LoadBounds = {},
-  ): Promise<Listener> {
-    const listener = new Listener(bounds);
+  #connect(socket: Socket): void {
+    // Node takes its own handler from a socket that leaves the parser (CONNECT); without one a reset ends the process.
+    socket.on('error', () => undefined);
+    // Asked for now, the address is known also when the peer has gone.
+    if (socket.remoteAddress === undefined) socket.destroy();
+    else this.load.addConnection(socket);
+  }
+
+  /** Rejects with what listening rejects with, for instance EADDRINUSE. */
+  static async listen(options: ListenerOptions): Promise<Listener> {
+    const { host, port, reusePort = false } = options;
+    const listener = new Listener(options);
     await new Promise<void>((resolve, reject) => {
       listener.server.once('error', reject);
       listener.server.listen({ port, host, reusePort }, resolve);
@@ -99,26 +120,12 @@ export class Listener {
    * nothing may come before those answers or be taken for one: then the connection ends with the last of them.
    */
   #refuse(socket: Socket, refusal: ServiceError): void {
-    const unfinished = this.#unfinished(socket);
+    const unfinished = this.#turns.unfinished(socket);
     const last = unfinished.findLast(({ req }) => req.complete);
     if (last !== undefined) last.once('close', () => socket.destroySoon());
     // An answer that has begun before its request had come to an end: nothing may stand within it.
     else if (unfinished.some(({ headersSent }) => headersSent)) socket.destroy();
     else answerByHand(socket, refusal);
-  }
-
-  #owe(socket: Socket, response: ServerResponse): void {
-    const owed = this.#owed.get(socket);
-    if (owed === undefined) {
-      this.#owed.set(socket, [response]);
-      return;
-    }
-    while (owed[0]?.writableFinished) owed.shift();
-    owed.push(response);
-  }
-
-  #unfinished(socket: Socket): readonly ServerResponse[] {
-    return (this.#owed.get(socket) ?? []).filter((response) => !response.writableFinished);
   }
 
   /** From now on requests go to the service. */
@@ -140,6 +147,7 @@ export class Listener {
     grace.abort();
     clearInterval(sweep);
     this.server.closeAllConnections();
+    this.#slow.close();
     await stopped;
   }
 }

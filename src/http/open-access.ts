@@ -2,13 +2,32 @@ import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../errors.ts';
 import { isLoopback } from '../loopback.ts';
 
-const forwardingHeaders = [
+/** Headers that proxies and CDNs are known to add: by them they say whom they speak for. */
+const forwardingHeaders: readonly string[] = [
   'forwarded',
   'x-forwarded-for',
   'x-forwarded-host',
   'x-forwarded-proto',
+  'x-forwarded-port',
+  'x-forwarded-server',
+  'x-forwarded',
+  'forwarded-for',
+  'x-original-forwarded-for',
   'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-envoy-external-address',
   'via',
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'cf-ray',
+  'true-client-ip',
+  'fastly-client-ip',
+  'fly-client-ip',
+  'cdn-loop',
+  'x-azure-clientip',
+  'x-amz-cf-id',
+  'x-appengine-user-ip',
 ];
 
 /**
@@ -16,13 +35,11 @@ const forwardingHeaders = [
  * passed on (it comes from loopback, but its caller does not) and one for a foreign host name: a web page whose
  * name was made to resolve to 127.0.0.1 (DNS rebinding).
  */
-export function checkDirectCaller({ headers }: FastifyRequest): void {
+export function checkDirectCaller({ headers, socket }: FastifyRequest): void {
+  if (!isLoopbackPeer(socket.remoteAddress ?? '')) throw throughProxy('the peer', undefined);
   for (const name of forwardingHeaders) {
     if (headers[name] !== undefined) {
-      throw new ServiceError('unauthenticated', {
-        param: name,
-        message: `This request came through a proxy (${name}), and this service has no API keys: it answers direct callers on its own machine alone.`,
-      });
+      throw throughProxy(name, name);
     }
   }
   const { host } = headers;
@@ -47,6 +64,17 @@ export function checkOwnPage({ headers }: FastifyRequest, trustedOrigins: Readon
     message:
       'This service has no API keys: it answers its own pages, and those of the CORS origins of its settings.',
   });
+}
+
+function throughProxy(why: string, param: string | undefined): ServiceError {
+  return new ServiceError('unauthenticated', {
+    param,
+    message: `This request came through a proxy (${why}), and this service has no API keys: it answers direct callers on its own machine alone.`,
+  });
+}
+
+function isLoopbackPeer(address: string): boolean {
+  return isLoopback(address.replace(/^::ffff:/, ''));
 }
 
 function hostName(host: string): string {

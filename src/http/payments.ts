@@ -39,7 +39,7 @@ const pageItemsDefault = 20;
 export function paymentRoutes(
   parts: PaymentParts,
   prefix: string,
-  noteDecline: (request: FastifyRequest) => void,
+  noteDecline: (request: FastifyRequest) => Promise<void>,
 ): Routes {
   const path = `${prefix}/stage/payment/:processor/:route_id`;
   return (app) => {
@@ -73,7 +73,7 @@ export function paymentRoutes(
           traceparent: request.raw.headers.traceparent?.toString(),
         });
         const answer = await parts.inFlight.add(taking);
-        if (answer.status === 402 && !answer.replayed) noteDecline(request);
+        if (answer.status === 402 && !answer.replayed) await noteDecline(request);
         return sendAnswer(reply, answer, `${prefix}/stage/payment/${processor}/${route}/${answer.paymentId}`);
       },
     );

@@ -9,7 +9,7 @@ import type { Session } from '../sign-in/sessions.ts';
 import { sendEnvelope, sendText } from './answer.ts';
 import { Cookies } from './cookies.ts';
 import type { Routes } from './door.ts';
-import { answerSchema, closed, errorAnswerSchema, noQuery } from './schemas.ts';
+import { answerSchema, closed, emptyWhenAbsent, errorAnswerSchema, noQuery } from './schemas.ts';
 import { sessionCookie } from './sign-in.ts';
 import { privateHeaders } from './sign-in-page.ts';
 
@@ -75,10 +75,7 @@ export function sessionRoutes(parts: SignInParts): Routes {
           if (request.headers['content-length'] === '0') delete request.headers['content-type'];
           done();
         },
-        preValidation: (request, _reply, done) => {
-          request.body ??= {};
-          done();
-        },
+        preValidation: emptyWhenAbsent,
         schema: {
           tags,
           summary: 'Sign out, here or everywhere',

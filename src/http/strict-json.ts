@@ -33,6 +33,9 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const minus = 0x2d;
+const zero = 0x30;
+const upperE = 0x45;
+const lowerE = 0x65;
 
 interface Opened {
   /** The keys seen so far of an object; null for an array. */
@@ -131,10 +134,18 @@ export function isPlainName(name: string): boolean {
   return /^[A-Za-z_][\w-]{0,63}$/.test(name);
 }
 
-/** Digits that count: without sign, exponent, decimal point, leading zeros and trailing zeros. */
+/** Digits that count: without sign, exponent, decimal point, leading zeros and trailing zeros. One pass. */
 function significantDigits(literal: string): number {
-  const mantissa = literal.replace(/[eE].*$/, '').replace(/[-.]/g, '');
-  return mantissa.replace(/^0+/, '').replace(/0+$/, '').length;
+  let digits = 0;
+  let trailingZeros = 0;
+  for (let at = 0; at < literal.length; at++) {
+    const character = literal.charCodeAt(at);
+    if (character === lowerE || character === upperE) break;
+    if (!isDigit(character) || (character === zero && digits === 0)) continue;
+    digits++;
+    trailingZeros = character === zero ? trailingZeros + 1 : 0;
+  }
+  return digits - trailingZeros;
 }
 
 function isDigit(character: number): boolean {
@@ -147,7 +158,7 @@ function isNumberCharacter(character: number): boolean {
     character === minus ||
     character === 0x2b || // +
     character === 0x2e || // .
-    character === 0x65 || // e
-    character === 0x45 // E
+    character === lowerE ||
+    character === upperE
   );
 }

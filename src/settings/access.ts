@@ -17,6 +17,27 @@ export const accessSettings = {
     default: [],
     description: 'origins whose pages may read the answers, each to the letter: https://shop.example',
   }),
+  challenge: Type.Object(
+    {
+      url: Type.Optional(
+        Type.String({
+          env: 'COUNTERFOIL_CHALLENGE_URL',
+          pattern: '^https?://[^#]+$',
+          description:
+            'where challenge tokens of browsers are verified (Turnstile, hCaptcha, reCAPTCHA: their siteverify); with it every charge by a publishable key needs one',
+        }),
+      ),
+      secret: Type.Optional(
+        Type.String({
+          env: 'COUNTERFOIL_CHALLENGE_SECRET',
+          secret: true,
+          minLength: 1,
+          description: 'secret of the site at the challenge provider',
+        }),
+      ),
+    },
+    { ...closed, default: {} },
+  ),
   limits: Type.Object(
     {
       charges: Type.Optional(
@@ -33,7 +54,7 @@ export const accessSettings = {
           minimum: 0,
           maximum: 1_000_000,
           description:
-            'declined charges a minute of one API key, and from one address, after which no card is tried; 0 is no limit',
+            'declined cards an hour from one address, and four times as many a day, after which it waits; 0 is no limit',
         }),
       ),
       requests: Type.Optional(

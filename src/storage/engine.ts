@@ -37,6 +37,7 @@ export const serviceSpaces = [
   'api-keys',
   'api-key-uses',
   'audit',
+  'declines',
 ] as const;
 export type Write =
   /** Adds the item; refused with `exists` when the space has the id. */

@@ -142,7 +142,7 @@ async function started(
   options: { readonly env: Readonly<Record<string, string>>; readonly simulate: boolean },
 ): Promise<TestService | undefined> {
   try {
-    return await startTestService(t, options);
+    return await startTestService(t, { ...options, keyless: true });
   } catch (error) {
     assert.ok(error instanceof SettingsError, String(error));
     assert.match(error.message, /keys create/, 'it says what to do');

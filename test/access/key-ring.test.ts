@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hashOf, newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
 import { CallLimits } from '../../src/access/call-limits.ts';
+import { DeclineLimits } from '../../src/access/decline-limits.ts';
 import { KeyRing } from '../../src/access/key-ring.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { openDoor } from '../../src/http/door.ts';
@@ -128,8 +129,16 @@ test('lets nobody in while it cannot be known which keys there are, and tells th
   const key = add();
   const keys = new KeyRing(engine, Date.now);
   await keys.refresh();
-  const gate = new Gate({ keys, limits: new CallLimits({}), isPublic: false, trustedOrigins: new Set() });
-  const listener = await Listener.listen('127.0.0.1', 0);
+  const gate = new Gate({
+    keys,
+    limits: new CallLimits({}),
+    declines: new DeclineLimits({ engine, cachedMs: 0, now: Date.now }),
+    areOpenDeclinesCounted: false,
+    challenge: undefined,
+    isNeverOpen: false,
+    trustedOrigins: new Set(),
+  });
+  const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   const tables = new Tables(engine, { tables: 'open', declared: [] });
   const door = await openDoor(listener, {
     ...unguarded,

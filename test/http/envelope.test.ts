@@ -160,7 +160,7 @@ test('says 503 with Retry-After until the service has started, and that it is al
 });
 
 async function startListener(t: TestContext): Promise<Listener> {
-  const listener = await Listener.listen('127.0.0.1', 0);
+  const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   t.after(() => listener.stop());
   return listener;
 }

@@ -45,13 +45,14 @@ suite('a service at its limit', { concurrency: true }, () => {
   test('counts requests whose callers have gone no longer', async (t) => {
     const service = await startTestService(t, { load: { ...unhurried, requestsRunningMax: 2 } });
     const { port, hostname } = new URL(service.origin);
-    const socket = connect(Number(port), hostname);
-    await once(socket, 'connect');
-    // Answers that wait behind another one are never told that their connection has closed.
-    socket.write(slowPayment(service).repeat(3));
-    socket.resume();
+    const sockets = Array.from({ length: 3 }, () => connect(Number(port), hostname));
+    for (const socket of sockets) {
+      await once(socket, 'connect');
+      socket.write(slowPayment(service));
+      socket.resume();
+    }
     await until(async () => service.logged().includes('overloaded'));
-    socket.destroy();
+    for (const socket of sockets) socket.destroy();
     await untilServed(service);
     const slow = await payingSlowly(service);
     assert.equal(

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { countedAddress } from '../../src/access/call-limits.ts';
+import { countedAddress } from '../../src/access/counted-address.ts';
 import { ifMatch, isUnchanged } from '../../src/http/conditions.ts';
 import { wantedCoding } from '../../src/http/content-coding.ts';
 import { Cookies } from '../../src/http/cookies.ts';
@@ -28,7 +28,8 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
   'strict JSON: fields': json((text) => `{${text}"":1}`),
   'the name of a field': isPlainName,
 
-  'a card number': holdsCardNumber,
+  'a card number': (text) => holdsCardNumber(text, 'any'),
+  'a card number in groups': (text) => holdsCardNumber(text, 'grouped'),
   'an idempotency key': (text) => checkIdempotencyKey(text),
   'a quoted idempotency key': (text) => checkIdempotencyKey(`"${text}"`),
   'a token': (token) => checkOrder({ ...order, token }, policy),

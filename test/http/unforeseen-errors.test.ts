@@ -101,7 +101,7 @@ interface ThrowingDoor {
 /** The door of the service with a route whose handler throws. */
 async function openThrowingDoor(t: TestContext, thrown: unknown): Promise<ThrowingDoor> {
   const file = join(dirname(newDataFolder(t)), 'log');
-  const listener = await Listener.listen('127.0.0.1', 0);
+  const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   const door = await openDoor(listener, {
     log: openLog('debug', pino.destination({ dest: file, sync: true })),
     ...unguarded,

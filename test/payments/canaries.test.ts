@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { assertAbsent, filesIn } from '../support/canaries.ts';
 import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { ServeProcess } from '../support/serve-process.ts';
-import { startTestService } from '../support/service.ts';
+import { adminKey, startTestService } from '../support/service.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
 const stripePath = '/stage/payment/stripe/charge';
@@ -68,9 +68,10 @@ test('a killed process leaves no token in clear, neither on disk nor in what it 
   const token = 'tok_1NZkQ82eZvKYlo2CanaryTwo';
   const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
   const { data } = await startTestService(t);
+  const authorization = `Bearer ${await adminKey(`${data}-killed`)}`;
   const service = await ServeProcess.start(t, { data: `${data}-killed`, env });
   const order = { amount: 1_050, currency: 'EUR', token };
-  const paying = tryToPost((await service.ready()) + stripePath, order);
+  const paying = tryToPost((await service.ready()) + stripePath, order, { authorization });
   while (stripe.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   await service.kill();
   assert.equal(await paying, undefined);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isLong } from '../support/extent.ts';
 import { between, pick, type Random, randomFrom } from '../support/random.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
+import { adminKey, unlimited } from '../support/service.ts';
 import { type StripeProcess, startStripeProcess } from '../support/stripe/process.ts';
 import { type Finding, findingsOf, paymentsIn } from './fault-findings.ts';
 import { FaultCaller, type FaultOrder, newOrder, type SingleUse } from './fault-orders.ts';
@@ -42,12 +43,13 @@ export async function runDrill(t: TestContext, drill: Drill): Promise<Finding[]>
   const stripe = await startStripeProcess(t);
   const data = newData(t);
   const processor = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
-  const env = { ...processor, ...drill.env };
+  const env = { ...processor, ...unlimited(processor), ...drill.env };
+  const authorization = `Bearer ${await adminKey(data)}`;
   const start = () => ServeProcess.start(t, { data, env, workers });
 
   let service = await start();
   let origin = await service.ready();
-  const caller = new FaultCaller(random, () => origin);
+  const caller = new FaultCaller(random, () => origin, authorization);
   const restart = async () => {
     await service.kill();
     service = await start();

@@ -68,13 +68,15 @@ function newAsk(): Ask {
 export class FaultCaller {
   readonly #random: Random;
   readonly #origin: () => string;
+  readonly #authorization: string;
   /** How many requests brought no answer. */
   lost = 0;
 
   /** @param origin where the service listens now */
-  constructor(random: Random, origin: () => string) {
+  constructor(random: Random, origin: () => string, authorization: string) {
     this.#random = random;
     this.#origin = origin;
+    this.#authorization = authorization;
   }
 
   /** @returns whether nothing is left to ask for */
@@ -116,7 +118,11 @@ export class FaultCaller {
   async #send(to: string, body: unknown, key: string, ask: Ask, patienceMs: number) {
     const answer = await tryToSend(this.#origin() + to, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+      headers: {
+        'content-type': 'application/json',
+        'idempotency-key': key,
+        authorization: this.#authorization,
+      },
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(patienceMs),
     });

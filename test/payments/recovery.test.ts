@@ -7,7 +7,13 @@ import { chargeSoughtMsMax, recoveryIntervalMs } from '../../src/limits.ts';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
 import { type ScriptedStripe, startScriptedStripe } from '../support/scripted-stripe.ts';
 import { ServeProcess } from '../support/serve-process.ts';
-import { newDataFolder, openStoreOf, startTestService, type TestService } from '../support/service.ts';
+import {
+  adminKey,
+  newDataFolder,
+  openStoreOf,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 import { deliveryOf, eventsOf, post, webhookSecret } from '../support/stripe/events.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 
@@ -55,10 +61,11 @@ async function killWhileCalling(
 ): Promise<{ stripe: ScriptedStripe; data: string; at: string }> {
   const stripe = await startScriptedStripe(t);
   const data = newDataFolder(t);
+  const authorization = `Bearer ${await adminKey(data)}`;
   const process = await ServeProcess.start(t, { data, env: stripeSettings(stripe) });
   const sent = tryToSend((await process.ready()) + path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...key },
+    headers: { 'content-type': 'application/json', authorization, ...key },
     body: JSON.stringify({ ...order, token: 'tok_never_answers' }),
   });
   await until(() => stripe.charges.length === 1);

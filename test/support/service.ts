@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
+import { ApiKeys } from '../../src/access/api-keys.ts';
 import { initStore, openEngine } from '../../src/adapters.ts';
 import { openLog } from '../../src/log.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/main.ts';
@@ -16,6 +17,8 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'log'>>
   readonly env?: Readonly<Record<string, string>>;
   /** Path of a `counterfoil.json`. */
   readonly file?: string;
+  /** Whether no API key is made for a service that needs one, because it has a real processor. */
+  readonly keyless?: boolean;
   /** A data folder that outlives this service; by default a new one that is removed after the test. */
   readonly data?: string;
 }
@@ -30,6 +33,8 @@ export interface Answer {
 
 export interface TestService extends Service {
   readonly data: string;
+  /** What `send` adds where the service needs a key. */
+  readonly keyHeader: Readonly<Record<string, string>>;
   /** Every log line so far. */
   readonly logged: () => string;
   /** Sends a body as JSON (a string or bytes go out as they are) and reads the whole answer. */
@@ -56,6 +61,8 @@ export async function startTestService(
     now,
     diskReserveBytes,
     storeCallMsMax,
+    responseStallMs,
+    driverSilenceMsMax,
     load = unhurried,
   } = options;
   const data = options.data ?? newDataFolder(t);
@@ -64,16 +71,21 @@ export async function startTestService(
   lines.on('data', (line: Buffer) => log.push(line.toString()));
   const store = dynamo?.environmentOf(data) ?? {};
   const settings = loadSettings({
-    env: { PORT: '0', COUNTERFOIL_DATA: data, ...store, ...env },
+    env: { PORT: '0', COUNTERFOIL_DATA: data, ...unlimited(env), ...store, ...env },
     file,
     simulate,
   });
   if (settings.store === 'dynamodb') await initStore(settings);
+  const hasProcessor = settings.stripe.key !== undefined || settings.square.accessToken !== undefined;
+  const key = hasProcessor && !options.keyless ? await adminKey(data) : undefined;
+  const keyHeader = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const service = await startService(settings, {
     simulate,
     log: openLog('debug', lines),
     ...(now === undefined ? {} : { now }),
     ...(storeCallMsMax === undefined ? {} : { storeCallMsMax }),
+    ...(responseStallMs === undefined ? {} : { responseStallMs }),
+    ...(driverSilenceMsMax === undefined ? {} : { driverSilenceMsMax }),
     ...(diskReserveBytes === undefined ? {} : { diskReserveBytes }),
     load,
   });
@@ -88,7 +100,11 @@ export async function startTestService(
     const origin = path.includes('/stage/') ? service.paymentOrigin : service.origin;
     const response = await fetch(origin + path, {
       method,
-      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...keyHeader,
+        ...headers,
+      },
       ...(body === undefined ? {} : { body: bodyOf(body) }),
     });
     const text = await response.text();
@@ -100,11 +116,31 @@ export async function startTestService(
     ...service,
     stop,
     data,
+    keyHeader,
     logged: () => log.join(''),
     send,
     get: (path, headers) => send('GET', path, undefined, headers),
     post: (path, body, headers) => send('POST', path, body, headers),
   };
+}
+
+/** With a real processor there are keys, and so limits, which few tests are about. */
+export function unlimited(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const hasProcessor =
+    env.COUNTERFOIL_STRIPE_KEY !== undefined || env.COUNTERFOIL_SQUARE_ACCESS_TOKEN !== undefined;
+  const names = ['COUNTERFOIL_LIMIT_CHARGES', 'COUNTERFOIL_LIMIT_REQUESTS', 'COUNTERFOIL_LIMIT_DECLINES'];
+  return hasProcessor ? Object.fromEntries(names.map((name) => [name, '0'])) : {};
+}
+
+/** Of the name that it has in every service on the same data: so it has the idempotency keys of the one before. */
+export async function adminKey(data: string): Promise<string> {
+  const engine = await openStoreOf(data);
+  try {
+    const keys = new ApiKeys(engine, 'cli');
+    return (await keys.create({ kind: 'secret', name: 'test admin', scopes: ['admin'] })).text;
+  } finally {
+    await engine.close();
+  }
 }
 
 const endings = new WeakMap<TestContext, (() => unknown)[]>();

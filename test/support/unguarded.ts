@@ -1,10 +1,11 @@
+import { CallerAddresses } from '../../src/http/caller-address.ts';
 import { CrossOrigin } from '../../src/http/cross-origin.ts';
 import type { DoorOptions } from '../../src/http/door.ts';
 
 /** A door that lets everybody in, for tests of what is behind it. */
-export const unguarded: Pick<DoorOptions, 'gate' | 'crossOrigin' | 'isHttpsOnly' | 'trustedProxies'> = {
+export const unguarded: Pick<DoorOptions, 'gate' | 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> = {
   gate: { admit: () => undefined },
   crossOrigin: new CrossOrigin([], () => new Set()),
   isHttpsOnly: false,
-  trustedProxies: [],
+  callerAddresses: new CallerAddresses([]),
 };

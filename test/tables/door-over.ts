@@ -21,7 +21,7 @@ export async function openDoorOver(t: TestContext, engine: Partial<Engine>): Pro
   const log: string[] = [];
   lines.on('data', (line: Buffer) => log.push(line.toString()));
   const tables = new Tables({ ...emptyEngine, ...engine }, { tables: 'open', declared: [] });
-  const listener = await Listener.listen('127.0.0.1', 0);
+  const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   const door = await openDoor(listener, {
     log: openLog('debug', lines),
     ...unguarded,

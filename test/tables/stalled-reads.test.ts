@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { subscribe } from 'node:diagnostics_channel';
-import { connect, Socket } from 'node:net';
-import { mock, suite, test } from 'node:test';
+import { connect, type Socket } from 'node:net';
+import { suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readStallMsMax } from '../../src/limits.ts';
+import { responseStallMsMax } from '../../src/limits.ts';
 import { isLong } from '../support/extent.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';
 import type { TestService } from '../support/service.ts';
@@ -11,10 +11,9 @@ import { fill, items } from './filled-tables.ts';
 import { startSharedService } from './shared-service.ts';
 
 /** How long a reader may stall: nobody would wait for the real bound in every run. */
-const stallMs = isLong ? readStallMsMax : 400;
+const stallMs = isLong ? responseStallMsMax : 400;
 /** A socket that was busy when its timer began gets a second time; the rest is for a machine that is busy. */
 const cutOffMsMax = stallMs * (isLong ? 2.5 : 12);
-shortenTimers();
 
 /** The ports from which connections have come whose other end the service has closed. */
 const closedPorts = new Set<number>();
@@ -27,7 +26,7 @@ subscribe('http.server.request.start', (message) => {
   socket.once('close', () => closedPorts.add(remotePort as number));
 });
 
-const service = await startSharedService();
+const service = await startSharedService({ responseStallMs: stallMs });
 /** More than sockets and streams take in before anybody reads. */
 const large = items(1_200, 10_000);
 await fill(service, '/v3/table/large', large);
@@ -100,19 +99,6 @@ test('finishes a read that is under way when the service is stopped', async () =
   assert.ok(reading.isWhole);
   await stopped;
 });
-
-/** Timers of the system's own, which no mock of timers reaches, and all others: only their length is changed. */
-function shortenTimers(): void {
-  const shortened = (ms: number | undefined) => (ms === readStallMsMax ? stallMs : ms);
-  const { setTimeout: setSocketTimeout } = Socket.prototype;
-  mock.method(Socket.prototype, 'setTimeout', function (this: Socket, ms: number, heard?: () => void) {
-    return setSocketTimeout.call(this, shortened(ms) as number, heard);
-  });
-  for (const name of ['setTimeout', 'setInterval'] as const) {
-    const begin = globalThis[name] as (act: () => void, ms?: number) => unknown;
-    mock.method(globalThis, name, (act: () => void, ms?: number) => begin(act, shortened(ms)));
-  }
-}
 
 async function assertCutOff(reading: SlowReading, withinMs: number): Promise<void> {
   const giveUpAt = performance.now() + withinMs;

@@ -61,7 +61,7 @@ export interface TokenProcess {
 export async function startProcess(t: TestContext, shared: Shared): Promise<TokenProcess> {
   const { engine, sealer } = shared;
   const now = () => shared.now;
-  const listener = await Listener.listen('127.0.0.1', 0);
+  const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   const keys = new SigningKeys({ engine, sealer, now });
   const isRegistered = async (_provider: string, name: string) => name !== 'unknown';
   const grants = new TokenGrants({ engine, keys, issuer: listener.origin, isRegistered, now });

@@ -1,0 +1,125 @@
+import { LRUCache } from 'lru-cache';
+import { ServiceError } from '../errors.ts';
+import {
+  declinesOfNetworkFactor,
+  declinesPerDayFactor,
+  declinesPerHourDefault,
+  limitedCallersMax,
+} from '../limits.ts';
+import type { Engine, Space } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import { countedNetworks } from './counted-address.ts';
+
+const space: Space = 'service:declines';
+const hourMs = 60 * 60 * 1_000;
+const dayMs = 24 * hourMs;
+
+/** When the two buckets of an address will be full again, in milliseconds since 1970 (as in `rate-limit.ts`). */
+interface Standing {
+  readonly hour: number;
+  readonly day: number;
+}
+
+export interface DeclineLimitsOptions {
+  readonly engine: Engine;
+  /** Declined cards an hour of one address, and four times as many a day; 0 is no limit. */
+  readonly perHour?: number | undefined;
+  /** How old a count of another process may be: 0 where a look costs nothing. */
+  readonly cachedMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * How many cards one address may have declined: whoever tests stolen cards needs hundreds, a person mistypes twice. The
+ * counts lie in the store, so that all processes share them. They are of the buyer's address alone: a shop must not be
+ * shut by one buyer, and an address that waits is not let in by another key.
+ */
+export class DeclineLimits {
+  readonly #options: DeclineLimitsOptions;
+  readonly #perHour: number;
+  readonly #cached: LRUCache<string, Standing>;
+
+  constructor(options: DeclineLimitsOptions) {
+    this.#options = options;
+    this.#perHour = options.perHour ?? declinesPerHourDefault;
+    this.#cached = new LRUCache({ max: limitedCallersMax, ttl: Math.max(1, options.cachedMs) });
+  }
+
+  /** Throws `rate_limited` for an address that has had too many cards declined. Nothing is reserved then. */
+  async check(address: string): Promise<void> {
+    if (this.#perHour === 0) return;
+    const now = this.#options.now();
+    for (const { id, factor } of countedNetworks(address, declinesOfNetworkFactor)) {
+      const waitMs = this.#waitMs(await this.#standing(id), factor, now);
+      if (waitMs > 0) throw tooMany(waitMs);
+    }
+  }
+
+  /** After a charge was declined. */
+  async note(address: string): Promise<void> {
+    if (this.#perHour === 0) return;
+    for (const { id, factor } of countedNetworks(address, declinesOfNetworkFactor))
+      await this.#spend(id, factor);
+  }
+
+  /** Forgets addresses whose buckets are full. */
+  async sweep(): Promise<void> {
+    const { engine, now } = this.#options;
+    const full: string[] = [];
+    for await (const { id, name } of itemsOf((await engine.scan(space))?.chunks ?? [])) {
+      const { hour, day } = JSON.parse(name) as Standing;
+      if (Math.max(hour, day) <= now()) full.push(id);
+    }
+    for (const id of full) await engine.commit([{ kind: 'delete', space, id }]);
+  }
+
+  async #standing(id: string): Promise<Standing | undefined> {
+    const { engine, cachedMs } = this.#options;
+    const cached = cachedMs === 0 ? undefined : this.#cached.get(id);
+    if (cached !== undefined) return cached;
+    const text = await engine.get(space, id);
+    const standing = text === undefined ? none : (JSON.parse(text) as Standing);
+    if (cachedMs > 0) this.#cached.set(id, standing);
+    return standing;
+  }
+
+  async #spend(id: string, factor: number): Promise<void> {
+    const { engine, now, cachedMs } = this.#options;
+    for (;;) {
+      const before = await engine.get(space, id);
+      const { hour, day } = before === undefined ? none : (JSON.parse(before) as Standing);
+      const quota = this.#perHour * factor;
+      const after: Standing = {
+        hour: Math.max(hour, now()) + hourMs / quota,
+        day: Math.max(day, now()) + dayMs / (quota * declinesPerDayFactor),
+      };
+      const value = JSON.stringify(after);
+      const write =
+        before === undefined
+          ? ({ kind: 'create', space, id, value, makeSpace: true } as const)
+          : ({ kind: 'replace', space, id, value, ifValue: before } as const);
+      if ((await engine.commit([write])) !== undefined) continue;
+      if (cachedMs > 0) this.#cached.set(id, after);
+      return;
+    }
+  }
+
+  #waitMs(standing: Standing | undefined, factor: number, now: number): number {
+    const { hour, day } = standing ?? none;
+    const quota = this.#perHour * factor;
+    return Math.max(
+      hour + hourMs / quota - now - hourMs,
+      day + dayMs / (quota * declinesPerDayFactor) - now - dayMs,
+    );
+  }
+}
+
+const none: Standing = { hour: 0, day: 0 };
+
+function tooMany(waitMs: number): ServiceError {
+  return new ServiceError('rate_limited', {
+    message: 'Too many cards were declined from this address; try again later. Nothing was charged.',
+    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
+  });
+}

@@ -1,0 +1,72 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Network = readonly [Address, number];
+
+/**
+ * Whose request it is, where proxies stand in front: of `X-Forwarded-For`, from its end, the first address that is not a
+ * trusted proxy's. A port that a proxy names beside the address is left out; what is no address counts as the proxy that
+ * passed it on.
+ */
+export class CallerAddresses {
+  readonly #trusted: readonly Network[];
+
+  /** @param trustedProxies addresses and networks, as the settings have them */
+  constructor(trustedProxies: readonly string[]) {
+    this.#trusted = trustedProxies.map(networkOf);
+  }
+
+  isTrusted(address: string): boolean {
+    if (this.#trusted.length === 0) return false;
+    const parsed = parsedAddress(address);
+    return parsed !== undefined && this.#isTrusted(parsed);
+  }
+
+  /** @param peer the address that the connection comes from */
+  of(peer: string, headers: IncomingHttpHeaders): string {
+    const forwarded = headers['x-forwarded-for'];
+    if (forwarded === undefined || !this.isTrusted(peer)) return peer;
+    let last = peer;
+    const hops = String(forwarded);
+    for (let end = hops.length; end > 0; ) {
+      const start = hops.lastIndexOf(',', end - 1) + 1;
+      const address = parsedAddress(withoutPort(hops.slice(start, end).trim()));
+      if (address === undefined) return last;
+      last = address.toString();
+      if (!this.#isTrusted(address)) return last;
+      end = start - 1;
+    }
+    return last;
+  }
+
+  #isTrusted(address: Address): boolean {
+    return this.#trusted.some(([network, bits]) => {
+      if (network.kind() !== address.kind()) return false;
+      return address.match(network as never, bits);
+    });
+  }
+}
+
+function networkOf(text: string): Network {
+  const [address = '', bits] = text.split('/');
+  const parsed = ipaddr.process(address);
+  const isMapped = parsed.kind() === 'ipv4' && address.includes(':');
+  const whole = parsed.kind() === 'ipv4' ? 32 : 128;
+  return [parsed, bits === undefined ? whole : Number(bits) - (isMapped ? 96 : 0)];
+}
+
+/** `192.0.2.1:4711` and `[2001:db8::1]:4711` → the address. */
+function withoutPort(text: string): string {
+  const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1];
+  if (bracketed !== undefined) return bracketed;
+  return /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text;
+}
+
+/** An address of IPv4 in the clothes of IPv6 is taken as what it is. */
+function parsedAddress(text: string): Address | undefined {
+  return text.length <= addressCharactersMax && ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
+}
+
+/** With an IPv4 part and a zone. */
+const addressCharactersMax = 64;

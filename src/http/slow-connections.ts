@@ -1,0 +1,91 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { bodyBytesPerSecondMin, bodyGraceMs, responseStallMsMax } from '../limits.ts';
+import type { ConnectionTurns } from './connection-turns.ts';
+
+/** What of a connection's output is still to be taken, and since when that has not changed. */
+interface Output {
+  mark: string;
+  since: number;
+}
+
+/** What is known of a request whose body is still to come. */
+interface Upload {
+  readonly request: IncomingMessage;
+  readonly since: number;
+  readonly bytesBefore: number;
+}
+
+export interface SlowConnectionsOptions {
+  readonly turns: ConnectionTurns;
+  readonly responseStallMs?: number | undefined;
+  /** Called for a connection whose body comes too slowly; it must end it. */
+  readonly rejectSlowBody: (socket: Socket) => void;
+}
+
+/**
+ * Ends connections whose reader takes nothing of a response, whatever it is, and those whose body comes too slowly. A
+ * sweep over all connections costs less than a timer for each response.
+ */
+export class SlowConnections {
+  readonly #options: SlowConnectionsOptions;
+  readonly #stallMs: number;
+  readonly #outputs = new WeakMap<Socket, Output>();
+  readonly #uploads = new WeakMap<Socket, Upload>();
+  readonly #sweeping: NodeJS.Timeout;
+  /** Bytes of responses that no reader has taken, of all connections, as of the last sweep. */
+  waitingBytes = 0;
+
+  constructor(options: SlowConnectionsOptions) {
+    this.#options = options;
+    this.#stallMs = options.responseStallMs ?? responseStallMsMax;
+    const sweepMs = Math.min(1_000, this.#stallMs / 4);
+    this.#sweeping = setInterval(() => this.#sweep(performance.now()), sweepMs).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#sweeping);
+  }
+
+  #sweep(now: number): void {
+    let waiting = 0;
+    for (const { socket, request } of this.#options.turns.running()) {
+      waiting += socket.writableLength;
+      if (this.#isStalled(socket, now)) socket.resetAndDestroy();
+      else if (this.#isSlow(socket, request, now)) this.#options.rejectSlowBody(socket);
+    }
+    this.waitingBytes = waiting;
+  }
+
+  #isStalled(socket: Socket, now: number): boolean {
+    if (socket.writableLength === 0) {
+      this.#outputs.delete(socket);
+      return false;
+    }
+    const mark = progressOf(socket);
+    const output = this.#outputs.get(socket);
+    if (output?.mark !== mark) {
+      this.#outputs.set(socket, { mark, since: now });
+      return false;
+    }
+    return now - output.since >= this.#stallMs;
+  }
+
+  #isSlow(socket: Socket, request: IncomingMessage, now: number): boolean {
+    if (request.complete) return false;
+    const upload = this.#uploads.get(socket);
+    if (upload?.request !== request) {
+      this.#uploads.set(socket, { request, since: now, bytesBefore: socket.bytesRead });
+      return false;
+    }
+    const ms = now - upload.since;
+    const bytes = socket.bytesRead - upload.bytesBefore;
+    return ms > bodyGraceMs && bytes < (ms / 1_000) * bodyBytesPerSecondMin;
+  }
+}
+
+/** Changes whenever the system has taken more of what was written, also within one large piece. */
+function progressOf(socket: Socket): string {
+  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } };
+  return `${socket.bytesWritten - socket.writableLength} ${handle?.writeQueueSize}`;
+}
