@@ -31,6 +31,7 @@ export async function makeIntent(ledger: StripeLedger, fields: Fields): Promise<
   if (script === undefined) return invalid({ code: 'resource_missing', param: 'payment_method' });
   if (script.error?.isAtTheDoor) return script.error;
   if (script.error !== undefined && isNothingDone(script)) return script.error;
+  if (script.isQueued) await ledger.repaired();
   const intent = ledger.putIntent(newIntent(ledger, fields), word);
   if (confirm !== 'true') return given(intent);
   // While a request is worked on, the list has what it has made so far.

@@ -23,6 +23,8 @@ export interface Script {
   readonly leaves?: 'requires_confirmation' | 'processing';
   /** The request is worked on until `repair`, with the PaymentIntent there and not confirmed. */
   readonly isWorkedOn?: boolean;
+  /** The request waits until `repair`: its key is in use, and nothing is on the books yet. */
+  readonly isQueued?: boolean;
   readonly methodError?: Reply;
   readonly methodDecline?: Script['decline'];
   readonly refundError?: Reply;
@@ -65,6 +67,7 @@ const charges: Readonly<Record<string, Script>> = {
   processing: { leaves: 'processing' },
   processing_then_declined: { leaves: 'processing', decline: insufficientFunds },
   worked_on: { isWorkedOn: true },
+  queued: { isQueued: true },
   worked_on_then_declined: { isWorkedOn: true, decline: insufficientFunds },
 };
 

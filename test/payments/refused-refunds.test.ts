@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { refundAttemptsKeptMax, refundsPerPaymentMax } from '../../src/limits.ts';
+import { startTestService } from '../support/service.ts';
+
+test('refunds that the processor refused do not let a payment’s record grow without bound', async (t) => {
+  const service = await startTestService(t);
+  const order = { amount: 2_000, currency: 'EUR', token: 'tok_refund_refused' };
+  const paid = await service.post('/stage/payment/simulated/charge', order);
+  const at = paid.headers.get('location') ?? '';
+  const max = refundsPerPaymentMax + refundAttemptsKeptMax;
+  for (let tries = 0; tries < max + 30; tries++) {
+    await service.post(`${at}/refund`, { amount: 100 }, { 'idempotency-key': `refund-${tries}` });
+  }
+  const { refunds } = (await service.get(at)).json.body;
+  assert.ok(refunds.length <= max, `${refunds.length} refunds lie in the record`);
+});

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runCommand } from '../support/command.ts';
+import { order, path, startWithStripe } from './stripe-service.ts';
+
+test('payments resolve --succeeded rejects a charge that failed on the processor’s books', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const declined = await service.post(path, { ...order, token: 'tok_insufficient_funds' });
+  assert.equal(declined.status, 402);
+  const id = declined.headers.get('payment-id') ?? '';
+  const [failed] = stripe.books().charges;
+  assert.equal(failed?.status, 'failed');
+  const resolved = await runCommand(['payments', 'resolve', id, '--succeeded', failed?.id ?? ''], {
+    COUNTERFOIL_DATA: service.data,
+    COUNTERFOIL_STRIPE_KEY: stripe.key,
+    COUNTERFOIL_STRIPE_API_BASE: stripe.origin,
+  });
+  assert.deepEqual(stripe.charges, [], 'no money has moved');
+  assert.equal((await service.get(`${path}/${id}`)).json.body.status, 'declined', resolved.output);
+});

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import type { CanceledCharge } from '../../src/processors/processor.ts';
+import { stripeProcessor } from '../../src/processors/stripe/stripe.ts';
+import { openStripe } from '../support/stripe/adapter.ts';
+
+function canceledNow(fields: Partial<CanceledCharge> = {}): CanceledCharge {
+  const now = Date.now();
+  return {
+    paymentId: 'pay_0190a1b2c3d4e5f60718293a4b5c6d7e',
+    processorKey: 'cf_0123456789',
+    amount: 1_050,
+    currency: 'EUR',
+    askedFrom: now - 1_000,
+    askedUntil: now + 30_000,
+    timeoutMs: 5_000,
+    ...fields,
+  };
+}
+
+/** A Stripe that has taken a charge and is working on it: its key is in use, and its books do not have it yet. */
+async function workingStripe(t: TestContext, status: number, error: object) {
+  const server = createServer((request, response) => {
+    const isCreation = request.method === 'POST';
+    const list = { object: 'list', data: [], has_more: false, url: request.url };
+    request.resume();
+    response.writeHead(isCreation ? status : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(isCreation ? { error } : list));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const apiBase = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return stripeProcessor({ key: 'sk_test_scripted', apiBase, webhookSecrets: [] });
+}
+
+test('stripe: a charge whose key is used, and which is not on the books yet, is not called canceled', async (t) => {
+  const processor = await workingStripe(t, 400, { type: 'idempotency_error' });
+  assert.equal((await processor.cancelCharge(canceledNow())).kind, 'unknown');
+});
+
+test('stripe: a charge is canceled whatever its amount, also one that Stripe would not take', async (t) => {
+  // Stripe counts whole ariary; the process died before it was told so.
+  const { processor } = await openStripe(t);
+  const outcome = await processor.cancelCharge(canceledNow({ amount: 1_051, currency: 'MGA' }));
+  assert.deepEqual(outcome, { kind: 'canceled' });
+});
