@@ -99,6 +99,8 @@ export const lookUpMsMax = 5 * 60_000;
 export const chargeRetrySecondsMax = 22 * 60 * 60;
 /** A caller who asks for a charge in doubt again moves its end on in steps, so that a poll is no write. */
 export const wantedStepMs = 60_000;
+/** A refund's first request is done or lost by then: its time-out, and as long again. */
+export const refundArrivalMsMax = 2 * processorCallMsMax;
 /** How long a repeated request waits for the first one before it is told 409. */
 export const idempotentWaitMsMax = 10_000;
 /** How often the service looks for charges in doubt whose lease has ended. */
@@ -115,8 +117,8 @@ export const metadataKeyCharactersMax = 40;
 export const metadataValueCharactersMax = 500;
 /** Refunds of one payment: they lie in its record. */
 export const refundsPerPaymentMax = 100;
-/** Refunds that moved nothing, kept for whoever looks for the reason; the oldest make room. */
-export const refundAttemptsKeptMax = 20;
+/** Refunds that moved nothing, kept for diagnosis and for a repeated request; the oldest are dropped. */
+export const refundAttemptsKeptMax = 50;
 /** Ids of the processor's events that a payment remembers; a processor repeats an event for some days. */
 export const eventsPerPaymentMax = 100;
 /** Payments kept in memory for whoever asks again: with their records some megabytes. */

@@ -88,7 +88,7 @@ async function otherAccounts(processor: Processor, engine: Engine): Promise<read
   const account = await processor.account(processorCheckMsMax);
   if (account.kind === 'withheld') {
     const told = `processor ${processor.name}: the key may not read its account, so that a key of another account would go unnoticed`;
-    return [{ ok: `${told}; give it the permission to read the account` }];
+    return [{ problem: `${told}; give it the permission to read the account` }];
   }
   if (account.kind === 'unknown') return [];
   const others = await openOfOtherAccounts(engine, processor.name, account.id);

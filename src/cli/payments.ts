@@ -124,10 +124,11 @@ async function refund({ payments: parts }: Books, args: readonly string[]): Prom
 }
 
 async function cancel({ payments: parts }: Books, args: readonly string[]): Promise<void> {
-  const { processor, route, id: paymentId } = await thePayment(parts, only(args, {}).id);
-  const audit = audited({ what: 'payment.canceled', on: paymentId, by: 'cli', requestId: randomUUID() });
-  const after = await cancelPayment(parts, { processor, route, paymentId, audit });
-  process.stdout.write(`${paymentId} is ${after.state}\n`);
+  const payment = await thePayment(parts, only(args, {}).id);
+  const { id } = payment;
+  const audit = audited({ what: 'payment.canceled', on: id, by: 'cli', requestId: randomUUID() });
+  const after = await cancelPayment(parts, payment, audit);
+  process.stdout.write(`${id} is ${after.state}\n`);
   if (after.state !== 'declined') process.exitCode = 1;
 }
 

@@ -169,17 +169,10 @@ export function paymentRoutes(
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const canceling = cancelPayment(parts, {
-          processor,
-          route,
-          paymentId,
-          audit: audited({
-            what: 'payment.canceled',
-            on: paymentId,
-            by: actorOf(request.caller),
-            requestId: request.id,
-          }),
-        });
+        const payment = await findPaymentOn(parts, { processor, route, paymentId });
+        const by = actorOf(request.caller);
+        const audit = audited({ what: 'payment.canceled', on: paymentId, by, requestId: request.id });
+        const canceling = cancelPayment(parts, payment, audit);
         return sendEnvelope(reply, success(publicPayment(await parts.inFlight.add(canceling))));
       },
     );

@@ -44,12 +44,12 @@ export class Accounts {
     return seen.id;
   }
 
-  /** Whether nothing may be concluded about a payment from these books, or whether that is not known yet. */
+  /** Whether the payment belongs to another account than the configured key. */
   async differs({ account }: Payment, processor: Processor): Promise<'no' | 'yes' | 'unknown'> {
     if (account === undefined) return 'no';
     const seen = await this.of(processor);
-    if (!seen.isKnown) return 'unknown';
-    return seen.id === undefined || seen.id === account ? 'no' : 'yes';
+    if (!seen.isKnown || seen.id === undefined) return 'unknown';
+    return seen.id === account ? 'no' : 'yes';
   }
 
   /** Throws `unavailable` where the payment was made under another account than the key of the settings. */
@@ -58,7 +58,7 @@ export class Accounts {
     if (differs === 'no') return;
     const message =
       differs === 'yes'
-        ? 'This payment was made under another account of the processor than the one in the settings; nothing was done.'
+        ? 'This payment belongs to another account of the processor than the configured key; nothing was done. Configure that account’s key.'
         : 'It cannot be checked now which account of the processor this payment belongs to; nothing was done.';
     throw new ServiceError('unavailable', { message, retryable: differs === 'unknown' });
   }

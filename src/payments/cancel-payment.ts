@@ -3,38 +3,30 @@ import type { Write } from '../storage/engine.ts';
 import { hasEnded } from './charge.ts';
 import { canceled } from './drive-charge.ts';
 import { unknownOf } from './find-out.ts';
-import { findPaymentOn, findProcessor, type PaymentParts } from './parts.ts';
+import { findProcessor, type PaymentParts } from './parts.ts';
 import type { Payment } from './payment.ts';
 import { changePayment } from './records.ts';
 import { settleCharge } from './settle-charge.ts';
 
-export interface CancelRequest {
-  readonly processor: string;
-  readonly route: string;
-  readonly paymentId: string;
-  /** What is to be written with it, where this is an administrative act (`audited`). */
-  readonly audit?: Write;
-}
-
 /**
  * Ends a charge whose outcome is not known yet, at the processor first. From the commit of the request on nobody asks for
- * it again; what the processor does not say at once, recovery finds out.
+ * it again; if the processor does not respond, recovery finishes the cancellation.
  *
  * @returns the payment as it is then: canceled (`declined`), `succeeded` where the charge had been made, or still in doubt.
  *   One that had ended before is returned as it is, unless it has succeeded.
  *
- * Throws `processor_not_found`, `route_not_found`, `payment_not_found`, `unavailable`, and `invalid_request` for a payment that
- * has succeeded: it can be refunded.
+ * @param audit what is to be written with it, where this is an administrative act (`audited`)
+ *
+ * Throws `processor_not_configured`, `unavailable`, and `invalid_request` for a payment that has succeeded: it can be refunded.
  */
-export async function cancelPayment(parts: PaymentParts, request: CancelRequest): Promise<Payment> {
-  const found = await findPaymentOn(parts, request);
+export async function cancelPayment(parts: PaymentParts, found: Payment, audit?: Write): Promise<Payment> {
   const processor = findProcessor(parts, found.processor);
   await parts.accounts.checkSame(found, processor);
   const { payment } = await changePayment(parts, found.id, (before) => {
     if (before.state === 'succeeded') throw alreadySucceeded();
     if (hasEnded(before.state) || before.cancelRequestedAt !== undefined) return undefined;
     const cancelRequestedAt = new Date(parts.now()).toISOString();
-    const writes = request.audit === undefined ? [] : [request.audit];
+    const writes = audit === undefined ? [] : [audit];
     return { payment: { ...before, cancelRequestedAt }, writes };
   });
   if (hasEnded(payment.state)) return payment;

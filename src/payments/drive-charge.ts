@@ -1,6 +1,6 @@
 import { lookUpMsMax, processorCallMsMax } from '../limits.ts';
 import { errorFields } from '../log.ts';
-import type { CanceledCharge, ChargeOutcome, Processor } from '../processors/processor.ts';
+import type { ChargeOutcome, Processor } from '../processors/processor.ts';
 import type { Trace } from '../tracing.ts';
 import { answerNow, type PaymentAnswer } from './answer.ts';
 import { ageOf, detailOf, findOut, isKnown, unknownOf } from './find-out.ts';
@@ -49,7 +49,8 @@ async function resume(parts: PaymentParts, payment: Payment, trace: Trace): Prom
   }
   const askAgain = isKeyRemembered ? again(parts, processor, payment, trace) : undefined;
   const lookUp = () => processor.findCharge(soughtOf(parts, processor, payment));
-  const found = await findOut(askAgain, () => trace.step('look_up', lookUp));
+  const isOver = async () => (await canceled(parts, processor, payment)).kind === 'canceled';
+  const found = await findOut(askAgain, () => trace.step('look_up', lookUp), isOver);
   if (isKnown(found)) await settleAs(found);
   else if (isHopeless || (isLate && found.kind === 'absent')) await giveToReview(parts, payment.id);
   else await settleAs({ kind: 'unknown', detail: detailOf(found) });
@@ -69,15 +70,25 @@ export function isWanted({ wantedUntil, cancelRequestedAt }: Payment, now: numbe
   return cancelRequestedAt === undefined && now < wantedUntil;
 }
 
-/** Ends a charge at the processor, or says what became of it. */
+/**
+ * Ends a charge at the processor, or returns what became of it. Once the processor may have forgotten the key it cannot be
+ * taken out of use: then the charge is only looked up.
+ */
 export async function canceled(
   parts: PaymentParts,
   processor: Processor,
   payment: Payment,
 ): Promise<Settlement> {
-  const { processorKey, amount, currency, cancelRequestedAt } = payment;
-  const sought: CanceledCharge = { ...soughtOf(parts, processor, payment), processorKey, amount, currency };
-  const outcome = await processor.cancelCharge(sought).catch(unknownOf);
+  const { processorKey, currency, cancelRequestedAt } = payment;
+  const sought = soughtOf(parts, processor, payment);
+  if (!ageOf(payment.createdAt, parts.now(), processor).isKeyRemembered) {
+    const found = await processor.findCharge(sought).catch(unknownOf);
+    return isKnown(found) ? found : { kind: 'unknown', detail: detailOf(found) };
+  }
+  const silentMs = parts.now() - sought.askedUntil;
+  const outcome = await processor
+    .cancelCharge({ ...sought, processorKey, currency, silentMs })
+    .catch(unknownOf);
   if (outcome.kind !== 'canceled') return outcome;
   return { kind: 'canceled', declineCode: cancelRequestedAt === undefined ? 'expired' : 'canceled' };
 }
@@ -112,10 +123,13 @@ async function ask(
   });
 }
 
-/** Nobody asks for a charge after its end, nor after the processor may have forgotten its key. */
+/** Nobody asks for a charge after its end or its cancellation, nor after the processor may have forgotten its key. */
 export function soughtOf({ now }: PaymentParts, { keyLifeMs }: Processor, payment: Payment) {
-  const askedFrom = Date.parse(payment.createdAt);
-  const askedLast = Math.min(now(), payment.wantedUntil, askedFrom + keyLifeMs);
+  const { createdAt, cancelRequestedAt, wantedUntil } = payment;
+  const askedFrom = Date.parse(createdAt);
+  const canceledAt =
+    cancelRequestedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(cancelRequestedAt);
+  const askedLast = Math.min(now(), wantedUntil, canceledAt, askedFrom + keyLifeMs);
   const askedUntil = Math.max(askedFrom, askedLast) + processorCallMsMax;
   return { paymentId: payment.id, askedFrom, askedUntil, timeoutMs: lookUpMsMax };
 }

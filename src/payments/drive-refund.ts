@@ -1,4 +1,4 @@
-import { lookUpMsMax, processorCallMsMax } from '../limits.ts';
+import { lookUpMsMax, processorCallMsMax, refundArrivalMsMax } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import type { Processor, RefundOutcome } from '../processors/processor.ts';
 import { ageOf, detailOf, findOut, isKnown, unknownOf } from './find-out.ts';
@@ -36,7 +36,8 @@ export async function resumeRefund(parts: PaymentParts, payment: Payment, refund
   const askAgain = isKeyRemembered && !isPending ? () => ask(processor, payment, refund, true) : undefined;
   const { chargeId = '' } = payment;
   const sought = { refundId: refund.id, chargeId, timeoutMs: lookUpMsMax };
-  const found = await findOut(askAgain, () => processor.findRefund(sought));
+  const isOver = async () => parts.now() - Date.parse(refund.createdAt) > refundArrivalMsMax;
+  const found = await findOut(askAgain, () => processor.findRefund(sought), isOver);
   const settle = (outcome: RefundOutcome) =>
     settleRefund(parts, payment.id, refund.id, { outcome, basis: 'proof' });
   if (isKnown(found)) await settle(found);

@@ -10,9 +10,9 @@ interface Outcome {
 export interface Age {
   /** Whether the processor surely remembers the key: then asking again does nothing twice. */
   readonly isKeyRemembered: boolean;
-  /** Whether it was looked for in vain for so long that looking on is no use. */
+  /** The look-up has failed for days: stop. */
   readonly isHopeless: boolean;
-  /** Whether what is absent now will not turn up. */
+  /** The key has expired, so an absent charge stays absent. */
   readonly isLate: boolean;
 }
 
@@ -32,18 +32,24 @@ export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor):
  * for what that leaves open.
  *
  * Of the replies to a repeated request only a success is proof. Any other reply may concern the repetition alone, for
- * instance when an earlier attempt has used up the token. So it counts only where nothing is on the processor's books.
+ * instance when an earlier attempt has used up the token. So it counts only where nothing is on the processor's books, and
+ * nothing can come there any more.
  *
  * @param ask undefined where asking could do it twice
+ * @param isOver whether an earlier request can do nothing any more; asked only after a rejection
  */
 export async function findOut<Known extends Outcome>(
   ask: (() => Promise<Known>) | undefined,
   lookUp: () => Promise<LookUp<Known>>,
+  isOver: () => Promise<boolean>,
 ): Promise<LookUp<Known | Unknown>> {
   const asked = await ask?.().catch(unknownOf);
   if (asked !== undefined && (asked.kind === 'succeeded' || asked.kind === 'pending')) return asked;
   const found = await lookUp().catch(unknownOf);
-  return asked !== undefined && isKnown(asked) && found.kind === 'absent' ? asked : found;
+  if (asked === undefined || !isKnown(asked) || found.kind !== 'absent') return found;
+  return (await isOver())
+    ? asked
+    : { kind: 'unknown', detail: 'rejected, and an earlier request may be under way' };
 }
 
 /** An adapter that throws has said nothing. */

@@ -42,8 +42,7 @@ export function taken({ drivers }: PaymentParts, id: string, before: string): Wr
 }
 
 /**
- * To be taken up again after a pause, which grows with the attempts. A random part keeps what failed together from coming
- * back together.
+ * To be taken up again after a pause, which grows with the attempts. Jitter spreads retries of charges that failed together.
  */
 export function waiting(
   { now }: PaymentParts,
@@ -54,6 +53,16 @@ export function waiting(
   const delayMs = Math.min(recoveryDelayMsMin * 2 ** (attempts - 1), recoveryDelayMsMax);
   const dueAt = Math.round(now() + delayMs * (0.5 + Math.random() / 2));
   return { kind: 'replace', space: openSpace, id, value: text({ processor, dueAt }) };
+}
+
+/** What had ended and turns out to be under way. */
+export function reopened(
+  { now }: PaymentParts,
+  id: string,
+  { processor }: Pick<Payment, 'processor'>,
+): Write {
+  const value = text({ processor, dueAt: now() + recoveryDelayMsMin });
+  return { kind: 'create', space: openSpace, id, value, makeSpace: true };
 }
 
 export function closed(id: string): Write {

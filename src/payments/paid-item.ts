@@ -47,10 +47,15 @@ export async function checkItemIsFree({ engine, itemWrite }: PaymentParts, item:
   if (item.id !== undefined && (await engine.get(space, id)) !== undefined) throw itemExists();
 }
 
-/** While another payment holds an item, it is not there yet, and may become free again. */
-export async function itemIsHeld(parts: PaymentParts, keeping: Write): Promise<ServiceError> {
+/** The item does not exist yet; the hold may be released. */
+export async function itemIsHeld(parts: PaymentParts, keeping: Write): Promise<ServiceError | undefined> {
   const holder = await parts.engine.get(awaitedSpace, keeping.id);
   const payment = holder === undefined ? undefined : await findPayment(parts, holder);
+  // Between the two commits of an override a process may have died.
+  if (payment?.item !== undefined && payment.item.state !== 'awaited') {
+    await parts.engine.commit([{ kind: 'delete', space: awaitedSpace, id: keeping.id, ifValue: payment.id }]);
+    return undefined;
+  }
   const until =
     payment === undefined ? '' : `, until ${new Date(payment.wantedUntil).toISOString()} or shortly after`;
   const message =
@@ -76,8 +81,10 @@ export function isKeeping({ space }: Write): boolean {
   return space === awaitedSpace;
 }
 
-export function letGo(item: PaidItem): Write[] {
-  return item.id === undefined ? [] : [{ kind: 'delete', space: awaitedSpace, id: entryOf(item) }];
+/** Releases the hold of this payment; one that does not hold the item any more has nothing to release. */
+export function letGo(item: PaidItem, paymentId: string): Write[] {
+  if (item.id === undefined || item.state !== 'awaited') return [];
+  return [{ kind: 'delete', space: awaitedSpace, id: entryOf(item), ifValue: paymentId }];
 }
 
 /** The write that makes the item of a payment whose charge has succeeded. */

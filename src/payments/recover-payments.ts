@@ -33,6 +33,8 @@ export class Recovery {
   readonly #parts: PaymentParts;
   /** Markers of other drivers: since when this process knows of them, as `performance.now()` tells. */
   #known: Known = new Map();
+  /** Payments of other accounts that the log names already. */
+  readonly #reported = new Set<string>();
   readonly #queues = new Map<string, RecoveryQueue<Due>>();
 
   constructor(parts: PaymentParts) {
@@ -42,7 +44,7 @@ export class Recovery {
   /** Looks for all that is due and queues it; resolves when it is queued. @param signal nothing is begun after it */
   async round(signal: AbortSignal): Promise<void> {
     const due = Map.groupBy(await this.#findDue(), ({ processor }) => processor);
-    // A queue that has nothing due any more forgets what it had.
+    // Also clears the queues of processors with nothing due.
     for (const name of new Set([...due.keys(), ...this.#queues.keys()]))
       this.#queueOf(name).replace(due.get(name) ?? [], signal);
   }
@@ -99,12 +101,14 @@ export class Recovery {
     });
   }
 
-  /** Another account's books have nothing of this payment, and say nothing about it. */
+  /** Another account's books prove nothing about this payment. */
   async #mayConclude(payment: Payment): Promise<boolean> {
     const { accounts, log } = this.#parts;
     const differs = await accounts.differs(payment, findProcessor(this.#parts, payment.processor));
-    if (differs === 'yes')
+    if (differs === 'yes' && !this.#reported.has(payment.id)) {
+      this.#reported.add(payment.id);
       log.error('charge_of_another_account', { payment_id: payment.id, processor: payment.processor });
+    }
     return differs === 'no';
   }
 

@@ -1,6 +1,6 @@
 import { recoveryChargesMax } from '../limits.ts';
 
-/** What is due at one processor. So many are worked on at once; the rest waits for its turn, and is not waited for. */
+/** What is due at one processor. Runs at most `recoveryChargesMax` at once; the others wait. */
 export class RecoveryQueue<Due extends { readonly id: string }> {
   readonly #work: (due: Due) => Promise<void>;
   readonly #running = new Set<string>();
@@ -12,7 +12,7 @@ export class RecoveryQueue<Due extends { readonly id: string }> {
     this.#work = work;
   }
 
-  /** What is due now takes the place of what was waiting: that is among it, or was done by somebody else. */
+  /** Replaces the waiting entries. One that is missing from `due` was finished elsewhere. */
   replace(due: readonly Due[], signal: AbortSignal): void {
     this.#waiting = due.filter(({ id }) => !this.#running.has(id)).reverse();
     this.#signal = signal;

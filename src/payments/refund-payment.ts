@@ -8,7 +8,7 @@ import { checkIdempotencyKey, minorUnits, type RoutePolicy } from './order.ts';
 import { findPaymentOn, findProcessor, findRoute, type PaymentParts } from './parts.ts';
 import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from './payment.ts';
 import { changePayment, findPayment } from './records.ts';
-import { amountRefundable, findRefund, type Refund, withRefund } from './refund.ts';
+import { amountRefundable, findRefund, isCharged, type Refund, withRefund } from './refund.ts';
 import { type RefundAnswer, refundAnswerNow } from './refund-answer.ts';
 import { waitForFirst } from './wait-for-first.ts';
 
@@ -95,12 +95,12 @@ async function reserve(
   return { payment, earlier };
 }
 
-/** Refunds that were not attempted have freed their keys and moved nothing: the record keeps the last ones. */
+/** Refunds that moved nothing are kept for diagnosis; the oldest are dropped. */
 function withoutOldAttempts(payment: Payment): Payment {
   const { refunds = [] } = payment;
-  const isAttempt = ({ state, processorRefundId, asked }: Refund) =>
-    state === 'failed' && processorRefundId === undefined && asked?.keyDigest === undefined;
-  const old = new Set(refunds.filter(isAttempt).slice(0, -refundAttemptsKeptMax));
+  const moved = ({ state, processorRefundId }: Refund) =>
+    state !== 'failed' || processorRefundId !== undefined;
+  const old = new Set(refunds.filter((refund) => !moved(refund)).slice(0, -refundAttemptsKeptMax));
   return old.size === 0 ? payment : { ...payment, refunds: refunds.filter((each) => !old.has(each)) };
 }
 
@@ -110,7 +110,7 @@ function withSameKey({ refunds = [] }: Payment, { asked }: Refund): Refund | und
 }
 
 function checkRefundable(payment: Payment, amount: number): void {
-  if (payment.state !== 'succeeded') {
+  if (!isCharged(payment)) {
     const isOpen = payment.state !== 'declined';
     throw invalid(
       undefined,

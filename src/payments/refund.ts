@@ -31,8 +31,7 @@ export function moveRefund(from: RefundState, to: RefundState): RefundState {
 }
 
 /**
- * A refund that failed as far as could be seen, without an id of the processor's, was never seen on its books: if they have
- * it after all, they are right.
+ * A failed refund without a processor id was never confirmed; the processor's books override it.
  */
 export function mayMoveRefund({ state: from, processorRefundId }: Refund, to: RefundState): boolean {
   if (from === 'failed' && processorRefundId === undefined) return to === 'succeeded' || to === 'pending';
@@ -85,7 +84,12 @@ export function amountRefunded({ refunds = [] }: Payment): number {
   return refunds.reduce((sum, { state, amount }) => (state === 'failed' ? sum : sum + amount), 0);
 }
 
+/** Also of a charge that is proven and needs review because its item could not be made. */
+export function isCharged({ state, chargeId }: Payment): boolean {
+  return state === 'succeeded' || (state === 'needs_review' && chargeId !== undefined);
+}
+
 /** What can still be given back. */
 export function amountRefundable(payment: Payment): number {
-  return payment.state === 'succeeded' ? Math.max(0, payment.amount - amountRefunded(payment)) : 0;
+  return isCharged(payment) ? Math.max(0, payment.amount - amountRefunded(payment)) : 0;
 }

@@ -42,6 +42,7 @@ async function checked(parts: PaymentParts, payment: Payment, resolution: Resolu
     if (owner.kind === 'unknown') throw unreadable(owner.detail);
     if (owner.paymentId !== payment.id)
       throw disagrees(`The processor’s books have no charge ${chargeId} of this payment.`);
+    if (!owner.isPaid) throw disagrees(`The charge ${chargeId} of this payment has moved no money.`);
     return { kind: 'succeeded', chargeId };
   }
   const found = await processor.findCharge(soughtOf(parts, processor, payment));

@@ -5,7 +5,7 @@ import type { Write } from '../storage/engine.ts';
 import { answerOf, reviewAnswer } from './answer.ts';
 import { type ChargeState, hasEnded, isKnown, moveCharge, moveProvenCharge } from './charge.ts';
 import { closed, openId, waiting } from './open.ts';
-import { letGo, made } from './paid-item.ts';
+import { keptFor, letGo, made } from './paid-item.ts';
 import type { PaymentParts } from './parts.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from './payment.ts';
 import { type Change, changePayment, WriteRefused } from './records.ts';
@@ -56,13 +56,15 @@ export async function settleCharge(
         return changed(parts, payment, finding, refused);
       };
       const { payment, isChanged } = await changePayment(parts, id, change, known);
-      if (isChanged) report(parts, payment, finding, before?.state);
+      if (isChanged && before?.state !== payment.state) report(parts, payment, finding, before?.state);
+      else if (isChanged && payment.state === 'in_doubt') report(parts, payment, finding, before?.state);
+      if (before?.state === 'declined') await releaseHold(parts, payment);
       return payment;
     } catch (error) {
       // An item that somebody has made meanwhile, or a charge id that is known: the money has moved all the same.
       if (!(error instanceof WriteRefused) || error.write === undefined) throw error;
       refused.push(error.write);
-      if (refused.length > 2) throw error;
+      if (refused.length > 3) throw error;
     }
   }
 }
@@ -76,6 +78,8 @@ function changed(
   const outcome = conclusion(payment, finding);
   if (payment.state === 'declined' && outcome.kind === 'succeeded')
     return overridden(parts, payment, finding, refused);
+  // A charge that is proven to be made, and needs review for its item, is a person's to end.
+  if (payment.chargeId !== undefined && finding.audit === undefined) return noted(payment, finding);
   if (isKnown(payment.state) || (hasEnded(payment.state) && outcome.kind === 'unknown')) return undefined;
   const id = openId(payment.id);
   const wasOpen = !hasEnded(payment.state);
@@ -89,7 +93,7 @@ function changed(
     payment: { ...ended, ...itemState(ended, item.length > 0) },
     writes: [
       ...(wasOpen ? [closed(id)] : []),
-      ...(payment.item === undefined ? [] : letGo(payment.item)),
+      ...(payment.item === undefined ? [] : letGo(payment.item, payment.id)),
       ...(outcome.kind === 'not_taken' ? keyFreed(payment) : []),
       ...chargeNoted(ended).filter((write) => isFree(write, refused)),
       ...item,
@@ -98,7 +102,7 @@ function changed(
   };
 }
 
-/** A decline that was only inferred gives way to proof; where the item has gone to somebody else, a person must decide. */
+/** Proof of success overrides an inferred decline. If the item is taken or held, the payment needs review. */
 function overridden(
   parts: PaymentParts,
   payment: Payment,
@@ -109,7 +113,9 @@ function overridden(
   const { declineCode: _inferred, ...kept } = withFinding(payment, finding);
   const succeeded = withOutcome({ ...kept, state: moveProvenCharge(payment.state, 'succeeded') }, outcome);
   const item = itemMade(parts, succeeded).filter((write) => isFree(write, refused));
-  const isLost = payment.item !== undefined && item.length === 0;
+  const hold = payment.item === undefined ? [] : keptFor(payment.item, payment.id);
+  const isHeldByOther = hold.some((write) => !isFree(write, refused));
+  const isLost = payment.item !== undefined && (item.length === 0 || isHeldByOther);
   const after: Payment = isLost
     ? {
         ...succeeded,
@@ -118,14 +124,30 @@ function overridden(
       }
     : succeeded;
   return {
-    payment: { ...after, ...itemState(succeeded, item.length > 0) },
-    writes: [...chargeNoted(after).filter((write) => isFree(write, refused)), ...item, ...auditOf(finding)],
+    payment: { ...after, ...itemState(succeeded, !isLost) },
+    writes: [
+      ...chargeNoted(after).filter((write) => isFree(write, refused)),
+      // With the hold in the same commit nobody else can be paying for the item; it is released right after.
+      ...(isLost ? [] : [...hold, ...item]),
+      ...auditOf(finding),
+    ],
   };
 }
 
 const chargedWithoutItem =
-  'This charge was declined as far as could be seen, and has been made. Its item belongs to somebody else by now: the ' +
-  'shop must refund the charge, or give what was bought.';
+  'The charge was first reported as declined but succeeded. Its item has been sold: the shop must refund the charge or ' +
+  'deliver another item.';
+
+/** Only that the event has been seen. */
+function noted(payment: Payment, { eventId }: Finding): Change | undefined {
+  if (eventId === undefined || payment.events?.includes(eventId)) return undefined;
+  return { payment: { ...payment, events: withEvent(payment, eventId) } };
+}
+
+/** The hold that an override has taken. Should it stay, the next buyer of the item removes it. */
+async function releaseHold(parts: PaymentParts, { item, id }: Payment): Promise<void> {
+  if (item?.state === 'made') await parts.engine.commit(letGo({ ...item, state: 'awaited' }, id));
+}
 
 function withFinding(payment: Payment, { eventId }: Finding): Payment {
   if (eventId === undefined) return { ...payment, attempts: payment.attempts + 1 };

@@ -1,5 +1,5 @@
 import type { RefundOutcome } from '../processors/processor.ts';
-import { closed, openId, waiting } from './open.ts';
+import { closed, openId, reopened, waiting } from './open.ts';
 import type { PaymentParts } from './parts.ts';
 import type { Payment } from './payment.ts';
 import { type Change, changePayment } from './records.ts';
@@ -91,7 +91,8 @@ function settled(
 /** What has not come to its end is looked after; one that was made elsewhere, or has ended before, has no marker. */
 function markerOf(parts: PaymentParts, payment: Payment, before: Refund, after: Refund, attempts: number) {
   const id = openId(payment.id, after.id);
-  if (before.asked === undefined || !isOpen(before.state)) return [];
+  if (before.asked === undefined) return [];
+  if (!isOpen(before.state)) return isOpen(after.state) ? [reopened(parts, id, payment)] : [];
   return isOpen(after.state) ? [waiting(parts, id, payment, attempts)] : [closed(id)];
 }
 

@@ -116,7 +116,11 @@ async function reserve(parts: PaymentParts, payment: Payment): Promise<Payment |
     const refusal = await parts.engine.commit(writes);
     if (refusal === undefined) return undefined;
     const refused = writes[refusal.write] as Write;
-    if (isKeeping(refused)) throw await itemIsHeld(parts, refused);
+    if (isKeeping(refused)) {
+      const held = await itemIsHeld(parts, refused);
+      if (held !== undefined) throw held;
+      continue;
+    }
     if (refused.space !== paymentKeysSpace) throw new Error(`payment id ${id} was given out twice`);
     const earlier = await findPaymentByKey(parts, refused.id);
     // Between the two, the earlier payment may have let go of the key: then it is free to be taken.
@@ -125,7 +129,7 @@ async function reserve(parts: PaymentParts, payment: Payment): Promise<Payment |
 }
 
 /**
- * Who had kept the item's id until now may have made the item. Then this payment is taken back, for nobody was asked, and
+ * The previous holder may have created the item. Then this payment is taken back, for nobody was asked, and
  * the refusal thrown. @returns false when it could not be taken back: then recovery may still charge it
  */
 async function isStillFree(parts: PaymentParts, payment: Payment, item: PaidItem): Promise<boolean> {
@@ -138,7 +142,7 @@ async function isStillFree(parts: PaymentParts, payment: Payment, item: PaidItem
     const takingBack = parts.engine.commit([
       { kind: 'delete', space: paymentsSpace, id },
       closed(openId(id)),
-      ...letGo(item),
+      ...letGo(item, id),
       ...(keyEntry === undefined ? [] : [key]),
     ]);
     const isTakenBack = await takingBack.then(
@@ -179,12 +183,12 @@ async function replay(
   );
 }
 
-/** Somebody still wants a charge in doubt: it may be asked for again for the whole time from now on. */
+/** A repeated request extends `wantedUntil`. */
 async function wantLonger(parts: PaymentParts, earlier: Payment): Promise<void> {
   const now = parts.now();
   const wantedUntil = now + parts.wantedMs;
   if (earlier.state !== 'in_doubt' || !isWanted(earlier, now)) return;
-  if (wantedUntil - earlier.wantedUntil < wantedStepMs) return;
+  if (wantedUntil - earlier.wantedUntil < Math.min(wantedStepMs, parts.wantedMs / 10)) return;
   await changePayment(parts, earlier.id, (payment) =>
     payment.state === 'in_doubt' && isWanted(payment, now)
       ? { payment: { ...payment, wantedUntil: Math.max(wantedUntil, payment.wantedUntil) } }

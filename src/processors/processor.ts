@@ -36,7 +36,7 @@ export interface Processor {
   /** Looks for a refund and asks for none. */
   findRefund(sought: SoughtRefund): Promise<LookUp<RefundOutcome>>;
 
-  /** Whose charge this is: what was left with it when it was asked for. */
+  /** Returns the payment id stored in the charge's metadata. */
   findOwner(chargeId: string, timeoutMs: number): Promise<Owner | Unknown>;
 
   /** Every charge that was made in a period, whoever asked for it. Rejects when the list cannot be read to its end. */
@@ -145,10 +145,12 @@ export type Check =
   | { readonly kind: 'refused'; readonly detail: string }
   | Unknown;
 
-/** Undefined for a charge that somebody else asked for, or that is not there. */
 export interface Owner {
   readonly kind: 'owner';
+  /** Undefined if the charge does not exist or was not made by this service. */
   readonly paymentId: string | undefined;
+  /** Whether the charge has moved money. */
+  readonly isPaid: boolean;
 }
 
 export interface SoughtCharge {
@@ -162,8 +164,9 @@ export interface SoughtCharge {
 export interface CanceledCharge extends SoughtCharge {
   /** The key of the charge, as it was sent. */
   readonly processorKey: string;
-  readonly amount: number;
   readonly currency: string;
+  /** How long ago the last request for it was given up, in milliseconds; negative while one may be under way. */
+  readonly silentMs: number;
 }
 
 export interface SoughtRefund {

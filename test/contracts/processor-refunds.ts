@@ -45,10 +45,15 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
   promise('tells whose charge it is', async (fixture) => {
     const { processor } = fixture;
     const { chargeId, paymentId } = await chargeFor(fixture, 2_000);
-    assert.deepEqual(await processor.findOwner(chargeId, timeoutMs), { kind: 'owner', paymentId });
+    assert.deepEqual(await processor.findOwner(chargeId, timeoutMs), {
+      kind: 'owner',
+      paymentId,
+      isPaid: true,
+    });
     assert.deepEqual(await processor.findOwner('ch_of_nobody', timeoutMs), {
       kind: 'owner',
       paymentId: undefined,
+      isPaid: false,
     });
   });
 

@@ -114,5 +114,6 @@ test('payments cancel ends a charge whose route is gone from the settings', asyn
     COUNTERFOIL_STRIPE_KEY: stripe.key,
     COUNTERFOIL_STRIPE_API_BASE: stripe.origin,
   });
-  assert.match(canceled.output, / is declined/, canceled.errors);
+  assert.equal(canceled.errors, '');
+  assert.match(canceled.output, / is in_doubt/, 'Stripe may still be at work on it for a minute');
 });

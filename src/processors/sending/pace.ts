@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { circuitFailuresMax, circuitPauseMsMax, circuitPauseMsMin } from './limits.ts';
 
 /**
- * What recovery may send to one processor. Its calls are spaced evenly, so that they never exceed a rate, however much
- * there is to recover: a processor that answers 429 turns away buyers too. When calls keep failing, none is sent for a
- * while (a circuit breaker); then one is tried.
+ * Spaces recovery's calls to one processor evenly, so that they never exceed a rate: the rate limit is shared with buyers'
+ * charges. When calls keep failing, none is sent for a while (a circuit breaker); then one is tried.
  */
 export class Pace {
   readonly #intervalMs: number;
@@ -12,6 +11,8 @@ export class Pace {
   #failures = 0;
   #pauseMs = circuitPauseMsMin;
   #pausedUntil = 0;
+  /** Whether the one call after a pause is under way. */
+  #isTrial = false;
 
   /** @param callsPerSecondMax of this process */
   constructor(callsPerSecondMax: number) {
@@ -19,17 +20,16 @@ export class Pace {
   }
 
   /**
-   * Waits for the next turn. A caller whose turn would come after its time-out gets none and takes none.
-   *
-   * @returns whether it is the caller's turn; then the outcome must be reported
+   * Waits for the next turn. Returns false, without using a turn, if it would come after the time-out or the circuit is open.
+   * After true the outcome must be reported.
    */
   async turn(timeoutMs: number): Promise<boolean> {
     const now = performance.now();
-    if (now < this.#pausedUntil) return false;
-    // The first call after a pause is alone until its outcome is known.
-    if (this.#isOpen()) this.#pausedUntil = now + Math.max(timeoutMs, this.#pauseMs);
+    const isOpen = this.#failures >= circuitFailuresMax;
+    if (isOpen && (this.#isTrial || now < this.#pausedUntil)) return false;
     const at = Math.max(now, this.#nextAt);
     if (at - now >= timeoutMs) return false;
+    this.#isTrial = isOpen;
     this.#nextAt = at + this.#intervalMs;
     if (at - now >= 1) await sleep(at - now);
     return true;
@@ -40,18 +40,19 @@ export class Pace {
     if (isWell) {
       this.#failures = 0;
       this.#pauseMs = circuitPauseMsMin;
-      this.#pausedUntil = 0;
+      this.#isTrial = false;
       return;
     }
     this.#failures++;
-    if (!this.#isOpen()) return;
-    const now = performance.now();
-    const isProbe = this.#failures > circuitFailuresMax;
-    if (isProbe) this.#pauseMs = Math.min(2 * this.#pauseMs, circuitPauseMsMax);
-    this.#pausedUntil = now + this.#pauseMs * (0.5 + Math.random() / 2);
+    if (this.#failures === circuitFailuresMax) this.#pause();
+    else if (this.#isTrial) {
+      this.#pauseMs = Math.min(2 * this.#pauseMs, circuitPauseMsMax);
+      this.#pause();
+    }
   }
 
-  #isOpen(): boolean {
-    return this.#failures >= circuitFailuresMax;
+  #pause(): void {
+    this.#isTrial = false;
+    this.#pausedUntil = performance.now() + this.#pauseMs * (0.5 + Math.random() / 2);
   }
 }

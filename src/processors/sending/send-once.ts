@@ -65,8 +65,8 @@ const agents = { 'http:': new HttpAgent(agentOptions), 'https:': new HttpsAgent(
  */
 export async function sendOnce(outgoing: OutgoingRequest, pace?: Pace): Promise<Reply> {
   const deadline = performance.now() + outgoing.timeoutMs;
-  if (pace !== undefined && !(await pace.turn(outgoing.timeoutMs))) throw new NotSentError('no turn in time');
   if (outgoing.signal?.aborted) throw new NotSentError('aborted');
+  if (pace !== undefined && !(await pace.turn(outgoing.timeoutMs))) throw new NotSentError('no turn in time');
   try {
     const reply = await exchange(outgoing, Math.max(1, deadline - performance.now()));
     pace?.report(reply.status < 500 && reply.status !== 429);
@@ -97,6 +97,7 @@ function exchange(
       signal?.removeEventListener('abort', abort);
     };
     signal?.addEventListener('abort', abort);
+    if (signal?.aborted) abort();
     request.on('error', (error) => fail(reasonOf(error)));
     request.on('response', (response) => {
       readText(response).then(
@@ -114,7 +115,7 @@ function exchange(
   });
 }
 
-/** Bytes wait in memory until the connection stands; from then on any of them may have arrived. */
+/** Nothing is sent before the connection is made; after that, any byte may have arrived. */
 function watchConnection(request: ClientRequest, event: 'connect' | 'secureConnect') {
   let isMade = false;
   request.on('socket', (socket: Socket) => {

@@ -5,12 +5,12 @@ import type { Unknown } from '../processor.ts';
  * send here, whoever caused it, so that a resend by a vendor's library cannot go unnoticed.
  */
 export class Sends {
-  readonly #counts = new Map<string, number>();
+  readonly #calls = new Map<string, Call>();
 
   /** Called by the HTTP client just before it sends; it need not know which keys are of interest. */
   count(idempotencyKey: string): void {
-    const count = this.#counts.get(idempotencyKey);
-    if (count !== undefined) this.#counts.set(idempotencyKey, count + 1);
+    const call = this.#calls.get(idempotencyKey);
+    if (call !== undefined) call.sends++;
   }
 
   /**
@@ -21,16 +21,23 @@ export class Sends {
     idempotencyKey: string,
     call: () => Promise<Outcome>,
   ): Promise<Outcome | Unknown> {
-    this.#counts.set(idempotencyKey, 0);
+    const under = this.#calls.get(idempotencyKey) ?? { sends: 0, users: 0 };
+    this.#calls.set(idempotencyKey, under);
+    under.users++;
     try {
       const outcome = await call();
-      const sends = this.#counts.get(idempotencyKey) ?? 0;
-      if (sends <= 1 || !isRejection(outcome)) return outcome;
-      return { kind: 'unknown', detail: `rejected after ${sends} sends: ${detailOf(outcome)}` };
+      if (under.sends <= 1 || !isRejection(outcome)) return outcome;
+      return { kind: 'unknown', detail: `rejected after ${under.sends} sends: ${detailOf(outcome)}` };
     } finally {
-      this.#counts.delete(idempotencyKey);
+      if (--under.users === 0) this.#calls.delete(idempotencyKey);
     }
   }
+}
+
+/** The sends of one key, as long as a call with it is under way. */
+interface Call {
+  sends: number;
+  users: number;
 }
 
 function isRejection({ kind }: { readonly kind: string }): boolean {

@@ -49,23 +49,25 @@ export class SharedListing<Found> {
 
   /** @param period in which the payment may have been made */
   find(paymentId: string, { from, until }: Period, timeoutMs: number): Promise<Result<Found>> {
-    const sought = new Promise<Result<Found>>((resolve) => {
-      const entry: Sought<Found> = { paymentId, from, until, best: undefined, isDone: false, resolve };
-      this.#waiting.push(entry);
-      if (!this.#isReading) void this.#readAll();
-      // A reading that nobody waits for any more ends.
-      setTimeout(() => {
-        entry.isDone = true;
-      }, timeoutMs).unref();
+    const { promise, resolve } = Promise.withResolvers<Result<Found>>();
+    const entry: Sought<Found> = { paymentId, from, until, best: undefined, isDone: false, resolve };
+    this.#waiting.push(entry);
+    if (!this.#isReading) void this.#readAll();
+    const found = inTime<Result<Found>>(promise, timeoutMs, {
+      kind: 'unknown',
+      detail: 'no look-up in time',
     });
-    return inTime<Result<Found>>(sought, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
+    // Stop reading once every look-up has timed out.
+    return found.finally(() => {
+      entry.isDone = true;
+    });
   }
 
   async #readAll(): Promise<void> {
     this.#isReading = true;
     while (this.#waiting.length > 0) {
       await sleep(gatherMs, undefined, { ref: false });
-      const all = this.#waiting;
+      const all = this.#waiting.filter(({ isDone }) => !isDone);
       this.#waiting = [];
       for (const group of overlapping(all)) await this.#read(group);
     }

@@ -154,7 +154,7 @@ function findRefund(
 function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number): Promise<Owner | Unknown> {
   const found = ledger.books().then((books): Owner => {
     const made = books.charges.find((each) => each.chargeId === chargeId);
-    return { kind: 'owner', paymentId: made?.paymentId };
+    return { kind: 'owner', paymentId: made?.paymentId, isPaid: made !== undefined };
   });
   return inTime<Owner | Unknown>(
     found.catch(() => unreachable),

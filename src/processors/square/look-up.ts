@@ -20,8 +20,8 @@ import { faultOf } from './errors.ts';
 const pageItems = 100;
 /** Square's clock and ours. */
 const clockSlackMs = 300_000;
-/** For one page of the books. */
-const pageMsMax = 20_000;
+/** One page of a list, its waiting for a turn included. */
+const pageMsMax = 60_000;
 /** A request that has not arrived so long after its connection was closed will not arrive. */
 const arrivalMsMax = 120_000;
 
@@ -72,17 +72,17 @@ export async function cancelCharge(
   payments: Payments,
   canceled: CanceledCharge,
 ): Promise<CancelOutcome> {
-  const { processorKey, askedUntil, timeoutMs } = canceled;
+  const { processorKey, silentMs, timeoutMs } = canceled;
   const options = { timeoutMs: Math.min(timeoutMs, pageMsMax), isRecovery: true };
   // One that is completed is not voided, and then found on the books.
   await account.api
     .post('/v2/payments/cancel', { idempotency_key: processorKey }, options)
     .catch(() => undefined);
   const found = await findCharge(account, payments, canceled);
-  if (found.kind === 'succeeded' || found.kind === 'declined') return found;
-  if (found.kind === 'absent' && Date.now() > askedUntil + arrivalMsMax) return { kind: 'canceled' };
-  const detail = found.kind === 'unknown' ? found.detail : 'a request may still arrive';
-  return { kind: 'unknown', detail };
+  if (found.kind === 'succeeded' || found.kind === 'unknown') return found;
+  // A failed attempt may be followed by one that does not fail, under the same key.
+  if (silentMs <= arrivalMsMax) return { kind: 'unknown', detail: 'a request may still arrive' };
+  return found.kind === 'declined' ? found : { kind: 'canceled' };
 }
 
 /** Oldest first: what is made while the pages are read comes last and moves none of them. */
@@ -103,16 +103,17 @@ export async function findOwner(
   timeoutMs: number,
 ): Promise<Owner | Unknown> {
   const found = api.get(`/v2/payments/${encodeURIComponent(chargeId)}`, {}, { timeoutMs }).then(
-    (reply): Owner => ({
-      kind: 'owner',
-      paymentId: paymentIdOf(textOf(objectOf(reply.payment).reference_id)),
-    }),
+    (reply): Owner => ownerOf(objectOf(reply.payment)),
     (error: unknown): Owner | Unknown =>
       error instanceof SquareError && error.status === 404
-        ? { kind: 'owner', paymentId: undefined }
+        ? { kind: 'owner', paymentId: undefined, isPaid: false }
         : { kind: 'unknown', detail: faultOf(error).detail },
   );
   return inTime<Owner | Unknown>(found, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
+}
+
+function ownerOf({ reference_id, status }: Json): Owner {
+  return { kind: 'owner', paymentId: paymentIdOf(textOf(reference_id)), isPaid: status === 'COMPLETED' };
 }
 
 /** Payments of our location that have moved money. Square does not say whether the end of a period is part of it. */

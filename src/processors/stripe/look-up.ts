@@ -18,8 +18,8 @@ import { detailOf } from './errors.ts';
 const pageItems = 100;
 /** Stripe's clock and ours. */
 const clockSlackMs = 300_000;
-/** One page of a list, or one search. */
-export const pageMsMax = 20_000;
+/** One page of a list, or one search, its waiting for a turn included. */
+export const pageMsMax = 60_000;
 
 export type Intents = SharedListing<Stripe.PaymentIntent>;
 
@@ -88,10 +88,14 @@ export async function findOwner(
   timeoutMs: number,
 ): Promise<Owner | Unknown> {
   const found = client.charges.retrieve(chargeId, {}, { timeout: timeoutMs }).then(
-    ({ metadata }): Owner => ({ kind: 'owner', paymentId: metadata[paymentIdKey] }),
+    ({ metadata, status }): Owner => ({
+      kind: 'owner',
+      paymentId: metadata[paymentIdKey],
+      isPaid: status === 'succeeded',
+    }),
     (error: Partial<Stripe.errors.StripeError>): Owner | Unknown =>
       error.statusCode === 404
-        ? { kind: 'owner', paymentId: undefined }
+        ? { kind: 'owner', paymentId: undefined, isPaid: false }
         : { kind: 'unknown', detail: detailOf(error) },
   );
   return inTime<Owner | Unknown>(found, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
