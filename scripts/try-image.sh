@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 image=$(mktemp -d)
 trap 'rm -rf "$image"' EXIT
 cp package.json package-lock.json .npmrc LICENSE "$image"
-cp -r src "$image"
+cp -r src bin "$image"
+mkdir "$image/scripts" && cp -r scripts/runtime "$image/scripts"
 # A lock file that is behind package.json is a fault of its own, that npm ci tells.
 (cd "$image" && npm ci --omit=dev --no-audit --no-fund >/dev/null)
 mkdir -m 0700 "$image/data" && chown 65534:65534 "$image/data" && chmod 755 "$image"
@@ -30,7 +31,7 @@ unshare --mount --propagation private bash -euo pipefail -c '
   if touch "$image/src/x" 2>/dev/null || touch /etc/x 2>/dev/null; then
     echo "the root is not read-only"; exit 1
   fi
-  "${drop[@]}" "$node" src/cli/counterfoil.ts serve --simulate &
+  "${drop[@]}" "$node" bin/counterfoil.mjs serve --simulate &
   pid=$!
   for _ in $(seq 100); do
     "${drop[@]}" "$node" -e "$0" && break

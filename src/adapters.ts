@@ -39,7 +39,7 @@ export async function openEngine(
     const engine = await openEmbedded(settings, log, { flushed, diskReserveBytes });
     return new ObservedEngine(engine, metrics);
   }
-  const { openDynamoEngine } = await import('./storage/dynamodb/open.ts');
+  const { openDynamoEngine } = await optional('store', () => import('./storage/dynamodb/open.ts'));
   return new ObservedEngine(await openDynamoEngine({ ...dynamoSettings(settings), callMsMax }), metrics);
 }
 
@@ -59,8 +59,25 @@ export function openMetrics({ store, data }: Settings, now: () => number): Prome
 /** Traces, where the settings name a collector; its libraries are loaded then alone. */
 export async function openTraces({ traces }: Settings): Promise<Traces> {
   if (traces.endpoint === undefined) return noTraces;
-  const { openTelemetryTraces } = await import('./opentelemetry/traces.ts');
+  const { openTelemetryTraces } = await optional(
+    'traces.endpoint',
+    () => import('./opentelemetry/traces.ts'),
+  );
   return openTelemetryTraces(traces.endpoint, version);
+}
+
+/** An adapter whose library only some need. Throws SettingsError that says what to install where it is not there. */
+async function optional<Adapter>(setting: string, load: () => Promise<Adapter>): Promise<Adapter> {
+  try {
+    return await load();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const missing = code === 'ERR_MODULE_NOT_FOUND' ? /package '([^']+)'/.exec(message)?.[1] : undefined;
+    if (missing === undefined) throw error;
+    throw new SettingsError([
+      `${setting}: needs the package ${missing}, which is not installed: npm install ${missing}`,
+    ]);
+  }
 }
 
 /** What processes have told, as the text that Prometheus reads. */
@@ -75,7 +92,7 @@ export async function initStore(settings: Settings): Promise<readonly TableMade[
     throw new SettingsError([
       'store (COUNTERFOIL_STORE): the embedded store is made when it is first opened',
     ]);
-  const { initDynamo } = await import('./storage/dynamodb/open.ts');
+  const { initDynamo } = await optional('store', () => import('./storage/dynamodb/open.ts'));
   return initDynamo(dynamoSettings(settings));
 }
 

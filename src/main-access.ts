@@ -11,7 +11,7 @@ import { CrossOrigin } from './http/cross-origin.ts';
 import type { DoorOptions } from './http/door.ts';
 import { Gate } from './http/gate.ts';
 import { distantDeclinesCachedMs } from './limits.ts';
-import { openLog } from './log.ts';
+import { type Log, openLog } from './log.ts';
 import { isLoopback } from './loopback.ts';
 import type { Settings } from './settings/schema.ts';
 import type { Engine } from './storage/engine.ts';
@@ -22,13 +22,21 @@ import type { Engine } from './storage/engine.ts';
 export type Access = Pick<DoorOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
   readonly gate: Gate;
   readonly declines: DeclineLimits;
+  /** Whether programs on this machine need no API key. */
+  readonly isOpen: () => boolean;
 };
 
 /** Throws SettingsError for a service that others could reach and nobody needs a key for. */
-export async function openAccess(settings: Settings, engine: Engine, now: () => number): Promise<Access> {
+export async function openAccess(
+  settings: Settings,
+  engine: Engine,
+  log: Log,
+  now: () => number,
+): Promise<Access> {
   const { host, payments, corsOrigins, trustedProxies, limits, publicUrl } = settings;
   const reachable = [host, payments.host ?? host].find((address) => !isLoopback(address));
   const hasProcessor = settings.stripe.key !== undefined || settings.square.accessToken !== undefined;
+  const isHttpsOnly = publicUrl?.startsWith('https:') ?? false;
   const isNeverOpen = reachable !== undefined || hasProcessor;
   if (isNeverOpen && !(await new ApiKeys(engine, 'service').wereEverMade()))
     throw new SettingsError([noKeyYet(reachable)]);
@@ -50,11 +58,17 @@ export async function openAccess(settings: Settings, engine: Engine, now: () => 
     isNeverOpen,
     trustedOrigins: new Set(corsOrigins),
   });
+  if (reachable !== undefined && !isHttpsOnly) {
+    log.warn('keys_without_tls', {
+      detail: `${reachable} is reached from other machines, and publicUrl is not https: API keys can be read on the way`,
+    });
+  }
   return {
     gate,
     declines,
+    isOpen: () => !isNeverOpen && !keys.areRequired,
     crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),
-    isHttpsOnly: publicUrl?.startsWith('https:') ?? false,
+    isHttpsOnly,
     callerAddresses: new CallerAddresses(trustedProxies),
   };
 }

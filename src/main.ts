@@ -77,6 +77,8 @@ export interface Service {
   readonly origin: string;
   /** Where payments are taken; the same as `origin` unless they have a listener of their own. */
   readonly paymentOrigin: string;
+  /** Whether programs on this machine need no API key. */
+  readonly isOpen: boolean;
   /** Every route of its doors, and what a request on it needs. */
   readonly routes: readonly ServedRoute[];
   /** Finishes what runs, lets go of the store; resolves within 10 s. */
@@ -128,7 +130,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     });
     engine = store;
     await checkIsWhole(store);
-    const access = await openAccess(settings, store, now);
+    const access = await openAccess(settings, store, log, now);
     const sealer = await openSealer(engine, masterKeys, now());
     const tables = openTables(settings, engine);
     const parts = {
@@ -172,7 +174,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
         metrics,
         ...access,
         isStopping: () => stopping,
-        routes: [...described, documentationRoutes(version, described)],
+        routes: settings.docs === 'on' ? [...described, documentationRoutes(version, described)] : described,
       });
       doors.push(door);
     };
@@ -194,6 +196,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     return {
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
+      isOpen: access.isOpen(),
       routes: doors.flatMap(({ routes }) => routes),
       stop: async () => {
         stopping = true;

@@ -3,13 +3,15 @@ import { enableCompileCache } from 'node:module';
 
 // Compiled code is kept between starts: it more than halves the time to the first answer.
 enableCompileCache();
+// Whatever it writes, only its own user reads.
+process.umask(0o077);
 
 const usage = `Usage: counterfoil <command>
 
   serve      serve payments, tables and sign-in
     --simulate     with a payment processor that moves no money
     --workers N    in N processes on one port and one data folder; auto: one for each core
-  payments   list, show, refund and reconcile payments; "payments help" tells more
+  payments   list, show, refund, cancel, resolve and reconcile payments; "payments help" tells more
   store      make a store in DynamoDB, or copy one to another; "store help" tells more
   secrets    tell, rotate and retire the master keys; "secrets help" tells more
   doctor     check settings, store, master keys, secrets and clock, and tell what to do

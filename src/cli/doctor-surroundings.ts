@@ -35,6 +35,10 @@ async function address(settings: Settings): Promise<Finding> {
   const { host, port } = settings;
   const told = `address: ${host}:${port}`;
   const reach = isLoopback(host) ? 'this machine alone reaches it' : 'other machines reach it';
+  if (!isLoopback(host) && !settings.publicUrl?.startsWith('https:'))
+    return {
+      problem: `${told}; ${reach}, and publicUrl (COUNTERFOIL_PUBLIC_URL) is not https: API keys can be read on the way`,
+    };
   try {
     await checkPortsAreFree(settings);
     return { ok: `${told} is free; ${reach}` };

@@ -1,10 +1,15 @@
 /** The one line of standard output: the service is ready, and where. */
 export function readyLine(
-  { origin, paymentOrigin }: { readonly origin: string; readonly paymentOrigin: string },
+  {
+    origin,
+    paymentOrigin,
+    isOpen,
+  }: { readonly origin: string; readonly paymentOrigin: string; readonly isOpen: boolean },
   { simulate, count }: { readonly simulate: boolean; readonly count: number },
 ): string {
   const payments = paymentOrigin === origin ? '' : `, payments on ${paymentOrigin}`;
   const workers = count === 1 ? '' : `, ${count} workers`;
   const simulated = simulate ? ', with a simulated processor that moves no money' : '';
-  return `Counterfoil is ready on ${origin}${payments}${workers}${simulated}\n`;
+  const open = isOpen ? ', open to programs on this machine' : ', open to nobody without an API key';
+  return `Counterfoil is ready on ${origin}${payments}${workers}${simulated}${open}\n`;
 }

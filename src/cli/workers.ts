@@ -10,7 +10,7 @@ import { CrewMetrics, gatherFromCrew, type MetricsMessage } from './crew-metrics
 import { readyLine } from './ready-line.ts';
 
 /** What a worker tells the process that started it. */
-type Ready = Pick<Service, 'origin' | 'paymentOrigin'>;
+type Ready = Pick<Service, 'origin' | 'paymentOrigin' | 'isOpen'>;
 type Message = (Ready & { readonly kind: 'ready' }) | MetricsMessage;
 
 /** How a worker ended before it was ready. */
@@ -64,8 +64,8 @@ export async function serveAsWorker(settings: Settings, { simulate, count }: Pla
   });
   const stop = () => void service.stop().then(() => process.exit(0));
   process.once('SIGTERM', stop).once('disconnect', stop);
-  const { origin, paymentOrigin } = service;
-  process.send?.({ kind: 'ready', origin, paymentOrigin } satisfies Message);
+  const { origin, paymentOrigin, isOpen } = service;
+  process.send?.({ kind: 'ready', origin, paymentOrigin, isOpen } satisfies Message);
 }
 
 /** The ports that the first worker has taken, for the others. */

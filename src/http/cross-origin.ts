@@ -3,7 +3,8 @@ import type { Access } from '../access/scopes.ts';
 import { preflightSecondsMax } from '../limits.ts';
 import type { KnownPaths } from './known-paths.ts';
 
-const requestHeaders = 'authorization, content-type, idempotency-key, if-match, if-none-match';
+const requestHeaders =
+  'authorization, challenge-token, content-type, idempotency-key, if-match, if-none-match';
 const answerHeaders =
   'etag, idempotent-replayed, location, payment-id, ratelimit, ratelimit-policy, refund-id, request-id, retry-after';
 

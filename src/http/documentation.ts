@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Access } from '../access/scopes.ts';
 import { failure } from '../envelope.ts';
@@ -43,8 +44,8 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
     import('@fastify/swagger-ui'),
   ]);
   const twin = Fastify({ genReqId: newRequestId });
-  twin.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(pageHeaders);
+  twin.addHook('onRequest', (request, reply, done) => {
+    reply.headers(pageHeaders).header('cache-control', cachingOf(request.url));
     done();
   });
   await twin.register(swagger, {
@@ -83,12 +84,27 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
     uiConfig: { layout: 'BaseLayout', deepLinking: true, validatorUrl: null },
   });
   for (const add of routes) await add(twin as unknown as Parameters<Routes>[0]);
-  twin.get('/openapi.json', { schema: { hide: true } }, async () => twin.swagger());
+  let described: { readonly text: string; readonly etag: string } | undefined;
+  twin.get('/openapi.json', { schema: { hide: true } }, async (request, reply) => {
+    described ??= tagged(JSON.stringify(twin.swagger()));
+    reply.header('etag', described.etag);
+    if (request.headers['if-none-match'] === described.etag) return reply.code(304).send();
+    return reply.header('content-type', 'application/json; charset=utf-8').send(described.text);
+  });
   twin.setNotFoundHandler((request, reply) =>
     sendEnvelope(reply, failure(new ServiceError('route_not_found'), request.id)),
   );
   await twin.ready();
   return twin;
+}
+
+function tagged(text: string) {
+  return { text, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` };
+}
+
+/** The page's assets change with a version of the service alone; a browser asks for the rest again, by its tag. */
+function cachingOf(url: string): string {
+  return url.startsWith('/docs/static/') ? 'public, max-age=3600' : 'public, no-cache';
 }
 
 /** The roles of OpenAPI 3.1 (4.8.30): which scope a key needs. */

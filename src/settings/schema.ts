@@ -169,6 +169,12 @@ export const settingsSchema = Type.Object(
       },
       { ...closed, default: {} },
     ),
+    docs: Type.String({
+      env: 'COUNTERFOIL_DOCS',
+      default: 'on',
+      pattern: '^(on|off)$',
+      description: 'on or off: whether /docs and /openapi.json are served',
+    }),
     payments: Type.Object(
       {
         basePath: Type.String({

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
@@ -35,7 +35,20 @@ export function openLmdbEngine(
   options: LmdbOptions = {},
 ): Engine {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return new LmdbEngine(storeFile(folder), lost, options);
+  const engine = new LmdbEngine(storeFile(folder), lost, options);
+  keepPrivate(storeFile(folder));
+  return engine;
+}
+
+/** LMDB makes its files for everybody to read, as far as the process lets it; the folder may be an older one. */
+function keepPrivate(file: string): void {
+  for (const each of [file, `${file}-lock`]) {
+    try {
+      chmodSync(each, 0o600);
+    } catch {
+      // Another user's, whose matter it is.
+    }
+  }
 }
 
 export function storeFile(folder: string): string {

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { payment } from '../http/documented-operations.ts';
+import { assertError } from '../http/error-answer.ts';
+import { bearing, startServiceWithKeys } from '../support/keys.ts';
+
+const origin = 'https://shop.example';
+const browser = { kind: 'publishable', scopes: ['payments:create'], origins: [origin] } as const;
+
+/** Answers as the providers of challenges do: only `passed` has been passed. */
+async function startVerifier(t: TestContext) {
+  const asked: URLSearchParams[] = [];
+  const server = createServer(async (request, response) => {
+    const form = new URLSearchParams(await readText(request));
+    asked.push(form);
+    response.setHeader('content-type', 'application/json');
+    response.end(
+      JSON.stringify({ success: form.get('response') === 'passed' && form.get('secret') === 's3cret' }),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const stop = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  t.after(() => stop());
+  return { asked, stop, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/siteverify` };
+}
+
+test('a browser pays only with the token of a passed challenge, where the settings ask for one', async (t) => {
+  const verifier = await startVerifier(t);
+  const env = { COUNTERFOIL_CHALLENGE_URL: verifier.url, COUNTERFOIL_CHALLENGE_SECRET: 's3cret' };
+  const { service, keys } = await startServiceWithKeys(t, { shop: browser, server: {} }, { env });
+  const pay = (headers: Record<string, string>) =>
+    service.post(payment.path, payment.body, { ...bearing(keys.shop), origin, ...headers });
+  assertError(await pay({}), { status: 403, code: 'forbidden', param: 'Challenge-Token' });
+  assert.equal(verifier.asked.length, 0, 'nobody is asked about no token');
+  assertError(await pay({ 'challenge-token': 'forged' }), {
+    status: 403,
+    code: 'forbidden',
+    param: 'Challenge-Token',
+  });
+  assert.equal((await pay({ 'challenge-token': 'passed' })).status, 200);
+  assert.equal(verifier.asked.at(-1)?.get('remoteip'), '127.0.0.1');
+  assert.equal(
+    (await service.post(payment.path, payment.body, bearing(keys.server))).status,
+    200,
+    'a server has no browser',
+  );
+});
+
+test('nobody passes while the provider of the challenge cannot be reached', async (t) => {
+  const verifier = await startVerifier(t);
+  const env = { COUNTERFOIL_CHALLENGE_URL: verifier.url, COUNTERFOIL_CHALLENGE_SECRET: 's3cret' };
+  const { service, keys } = await startServiceWithKeys(t, { shop: browser }, { env });
+  await verifier.stop();
+  const refused = await service.post(payment.path, payment.body, {
+    ...bearing(keys.shop),
+    origin,
+    'challenge-token': 'passed',
+  });
+  assertError(refused, { status: 503, code: 'unavailable' });
+});
