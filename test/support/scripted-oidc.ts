@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
@@ -23,6 +24,12 @@ export interface Twists {
   answer?: (path: string, response: ServerResponse) => boolean;
   /** Whether an exchange is taken without the verifier of its challenge. */
   ignoresPkce?: boolean;
+}
+
+/** A certificate and its private key, in PEM. */
+export interface Tls {
+  readonly key: string;
+  readonly cert: string;
 }
 
 interface Granted {
@@ -51,18 +58,26 @@ export class ScriptedOidc {
   issuer = '';
   subject = 'user-1';
   readonly #codes = new Map<string, Granted>();
-  readonly #server = createServer((request, response) => void this.#answer(request, response));
+  readonly #server: ReturnType<typeof createServer>;
 
-  private constructor(key: SigningKey) {
+  private constructor(key: SigningKey, tls: Tls | undefined) {
     this.key = key;
+    const listener = (request: IncomingMessage, response: ServerResponse) =>
+      void this.#answer(request, response);
+    this.#server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener);
   }
 
-  static async start(t: TestContext, { alg = 'ES256' } = {}): Promise<ScriptedOidc> {
-    const provider = new ScriptedOidc(await newKey(alg));
+  /** @param options.tls with a certificate it listens on https */
+  static async start(
+    t: TestContext,
+    { alg = 'ES256', tls }: { alg?: string; tls?: Tls } = {},
+  ): Promise<ScriptedOidc> {
+    const provider = new ScriptedOidc(await newKey(alg), tls);
     await new Promise<void>((resolve) => {
       provider.#server.listen(0, '127.0.0.1', resolve);
     });
-    provider.issuer = `http://127.0.0.1:${(provider.#server.address() as AddressInfo).port}`;
+    const scheme = tls === undefined ? 'http' : 'https';
+    provider.issuer = `${scheme}://127.0.0.1:${(provider.#server.address() as AddressInfo).port}`;
     t.after(() => provider.stop());
     return provider;
   }
@@ -168,6 +183,8 @@ export class ScriptedOidc {
       iat: now,
       exp: now + 300,
       name: 'Ursula Example',
+      email: 'ursula@example.com',
+      email_verified: true,
       ...(nonce === null ? {} : { nonce }),
     };
     const claims = this.twists.claims?.(honest) ?? honest;
