@@ -47,21 +47,27 @@ async function raceOnce(origin: string, random: Random, round: string): Promise<
     }),
   );
   const afterMs = between(random, 0, staggerMsMax);
-  const ending = sleep(afterMs).then(() => signOut(origin, first, { everywhere: true }));
-  const locations = await Promise.all(
+  let sentAt = Infinity;
+  const ending = sleep(afterMs).then(() => {
+    sentAt = performance.now();
+    return signOut(origin, first, { everywhere: true });
+  });
+  const arrived = await Promise.all(
     arriving.map(async ({ browser, callback }) => {
       await sleep(between(random, 0, staggerMsMax));
-      return (await browser.open(callback)).headers.get('location');
+      const { headers } = await browser.open(callback);
+      return { location: headers.get('location'), at: performance.now() };
     }),
   );
   assert.equal((await ending).status, 200, round);
   assert.equal(await isSignedIn(origin, first), false, round);
 
   for (const [index, { browser }] of arriving.entries()) {
-    const location = locations[index] ?? null;
+    const { location = null, at = 0 } = arrived[index] ?? {};
     const isHere = await isSignedIn(origin, browser);
     // A sign-in that the sign-out ended before it was whole has no code to hand over.
     const isInApp = location !== null && (await app.exchange(origin, location)).status === 200;
     assert.equal(isInApp, isHere, `${round}, callback ${index}: session ${isHere}, tokens ${isInApp}`);
+    assert.ok(at > sentAt || !isHere, `${round}, callback ${index}: signed in before, and still signed in`);
   }
 }
