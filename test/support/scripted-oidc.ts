@@ -120,7 +120,7 @@ export class ScriptedOidc {
     else if (url.pathname === '/jwks') {
       const honest = { keys: [this.key.jwk as Json] };
       send(response, this.twists.jwks?.(honest) ?? honest);
-    } else if (url.pathname === '/authorize') this.#authorize(url, response);
+    } else if (url.pathname === '/authorize') response.writeHead(302, { location: this.approve(url) }).end();
     else if (url.pathname === '/token') await this.#exchange(request, response);
     else if (url.pathname === '/userinfo') {
       const honest = { sub: this.subject, name: 'Ursula of userinfo' };
@@ -145,7 +145,8 @@ export class ScriptedOidc {
     return this.twists.discovery?.(honest) ?? honest;
   }
 
-  #authorize({ searchParams }: URL, response: ServerResponse): void {
+  /** Approves an authorization request that no browser brings. @returns where a browser would be sent back */
+  approve({ searchParams }: URL): string {
     const code = randomBytes(16).toString('hex');
     this.#codes.set(code, { parameters: searchParams });
     const honest = new URLSearchParams({
@@ -154,7 +155,7 @@ export class ScriptedOidc {
       iss: this.issuer,
     });
     const told = this.twists.callback?.(honest) ?? honest;
-    response.writeHead(302, { location: `${searchParams.get('redirect_uri')}?${told}` }).end();
+    return `${searchParams.get('redirect_uri')}?${told}`;
   }
 
   async #exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
