@@ -57,6 +57,7 @@ for (const [name, isOther] of [
     };
     const callback = await goToCallback(signing, signInPath);
     const other = await anew();
+    other.twists = signing.provider.twists;
     const page = await signing.browser.open(callback);
     assert.equal(page.status, 400, page.text);
     assert.equal(await isSignedIn(signing.service.origin, signing.browser), false);
