@@ -57,6 +57,8 @@ export class ScriptedOidc {
   key: SigningKey;
   issuer = '';
   subject = 'user-1';
+  /** The session at the provider that ID tokens name, where they name one (OpenID Connect Back-Channel Logout 1.0, 2.1). */
+  sid: string | undefined;
   readonly #codes = new Map<string, Granted>();
   readonly #server: ReturnType<typeof createServer>;
 
@@ -187,6 +189,7 @@ export class ScriptedOidc {
       email: 'ursula@example.com',
       email_verified: true,
       ...(nonce === null ? {} : { nonce }),
+      ...(this.sid === undefined ? {} : { sid: this.sid }),
     };
     const claims = this.twists.claims?.(honest) ?? honest;
     const idToken = await (this.twists.idToken?.(claims) ?? this.sign(claims));
