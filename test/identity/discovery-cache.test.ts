@@ -14,7 +14,10 @@ const heapMegabytes = 128;
 test('remembers providers within a bound on bytes, however large their documents are', async (t) => {
   const provider = await ScriptedOidc.start(t);
   provider.twists = {
-    discovery: (honest) => ({ ...honest, padding: Array.from({ length: documentBytes / 10 }, () => 'x'.repeat(7)) }),
+    discovery: (honest) => ({
+      ...honest,
+      padding: Array.from({ length: documentBytes / 10 }, () => 'x'.repeat(7)),
+    }),
   };
   const env = {
     COUNTERFOIL_PUBLIC_URL: publicUrl,

@@ -29,9 +29,15 @@ test('a name may lead into a named network', async (t) => {
 
 test('a host that is not named is refused at a private address, beside the named ones', async () => {
   for (const host of ['other.internal', 'keycloak.internal.example.com', 'xkeycloak.internal', 'internal']) {
-    await assert.rejects(wayOut(['keycloak.internal'], '10.0.0.1')(`https://${host}/`), { code: 'address' }, host);
+    await assert.rejects(
+      wayOut(['keycloak.internal'], '10.0.0.1')(`https://${host}/`),
+      { code: 'address' },
+      host,
+    );
   }
-  await assert.rejects(wayOut(['10.0.0.0/8'], '192.168.1.1')('https://id.corp.example/'), { code: 'address' });
+  await assert.rejects(wayOut(['10.0.0.0/8'], '192.168.1.1')('https://id.corp.example/'), {
+    code: 'address',
+  });
 });
 
 test('one address outside of the named network refuses them all', async () => {

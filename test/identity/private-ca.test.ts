@@ -66,7 +66,10 @@ test('lists a private CA that is not there, or is no certificate, with the other
       (error) => {
         assert.ok(error instanceof SettingsError);
         for (const name of ['COUNTERFOIL_PRIVATE_CA', 'PORT']) {
-          assert.ok(error.problems.some((problem) => problem.includes(name)), `${name}: ${file}`);
+          assert.ok(
+            error.problems.some((problem) => problem.includes(name)),
+            `${name}: ${file}`,
+          );
         }
         return true;
       },

@@ -106,8 +106,14 @@ test('lists every private issuer that is neither a host nor a network, and the o
       () => loadSettings({ env, file: '/nonexistent/counterfoil.json', simulate: false }),
       (error) => {
         assert.ok(error instanceof SettingsError);
-        assert.ok(error.problems.some((problem) => problem.includes('COUNTERFOIL_PRIVATE_ISSUERS')), wrong);
-        assert.ok(error.problems.some((problem) => problem.includes('PORT')), wrong);
+        assert.ok(
+          error.problems.some((problem) => problem.includes('COUNTERFOIL_PRIVATE_ISSUERS')),
+          wrong,
+        );
+        assert.ok(
+          error.problems.some((problem) => problem.includes('PORT')),
+          wrong,
+        );
         return true;
       },
       wrong,

@@ -38,7 +38,11 @@ test('a used callback shows that to the browser that is signed in by it alone', 
   assert.equal((await signing.browser.open(callback)).status, 303);
   const stranger = { ...signing, browser: new Browser() };
   const page = await stranger.browser.open(callback);
-  await assertRefused(stranger, page, page.text.includes('another browser') ? says.otherBrowser : says.unknownState);
+  await assertRefused(
+    stranger,
+    page,
+    page.text.includes('another browser') ? says.otherBrowser : says.unknownState,
+  );
   // Who is signed out is not signed in, whatever the address says.
   await signOut(signing.service.origin, signing.browser);
   assert.equal((await signing.browser.open(callback)).status, 400);

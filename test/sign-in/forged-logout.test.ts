@@ -37,8 +37,8 @@ test('a logout token ends nothing that claims', async (t) => {
   const { origin, provider, person } = await start(t);
   for (const [name, lie] of Object.entries(lies)) {
     const reply = await sendLogout(origin, await logoutToken(provider, lie(provider)));
-    assert.equal(reply?.status, 400, `${name}: ${reply?.text}`);
-    assert.match(reply?.headers.get('cache-control') ?? '', /no-store/, name);
+    assert.equal(reply.status, 400, `${name}: ${reply.text}`);
+    assert.match(reply.headers.get('cache-control') ?? '', /no-store/, name);
     assert.equal(await isHere(origin, person), true, name);
   }
   await assertHonestOneWorks(origin, provider, person);
@@ -68,7 +68,7 @@ test('a logout token ends nothing that is signed by no key of the provider', asy
     ),
   };
   for (const [name, token] of Object.entries(forged)) {
-    assert.equal((await sendLogout(origin, token))?.status, 400, name);
+    assert.equal((await sendLogout(origin, token)).status, 400, name);
     assert.equal(await isHere(origin, person), true, name);
   }
   await assertHonestOneWorks(origin, provider, person);
@@ -78,7 +78,7 @@ test('a token of another kind is no logout token', async (t) => {
   const { origin, provider, person } = await start(t);
   for (const typ of ['at+jwt', 'dpop+jwt', 'oauth-authz-req+jwt']) {
     const reply = await sendLogout(origin, await logoutToken(provider, {}, { header: { typ } }));
-    assert.equal(reply?.status, 400, typ);
+    assert.equal(reply.status, 400, typ);
   }
   // An ID token has no events, and a nonce where a browser began.
   const idToken = await provider.sign({
@@ -88,7 +88,7 @@ test('a token of another kind is no logout token', async (t) => {
     iat: now(),
     exp: now() + 300,
   });
-  assert.equal((await sendLogout(origin, idToken))?.status, 400);
+  assert.equal((await sendLogout(origin, idToken)).status, 400);
   assert.equal(await isHere(origin, person), true);
 });
 
@@ -125,7 +125,7 @@ async function isHere(origin: string, { browser }: Person): Promise<boolean> {
 
 async function assertHonestOneWorks(origin: string, provider: ScriptedOidc, person: Person): Promise<void> {
   const reply = await sendLogout(origin, await logoutToken(provider));
-  assert.equal(reply?.status, 200, reply?.text);
+  assert.equal(reply.status, 200, reply.text);
   assert.deepEqual(await livesOf(origin, person), [false, false]);
 }
 

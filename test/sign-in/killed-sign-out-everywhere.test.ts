@@ -10,7 +10,8 @@ const manyBrowsers = 130;
 
 for (const count of process.env.LONG === '1' ? [1, 3, manyBrowsers] : [3]) {
   test(`a killed sign-out everywhere ends all of ${count} browsers when it is sent again`, { skip }, (t) =>
-    retryAfterKill(t, count));
+    retryAfterKill(t, count),
+  );
 }
 
 test('a killed sign-out everywhere of 130 browsers ends the one that asked last', { skip }, async (t) => {

@@ -19,7 +19,9 @@ test('a sign-out that is killed is complete after the same browser has tried aga
   });
 });
 
-test('a sign-out that is killed leaves no refresh token good once its session has ended', { skip }, async (t) => {
+test('a sign-out that is killed leaves no refresh token good once its session has ended', {
+  skip,
+}, async (t) => {
   const { data, app, browsers } = await prepareSignedIn(t, 1);
   const [own] = browsers as [SignedIn];
   await killAtEachCommit(t, {

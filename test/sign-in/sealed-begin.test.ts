@@ -34,7 +34,11 @@ test('refuses a begin whose cookie was changed at any place, and finishes the ho
   for (const changed of ['', value.slice(1), value.slice(0, -1), `${value}A`, `${value}${value}`]) {
     const browser = new Browser();
     browser.setCookie(name, changed);
-    assert.equal((await browser.open(callback)).status, 400, `${changed.length} of ${value.length} characters`);
+    assert.equal(
+      (await browser.open(callback)).status,
+      400,
+      `${changed.length} of ${value.length} characters`,
+    );
   }
   assert.equal(signing.provider.exchanges.length, 0);
   assert.equal((await signing.browser.open(callback)).status, 303);
@@ -138,4 +142,3 @@ function beginAt(origin: string, browser: Browser, returnTo: string): Promise<Pa
 function signInCookies(browser: Browser): string[] {
   return browser.cookieNames.filter((name) => name.includes('counterfoil-sign-in'));
 }
-

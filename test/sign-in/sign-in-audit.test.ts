@@ -55,9 +55,14 @@ async function start(t: TestContext) {
   const operators = await startForOperators(t);
   const { data } = operators.service;
   const acts = async (): Promise<Act[]> => {
-    const { output, errors, status } = await runCommand(['audit', 'list', '--json'], { COUNTERFOIL_DATA: data });
+    const { output, errors, status } = await runCommand(['audit', 'list', '--json'], {
+      COUNTERFOIL_DATA: data,
+    });
     assert.equal(status, 0, errors);
-    return output.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+    return output
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
   };
   return { ...operators, data, acts };
 }

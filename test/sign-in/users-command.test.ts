@@ -14,10 +14,7 @@ test('users list and show: who signed in, a line each, or JSON for scripts', asy
   assert.equal(lines.length, 2);
   for (const { id } of [person, other]) assert.ok(listed.output.includes(id));
   const json = (await run('users', 'list', '--json')).output.trimEnd().split('\n');
-  assert.deepEqual(
-    json.map((line) => JSON.parse(line).id).sort(),
-    [person.id, other.id].sort(),
-  );
+  assert.deepEqual(json.map((line) => JSON.parse(line).id).sort(), [person.id, other.id].sort());
   const shown = await run('users', 'show', person.id, '--json');
   assert.equal(JSON.parse(shown.output).email, 'user-1@example.com');
   assert.match((await run('users', 'show', person.id)).output, /user-1@example\.com/);

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { JWTPayload } from 'jose';
 import type { ScriptedOidc, SigningKey } from './scripted-oidc.ts';
 import { credentials } from './signing-in.ts';
-import { tryToSend } from './try-to-send.ts';
 
 export const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
@@ -27,9 +26,10 @@ export function logoutToken(
 }
 
 /** As the provider sends it, form-encoded (2.5). */
-export function sendLogout(origin: string, token: string, integration = 'oidc/web') {
-  return tryToSend(`${origin}/v3/auth/${integration}/back-channel-logout`, {
+export async function sendLogout(origin: string, token: string) {
+  const response = await fetch(`${origin}/v3/auth/oidc/web/back-channel-logout`, {
     method: 'POST',
     body: new URLSearchParams({ logout_token: token }),
   });
+  return { status: response.status, headers: response.headers, text: await response.text() };
 }
