@@ -18,6 +18,13 @@ export class ScriptedGithub {
     avatar_url: 'https://avatars.example.com/u/583231',
   };
   userStatus = 200;
+  /** What `/user/emails` returns to a token that has the scope `user:email`. */
+  emails: unknown = [
+    { email: 'old@example.com', primary: false, verified: true, visibility: null },
+    { email: 'octocat@example.com', primary: true, verified: true, visibility: 'private' },
+  ];
+  emailsStatus = 200;
+  emailRequests = 0;
   readonly asked: URLSearchParams[] = [];
   readonly exchanges: URLSearchParams[] = [];
   readonly userHeaders: IncomingMessage['headers'][] = [];
@@ -62,6 +69,12 @@ export class ScriptedGithub {
     } else if (pathname === '/api/v3/user') {
       this.userHeaders.push(request.headers);
       send(response, this.user, this.userStatus);
+    } else if (pathname === '/api/v3/user/emails') {
+      this.emailRequests++;
+      const scopes = this.asked.at(-1)?.get('scope')?.split(' ') ?? [];
+      // Without the scope GitHub says that there is nothing here.
+      if (scopes.includes('user:email')) send(response, this.emails, this.emailsStatus);
+      else send(response, { message: 'Not Found' }, 404);
     } else response.writeHead(404).end();
   }
 }

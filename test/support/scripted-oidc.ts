@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
@@ -23,6 +24,12 @@ export interface Twists {
   answer?: (path: string, response: ServerResponse) => boolean;
   /** Whether an exchange is taken without the verifier of its challenge. */
   ignoresPkce?: boolean;
+}
+
+/** A certificate and its private key, in PEM. */
+export interface Tls {
+  readonly key: string;
+  readonly cert: string;
 }
 
 interface Granted {
@@ -50,19 +57,29 @@ export class ScriptedOidc {
   key: SigningKey;
   issuer = '';
   subject = 'user-1';
+  /** The session at the provider that ID tokens name, where they name one (OpenID Connect Back-Channel Logout 1.0, 2.1). */
+  sid: string | undefined;
   readonly #codes = new Map<string, Granted>();
-  readonly #server = createServer((request, response) => void this.#answer(request, response));
+  readonly #server: ReturnType<typeof createServer>;
 
-  private constructor(key: SigningKey) {
+  private constructor(key: SigningKey, tls: Tls | undefined) {
     this.key = key;
+    const listener = (request: IncomingMessage, response: ServerResponse) =>
+      void this.#answer(request, response);
+    this.#server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener);
   }
 
-  static async start(t: TestContext, { alg = 'ES256' } = {}): Promise<ScriptedOidc> {
-    const provider = new ScriptedOidc(await newKey(alg));
+  /** @param options.tls with a certificate it listens on https */
+  static async start(
+    t: TestContext,
+    { alg = 'ES256', tls }: { alg?: string; tls?: Tls } = {},
+  ): Promise<ScriptedOidc> {
+    const provider = new ScriptedOidc(await newKey(alg), tls);
     await new Promise<void>((resolve) => {
       provider.#server.listen(0, '127.0.0.1', resolve);
     });
-    provider.issuer = `http://127.0.0.1:${(provider.#server.address() as AddressInfo).port}`;
+    const scheme = tls === undefined ? 'http' : 'https';
+    provider.issuer = `${scheme}://127.0.0.1:${(provider.#server.address() as AddressInfo).port}`;
     t.after(() => provider.stop());
     return provider;
   }
@@ -105,7 +122,7 @@ export class ScriptedOidc {
     else if (url.pathname === '/jwks') {
       const honest = { keys: [this.key.jwk as Json] };
       send(response, this.twists.jwks?.(honest) ?? honest);
-    } else if (url.pathname === '/authorize') this.#authorize(url, response);
+    } else if (url.pathname === '/authorize') response.writeHead(302, { location: this.approve(url) }).end();
     else if (url.pathname === '/token') await this.#exchange(request, response);
     else if (url.pathname === '/userinfo') {
       const honest = { sub: this.subject, name: 'Ursula of userinfo' };
@@ -130,7 +147,8 @@ export class ScriptedOidc {
     return this.twists.discovery?.(honest) ?? honest;
   }
 
-  #authorize({ searchParams }: URL, response: ServerResponse): void {
+  /** Approves an authorization request that no browser brings. @returns where a browser would be sent back */
+  approve({ searchParams }: URL): string {
     const code = randomBytes(16).toString('hex');
     this.#codes.set(code, { parameters: searchParams });
     const honest = new URLSearchParams({
@@ -139,7 +157,7 @@ export class ScriptedOidc {
       iss: this.issuer,
     });
     const told = this.twists.callback?.(honest) ?? honest;
-    response.writeHead(302, { location: `${searchParams.get('redirect_uri')}?${told}` }).end();
+    return `${searchParams.get('redirect_uri')}?${told}`;
   }
 
   async #exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -168,7 +186,10 @@ export class ScriptedOidc {
       iat: now,
       exp: now + 300,
       name: 'Ursula Example',
+      email: 'ursula@example.com',
+      email_verified: true,
       ...(nonce === null ? {} : { nonce }),
+      ...(this.sid === undefined ? {} : { sid: this.sid }),
     };
     const claims = this.twists.claims?.(honest) ?? honest;
     const idToken = await (this.twists.idToken?.(claims) ?? this.sign(claims));

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { publicUrl, sendJson } from '../support/app.ts';
+import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { credentials } from '../support/signing-in.ts';
+
+/** Nearly as large as an answer of a provider may be. */
+const documentBytes = 900_000;
+const documents = process.env.LONG === '1' ? 600 : 150;
+/** Room for the service and a few documents, and far less than all of them together. */
+const heapMegabytes = 128;
+
+test('remembers providers within a bound on bytes, however large their documents are', async (t) => {
+  const provider = await ScriptedOidc.start(t);
+  provider.twists = {
+    discovery: (honest) => ({
+      ...honest,
+      padding: Array.from({ length: documentBytes / 10 }, () => 'x'.repeat(7)),
+    }),
+  };
+  const env = {
+    COUNTERFOIL_PUBLIC_URL: publicUrl,
+    NODE_OPTIONS: `--max-old-space-size=${heapMegabytes}`,
+  };
+  const service = await ServeProcess.start(t, { data: newData(t), env });
+  const origin = await service.ready();
+  for (let count = 0; count < documents; count++) {
+    // Each client of a provider is remembered by itself.
+    const name = `web-${count}`;
+    const body = { ...credentials, IDP_CLIENT_ID: name, IDP_ISSUER: provider.issuer };
+    const registered = await sendJson(`${origin}/v3/create/service/auth/oidc/${name}`, 'POST', body);
+    assert.equal(registered.status, 200, registered.text);
+    const begun = await fetch(`${origin}/v3/auth/oidc/${name}/sign-in`, { redirect: 'manual' }).catch(
+      () => undefined,
+    );
+    assert.equal(begun?.status, 303, `after ${count} documents: ${service.errors.slice(0, 300)}`);
+  }
+  const first = await fetch(`${origin}/v3/auth/oidc/web-0/sign-in`, { redirect: 'manual' });
+  assert.equal(first.status, 303);
+});

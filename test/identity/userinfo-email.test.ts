@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JWTPayload } from 'jose';
+import { signIn, startSignIn, whoIs } from '../support/signing-in.ts';
+
+const withoutEmail = ({ email, email_verified, ...rest }: JWTPayload): JWTPayload => rest;
+
+test('takes the e-mail from userinfo also when the name came in the ID token', async (t) => {
+  const signing = await startSignIn(t);
+  signing.provider.twists = {
+    claims: withoutEmail,
+    userinfo: (honest) => ({ ...honest, email: 'ursula@userinfo.example', email_verified: true }),
+  };
+  assert.equal((await signIn(signing)).status, 303);
+  const { body } = await whoIs(signing, signing.browser);
+  assert.deepEqual(
+    [body.name, body.email, body.email_verified],
+    ['Ursula Example', 'ursula@userinfo.example', true],
+  );
+});
+
+test('calls an address verified only where its own source does', async (t) => {
+  const signing = await startSignIn(t);
+  // The ID token has an address that nobody verified; userinfo has verified another one.
+  signing.provider.twists = {
+    claims: ({ name, email_verified, ...rest }) => ({ ...rest, email: 'claimed@example.com' }),
+    userinfo: (honest) => ({ ...honest, email: 'own@example.com', email_verified: true }),
+  };
+  assert.equal((await signIn(signing)).status, 303);
+  const { body } = await whoIs(signing, signing.browser);
+  const isVerified = body.email_verified === true;
+  assert.equal(body.email, isVerified ? 'own@example.com' : 'claimed@example.com');
+});
+
+test('asks userinfo nothing when the ID token has all that was asked for', async (t) => {
+  const signing = await startSignIn(t);
+  await signIn(signing);
+  assert.equal(signing.provider.count('/userinfo'), 0);
+});
+
+test('asks userinfo nothing for an e-mail that is not among the scopes', async (t) => {
+  const signing = await startSignIn(t, { fields: { scopes: ['openid', 'profile'] } });
+  signing.provider.twists = { claims: withoutEmail };
+  assert.equal((await signIn(signing)).status, 303);
+  assert.equal(signing.provider.count('/userinfo'), 0);
+});
