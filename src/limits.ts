@@ -147,6 +147,10 @@ export const outboundMsMax = 5_000;
 export const outboundAnswerBytesMax = 1024 * 1024;
 /** What a provider says of itself changes by the month; an hour old is fresh enough. */
 export const discoveryAgeMsMax = 60 * 60 * 1_000;
+/** A provider that could not be asked is asked again soon; many who begin meanwhile make no further request. */
+export const discoveryFailureMsMax = 5_000;
+/** Of the documents of all providers together. */
+export const providersKeptBytesMax = 16 * 1024 * 1024;
 /** Its keys are told to be cached for hours, and withdrawn ones must go. */
 export const providerKeysAgeMsMax = 10 * 60 * 1_000;
 /** A key that is not known is looked for at once, but not more often: forged key ids must not make us a flood. */
@@ -295,6 +299,8 @@ export const smallSpacesKeptMax = 256;
 export const scanChunkBytes = 128 * 1024;
 /** Answers that are sent as they are read, at once: each has its buffer and snapshot, and the system keeps 2 MB of one that stalls. */
 export const longAnswersMax = 256;
+/** Of one address, so that one slow reader leaves room for others. */
+export const longAnswersPerAddressMax = longAnswersMax / 4;
 /** What one reader is given before others have their turn: a fraction of a millisecond. */
 export const readTurnBytes = 512 * 1024;
 

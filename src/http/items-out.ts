@@ -2,9 +2,10 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { pipeline, type Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { countedAddress } from '../access/counted-address.ts';
 import { jsonContentType } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
-import { compressedBytesMin, longAnswersMax, readTurnBytes } from '../limits.ts';
+import { compressedBytesMin, longAnswersMax, longAnswersPerAddressMax, readTurnBytes } from '../limits.ts';
 import type { Scan, SpaceFacts } from '../tables/tables.ts';
 import { sendText } from './answer.ts';
 import { type ContentCoding, compressor, wantedCoding } from './content-coding.ts';
@@ -38,12 +39,13 @@ export function representationOf(
   return { coding, headers: { etag, ...vary } };
 }
 
-/** Answers of this process that are sent as they are read. */
+/** Answers of this process that are sent as they are read: of all, and by the address that is counted. */
 let longAnswers = 0;
+const longAnswersOf = new Map<string, number>();
 
 /**
  * The items of a table: a table that is at hand in one piece, a larger one as it is read. Refuses with `overloaded` a larger
- * one while `longAnswersMax` are on their way.
+ * one while `longAnswersMax` are on their way, or `longAnswersPerAddressMax` to the same address.
  */
 export async function sendItems(
   request: FastifyRequest,
@@ -56,7 +58,8 @@ export async function sendItems(
     return sendText(reply.headers(headers), 200, wholeAnswer(chunks));
   }
   const text = new ChunkReader(chunks);
-  if (longAnswers >= longAnswersMax) {
+  const ofAddress = longAnswersOf.get(countedAddress(request.address)) ?? 0;
+  if (longAnswers >= longAnswersMax || ofAddress >= longAnswersPerAddressMax) {
     text.leave();
     const message = 'Too many large tables are being read; try again shortly.';
     // Nor may those who come for nothing else stay.
@@ -113,9 +116,9 @@ function stream(
 ): void {
   reply.hijack();
   const { raw } = reply;
-  longAnswers++;
+  const leaveCount = countLongAnswer(countedAddress(request.address));
   raw.once('close', () => {
-    longAnswers--;
+    leaveCount();
     text.leave();
   });
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
@@ -126,6 +129,18 @@ function stream(
     // The answer must not end as if it were whole.
     raw.destroy();
   });
+}
+
+/** @returns to be called once, when it has been sent */
+function countLongAnswer(address: string): () => void {
+  longAnswers++;
+  longAnswersOf.set(address, (longAnswersOf.get(address) ?? 0) + 1);
+  return () => {
+    longAnswers--;
+    const left = (longAnswersOf.get(address) ?? 1) - 1;
+    if (left === 0) longAnswersOf.delete(address);
+    else longAnswersOf.set(address, left);
+  };
 }
 
 function compressedInto(raw: ServerResponse, coding: ContentCoding): Writable {

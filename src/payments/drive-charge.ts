@@ -49,8 +49,8 @@ async function resume(parts: PaymentParts, payment: Payment, trace: Trace): Prom
   }
   const askAgain = isKeyRemembered ? again(parts, processor, payment, trace) : undefined;
   const lookUp = () => processor.findCharge(soughtOf(parts, processor, payment));
-  const isOver = async () => (await canceled(parts, processor, payment)).kind === 'canceled';
-  const found = await findOut(askAgain, () => trace.step('look_up', lookUp), isOver);
+  const end = () => canceled(parts, processor, payment);
+  const found = await findOut(askAgain, () => trace.step('look_up', lookUp), end);
   if (isKnown(found)) await settleAs(found);
   else if (isHopeless || (isLate && found.kind === 'absent')) await giveToReview(parts, payment.id);
   else await settleAs({ kind: 'unknown', detail: detailOf(found) });

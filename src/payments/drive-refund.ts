@@ -36,8 +36,11 @@ export async function resumeRefund(parts: PaymentParts, payment: Payment, refund
   const askAgain = isKeyRemembered && !isPending ? () => ask(processor, payment, refund, true) : undefined;
   const { chargeId = '' } = payment;
   const sought = { refundId: refund.id, chargeId, timeoutMs: lookUpMsMax };
-  const isOver = async () => parts.now() - Date.parse(refund.createdAt) > refundArrivalMsMax;
-  const found = await findOut(askAgain, () => processor.findRefund(sought), isOver);
+  const end = async () => {
+    const isOver = parts.now() - Date.parse(refund.createdAt) > refundArrivalMsMax;
+    return isOver ? ({ kind: 'canceled' } as const) : unfinished;
+  };
+  const found = await findOut(askAgain, () => processor.findRefund(sought), end);
   const settle = (outcome: RefundOutcome) =>
     settleRefund(parts, payment.id, refund.id, { outcome, basis: 'proof' });
   if (isKnown(found)) await settle(found);
@@ -45,6 +48,8 @@ export async function resumeRefund(parts: PaymentParts, payment: Payment, refund
     await giveRefundToReview(parts, payment.id, refund.id);
   else await settle({ kind: 'unknown', detail: detailOf(found) });
 }
+
+const unfinished = { kind: 'unknown', detail: 'an earlier request may be under way' } as const;
 
 async function ask(
   processor: Processor,

@@ -36,20 +36,30 @@ export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor):
  * nothing can come there any more.
  *
  * @param ask undefined where asking could do it twice
- * @param isOver whether an earlier request can do nothing any more; asked only after a rejection
+ * @param end makes sure that an earlier request can do nothing any more, or finds what it did; asked only after a rejection
  */
 export async function findOut<Known extends Outcome>(
   ask: (() => Promise<Known>) | undefined,
   lookUp: () => Promise<LookUp<Known>>,
-  isOver: () => Promise<boolean>,
+  end: () => Promise<Known | Canceled | Unknown>,
 ): Promise<LookUp<Known | Unknown>> {
   const asked = await ask?.().catch(unknownOf);
   if (asked !== undefined && (asked.kind === 'succeeded' || asked.kind === 'pending')) return asked;
   const found = await lookUp().catch(unknownOf);
   if (asked === undefined || !isKnown(asked) || found.kind !== 'absent') return found;
-  return (await isOver())
-    ? asked
-    : { kind: 'unknown', detail: 'rejected, and an earlier request may be under way' };
+  const ended = await end();
+  if (isCanceled(ended)) return asked;
+  if (isKnown(ended)) return ended;
+  return { kind: 'unknown', detail: 'rejected, and an earlier request may be under way' };
+}
+
+/** Nothing was done, and nothing can be done any more. */
+interface Canceled {
+  readonly kind: 'canceled';
+}
+
+function isCanceled(outcome: Outcome): outcome is Canceled {
+  return outcome.kind === 'canceled';
 }
 
 /** An adapter that throws has said nothing. */

@@ -44,7 +44,7 @@ test('answers the preflight of an allowed page, without a key, with what it aske
     assert.equal(answer.headers.get('access-control-allow-methods'), method);
     assert.match(
       answer.headers.get('access-control-allow-headers') ?? '',
-      /authorization, content-type, idempotency-key/,
+      /authorization, challenge-token, content-type, idempotency-key/,
     );
     assert.equal(answer.headers.get('vary'), 'origin');
     assert.equal(answer.headers.get('access-control-allow-credentials'), null);

@@ -7,7 +7,7 @@ import { startLedgerProcess } from '../support/ledger-process.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { newDataFolder, startTestService } from '../support/service.ts';
+import { adminKey, newDataFolder, startTestService } from '../support/service.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 import { assertHonest, Shop, settings } from './ordering.ts';
 
@@ -43,9 +43,12 @@ describe('killed and stopped services', { concurrency: 3 }, () => {
 
   test('ends within 10 s of SIGTERM while the processor keeps a caller waiting', async (t) => {
     const { stripe, options } = await silentStripe(t);
+    const authorization = `Bearer ${await adminKey(options.data)}`;
     const service = await ServeProcess.start(t, options);
     const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
-    const answer = tryToPost(`${await service.ready()}/stage/payment/stripe/charge`, order);
+    const answer = tryToPost(`${await service.ready()}/stage/payment/stripe/charge`, order, {
+      authorization,
+    });
     while (stripe.requests.length === 0) await sleep(20);
     await endsInTime(service);
     await answer;

@@ -73,7 +73,8 @@ function ofAsk(
   for (const text of finals.get(200) ?? []) {
     if (!done.some((id) => text.includes(`"${id}"`))) note('confirmed without its charge', text);
   }
-  if (!finals.has(200) && done.length > 0) note('done and not confirmed', `${texts} ${pending}`);
+  // Recovery may end an open one after its caller has asked for the last time: its record then tells, below.
+  if (!finals.has(200) && done.length > 0 && !isOpen) note('done and not confirmed', `${texts} ${pending}`);
   if (ended.length === 0 && !isOpen) note('not settled', pending);
   for (const status of ended.filter((each) => !statuses.includes(each))) {
     note(statuses.length === 1 && statuses[0] === 200 ? 'burnt' : 'ended otherwise', `${status} ${texts}`);

@@ -34,7 +34,8 @@ export async function startStripeProcess(t: TestContext, folder = ''): Promise<S
   let { child, origin } = await spawned(folder, '0');
   t.after(() => child.kill('SIGKILL'));
   const control = async (init?: RequestInit) => {
-    const answer = await fetch(`${origin}/control`, init);
+    // A connection that is kept may be closed at the moment it is used again.
+    const answer = await fetch(`${origin}/control`, { ...init, headers: { connection: 'close' } });
     return (await answer.json()) as { requests: StripeRequest[]; books: StripeBooks };
   };
   return {
