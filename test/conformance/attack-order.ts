@@ -14,6 +14,8 @@ export interface AttackOrder {
   readonly keys: AttackKeys;
   /** Sockets of attacks that only hold them. */
   readonly sockets: number;
+  /** After each request of attacks that send one after the other: what saturates the machine says nothing of the service. */
+  readonly pauseMs?: number;
 }
 
 /** Responses by what they were: a status, or `none`. */

@@ -35,7 +35,10 @@ export const attackFunctions: Readonly<Record<AttackName, Attack>> = {
 };
 
 /** Resets connections at any byte of requests of every kind, some before the service can have begun, some after. */
-async function reset({ origin, address, signal, note }: Attacking, worker: number): Promise<void> {
+async function reset(
+  { origin, address, signal, note, pauseMs = 0 }: Attacking,
+  worker: number,
+): Promise<void> {
   const kinds = Object.values(requestKinds).map((requestOf) => Buffer.from(requestOf(origin), 'latin1'));
   // A prime step meets every byte of every kind in the course of time.
   for (let n = worker; !signal.aborted; n += 8) {
@@ -45,6 +48,7 @@ async function reset({ origin, address, signal, note }: Attacking, worker: numbe
     await sleep((n % 3) * 2);
     socket.resetAndDestroy();
     note('none');
+    if (pauseMs > 0) await sleep(pauseMs);
   }
 }
 
@@ -156,11 +160,16 @@ interface Sent {
   readonly body?: string;
 }
 
-/** Resolves with the end of the response, however the connection ended. */
-function send({ origin, address, note }: Attacking, sent: Sent): Promise<void> {
+/** Resolves with the end of the response, however the connection ended, and the pause after it. */
+async function send(attack: Attacking, sent: Sent): Promise<void> {
+  await exchanged(attack, sent);
+  if (attack.pauseMs !== undefined) await sleep(attack.pauseMs);
+}
+
+function exchanged({ origin, address, note, signal }: Attacking, sent: Sent): Promise<void> {
   const { method, path, agent, headers = {}, body } = sent;
   return new Promise((resolve) => {
-    const options = { method, agent, headers, localAddress: address, timeout: 20_000 };
+    const options = { method, agent, headers, localAddress: address, timeout: 20_000, signal };
     const sending = request(origin + path, options, (response) => {
       note(response.statusCode as number);
       response.resume().once('close', resolve);

@@ -1,10 +1,21 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { declinesPerHourDefault, responseStallMsMax } from '../../src/limits.ts';
+import { responseStallMsMax } from '../../src/limits.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { count, isLong, workers } from '../support/extent.ts';
-import { type AttackName, type AttackReport, attackAddresses } from './attack-order.ts';
+import { type AttackName, attackAddresses } from './attack-order.ts';
+import {
+  assertFewDeclines,
+  assertHolds,
+  firstGood,
+  honestRequestsMin,
+  inWords,
+  mebibytes,
+  type Result,
+  residentBytesMax,
+  sum,
+} from './attack-result.ts';
 import { type AttackedService, startAttacked, startAttackedWorkers, Watch } from './attacked-service.ts';
 import { Attacker } from './attacker.ts';
 import { callHonestly, Served } from './honest-callers.ts';
@@ -12,17 +23,7 @@ import { need } from './needs.ts';
 import { proxyNames, startProxy } from './proxies.ts';
 
 /** Promises 14, 16 and 17: what attackers without a key of their own can do to honest callers, directly and behind a proxy. */
-const servedPartMin = 0.999;
-/** The promise for the 99th percentile, which is reported. Asserted is the median: a busy machine is no fault. */
-const honestMsMax = 250;
-const attemptsMax = 3;
-/** One request that is not served is too many in a short run. */
-const honestRequestsMin = 20;
-const residentBytesMax = 512 * 1024 * 1024;
 const closedMsMax = 45_000;
-/** A hundred lines a second, which are at most so long, of one process, and some for its start. */
-const logBytesPerSecondMax = 100 * 400;
-const logBytesMin = 64 * 1024;
 const fronts = ['no proxy', ...proxyNames] as const;
 type Front = (typeof fronts)[number];
 
@@ -47,7 +48,7 @@ interface Extent {
 
 const stalledMsMax = isLong ? closedMsMax : stallMs * 1.5 + busyMachineMs;
 const attacks: Readonly<Record<AttackName, Extent>> = {
-  resets: { ms: count({ short: 1_200, long: 20_000 }), sockets: 8 },
+  resets: { ms: count({ short: 1_000, long: 20_000 }), sockets: 8 },
   'worst texts': { ms: count({ short: 1_500, long: 20_000 }), sockets: 2 },
   'stalled readers': {
     ms: count({ short: 1_500, long: 40_000 }),
@@ -55,13 +56,13 @@ const attacks: Readonly<Record<AttackName, Extent>> = {
     lastsMsMax: stalledMsMax,
   },
   // More than the service takes at once of all callers together.
-  'slow requests': { ms: count({ short: 2_000, long: 60_000 }), sockets: count({ short: 300, long: 6_000 }) },
+  'slow requests': { ms: count({ short: 1_800, long: 60_000 }), sockets: count({ short: 300, long: 6_000 }) },
   'large bodies without an end': {
-    ms: count({ short: 2_000, long: 60_000 }),
+    ms: count({ short: 1_800, long: 60_000 }),
     sockets: count({ short: 300, long: 6_000 }),
   },
-  'card testing': { ms: count({ short: 1_200, long: 20_000 }), sockets: 2 },
-  'a log flood': { ms: count({ short: 1_500, long: 20_000 }), sockets: 4 },
+  'card testing': { ms: count({ short: 1_000, long: 20_000 }), sockets: 2 },
+  'a log flood': { ms: count({ short: 1_400, long: 20_000 }), sockets: 4 },
 };
 /** nginx has 768 connections for each of its processes, to callers and to the service. */
 const nginxSocketsMax = 350;
@@ -79,13 +80,7 @@ for (const front of fronts) {
     for (const name of attackNames) {
       await t.test(name, async (t) => {
         const scene = { service, attacker, front, origin };
-        let result = await attack(scene, name);
-        report(t, result);
-        // What was slow by the fault of the machine is not slow again.
-        for (let n = 1; n < attemptsMax && isSlow(result); n++) {
-          result = await attack(scene, name);
-          report(t, result);
-        }
+        const result = await firstGood(t, () => attack(scene, name));
         assertHolds(result);
         if (name === 'card testing') assertFewDeclines(result.reports);
       });
@@ -118,31 +113,13 @@ test(`serves honest callers beside all attacks at once, through every proxy, by 
   need(...proxyNames);
   const service = await startAttackedWorkers(t, workers);
   const origins = await Promise.all(fronts.map((front) => originOf(t, front, service)));
-  const pids = new Set(service.pids());
-  const watch = new Watch(service, 500);
-  const loggedBefore = service.logged().length;
-  const over = new AbortController();
-  const attackers = await Promise.all(
-    origins.map(async (origin) => {
-      const attacker = new Attacker(t);
-      await attacker.begin({ attacks: attackNames, origin, keys: service.keys, sockets: 40 });
-      return attacker;
-    }),
-  );
-  const honest = origins.map((origin) => callHonestly(origin, service.keys, over.signal));
-  await sleep(mixedMs);
-  over.abort();
-  const served = await Promise.all(honest);
-  const reports = await Promise.all(attackers.map((each) => each.end()));
-  await watch.end();
-  for (const [index, figures] of served.entries()) t.diagnostic(`${fronts[index]}: ${inWords(figures)}`);
-  const log = service.logged().slice(loggedBefore);
-  const result = { honest: sum(served), reports, watch, log, ms: mixedMs, processes: pids.size };
-  report(t, result);
-  for (const name of attackNames)
-    t.diagnostic(`${name}: connections of up to ${Math.round(watch.longestMs(attackAddresses[name]))} ms`);
+  const attackers = origins.map(() => new Attacker(t));
+  const pids = service.pids();
+  const result = await firstGood(t, () => attackAll(t, service, origins, attackers));
   assertHolds(result);
-  assert.deepEqual([...watch.processes].toSorted(), [...pids].toSorted(), 'no worker has died');
+  assertFewDeclines(result.reports);
+  const { watch } = result;
+  assert.deepEqual([...watch.processes].toSorted(), pids.toSorted(), 'no worker has died');
   const slowMs = watch.longestMs(attackAddresses['slow requests']);
   assert.ok(slowMs > 0 && slowMs <= slowMsMax, `a slow request lasted ${slowMs} ms`);
   const stalledMs = watch.longestMs(attackAddresses['stalled readers']);
@@ -150,13 +127,30 @@ test(`serves honest callers beside all attacks at once, through every proxy, by 
   assert.equal((await fetch(`${service.origin}/readyz`)).status, 200);
 });
 
-interface Result {
-  readonly honest: Served;
-  readonly reports: readonly AttackReport[];
-  readonly watch: Watch;
-  readonly log: string;
-  readonly ms: number;
-  readonly processes: number;
+/** Everything at once by each way to the service, beside honest callers that come the same ways. */
+async function attackAll(
+  t: TestContext,
+  service: AttackedService,
+  origins: readonly string[],
+  attackers: readonly Attacker[],
+): Promise<Result> {
+  const { keys } = service;
+  const watch = new Watch(service, 500);
+  const loggedBefore = service.logged().length;
+  const over = new AbortController();
+  for (const [index, origin] of origins.entries())
+    await attackers[index]?.begin({ attacks: attackNames, origin, keys, sockets: 40, pauseMs: 50 });
+  const honest = origins.map((origin) => callHonestly(origin, keys, over.signal));
+  await sleep(mixedMs);
+  over.abort();
+  const served = await Promise.all(honest);
+  const reports = await Promise.all(attackers.map((each) => each.end()));
+  await watch.end();
+  for (const [index, figures] of served.entries()) t.diagnostic(`${fronts[index]}: ${inWords(figures)}`);
+  for (const name of attackNames)
+    t.diagnostic(`${name}: connections of up to ${Math.round(watch.longestMs(attackAddresses[name]))} ms`);
+  const log = service.logged().slice(loggedBefore);
+  return { honest: sum(served), reports, watch, log, ms: mixedMs, processes: service.pids().length };
 }
 
 async function originOf(t: TestContext, front: Front, { origin }: AttackedService): Promise<string> {
@@ -207,55 +201,4 @@ async function closed(watch: Watch, name: AttackName, msMax: number): Promise<vo
     assert.ok(performance.now() < giveUpAt, `${held} connections of ${name} are still there`);
     await sleep(lookMs);
   }
-}
-
-function isSlow({ honest }: Result): boolean {
-  return honest.msWithin(0.5) > honestMsMax;
-}
-
-function assertHolds({ honest, watch, log, ms, processes }: Result): void {
-  assert.ok(
-    honest.asked >= honestRequestsMin && honest.served >= honest.asked * servedPartMin,
-    inWords(honest),
-  );
-  assert.ok(honest.msWithin(0.5) <= honestMsMax, inWords(honest));
-  assert.ok(watch.residentBytes <= residentBytesMax, `${mebibytes(watch.residentBytes)} MiB of memory`);
-  const bytesMax = processes * ((ms / 1_000) * logBytesPerSecondMax + logBytesMin);
-  assert.ok(log.length <= bytesMax, `${log.length} bytes logged in ${Math.round(ms)} ms`);
-  const faults = log.split('\n').filter((line) => /"event":"(unforeseen_error|worker_died)"/.test(line));
-  assert.deepEqual(faults.slice(0, 3), []);
-}
-
-/** What the testers say of their addresses is not believed. */
-function assertFewDeclines(reports: readonly AttackReport[]): void {
-  const declined = reports.reduce((sum, { 'card testing: 402': each = 0 }) => sum + each, 0);
-  // Two connections: what is under way when the last decline is counted is tried as well.
-  assert.ok(declined >= 1 && declined <= declinesPerHourDefault + 2, `${declined} cards were tried`);
-}
-
-function report(t: TestContext, { honest, reports, watch, log, ms }: Result): void {
-  const memory = `${mebibytes(watch.residentBytes)} MiB`;
-  const kilobytes = Math.round(log.length / ms);
-  t.diagnostic(`${inWords(honest)}; ${memory}; ${kilobytes} kB/s logged; ${JSON.stringify(reports)}`);
-}
-
-function inWords(honest: Served): string {
-  const { asked, served, failures } = honest;
-  const [median, p99] = [honest.msWithin(0.5), honest.msWithin(0.99)];
-  return `${served} of ${asked} honest requests served ${JSON.stringify(failures)}, median ${median} ms, p99 ${p99} ms`;
-}
-
-function sum(all: readonly Served[]): Served {
-  const total = new Served();
-  for (const { ms, served, failures } of all) {
-    total.ms.push(...ms);
-    total.served += served;
-    for (const [what, each] of Object.entries(failures))
-      total.failures[what] = (total.failures[what] ?? 0) + each;
-  }
-  return total;
-}
-
-function mebibytes(bytes: number): number {
-  return Math.round(bytes / 2 ** 20);
 }
