@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { declinesPerHourDefault } from '../../src/limits.ts';
+import { declinesPerHourDefault, rejectionLinesPerSecondMax } from '../../src/limits.ts';
 import type { AttackReport } from './attack-order.ts';
 import type { Watch } from './attacked-service.ts';
 import { Served } from './honest-callers.ts';
@@ -12,9 +12,9 @@ const honestMsMax = 250;
 /** One request that is not served is too many in a short run. */
 export const honestRequestsMin = 20;
 export const residentBytesMax = 512 * 1024 * 1024;
-/** A hundred lines a second, which are at most so long, of one process, and some for its start. */
-const logBytesPerSecondMax = 100 * 400;
-const logBytesMin = 64 * 1024;
+/** Lines that may come beside those of rejected requests, and those of a second that has begun. */
+const otherLinesMax = rejectionLinesPerSecondMax + 50;
+const lineBytesMax = 1_000;
 
 export interface Result {
   readonly honest: Served;
@@ -43,9 +43,11 @@ function areServed(honest: Served): boolean {
 export function assertHolds({ honest, watch, log, ms, processes }: Result): void {
   assert.ok(honest.asked >= honestRequestsMin && areServed(honest), inWords(honest));
   assert.ok(watch.residentBytes <= residentBytesMax, `${mebibytes(watch.residentBytes)} MiB of memory`);
-  const bytesMax = processes * ((ms / 1_000) * logBytesPerSecondMax + logBytesMin);
-  assert.ok(log.length <= bytesMax, `${log.length} bytes logged in ${Math.round(ms)} ms`);
-  const faults = log.split('\n').filter((line) => /"event":"(unforeseen_error|worker_died)"/.test(line));
+  const lines = log.split('\n');
+  const linesMax = processes * ((ms / 1_000) * rejectionLinesPerSecondMax + otherLinesMax);
+  assert.ok(lines.length <= linesMax, `${lines.length} lines logged in ${Math.round(ms)} ms`);
+  assert.ok(log.length <= linesMax * lineBytesMax, `${log.length} bytes logged in ${Math.round(ms)} ms`);
+  const faults = lines.filter((line) => /"event":"(unforeseen_error|worker_died)"/.test(line));
   assert.deepEqual(faults.slice(0, 3), []);
 }
 
