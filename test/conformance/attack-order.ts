@@ -30,5 +30,6 @@ export const attackAddresses = {
   'large bodies without an end': '127.0.66.5',
   'card testing': '127.0.66.6',
   'a log flood': '127.0.66.7',
+  'readers of one response': '127.0.66.8',
 } as const;
 export type AttackName = keyof typeof attackAddresses;

@@ -31,7 +31,8 @@ export const attackFunctions: Readonly<Record<AttackName, Attack>> = {
   'slow requests': (attack) => new SlowSockets(attack, slowBeginnings(attack)).untilOver(),
   'large bodies without an end': (attack) => new SlowSockets(attack, largeBeginnings(attack)).untilOver(),
   'card testing': (attack) => atOnce(2, () => testCards(attack)),
-  'a log flood': (attack) => atOnce(4, (worker) => floodLog(attack, worker)),
+  'a log flood': (attack) => atOnce(8, (worker) => floodLog(attack, worker)),
+  'readers of one response': stallAtOne,
 };
 
 /** Resets connections at any byte of requests of every kind, some before the service can have begun, some after. */
@@ -100,6 +101,15 @@ async function stall({ origin, address, keys, sockets, signal }: Attacking): Pro
   for (const client of clients) client.close();
 }
 
+/** Clients that do not read one response, which the system can hold: the service has nothing left to send. */
+async function stallAtOne({ origin, address, sockets, signal }: Attacking): Promise<void> {
+  const text = requestText(origin, 'GET /docs/static/swagger-ui-bundle.js');
+  const connections = await Promise.all(Array.from({ length: sockets }, () => connected(origin, address)));
+  for (const socket of connections) socket.pause().write(text);
+  await over(signal);
+  for (const socket of connections) socket.destroy();
+}
+
 function slowBeginnings({ origin }: Attacking): readonly string[] {
   const keyless = ['/stage/events/stripe', '/v3/auth/sign-out', '/v3/auth/google/shop/token'];
   const lengths = keyless.map((path) =>
@@ -141,11 +151,11 @@ async function testCards(attack: Attacking): Promise<void> {
 async function floodLog(attack: Attacking, worker: number): Promise<void> {
   const paths = ['/nothing', readPath];
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  for (let n = worker; !attack.signal.aborted; n += 4) {
+  for (let n = worker; !attack.signal.aborted; n += 8) {
     const path = paths[n % paths.length] as string;
     if (worker < 2) await send(attack, { method: 'GET', path, agent });
     else {
-      const address = `127.${67 + (worker % 4)}.${(n >> 8) % 256}.${1 + (n % 254)}`;
+      const address = `127.${67 + worker}.${(n >> 8) % 256}.${1 + (n % 254)}`;
       await send({ ...attack, address }, { method: 'GET', path, agent: new Agent() });
     }
   }
@@ -181,7 +191,7 @@ function exchanged({ origin, address, note, signal }: Attacking, sent: Sent): Pr
   });
 }
 
-export async function connected(origin: string, localAddress: string): Promise<Socket> {
+async function connected(origin: string, localAddress: string): Promise<Socket> {
   const { hostname, port } = new URL(origin);
   const socket = connect({ host: hostname, port: Number(port), localAddress });
   socket.on('error', () => undefined).resume();

@@ -49,6 +49,7 @@ export async function startProxy(t: TestContext, name: ProxyName, service: strin
     errors = (errors + bytes).slice(-10_000);
   });
   const ended = once(proxy, 'exit');
+  process.once('exit', () => proxy.kill('SIGTERM'));
   const stop = async () => {
     proxy.kill('SIGTERM');
     // Graceful shutdown waits for connections, which nobody needs any more.
