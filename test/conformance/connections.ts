@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** A socket of a process over IPv4, as Linux tells it: its own port and that of the other side. */
+/** A socket of a process over IPv4, as Linux reports it. */
 export interface Connection {
   readonly localPort: number;
   readonly remotePort: number;
+  readonly remoteAddress: string;
+  /** Bytes that were sent and that the other side has not taken. */
+  readonly bytesWaiting: number;
 }
 
 /** The TCP sockets that a process holds. */
@@ -13,7 +16,21 @@ export function connectionsOf(pid: number): Connection[] {
   return lines
     .map((line) => line.trim().split(/\s+/))
     .filter((fields) => sockets.has(fields[9]))
-    .map((fields) => ({ localPort: portOf(fields[1]), remotePort: portOf(fields[2]) }));
+    .map((fields) => ({
+      localPort: portOf(fields[1]),
+      remotePort: portOf(fields[2]),
+      remoteAddress: addressOf(fields[2]),
+      bytesWaiting: Number.parseInt(fields[4] ?? '', 16),
+    }));
+}
+
+/** Linux writes the four bytes in the order of the machine. */
+function addressOf(address = ''): string {
+  const bytes = address.slice(0, address.indexOf(':')).match(/../g) ?? [];
+  return bytes
+    .map((byte) => Number.parseInt(byte, 16))
+    .reverse()
+    .join('.');
 }
 
 function portOf(address = ''): number {

@@ -11,6 +11,8 @@ const packages = {
   mount: 'mount',
   strace: 'strace',
   nginx: 'nginx-light',
+  haproxy: 'haproxy',
+  caddy: 'caddy',
   slowhttptest: 'slowhttptest',
 } as const;
 export type Program = keyof typeof packages;

@@ -50,9 +50,14 @@ export class StalledClient {
   }
 
   /** @param count of its requests at most */
-  static async begin(origin: string, request: string, count: number): Promise<StalledClient> {
+  static async begin(
+    origin: string,
+    request: string,
+    count: number,
+    localAddress = '127.0.0.1',
+  ): Promise<StalledClient> {
     const { hostname, port } = new URL(origin);
-    const socket = connect(Number(port), hostname);
+    const socket = connect({ host: hostname, port: Number(port), localAddress });
     socket.on('error', () => undefined).pause();
     await once(socket, 'connect');
     const client = new StalledClient(socket);
