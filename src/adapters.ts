@@ -1,6 +1,7 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SettingsError } from './errors.ts';
+import { PrivateHosts } from './identity/addresses.ts';
 import type { IdentityProvider } from './identity/provider.ts';
 import { type Log, openLastLog } from './log.ts';
 import { isLoopback } from './loopback.ts';
@@ -195,16 +196,26 @@ export async function openProcessors(
 const microsoftIssuer = 'https://login.microsoftonline.com/common/v2.0';
 
 /** Each identity provider that the service knows; their libraries are loaded when somebody first signs in. */
-export function openIdentityProviders({ host, github }: Settings): Record<ProviderName, IdentityProvider> {
-  // Whoever reaches the service is on this machine then, and may name what is there.
+export function openIdentityProviders(settings: Settings): Record<ProviderName, IdentityProvider> {
+  const { host, publicUrl, privateIssuers, privateCa, github } = settings;
+  // Behind a public URL callers are not on this machine, though the proxy in front of them is.
+  const isLocal = isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname));
+  const ca = privateCa === undefined ? undefined : readFileSync(privateCa, 'utf8');
   const fetchFor = async () => {
     const { outbound } = await import('./identity/outbound.ts');
-    return (issuer: URL) => outbound({ loopback: isLoopback(host) && isLoopback(issuer.hostname) });
+    return (issuer: URL) =>
+      outbound({ loopback: isLocal && isLoopback(issuer.hostname), privateIssuers, ca });
+  };
+  const named = new PrivateHosts(privateIssuers);
+  const isNamed = (name: string) => {
+    const literal = name.replace(/^\[|\]$/g, '');
+    return named.hasHost(literal) || named.allows(literal, false);
   };
   const oidc = (issuer?: string) =>
     whenFirstUsed(async () => {
       const { oidcProvider } = await import('./identity/oidc.ts');
-      return oidcProvider({ fetchFor: await fetchFor(), ...(issuer === undefined ? {} : { issuer }) });
+      const options = { fetchFor: await fetchFor(), isNamed };
+      return oidcProvider(issuer === undefined ? options : { ...options, issuer });
     });
   return {
     google: oidc('https://accounts.google.com'),
@@ -228,5 +239,7 @@ function whenFirstUsed(open: () => Promise<IdentityProvider>): IdentityProvider 
     discover: async (...given) => (await provider()).discover(...given),
     begin: async (...given) => (await provider()).begin(...given),
     finish: async (...given) => (await provider()).finish(...given),
+    endSession: async (...given) => (await provider()).endSession(...given),
+    readLogout: async (...given) => (await provider()).readLogout(...given),
   };
 }

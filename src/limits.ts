@@ -71,6 +71,11 @@ export const bodyBytesPerSecondMin = 500;
 export const keylessBodyBytesMax = 16 * 1024;
 /** Of a signed event: processors' events are under 64 KiB. */
 export const eventBodyBytesMax = 256 * 1024;
+/** A charge with 50 metadata entries takes a tenth of it. */
+export const chargeBodyBytesMax = 256 * 1024;
+/** Bodies on their way on routes that strangers can send to, beyond `keylessBodyBytesMax` each: of all, and of one address. */
+export const uploadBytesMax = 128 * 1024 * 1024;
+export const uploadBytesPerAddressMax = 16 * 1024 * 1024;
 /** Below this compressing an answer costs more than sending it. */
 export const compressedBytesMin = 1024;
 /** DynamoDB's bound on a table name. */

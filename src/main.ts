@@ -163,10 +163,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       signInTokenRoutes(signIn.appTokens, signIn.signingKeys, settings.basePath),
     ];
     const { basePath } = settings.payments;
-    const paying = [
-      paymentRoutes(payments, basePath, (request) => access.gate.noteDecline(request)),
-      eventRoutes(payments, basePath),
-    ];
+    const paying = [paymentRoutes(payments, basePath, access.gate), eventRoutes(payments, basePath)];
     const open = async (on: Listener, routes: readonly Routes[]) => {
       const described = [...routes, operations];
       const door = await openDoor(on, {

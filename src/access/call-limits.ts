@@ -62,27 +62,44 @@ export class CallLimits {
   }
 
   /**
-   * Of a charge, before it is reserved. Refuses with `rate_limited`; else tells what is left, where there is a limit.
+   * Of a charge, before its body is read. Refuses with `rate_limited`, also when the key has none left; else tells what is left,
+   * where there is a limit.
    */
-  takeCharge(caller: Caller, address: string, now: number): Standing | undefined {
-    const isOpen = caller.key === undefined;
-    const counted = isOpen ? [address] : [address, caller.id];
-    if (!isOpen) refuseWhenSpent('declines', this.#declines.of(false), caller.id, now);
-
-    const charges = this.#charges.of(isOpen);
-    const ofAddress = caller.key?.kind === 'publishable' ? this.#browserCharges.of(false) : charges;
-    for (const who of counted) refuseWhenSpent('charges', who === address ? ofAddress : charges, who, now);
+  takeChargeOfAddress(caller: Caller, address: string, now: number): Standing | undefined {
+    if (caller.key !== undefined) {
+      refuseWhenSpent('declines', this.#declines.of(false), caller.id, now);
+      refuseWhenSpent('charges', this.#charges.of(false), caller.id, now);
+    }
+    const ofAddress = this.#chargesOfAddress(caller);
+    refuseWhenSpent('charges', ofAddress, address, now);
     ofAddress?.spend(address, now);
-    if (!isOpen) charges?.spend(caller.id, now);
-    return tighter(
-      standing('charges', ofAddress, address, now),
-      isOpen ? undefined : standing('charges', charges, caller.id, now),
-    );
+    return this.#standing(caller, address, now);
+  }
+
+  /** Of a charge, before it is reserved; otherwise as `takeChargeOfAddress`. */
+  takeChargeOfKey(caller: Caller, address: string, now: number): Standing | undefined {
+    if (caller.key !== undefined) {
+      refuseWhenSpent('charges', this.#charges.of(false), caller.id, now);
+      this.#charges.of(false)?.spend(caller.id, now);
+    }
+    return this.#standing(caller, address, now);
   }
 
   /** After a charge was declined. */
   noteDecline(caller: Caller, now: number): void {
     if (caller.key !== undefined) this.#declines.of(false)?.spend(caller.id, now);
+  }
+
+  #chargesOfAddress({ key }: Caller): RateLimit | undefined {
+    return key?.kind === 'publishable' ? this.#browserCharges.of(false) : this.#charges.of(key === undefined);
+  }
+
+  #standing(caller: Caller, address: string, now: number): Standing | undefined {
+    const ofKey = caller.key === undefined ? undefined : this.#charges.of(false);
+    return tighter(
+      standing('charges', this.#chargesOfAddress(caller), address, now),
+      standing('charges', ofKey, caller.id, now),
+    );
   }
 
   #take(name: Name, limit: RateLimit | undefined, who: string, now: number): void {

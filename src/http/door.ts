@@ -1,9 +1,11 @@
 import type { RequestListener } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { countedAddress } from '../access/counted-address.ts';
 import { anybody, type Caller } from '../access/permission.ts';
 import { ServiceError } from '../errors.ts';
 import {
+  chargeBodyBytesMax,
   eventBodyBytesMax,
   keylessBodyBytesMax,
   pathParameterCharactersMax,
@@ -22,6 +24,7 @@ import { newRequestId } from './request-id.ts';
 import { countRequests } from './request-metrics.ts';
 import { securityHeaders } from './security-headers.ts';
 import { parseStrictJson } from './strict-json.ts';
+import { Uploads } from './uploads.ts';
 import { useStrictValidation } from './validation.ts';
 
 /** Adds the routes of one domain to a door. */
@@ -151,16 +154,18 @@ function isReadableQuery(url: string): boolean {
   }
 }
 
-/** Of routes that anybody may send to. */
+/** Of routes that anybody may send to, or whoever has the key of a web page. */
 const bodyBytesMax: Readonly<Record<string, number>> = {
   public: keylessBodyBytesMax,
   signed: eventBodyBytesMax,
+  'payments:create': chargeBodyBytesMax,
 };
 
 /** Whoever looks after an overloaded service must hear what is the matter with it. */
 const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz', '/metrics']);
 
 function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load }: Listener): void {
+  const uploads = new Uploads();
   const { log, gate, crossOrigin, callerAddresses, isHttpsOnly, isStopping } = options;
   // The framework takes no object that all requests would share; each is given it when it comes.
   app.decorateRequest('caller', null as unknown as Caller);
@@ -168,7 +173,6 @@ function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load
   app.addHook('onRoute', (route) => {
     if (route.config?.access === undefined) throw new Error(`${route.url} does not say what it needs`);
     paths.add(route);
-    // Whoever has no key may send little.
     const bound = bodyBytesMax[route.config.access];
     if (bound !== undefined) route.bodyLimit = bound;
   });
@@ -180,13 +184,20 @@ function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load
     if (isStopping()) reply.header('connection', 'close');
     crossOrigin.mark(request, reply, access);
     // Before anything is done for it: a charge that is shed here has left no trace.
-    const overload = load.refusal(request.raw, neverShed.has(request.routeOptions.url));
+    const isVital = neverShed.has(request.routeOptions.url);
+    const overload = load.refusal(request.raw, reply.raw, countedAddress(request.address), isVital);
     if (overload !== undefined) {
       // At the end of the turn: told at once, callers who ask again at once would keep the turn from ending, and so what was let in.
       setImmediate(() => sendError(log, overload, request, reply));
       return;
     }
+    const bound = access === undefined ? undefined : bodyBytesMax[access];
     const comeIn = () => {
+      const refusal = bound === undefined ? undefined : uploads.refusal(request, reply, bound);
+      if (refusal !== undefined) {
+        done(refusal);
+        return;
+      }
       if (!crossOrigin.answerPreflight(request, reply, paths)) done(refusalOfPath(request, paths));
     };
     const admitting = gate.admit(request, reply, access);

@@ -106,9 +106,20 @@ export class Gate {
 
   #letIn({ request, reply, needed, at }: Asking): Promise<void> | undefined {
     if (needed !== 'payments:create') return undefined;
-    const left = this.#parts.limits.takeCharge(request.caller, countedAddress(request.address), at);
+    const { caller, address } = request;
+    const left = this.#parts.limits.takeChargeOfAddress(caller, countedAddress(address), at);
     if (left !== undefined) reply.headers(rateLimitHeaders(left));
-    return this.#isOfBuyer(request.caller) ? this.#checkBuyer(request) : undefined;
+    return this.#isOfBuyer(caller) ? this.#checkBuyer(request) : undefined;
+  }
+
+  /**
+   * Counts a charge for its key, once its body is known to be one: else a few addresses could use up the key of a web page,
+   * which anybody has, with requests that are none. Throws `rate_limited`.
+   */
+  takeChargeOfKey({ caller, address }: FastifyRequest, reply: FastifyReply): void {
+    const { limits } = this.#parts;
+    const left = limits.takeChargeOfKey(caller, countedAddress(address), performance.now());
+    if (left !== undefined) reply.headers(rateLimitHeaders(left));
   }
 
   /** By a secret key the shop's own server sends the charges of all its buyers: its address is no buyer's. */

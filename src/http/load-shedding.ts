@@ -62,6 +62,8 @@ export class LoadShedder {
   readonly #bounds: Required<{ readonly [Bound in keyof LoadBounds]: number }>;
   readonly #connections = new WeakMap<Socket, Connection>();
   readonly #peers = new Map<string, Peer>();
+  /** Requests that proxies have passed on, by the address they came from. */
+  readonly #forwarded = new Map<string, number>();
   /** Requests beyond the bound of their connection. */
   readonly #excess = new WeakSet<IncomingMessage>();
   /** Connections without a request, those that have waited longest first. */
@@ -137,14 +139,22 @@ export class LoadShedder {
   /**
    * Whether a request that has been counted is one too many, before anything is done for it.
    *
+   * @param response to this request
+   * @param caller the address in whose name it came: behind a trusted proxy another one than its connection's
    * @param isVital served whatever the load, within the bound of its connection
    * @returns `overloaded`, with the reason for the log alone
    */
-  refusal(request: IncomingMessage, isVital: boolean): ServiceError | undefined {
+  refusal(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: string,
+    isVital: boolean,
+  ): ServiceError | undefined {
     if (this.#excess.has(request)) return tooManyOfConnection;
     if (isVital) return undefined;
     const connection = this.#connections.get(request.socket);
-    if (connection !== undefined && this.#isTooManyOfPeer(connection)) return tooManyOfAddress;
+    if (connection !== undefined && this.#isTooManyOfCaller(connection, response, caller))
+      return tooManyOfAddress;
     const refusal = this.#overload();
     if (refusal !== undefined) this.#noteShed(performance.now());
     return refusal;
@@ -174,8 +184,21 @@ export class LoadShedder {
     this.#shedLast = now;
   }
 
-  #isTooManyOfPeer({ address, peer }: Connection): boolean {
-    return peer.running > this.#bounds.requestsPerAddressMax && !this.#options.isTrusted(address);
+  #isTooManyOfCaller({ address, peer }: Connection, response: ServerResponse, caller: string): boolean {
+    const { requestsPerAddressMax: max } = this.#bounds;
+    return this.#options.isTrusted(address) ? this.#addForwarded(caller, response) > max : peer.running > max;
+  }
+
+  /** @returns how many requests of this caller are running now */
+  #addForwarded(caller: string, response: ServerResponse): number {
+    const running = (this.#forwarded.get(caller) ?? 0) + 1;
+    this.#forwarded.set(caller, running);
+    response.once('close', () => {
+      const left = (this.#forwarded.get(caller) ?? 1) - 1;
+      if (left === 0) this.#forwarded.delete(caller);
+      else this.#forwarded.set(caller, left);
+    });
+    return running;
   }
 
   #peerOf(address: string): Peer {
@@ -238,7 +261,8 @@ const tooManyRunning = overloaded('requests running');
 const eventLoopLate = overloaded('event loop late');
 const turnFull = overloaded('event loop turn full');
 const tooMuchWaiting = overloaded('responses that wait for their readers');
-const tooManyOfAddress = overloaded('requests of one address');
+/** A proxy need not go on with a body that nobody reads. */
+const tooManyOfAddress = overloaded('requests of one address', { connection: 'close' });
 /** What was sent behind it was not looked at. */
 const tooManyOfConnection = overloaded('requests of one connection', { connection: 'close' });
 

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { audited } from '../access/audit.ts';
 import { actorOf, shopOf } from '../access/permission.ts';
@@ -14,6 +14,7 @@ import { refundPayment } from '../payments/refund-payment.ts';
 import { takePayment } from '../payments/take-payment.ts';
 import { sendEnvelope, sendText } from './answer.ts';
 import type { Routes } from './door.ts';
+import type { Gate } from './gate.ts';
 import {
   body,
   headers,
@@ -34,12 +35,12 @@ const pageItemsDefault = 20;
  * Receive a payment (interface.md, 4.1); tell what became of it; give it back.
  *
  * @param prefix in front of `/stage`
- * @param noteDecline is told of each request whose charge was declined
+ * @param counts what is counted of charges
  */
 export function paymentRoutes(
   parts: PaymentParts,
   prefix: string,
-  noteDecline: (request: FastifyRequest) => Promise<void>,
+  counts: Pick<Gate, 'takeChargeOfKey' | 'noteDecline'>,
 ): Routes {
   const path = `${prefix}/stage/payment/:processor/:route_id`;
   return (app) => {
@@ -62,6 +63,7 @@ export function paymentRoutes(
         },
       },
       async (request, reply) => {
+        counts.takeChargeOfKey(request, reply);
         const { processor, route_id: route } = request.params;
         const taking = takePayment(parts, {
           processor,
@@ -73,7 +75,7 @@ export function paymentRoutes(
           traceparent: request.raw.headers.traceparent?.toString(),
         });
         const answer = await parts.inFlight.add(taking);
-        if (answer.status === 402 && !answer.replayed) await noteDecline(request);
+        if (isOfBadCard(answer) && !answer.replayed) await counts.noteDecline(request);
         return sendAnswer(reply, answer, `${prefix}/stage/payment/${processor}/${route}/${answer.paymentId}`);
       },
     );
@@ -249,4 +251,9 @@ function momentOf(text: string): number {
     throw new ServiceError('invalid_request', { param: 'since', message });
   }
   return moment;
+}
+
+/** Declined, or a token that its processor does not know: whoever tests cards or tokens is answered so. */
+function isOfBadCard({ status, text }: StoredAnswer): boolean {
+  return status === 402 || (status === 400 && text.includes('"param":"token"'));
 }

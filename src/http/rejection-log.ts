@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { countedAddress } from '../access/counted-address.ts';
 import { rejectionLinesPerSecondMax, rejectionLoggedMs, rejectionsCountedMax } from '../limits.ts';
 import type { Log, LogFields } from '../log.ts';
 
@@ -19,6 +20,8 @@ export class RejectionLog {
     max: rejectionsCountedMax,
     dispose: (counted) => this.#writeRest(counted),
   });
+  /** By code: rejections of addresses that are no longer counted one by one. */
+  readonly #leftOut = new Map<string, number>();
   #secondEndsAt = 0;
   #linesThisSecond = 0;
 
@@ -28,7 +31,7 @@ export class RejectionLog {
 
   note(code: string, address: string, fields: LogFields & { readonly status: number }): void {
     const now = performance.now();
-    const key = `${code} ${address}`;
+    const key = `${code} ${countedAddress(address)}`;
     let counted = this.#counted.get(key);
     if (counted === undefined) {
       counted = { nextAt: 0, leftOut: 0, code, address };
@@ -47,20 +50,32 @@ export class RejectionLog {
   /** Writes what has been counted and not logged. */
   flush(): void {
     for (const counted of this.#counted.values()) this.#writeRest(counted);
+    this.#writeLeftOut();
   }
 
   #hasLine(now: number): boolean {
     if (now >= this.#secondEndsAt) {
       this.#secondEndsAt = now + 1_000;
       this.#linesThisSecond = 0;
+      this.#writeLeftOut();
     }
     return ++this.#linesThisSecond <= rejectionLinesPerSecondMax;
+  }
+
+  #writeLeftOut(): void {
+    for (const [code, leftOut] of this.#leftOut)
+      this.#log.info('request', { code, address: 'several', left_out: leftOut - 1 });
+    this.#leftOut.clear();
   }
 
   #writeRest(counted: Counted): void {
     const { code, address, leftOut } = counted;
     if (leftOut === 0) return;
     counted.leftOut = 0;
+    if (!this.#hasLine(performance.now())) {
+      this.#leftOut.set(code, (this.#leftOut.get(code) ?? 0) + leftOut);
+      return;
+    }
     // The line itself stands for one of them.
     this.#log.info('request', { code, address, left_out: leftOut - 1 });
   }

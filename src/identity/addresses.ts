@@ -20,3 +20,53 @@ export function isPublicAddress(address: string): boolean {
 export function isLoopbackAddress(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.parse(address).range() === 'loopback';
 }
+
+type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** Hosts and networks of the operator's own that may be asked though they are not public. */
+export class PrivateHosts {
+  readonly #names: ReadonlySet<string>;
+  readonly #networks: readonly Network[];
+
+  /** @param named host names, addresses, and networks such as `10.0.0.0/8` */
+  constructor(named: readonly string[]) {
+    this.#names = new Set(named.map((text) => text.toLowerCase()));
+    this.#networks = named.map(networkOf).filter((network) => network !== undefined);
+  }
+
+  /** Whether a host is named itself, not only a network that it may lie in. */
+  hasHost(host: string): boolean {
+    return this.#names.has(host.toLowerCase());
+  }
+
+  /**
+   * Whether an address that is not public may be asked. A named host may lie anywhere private but at an address of
+   * metadata services and the like, unless that is in a named network.
+   */
+  allows(address: string, isNamedHost: boolean): boolean {
+    if (!ipaddr.isValid(address)) return false;
+    const parsed = ipaddr.parse(address);
+    if (
+      this.#networks.some(
+        ([network, bits]) => network.kind() === parsed.kind() && parsed.match(network as never, bits),
+      )
+    )
+      return true;
+    if (!isNamedHost || metadataAddresses.includes(parsed.toString())) return false;
+    return ['private', 'loopback', 'uniqueLocal', 'carrierGradeNat'].includes(parsed.range());
+  }
+}
+
+/** Of cloud machines, within ranges that are private else. */
+const metadataAddresses = ['fd00:ec2::254'];
+
+function networkOf(text: string): Network | undefined {
+  try {
+    if (text.includes('/')) return ipaddr.parseCIDR(text);
+    if (!ipaddr.isValid(text)) return undefined;
+    const address = ipaddr.parse(text);
+    return [address, address.kind() === 'ipv4' ? 32 : 128];
+  } catch {
+    return undefined;
+  }
+}

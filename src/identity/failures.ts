@@ -34,8 +34,28 @@ export function asFailure(error: unknown): ProviderFailure {
   const outbound = chain.find((cause) => cause instanceof OutboundRefused);
   if (outbound !== undefined) return new ProviderFailure('unreachable', `outbound_${outbound.code}`, error);
   const [code = 'unknown'] = chain.flatMap((cause) => codeOf(cause) ?? []);
-  return new ProviderFailure(reasonOf(code, error), code, error);
+  return new ProviderFailure(reasonOf(code, error), code, error, reportedIssuerOf(chain));
 }
+
+/** Where a discovery document names another issuer than it was asked for, a trailing slash more for instance. */
+function reportedIssuerOf(chain: readonly unknown[]): string | undefined {
+  for (const each of chain) {
+    const { attribute, body } = (each ?? {}) as {
+      readonly attribute?: unknown;
+      readonly body?: { issuer?: unknown };
+    };
+    const issuer = attribute === 'issuer' ? body?.issuer : undefined;
+    if (typeof issuer !== 'string' || issuer.length > reportedCharactersMax || !URL.canParse(issuer))
+      continue;
+    const { protocol, href } = new URL(issuer);
+    const isPlain = /^https?:$/.test(protocol) && (href === issuer || href === `${issuer}/`);
+    if (isPlain) return issuer;
+  }
+  return undefined;
+}
+
+/** Long enough for any issuer in use; it is shown to whoever registers. */
+const reportedCharactersMax = 500;
 
 function reasonOf(code: string, error: unknown): FailureReason {
   if (silences.has(code) || /^E[A-Z]+$/.test(code)) return 'unreachable';

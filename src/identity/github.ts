@@ -60,23 +60,55 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
           expectedState: state,
           pkceCodeVerifier: codeVerifier,
         });
-        return { issuer: origin, ...(await userOf(fetch, `${api}/user`, token)) };
+        const user = await userOf(fetch, `${api}/user`, token);
+        if (!client.scopes.includes('user:email')) return { issuer: origin, ...user };
+        const { email: _public, emailVerified: _unknown, ...others } = user;
+        return { issuer: origin, ...others, ...(await primaryEmail(fetch, `${api}/user/emails`, token)) };
       } catch (error) {
         throw asFailure(error);
       }
     },
+
+    // GitHub has neither.
+    endSession: async () => undefined,
+    async readLogout() {
+      throw new ProviderFailure('untrusted', 'logout_token');
+    },
+  };
+}
+
+/**
+ * The address that is hidden from a user's public page (GitHub Docs, REST API, List email addresses). A list that cannot be
+ * read leaves the address out.
+ */
+async function primaryEmail(
+  fetch: Fetch,
+  url: string,
+  token: string,
+): Promise<Pick<ProvenIdentity, 'email' | 'emailVerified'>> {
+  const list: unknown = await fetch(url, { headers: headersOf(token) })
+    .then((response) => (response.status === 200 ? response.json() : []))
+    .catch(() => []);
+  const emails = (Array.isArray(list) ? list : []) as (Record<string, unknown> | null)[];
+  const primary = emails.find((each) => each?.primary === true);
+  const { email, emailVerified } = profileOf({ email: primary?.email, email_verified: primary?.verified });
+  return {
+    ...(email === undefined ? {} : { email }),
+    ...(emailVerified === undefined ? {} : { emailVerified }),
+  };
+}
+
+function headersOf(token: string) {
+  return {
+    accept: 'application/vnd.github+json',
+    authorization: `Bearer ${token}`,
+    'user-agent': 'counterfoil',
+    'x-github-api-version': '2022-11-28',
   };
 }
 
 async function userOf(fetch: Fetch, url: string, token: string): Promise<Omit<ProvenIdentity, 'issuer'>> {
-  const response = await fetch(url, {
-    headers: {
-      accept: 'application/vnd.github+json',
-      authorization: `Bearer ${token}`,
-      'user-agent': 'counterfoil',
-      'x-github-api-version': '2022-11-28',
-    },
-  });
+  const response = await fetch(url, { headers: headersOf(token) });
   if (response.status >= 500) throw new ProviderFailure('unreachable', 'user_status');
   if (response.status !== 200) throw new ProviderFailure('refused', 'user_status');
   const user = (await response.json().catch(() => undefined)) as Record<string, unknown> | undefined;

@@ -1,15 +1,32 @@
-/** What was learned about providers, for a time: bounded, and learned once however many ask at the same moment. */
-export class Kept<Value> {
-  readonly #entries = new Map<string, { readonly value: Promise<Value>; readonly until: number }>();
-  readonly #ageMsMax: number;
-  readonly #countMax: number;
+import { LRUCache } from 'lru-cache';
 
-  constructor(ageMsMax: number, countMax: number) {
-    this.#ageMsMax = ageMsMax;
-    this.#countMax = countMax;
+export interface KeptOptions<Value> {
+  readonly ageMsMax: number;
+  /** A failure is remembered for so long, so that many who ask do not make many requests. */
+  readonly failureMsMax: number;
+  readonly countMax: number;
+  readonly bytesMax: number;
+  /** What a value takes of memory, roughly. */
+  readonly bytesOf: (value: Value) => number;
+}
+
+interface Entry<Value> {
+  readonly value: Promise<Value>;
+  until: number;
+}
+
+/** What was learned about providers, for a time: bounded in count and bytes, and learned once however many ask at once. */
+export class Kept<Value> {
+  readonly #options: KeptOptions<Value>;
+  readonly #entries: LRUCache<string, Entry<Value>>;
+
+  constructor(options: KeptOptions<Value>) {
+    this.#options = options;
+    const { countMax: max, bytesMax: maxSize } = options;
+    this.#entries = new LRUCache({ max, maxSize });
   }
 
-  /** The value of this key, or what `learn` gives; a failure is not kept. */
+  /** The value of this key, or what `learn` gives. Rejects with a failure of a moment ago. */
   get(key: string, learn: () => Promise<Value>): Promise<Value> {
     const kept = this.#entries.get(key);
     if (kept !== undefined && kept.until > performance.now()) return kept.value;
@@ -18,16 +35,19 @@ export class Kept<Value> {
 
   /** What `learn` gives, whatever is kept. */
   renew(key: string, learn: () => Promise<Value>): Promise<Value> {
+    const { ageMsMax, failureMsMax, bytesOf } = this.#options;
     const value = learn();
-    const entry = { value, until: performance.now() + this.#ageMsMax };
-    this.#entries.delete(key);
-    // The one that was learned first goes: a map keeps the order.
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size >= this.#countMax && oldest !== undefined) this.#entries.delete(oldest);
-    this.#entries.set(key, entry);
-    value.catch(() => {
-      if (this.#entries.get(key) === entry) this.#entries.delete(key);
-    });
+    const entry: Entry<Value> = { value, until: performance.now() + ageMsMax };
+    this.#entries.set(key, entry, { size: 1 });
+    value.then(
+      (known) => {
+        // Its size is known only now.
+        if (this.#entries.peek(key) === entry) this.#entries.set(key, entry, { size: 1 + bytesOf(known) });
+      },
+      () => {
+        entry.until = performance.now() + failureMsMax;
+      },
+    );
     return value;
   }
 }

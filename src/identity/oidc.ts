@@ -14,21 +14,38 @@ import {
   discovery,
   fetchUserInfo,
 } from 'openid-client';
-import { clockToleranceSeconds, discoveryAgeMsMax, outboundMsMax, providersKeptMax } from '../limits.ts';
+import {
+  clockToleranceSeconds,
+  discoveryAgeMsMax,
+  discoveryFailureMsMax,
+  outboundMsMax,
+  providersKeptBytesMax,
+  providersKeptMax,
+} from '../limits.ts';
 import { isLoopback } from '../loopback.ts';
 import { profileOf } from './claims.ts';
 import { asFailure } from './failures.ts';
 import { Kept } from './kept.ts';
 import type { Fetch } from './outbound.ts';
-import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
+import {
+  type Client,
+  type IdentityProvider,
+  type Logout,
+  type ProvenIdentity,
+  ProviderFailure,
+} from './provider.ts';
 import { providerKeys } from './provider-keys.ts';
 
 export interface OidcOptions {
+  /** Whether the operator has named a host, which may then be asked over http. */
+  readonly isNamed?: (host: string) => boolean;
   /** The issuer of all its clients; without it each client names its own. */
   readonly issuer?: string;
   /** The way out to an issuer, which may be on this machine. */
   readonly fetchFor: (issuer: URL) => Fetch;
 }
+
+type ProviderClient = Omit<Client, 'redirectUri'>;
 
 /** What is known of a provider, for one of its clients. */
 interface Known {
@@ -36,6 +53,8 @@ interface Known {
   readonly keys: JWTVerifyGetKey;
   /** What its ID tokens may be signed with. */
   readonly algorithms: readonly string[];
+  /** What it takes of memory, roughly. */
+  readonly bytes: number;
 }
 
 /**
@@ -48,10 +67,17 @@ const asymmetric = /^(RS|PS|ES)(256|384|512)$|^EdDSA$|^Ed25519$/;
 const tenant = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Any provider of OpenID Connect that can be discovered, by openid-client and jose. */
-export function oidcProvider({ issuer, fetchFor }: OidcOptions): IdentityProvider {
-  const known = new Kept<Known>(discoveryAgeMsMax, providersKeptMax);
-  const learn = (client: Client) => learnOf(client, new URL(issuer ?? client.issuer ?? ''), fetchFor);
-  const knownOf = (client: Client) => known.get(keyOf(client), () => learn(client));
+export function oidcProvider(options: OidcOptions): IdentityProvider {
+  const { issuer } = options;
+  const known = new Kept<Known>({
+    ageMsMax: discoveryAgeMsMax,
+    failureMsMax: discoveryFailureMsMax,
+    countMax: providersKeptMax,
+    bytesMax: providersKeptBytesMax,
+    bytesOf: ({ bytes }) => bytes,
+  });
+  const learn = (client: ProviderClient) => learnOf(client, new URL(issuer ?? client.issuer ?? ''), options);
+  const knownOf = (client: ProviderClient) => known.get(keyOf(client), () => learn(client));
 
   return {
     async discover(client) {
@@ -81,19 +107,52 @@ export function oidcProvider({ issuer, fetchFor }: OidcOptions): IdentityProvide
           pkceCodeVerifier: codeVerifier,
           idTokenExpected: true,
         });
+        const idToken = tokens.id_token as string;
         // The library trusts the connection for the signature; an ID token is to prove itself wherever it came from.
-        const { payload } = await jwtVerify(tokens.id_token as string, keys, {
+        const { payload, protectedHeader } = await jwtVerify(idToken, keys, {
           algorithms: [...algorithms],
           audience: client.clientId,
           clockTolerance: clockToleranceSeconds,
           requiredClaims: ['iss', 'sub', 'exp', 'iat'],
         });
+        checkType(protectedHeader.typ);
+        checkIssuedAt(payload);
+        checkAccessTokenHash(payload.at_hash, tokens.access_token, protectedHeader.alg);
         const identity = identityOf(payload, client);
-        const isWhole = identity.name !== undefined || !client.scopes.includes('profile');
-        if (isWhole || configuration.serverMetadata().userinfo_endpoint === undefined) return identity;
+        if (
+          isWhole(identity, client.scopes) ||
+          configuration.serverMetadata().userinfo_endpoint === undefined
+        )
+          return identity;
         // It must tell of the same subject (OpenID Connect Core 1.0, 5.3.2), which the library checks.
         const userinfo = await fetchUserInfo(configuration, tokens.access_token, identity.subject);
-        return { ...profileOf(userinfo), ...identity };
+        return withProfile(identity, profileOf(userinfo));
+      } catch (error) {
+        return refuse(error);
+      }
+    },
+
+    async endSession(client, returnUrl) {
+      const { configuration } = await knownOf(client);
+      const { end_session_endpoint: endpoint } = configuration.serverMetadata();
+      const url = browserUrl(endpoint, new URL(issuer ?? client.issuer ?? ''), options.isNamed);
+      if (url === undefined || url.username !== '' || url.password !== '') return undefined;
+      url.searchParams.set('client_id', client.clientId);
+      url.searchParams.set('post_logout_redirect_uri', returnUrl);
+      return url;
+    },
+
+    async readLogout(client, token) {
+      try {
+        const { configuration, keys, algorithms } = await knownOf(client);
+        const { payload, protectedHeader } = await jwtVerify(token, keys, {
+          algorithms: [...algorithms],
+          issuer: configuration.serverMetadata().issuer,
+          audience: client.clientId,
+          clockTolerance: clockToleranceSeconds,
+          requiredClaims: ['iss', 'aud', 'iat', 'jti', 'events'],
+        });
+        return logoutOf(payload, protectedHeader.typ);
       } catch (error) {
         return refuse(error);
       }
@@ -101,17 +160,77 @@ export function oidcProvider({ issuer, fetchFor }: OidcOptions): IdentityProvide
   };
 }
 
+/** OpenID Connect Back-Channel Logout 1.0, 2.6. */
+function logoutOf(payload: JWTPayload, typ: string | undefined): Logout {
+  if (typ !== undefined && !['jwt', 'logout+jwt'].includes(typ.toLowerCase()))
+    throw new ProviderFailure('untrusted', 'typ');
+  checkIssuedAt(payload);
+  const { iss = '', sub, sid, jti, events } = payload;
+  const event = isObject(events) ? events[logoutEvent] : undefined;
+  const isLogout = isObject(event) && !('nonce' in payload) && typeof jti === 'string';
+  const namesSomebody = sub !== undefined || sid !== undefined;
+  const areTexts = [sub, sid].every((name) => name === undefined || typeof name === 'string');
+  if (!isLogout || !namesSomebody || !areTexts) throw new ProviderFailure('untrusted', 'logout_token');
+  return {
+    issuer: iss,
+    id: jti,
+    ...(sub === undefined ? {} : { subject: sub }),
+    ...(sid === undefined ? {} : { providerSession: sid as string }),
+  };
+}
+
+const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** RFC 8725, 3.11: a token of another kind, an access token for instance, proves no sign-in. */
+function checkType(typ: string | undefined): void {
+  if (typ !== undefined && typ.toLowerCase() !== 'jwt') throw new ProviderFailure('untrusted', 'typ');
+}
+
+function checkIssuedAt({ iat = 0 }: JWTPayload): void {
+  if (iat > Date.now() / 1_000 + clockToleranceSeconds) throw new ProviderFailure('untrusted', 'iat');
+}
+
+/** OpenID Connect Core 1.0, 3.1.3.6: the left half of the digest, by the hash of the signature's algorithm. */
+function checkAccessTokenHash(given: unknown, accessToken: string, algorithm: string): void {
+  if (given === undefined) return;
+  const bits = /\d{3}$/.exec(algorithm)?.[0] ?? '512';
+  const digest = createHash(`sha${bits}`).update(accessToken, 'ascii').digest();
+  const half = digest.subarray(0, digest.length / 2).toString('base64url');
+  if (given !== half) throw new ProviderFailure('untrusted', 'at_hash');
+}
+
+/** Whether userinfo has nothing to add to what was asked for. */
+function isWhole({ name, email }: ProvenIdentity, scopes: readonly string[]): boolean {
+  const lacksName = name === undefined && scopes.includes('profile');
+  const lacksEmail = email === undefined && scopes.includes('email');
+  return !lacksName && !lacksEmail;
+}
+
+/** What the ID token lacks. An address and its being verified come from one source. */
+function withProfile(identity: ProvenIdentity, userinfo: ReturnType<typeof profileOf>): ProvenIdentity {
+  const { email: _email, emailVerified: _verified, ...rest } = userinfo;
+  return { ...(identity.email === undefined ? userinfo : rest), ...identity };
+}
+
 function refuse(error: unknown): never {
   throw asFailure(error);
 }
 
 /** Another secret is another client: it may be answered otherwise. */
-function keyOf({ issuer, clientId, clientSecret }: Client): string {
+function keyOf({ issuer, clientId, clientSecret }: ProviderClient): string {
   const digest = createHash('sha256').update(clientSecret).digest('base64url');
   return JSON.stringify([issuer, clientId, digest]);
 }
 
-async function learnOf(client: Client, issuer: URL, fetchFor: OidcOptions['fetchFor']): Promise<Known> {
+async function learnOf(
+  client: ProviderClient,
+  issuer: URL,
+  { fetchFor, isNamed }: OidcOptions,
+): Promise<Known> {
   const fetch = fetchFor(issuer);
   const configuration = await discovery(
     issuer,
@@ -126,7 +245,8 @@ async function learnOf(client: Client, issuer: URL, fetchFor: OidcOptions['fetch
     },
   );
   const metadata = configuration.serverMetadata();
-  checkBrowserAddress(metadata.authorization_endpoint, issuer);
+  if (browserUrl(metadata.authorization_endpoint, issuer, isNamed) === undefined)
+    throw new ProviderFailure('untrusted', 'authorization_endpoint');
   const told = metadata.id_token_signing_alg_values_supported ?? ['RS256'];
   const algorithms = told.filter((name) => asymmetric.test(name));
   if (algorithms.length === 0) throw new ProviderFailure('untrusted', 'no_asymmetric_algorithm');
@@ -134,16 +254,23 @@ async function learnOf(client: Client, issuer: URL, fetchFor: OidcOptions['fetch
     throw new ProviderFailure('untrusted', 'endpoint_missing');
   }
   const keys = providerKeys(new URL(metadata.jwks_uri), fetch);
-  return { configuration, keys, algorithms };
+  return { configuration, keys, algorithms, bytes: JSON.stringify(metadata).length };
 }
 
-/** A browser goes there without our asking: never to a scheme that runs something, nor over a line that others read. */
-function checkBrowserAddress(address: string | undefined, issuer: URL): void {
-  const url = address !== undefined && URL.canParse(address) ? new URL(address) : undefined;
-  const isSafe =
-    url?.protocol === 'https:' ||
-    (url?.protocol === 'http:' && isLoopback(url.hostname) && isLoopback(issuer.hostname));
-  if (!isSafe) throw new ProviderFailure('untrusted', 'authorization_endpoint');
+/**
+ * An address that a browser may be sent to: never of a scheme that runs something, nor over a line that others read.
+ * Undefined for any other.
+ */
+function browserUrl(
+  address: unknown,
+  issuer: URL,
+  isNamed: OidcOptions['isNamed'] = () => false,
+): URL | undefined {
+  const url = typeof address === 'string' && URL.canParse(address) ? new URL(address) : undefined;
+  if (url?.protocol === 'https:') return url;
+  const isLocal = url !== undefined && isLoopback(url.hostname) && isLoopback(issuer.hostname);
+  const isPrivate = url !== undefined && issuer.protocol === 'http:' && isNamed(url.hostname);
+  return url?.protocol === 'http:' && (isLocal || isPrivate) ? url : undefined;
 }
 
 /** A method that the provider takes; without a word of it HTTP Basic (OpenID Connect Discovery 1.0, 3). */
@@ -164,5 +291,7 @@ function identityOf(payload: JWTPayload, { clientId }: Client): ProvenIdentity {
   }
   // OpenID Connect Core 1.0, 2: no more than 255 ASCII characters.
   if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new ProviderFailure('untrusted', 'sub');
-  return { issuer: iss, subject: sub, ...profileOf(payload) };
+  const sid = payload.sid;
+  const isSession = typeof sid === 'string' && sid.length <= 255;
+  return { issuer: iss, subject: sub, ...(isSession ? { providerSession: sid } : {}), ...profileOf(payload) };
 }

@@ -2,9 +2,10 @@ import { type LookupAddress, lookup } from 'node:dns';
 import { request as requestPlainly } from 'node:http';
 import { type RequestOptions, request as requestSecurely } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { rootCertificates } from 'node:tls';
 import { outboundAnswerBytesMax, outboundMsMax } from '../limits.ts';
 import { isLoopback } from '../loopback.ts';
-import { isLoopbackAddress, isPublicAddress } from './addresses.ts';
+import { isLoopbackAddress, isPublicAddress, PrivateHosts } from './addresses.ts';
 
 /** The part of the web's `fetch` that the libraries of this folder use; an answer is read whole before it is given. */
 export type Fetch = (url: string, init?: FetchInit) => Promise<Response>;
@@ -22,6 +23,10 @@ export type Resolve = (name: string) => Promise<readonly LookupAddress[]>;
 export interface OutboundOptions {
   /** Whether this machine itself may be asked, over http too: for an issuer that is there, where the service is too. */
   readonly loopback: boolean;
+  /** Hosts and networks that the operator has named: they may be private, and may be asked over http. */
+  readonly privateIssuers?: readonly string[] | undefined;
+  /** Certificates (PEM) of a private CA, believed beside the system's. */
+  readonly ca?: string | undefined;
   /** The system's resolver without it. */
   readonly resolve?: Resolve;
 }
@@ -44,22 +49,39 @@ export class OutboundRefused extends Error {
  * answer is compressed, none is longer than `outboundAnswerBytesMax` or takes longer than `outboundMsMax` as a whole. Every request
  * has a connection of its own: a code is exchanged once, and cannot be sent again when a kept connection turns out dead.
  */
-export function outbound({ loopback, resolve = resolveBySystem }: OutboundOptions): Fetch {
+export function outbound(options: OutboundOptions): Fetch {
+  const { loopback, privateIssuers = [], ca, resolve = resolveBySystem } = options;
+  const named = new PrivateHosts(privateIssuers);
   return async (address, init = {}) => {
     const url = new URL(address);
-    const local = loopback && isLoopback(url.hostname);
-    if (url.protocol !== 'https:' && !(local && url.protocol === 'http:')) {
-      throw new OutboundRefused('scheme', 'only https is asked');
-    }
-    const isAllowed = local ? isLoopbackAddress : isPublicAddress;
     const literal = url.hostname.replace(/^\[|\]$/g, '');
+    const local = loopback && isLoopback(url.hostname);
+    const isNamed = named.hasHost(literal);
+    const isAllowed = (found: string) =>
+      local ? isLoopbackAddress(found) : isPublicAddress(found) || named.allows(found, isNamed);
+    const mayBePlain = url.protocol === 'http:' && (local || privateIssuers.length > 0);
+    if (url.protocol !== 'https:' && !mayBePlain) throw onlyHttps();
     // A connection to a literal address asks no resolver.
     if (isIP(literal) !== 0 && !isAllowed(literal)) throw refusedAddress();
-    return send(url, init, checkedLookup(resolve, isAllowed));
+    if (url.protocol === 'https:') return send(url, init, checkedLookup(resolve, isAllowed), ca);
+    if (local) return send(url, init, checkedLookup(resolve, isAllowed), ca);
+    // Over http only what is named is asked, and it must lie where it is named.
+    const isPrivate = (found: string) => named.allows(found, isNamed);
+    if (isIP(literal) !== 0 && !isPrivate(literal)) throw onlyHttps();
+    return send(url, init, checkedLookup(resolve, isPrivate, isNamed ? refusedAddress : onlyHttps), ca);
   };
 }
 
-function send(url: URL, { method = 'GET', headers, body, signal }: FetchInit, pinned: LookupFunction) {
+function onlyHttps(): OutboundRefused {
+  return new OutboundRefused('scheme', 'only https is asked');
+}
+
+function send(
+  url: URL,
+  { method = 'GET', headers, body, signal }: FetchInit,
+  pinned: LookupFunction,
+  ca: string | undefined,
+) {
   const deadline = AbortSignal.timeout(outboundMsMax);
   const ended = signal ? AbortSignal.any([signal, deadline]) : deadline;
   const text = body === undefined || body === null ? undefined : bodyText(body);
@@ -68,6 +90,7 @@ function send(url: URL, { method = 'GET', headers, body, signal }: FetchInit, pi
     agent: false,
     lookup: pinned,
     signal: ended,
+    ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
     headers: {
       ...Object.fromEntries(new Headers(headers)),
       'accept-encoding': 'identity',
@@ -119,14 +142,18 @@ function bodyText(body: unknown): string {
 }
 
 /** A lookup for one connection: what it hands over are the very addresses that were checked. */
-function checkedLookup(resolve: Resolve, isAllowed: (address: string) => boolean): LookupFunction {
+function checkedLookup(
+  resolve: Resolve,
+  isAllowed: (address: string) => boolean,
+  refusal: () => OutboundRefused = refusedAddress,
+): LookupFunction {
   return (name, { all }, done) => {
     resolve(name).then(
       (addresses) => {
         const [first] = addresses;
         // One that is not allowed beside others that are is an attempt, not a mistake.
         if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
-          done(refusedAddress(), all ? [] : '', 0);
+          done(refusal(), all ? [] : '', 0);
         } else if (all) done(null, [...addresses]);
         else done(null, first.address, first.family);
       },

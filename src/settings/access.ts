@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { Type } from 'typebox';
 import { isWebOrigin } from '../web-origin.ts';
@@ -17,6 +19,19 @@ export const accessSettings = {
     default: [],
     description: 'origins whose pages may read the answers, each to the letter: https://shop.example',
   }),
+  privateIssuers: Type.Array(Type.String({ minLength: 1 }), {
+    env: 'COUNTERFOIL_PRIVATE_ISSUERS',
+    default: [],
+    description:
+      'hosts and networks (keycloak.internal, 10.0.0.0/8) of identity providers that are not on the public internet; they may be asked over http',
+  }),
+  privateCa: Type.Optional(
+    Type.String({
+      env: 'COUNTERFOIL_PRIVATE_CA',
+      minLength: 1,
+      description: 'path of a PEM file with certificates of a CA that identity providers have theirs from',
+    }),
+  ),
   challenge: Type.Object(
     {
       url: Type.Optional(
@@ -74,11 +89,24 @@ export const accessSettings = {
 export function accessProblems({
   trustedProxies,
   corsOrigins,
+  privateIssuers,
+  privateCa,
 }: {
   trustedProxies: string[];
   corsOrigins: string[];
+  privateIssuers: string[];
+  privateCa?: string | undefined;
 }): string[] {
   return [
+    ...privateIssuers
+      .filter((text) => !isHostOrNetwork(text))
+      .map(
+        (text) =>
+          `privateIssuers (COUNTERFOIL_PRIVATE_ISSUERS): ${text} is no host such as keycloak.internal and no network such as 10.0.0.0/8`,
+      ),
+    ...(privateCa === undefined || isCertificateFile(privateCa)
+      ? []
+      : [`privateCa (COUNTERFOIL_PRIVATE_CA): ${privateCa} cannot be read, or holds no PEM certificate`]),
     ...trustedProxies
       .filter((text) => !isNetwork(text))
       .map(
@@ -92,6 +120,26 @@ export function accessProblems({
           `corsOrigins (COUNTERFOIL_CORS_ORIGINS): ${text} is no origin such as https://shop.example (http on loopback alone)`,
       ),
   ];
+}
+
+const hostName = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
+
+function isHostOrNetwork(text: string): boolean {
+  if (isNetwork(text)) return true;
+  // A name whose last part is a number would be read as an address.
+  return text.length <= 253 && hostName.test(text) && !/(^|\.)\d+$/.test(text);
+}
+
+function isCertificateFile(file: string): boolean {
+  try {
+    const certificates = readFileSync(file, 'utf8').match(
+      /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
+    );
+    for (const each of certificates ?? []) new X509Certificate(each);
+    return certificates !== null;
+  } catch {
+    return false;
+  }
 }
 
 function isNetwork(text: string): boolean {

@@ -21,7 +21,9 @@ export function loadSettings({ env, file, simulate }: SettingsSource): Settings 
   for (const leaf of leaves) placeFromEnvironment(leaf, env, settings, problems);
 
   if (!validate(settings)) problems.push(...(validate.errors ?? []).flatMap(problemOf));
-  if (problems.length === 0) problems.push(...contradictions(settings as Settings, simulate));
+  problems.push(
+    ...(problems.length === 0 ? contradictions(settings as Settings, simulate) : listProblems(settings)),
+  );
   if (problems.length > 0) throw new SettingsError([...new Set(problems)]);
   return settings as Settings;
 }
@@ -151,6 +153,17 @@ function problemOf(error: ErrorObject): string[] {
   const must =
     error.keyword === 'anyOf' ? 'must be one of the words it knows' : (error.message ?? 'is not valid');
   return [`${name}: ${must}${meaning}`];
+}
+
+/** Beside problems of other settings: what can be said of hosts and files as far as they are readable. */
+function listProblems(settings: Tree): string[] {
+  const { privateIssuers, privateCa } = settings;
+  return accessProblems({
+    trustedProxies: [],
+    corsOrigins: [],
+    privateIssuers: Array.isArray(privateIssuers) ? privateIssuers.map(String) : [],
+    ...(typeof privateCa === 'string' ? { privateCa } : {}),
+  });
 }
 
 /** What each setting alone cannot show. */

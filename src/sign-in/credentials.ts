@@ -15,12 +15,16 @@ export interface Credentials {
 export type CredentialFields = Readonly<Record<string, string | undefined>>;
 
 /** Refuses with `invalid_request`, naming the field; no message repeats what was sent. */
-export function readCredentials(provider: ProviderName, fields: CredentialFields): Credentials {
+export function readCredentials(
+  provider: ProviderName,
+  fields: CredentialFields,
+  isNamed: (host: string) => boolean = () => false,
+): Credentials {
   refuseUnknownFields(provider, fields);
   const clientId = visibleAscii(oneOf(provider, fields, 'CLIENT_ID'));
   const clientSecret = visibleAscii(oneOf(provider, fields, 'CLIENT_SECRET'));
   if (!identityProviders[provider].needsIssuer) return { clientId, clientSecret };
-  return { clientId, clientSecret, issuer: issuerOf(oneOf(provider, fields, 'ISSUER')) };
+  return { clientId, clientSecret, issuer: issuerOf(oneOf(provider, fields, 'ISSUER'), isNamed) };
 }
 
 interface Field {
@@ -58,9 +62,10 @@ function visibleAscii({ name, value }: Field): string {
   return value;
 }
 
-function issuerOf({ name, value }: Field): string {
+function issuerOf({ name, value }: Field, isNamed: (host: string) => boolean): string {
   const url = value.length <= issuerCharactersMax && URL.canParse(value) ? new URL(value) : undefined;
-  const plainHttpAllowed = url !== undefined && url.protocol === 'http:' && isLoopback(url.hostname);
+  const plainHttpAllowed =
+    url !== undefined && url.protocol === 'http:' && (isLoopback(url.hostname) || isNamed(url.hostname));
   if (
     url === undefined ||
     (url.protocol !== 'https:' && !plainHttpAllowed) ||
@@ -72,7 +77,7 @@ function issuerOf({ name, value }: Field): string {
   ) {
     throw invalid(
       name,
-      `${name} must be the issuer itself, an https URL without user, query or fragment (http on loopback alone).`,
+      `${name} must be the issuer itself, an https URL without user, query or fragment (http only on loopback and on COUNTERFOIL_PRIVATE_ISSUERS).`,
     );
   }
   return value;

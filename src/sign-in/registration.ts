@@ -19,10 +19,15 @@ export interface Registration extends Credentials {
 }
 
 /** Refuses with `invalid_request`, naming the field; no message repeats what was sent. */
-export function readRegistration(provider: ProviderName, fields: RegistrationFields): Registration {
+/** @param isNamed whether the operator has named a host, which may then be asked over http */
+export function readRegistration(
+  provider: ProviderName,
+  fields: RegistrationFields,
+  isNamed: (host: string) => boolean = () => false,
+): Registration {
   const { return_urls: returnUrls = [], scopes, ...credentials } = fields;
   return {
-    ...readCredentials(provider, credentials as CredentialFields),
+    ...readCredentials(provider, credentials as CredentialFields, isNamed),
     returnUrls: checkReturnUrls(returnUrls),
     scopes: checkScopes(provider, scopes),
   };
@@ -54,6 +59,8 @@ function isReturnUrl(text: string): boolean {
     url.href === text &&
     url.username === '' &&
     url.password === '' &&
+    // Addresses are compared to the character: a pattern would never match.
+    !url.hostname.includes('*') &&
     !text.includes('#') &&
     !url.searchParams.has('code')
   );

@@ -30,9 +30,13 @@ export async function verifyProvider(
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error;
     const { needsIssuer } = identityProviders[provider];
+    const reported =
+      error.reportedIssuer === undefined
+        ? ''
+        : `; it reports the issuer ${error.reportedIssuer} , to the character`;
     throw new ServiceError('invalid_request', {
       param: needsIssuer ? 'IDP_ISSUER' : 'identity_provider',
-      message: `The provider ${reasons[error.reason]}; nothing was written.`,
+      message: `The provider ${reasons[error.reason]}${reported}; nothing was written.`,
       detail: error.detail,
       cause: error,
     });

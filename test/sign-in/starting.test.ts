@@ -25,7 +25,7 @@ test('while the service starts, what has no such fields has none', async (t) => 
 });
 
 async function ask(t: TestContext, path: string, init: RequestInit = {}) {
-  const listener = await Listener.listen('127.0.0.1', 0);
+  const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   t.after(() => listener.stop());
   const headers = { 'content-type': 'application/json', connection: 'close' };
   const response = await fetch(listener.origin + path, { ...init, headers });
