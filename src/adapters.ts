@@ -239,7 +239,5 @@ function whenFirstUsed(open: () => Promise<IdentityProvider>): IdentityProvider 
     discover: async (...given) => (await provider()).discover(...given),
     begin: async (...given) => (await provider()).begin(...given),
     finish: async (...given) => (await provider()).finish(...given),
-    endSession: async (...given) => (await provider()).endSession(...given),
-    readLogout: async (...given) => (await provider()).readLogout(...given),
   };
 }

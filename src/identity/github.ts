@@ -68,12 +68,6 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
         throw asFailure(error);
       }
     },
-
-    // GitHub has neither.
-    endSession: async () => undefined,
-    async readLogout() {
-      throw new ProviderFailure('untrusted', 'logout_token');
-    },
   };
 }
 

@@ -27,13 +27,7 @@ import { profileOf } from './claims.ts';
 import { asFailure } from './failures.ts';
 import { Kept } from './kept.ts';
 import type { Fetch } from './outbound.ts';
-import {
-  type Client,
-  type IdentityProvider,
-  type Logout,
-  type ProvenIdentity,
-  ProviderFailure,
-} from './provider.ts';
+import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
 import { providerKeys } from './provider-keys.ts';
 
 export interface OidcOptions {
@@ -131,58 +125,7 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
         return refuse(error);
       }
     },
-
-    async endSession(client, returnUrl) {
-      const { configuration } = await knownOf(client);
-      const { end_session_endpoint: endpoint } = configuration.serverMetadata();
-      const url = browserUrl(endpoint, new URL(issuer ?? client.issuer ?? ''), options.isNamed);
-      if (url === undefined || url.username !== '' || url.password !== '') return undefined;
-      url.searchParams.set('client_id', client.clientId);
-      url.searchParams.set('post_logout_redirect_uri', returnUrl);
-      return url;
-    },
-
-    async readLogout(client, token) {
-      try {
-        const { configuration, keys, algorithms } = await knownOf(client);
-        const { payload, protectedHeader } = await jwtVerify(token, keys, {
-          algorithms: [...algorithms],
-          issuer: configuration.serverMetadata().issuer,
-          audience: client.clientId,
-          clockTolerance: clockToleranceSeconds,
-          requiredClaims: ['iss', 'aud', 'iat', 'jti', 'events'],
-        });
-        return logoutOf(payload, protectedHeader.typ);
-      } catch (error) {
-        return refuse(error);
-      }
-    },
   };
-}
-
-/** OpenID Connect Back-Channel Logout 1.0, 2.6. */
-function logoutOf(payload: JWTPayload, typ: string | undefined): Logout {
-  if (typ !== undefined && !['jwt', 'logout+jwt'].includes(typ.toLowerCase()))
-    throw new ProviderFailure('untrusted', 'typ');
-  checkIssuedAt(payload);
-  const { iss = '', sub, sid, jti, events } = payload;
-  const event = isObject(events) ? events[logoutEvent] : undefined;
-  const isLogout = isObject(event) && !('nonce' in payload) && typeof jti === 'string';
-  const namesSomebody = sub !== undefined || sid !== undefined;
-  const areTexts = [sub, sid].every((name) => name === undefined || typeof name === 'string');
-  if (!isLogout || !namesSomebody || !areTexts) throw new ProviderFailure('untrusted', 'logout_token');
-  return {
-    issuer: iss,
-    id: jti,
-    ...(sub === undefined ? {} : { subject: sub }),
-    ...(sid === undefined ? {} : { providerSession: sid as string }),
-  };
-}
-
-const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** RFC 8725, 3.11: a token of another kind, an access token for instance, proves no sign-in. */
@@ -238,12 +181,13 @@ async function learnOf(
     { [clockTolerance]: clockToleranceSeconds },
     clientAuthentication(client.clientSecret),
     {
-      [customFetch]: fetch,
+      [customFetch]: async (...request) => usedOf(await fetch(...request)),
       timeout: outboundMsMax / 1_000,
       // Whether http is asked is decided where requests go out.
       execute: issuer.protocol === 'http:' ? [allowInsecureRequests] : [],
     },
   );
+  configuration[customFetch] = fetch;
   const metadata = configuration.serverMetadata();
   if (browserUrl(metadata.authorization_endpoint, issuer, isNamed) === undefined)
     throw new ProviderFailure('untrusted', 'authorization_endpoint');
@@ -255,6 +199,35 @@ async function learnOf(
   }
   const keys = providerKeys(new URL(metadata.jwks_uri), fetch);
   return { configuration, keys, algorithms, bytes: JSON.stringify(metadata).length };
+}
+
+const usedMetadata = [
+  'issuer',
+  'authorization_endpoint',
+  'token_endpoint',
+  'userinfo_endpoint',
+  'jwks_uri',
+  'authorization_response_iss_parameter_supported',
+  'id_token_signing_alg_values_supported',
+  'token_endpoint_auth_methods_supported',
+] as const;
+
+/** A provider's metadata without what is not used: the rest may be large, and would be kept. */
+async function usedOf(response: Response): Promise<Response> {
+  const { status, headers } = response;
+  const text = await response.text();
+  return new Response(status === 200 ? slimmed(text) : text, { status, headers });
+}
+
+function slimmed(text: string): string {
+  try {
+    const told: unknown = JSON.parse(text);
+    if (typeof told !== 'object' || told === null || Array.isArray(told)) return text;
+    return JSON.stringify(told, [...usedMetadata]);
+  } catch {
+    // What is wrong with it the library says.
+    return text;
+  }
 }
 
 /**
@@ -291,7 +264,5 @@ function identityOf(payload: JWTPayload, { clientId }: Client): ProvenIdentity {
   }
   // OpenID Connect Core 1.0, 2: no more than 255 ASCII characters.
   if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new ProviderFailure('untrusted', 'sub');
-  const sid = payload.sid;
-  const isSession = typeof sid === 'string' && sid.length <= 255;
-  return { issuer: iss, subject: sub, ...(isSession ? { providerSession: sid } : {}), ...profileOf(payload) };
+  return { issuer: iss, subject: sub, ...profileOf(payload) };
 }

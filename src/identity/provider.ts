@@ -16,15 +16,6 @@ export interface IdentityProvider {
    * (OpenID Connect Core 1.0, 3.1.3.7). The caller has found the state to be its own.
    */
   finish(client: Client, parameters: URLSearchParams, checks: Checks): Promise<ProvenIdentity>;
-
-  /**
-   * Where a browser can end its session at the provider too (OpenID Connect RP-Initiated Logout 1.0, 2); undefined where
-   * there is no such place, or none that a browser may be sent to. @param returnUrl where it comes back to
-   */
-  endSession(client: Omit<Client, 'redirectUri'>, returnUrl: string): Promise<URL | undefined>;
-
-  /** What a logout token says (OpenID Connect Back-Channel Logout 1.0, 2.6). Fails with `untrusted` for any other token. */
-  readLogout(client: Omit<Client, 'redirectUri'>, token: string): Promise<Logout>;
 }
 
 /** The client that an integration registered at the provider. */
@@ -45,21 +36,10 @@ export interface Checks {
   readonly codeVerifier: string;
 }
 
-/** Whose sessions end, as the provider says: all of a user's, or those of one session at the provider. */
-export interface Logout {
-  readonly issuer: string;
-  /** The same for the same token. */
-  readonly id: string;
-  readonly subject?: string;
-  readonly providerSession?: string;
-}
-
 /** Who signed in, in the field's standard claims (OpenID Connect Core 1.0, 5.1). */
 export interface ProvenIdentity {
   readonly issuer: string;
   readonly subject: string;
-  /** `sid`: the session at the provider that the sign-in belongs to. */
-  readonly providerSession?: string;
   readonly name?: string;
   readonly email?: string;
   readonly emailVerified?: boolean;

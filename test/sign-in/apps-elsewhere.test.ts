@@ -76,8 +76,6 @@ async function startParts(t: TestContext) {
     discover: async () => undefined,
     begin: async (_client, { state }) => new URL(`https://idp.example.com/?state=${state}`),
     finish: async () => ({ issuer: 'https://idp.example.com', subject }),
-    endSession: async () => undefined,
-    readLogout: () => Promise.reject(new Error('no provider sends it here')),
   };
   const parts: SignInParts = {
     integrations: new Integrations(engine, sealer, Date.now),

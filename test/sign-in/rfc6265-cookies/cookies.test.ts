@@ -105,7 +105,7 @@ test('keeps nothing of the user who was signed in before', async (t) => {
 });
 
 test('keeps its cookies from scripts and other hosts, over https alone where there is https', async (t) => {
-  const env = { COUNTERFOIL_PUBLIC_URL: 'https://id.example.com' };
+  const env = { COUNTERFOIL_PUBLIC_URL: 'https://id.example.com', COUNTERFOIL_PRIVATE_ISSUERS: '127.0.0.1' };
   const signing = await startSignIn(t, { env });
   const { service, provider } = signing;
   const begun = await fetch(service.origin + signInPath, { redirect: 'manual' });
