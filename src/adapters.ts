@@ -207,10 +207,7 @@ export function openIdentityProviders(settings: Settings): Record<ProviderName, 
       outbound({ loopback: isLocal && isLoopback(issuer.hostname), privateIssuers, ca });
   };
   const named = new PrivateHosts(privateIssuers);
-  const isNamed = (name: string) => {
-    const literal = name.replace(/^\[|\]$/g, '');
-    return named.hasHost(literal) || named.allows(literal, false);
-  };
+  const isNamed = (host: string) => named.names(host);
   const oidc = (issuer?: string) =>
     whenFirstUsed(async () => {
       const { oidcProvider } = await import('./identity/oidc.ts');

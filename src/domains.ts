@@ -1,4 +1,5 @@
 import { openIdentityProviders, openProcessors } from './adapters.ts';
+import { PrivateHosts } from './identity/addresses.ts';
 import { Accounts } from './payments/accounts.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
@@ -37,13 +38,14 @@ export function openSignIn(
   settings: Settings,
   { engine, sealer, log, metrics, now, origin }: SignInOptions,
 ): SignIn {
-  const integrations = new Integrations(engine, sealer, now);
+  const named = new PrivateHosts(settings.privateIssuers);
+  const integrations = new Integrations(engine, sealer, now, (host) => named.names(host));
   const signingKeys = new SigningKeys({ engine, sealer, now });
   const appTokens = new TokenGrants({
     engine,
     keys: signingKeys,
     issuer: origin + settings.basePath,
-    isRegistered: (provider, name) => integrations.isRegistered(provider, name),
+    findRegistration: (provider, name) => integrations.findRegistration(provider, name),
     now,
   });
   return {

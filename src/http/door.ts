@@ -69,9 +69,12 @@ export async function openDoor(listener: Listener, options: DoorOptions): Promis
     },
     // The listener answers what the parser refuses, also before this door is open.
     clientErrorHandler: () => undefined,
-    frameworkErrors: (error, request, reply) => {
+    frameworkErrors: (error, unrouted, reply) => {
+      const request = unrouted as FastifyRequest;
+      // No hook has run.
+      request.address = addressOf(request, options);
       const beside = paths.besideError(request.method, request.url);
-      sendError(options.log, error, request as FastifyRequest, reply as unknown as FastifyReply, beside);
+      sendError(options.log, error, request, reply as unknown as FastifyReply, beside);
     },
     genReqId: newRequestId,
     requestIdHeader: false,
@@ -154,6 +157,10 @@ function isReadableQuery(url: string): boolean {
   }
 }
 
+function addressOf({ socket, headers }: FastifyRequest, { callerAddresses }: DoorOptions): string {
+  return callerAddresses.of(socket.remoteAddress ?? '', headers);
+}
+
 /** Of routes that anybody may send to, or whoever has the key of a web page. */
 const bodyBytesMax: Readonly<Record<string, number>> = {
   public: keylessBodyBytesMax,
@@ -166,7 +173,7 @@ const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz',
 
 function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load }: Listener): void {
   const uploads = new Uploads();
-  const { log, gate, crossOrigin, callerAddresses, isHttpsOnly, isStopping } = options;
+  const { log, gate, crossOrigin, isHttpsOnly, isStopping } = options;
   // The framework takes no object that all requests would share; each is given it when it comes.
   app.decorateRequest('caller', null as unknown as Caller);
   app.decorateRequest('address', '');
@@ -179,7 +186,7 @@ function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load
   app.addHook('onRequest', (request, reply, done) => {
     const access = request.routeOptions.config?.access;
     request.caller = anybody;
-    request.address = callerAddresses.of(request.socket.remoteAddress ?? '', request.headers);
+    request.address = addressOf(request, options);
     reply.header('request-id', request.id).headers(securityHeaders(access, isHttpsOnly));
     if (isStopping()) reply.header('connection', 'close');
     crossOrigin.mark(request, reply, access);

@@ -3,9 +3,9 @@ import { Type } from 'typebox';
 import { success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { sessionIdleMsMax, sessionMsMax } from '../limits.ts';
-import { userKey } from '../sign-in/identity.ts';
 import type { SignInParts } from '../sign-in/parts.ts';
 import type { Session } from '../sign-in/sessions.ts';
+import { signOut } from '../sign-in/sign-out.ts';
 import { sendEnvelope, sendText } from './answer.ts';
 import { Cookies } from './cookies.ts';
 import type { Routes } from './door.ts';
@@ -39,7 +39,7 @@ const signOutBody = Type.Object(
 
 /** Who is signed in in this browser, and the end of that. */
 export function sessionRoutes(parts: SignInParts): Routes {
-  const { prefix, origin, sessions, appTokens } = parts;
+  const { prefix, origin, sessions } = parts;
   const cookies = new Cookies(origin);
   return (app) => {
     app.get(
@@ -60,7 +60,7 @@ export function sessionRoutes(parts: SignInParts): Routes {
         const cookie = cookies.read(request.headers.cookie, sessionCookie);
         const session = cookie === undefined ? undefined : await sessions.find(cookie);
         reply.headers(privateHeaders);
-        if (session === undefined) throw notSignedIn();
+        if (session === undefined || (await isVoid(parts, session))) throw notSignedIn();
         return sendText(reply, 200, answerText(session));
       },
     );
@@ -92,20 +92,27 @@ export function sessionRoutes(parts: SignInParts): Routes {
       },
       async (request, reply) => {
         const cookie = cookies.read(request.headers.cookie, sessionCookie);
-        const ended = cookie === undefined ? undefined : await sessions.end(cookie);
-        if (ended !== undefined) await appTokens?.signOutSession(userKey(ended.identity), ended.id);
-        if (request.body.everywhere === true) {
-          // Whose sessions were meant, only a session can tell.
-          if (ended === undefined) throw notSignedIn();
-          await sessions.endAll(userKey(ended.identity));
-          await appTokens?.signOutEverywhere(userKey(ended.identity));
-        }
+        const isEverywhere = request.body.everywhere === true;
+        const session = cookie === undefined ? undefined : await sessions.find(cookie);
+        // Whose sessions are meant, only a session can tell.
+        if (session === undefined && isEverywhere) throw notSignedIn();
+        if (session !== undefined && cookie !== undefined)
+          await signOut(parts, { session, cookie, isEverywhere });
         cookies.clear(reply, sessionCookie);
         reply.headers(privateHeaders);
         return sendEnvelope(reply, success({ message: 'Signed out' }));
       },
     );
   };
+}
+
+/** Whether the integration has been deleted since, or registered anew. */
+async function isVoid(
+  { integrations }: SignInParts,
+  { identity, registrationId }: Session,
+): Promise<boolean> {
+  const registration = await integrations.findRegistration(identity.provider, identity.integration);
+  return registration === undefined || registration.id !== registrationId;
 }
 
 /**

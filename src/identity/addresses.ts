@@ -34,6 +34,12 @@ export class PrivateHosts {
     this.#networks = named.map(networkOf).filter((network) => network !== undefined);
   }
 
+  /** Whether the host of a URL is named, by its name or as an address. */
+  names(host: string): boolean {
+    const literal = host.replace(/^\[|\]$/g, '');
+    return this.hasHost(literal) || this.allows(literal, false);
+  }
+
   /** Whether a host is named itself, not only a network that it may lie in. */
   hasHost(host: string): boolean {
     return this.#names.has(host.toLowerCase());

@@ -31,7 +31,7 @@ export async function beginSignIn(
   link: SignInLink,
 ): Promise<BegunSignIn & { readonly authorizationUrl: string }> {
   const integration = await parts.integrations.findClient(link.provider, link.name);
-  const { provider, name, clientId, returnUrls } = integration;
+  const { provider, name, clientId, returnUrls, registrationId } = integration;
   const home = `${parts.origin}${parts.prefix}/v3/auth/session`;
   const returnTo = returnAddress(link.returnTo, { origin: parts.origin, returnUrls, home });
   const codeChallenge = appChallenge(parts, link, returnTo.isOurs);
@@ -39,7 +39,14 @@ export async function beginSignIn(
   const checks = parts.pending.newChecks();
   const client = { ...integration, redirectUri: addressesOf(parts, integration).redirectUri };
   const authorizationUrl = await parts.providers[provider].begin(client, checks).catch(asRefusal);
-  const order = { provider, integration: name, clientId, returnTo, query: link.query };
+  const order = {
+    provider,
+    integration: name,
+    clientId,
+    ...(registrationId === undefined ? {} : { registrationId }),
+    returnTo,
+    query: link.query,
+  };
   const begun = await parts.pending.keep(
     codeChallenge === undefined ? order : { ...order, codeChallenge },
     checks,

@@ -1,6 +1,6 @@
 import { ProviderFailure } from '../identity/provider.ts';
 import { callbackCharactersMax } from '../limits.ts';
-import { userKey } from './identity.ts';
+import { type Identity, userKey } from './identity.ts';
 import { addressesOf, type SignInParts } from './parts.ts';
 import type { SignInOrder } from './pending-sign-ins.ts';
 import { SignInRefusal } from './refusal.ts';
@@ -51,17 +51,27 @@ export async function finishSignIn(parts: SignInParts, callback: Callback): Prom
   if (order.provider !== client.provider || order.integration !== client.name) {
     throw new SignInRefusal('other_provider', 'integration');
   }
-  if (order.clientId !== client.clientId) throw new SignInRefusal('other_provider', 'client');
+  const isSameClient = order.clientId === client.clientId && order.registrationId === client.registrationId;
+  if (!isSameClient) throw new SignInRefusal('other_provider', 'client');
 
   const proven = await parts.providers[client.provider]
     .finish({ ...client, redirectUri: addressesOf(parts, client).redirectUri }, parameters, checks)
     .catch(asRefusal);
   const identity = { ...proven, provider: client.provider, integration: client.name };
-  const opened = await parts.sessions.begin(identity, callback.sessionCookie);
-  if (opened.ended !== undefined) {
-    await parts.appTokens?.signOutSession(userKey(opened.ended.identity), opened.ended.id);
-  }
+  await endTokensOfOther(parts, identity, callback.sessionCookie);
+  const opened = await parts.sessions.begin(identity, callback.sessionCookie, client.registrationId);
   return { ...opened, location: await locationOf(parts, order, opened) };
+}
+
+/** Another user's session in this browser ends with the new one, and its tokens before it. */
+async function endTokensOfOther(
+  { sessions, appTokens }: SignInParts,
+  identity: Identity,
+  cookie: string | undefined,
+): Promise<void> {
+  const before = cookie === undefined ? undefined : await sessions.find(cookie);
+  if (before === undefined || userKey(before.identity) === userKey(identity)) return;
+  await appTokens?.signOutSession(userKey(before.identity), before.id);
 }
 
 function stateOf(parameters: URLSearchParams): string {
@@ -74,14 +84,31 @@ function stateOf(parameters: URLSearchParams): string {
 }
 
 async function locationOf(
-  { appTokens }: SignInParts,
+  { appTokens, sessions, integrations }: SignInParts,
   { returnTo: { url, isOurs }, codeChallenge }: SignInOrder,
-  { session }: OpenedSession,
+  { session, cookie }: OpenedSession,
 ): Promise<string> {
   if (isOurs) return url;
   if (appTokens === undefined || codeChallenge === undefined) throw new SignInRefusal('return_address');
   const { identity, id: sessionId } = session;
-  const code = await appTokens.issueCode({ identity, returnUrl: url, codeChallenge, sessionId });
+  // It may have been taken out of the registration since the sign-in began.
+  const { returnUrls, registrationId } = await integrations.findClient(
+    identity.provider,
+    identity.integration,
+  );
+  if (!returnUrls.includes(url)) throw new SignInRefusal('return_address', 'no longer registered');
+  const code = await appTokens.issueCode({
+    identity,
+    returnUrl: url,
+    codeChallenge,
+    sessionId,
+    registrationId,
+  });
+  // Everything of the user may have been ended meanwhile, before there was this code to end.
+  if ((await sessions.find(cookie)) === undefined) {
+    await appTokens.signOutSession(userKey(identity), sessionId);
+    throw new SignInRefusal('unknown_state', 'signed out meanwhile');
+  }
   // The registered address stays as it is, to the character.
   return `${url}${url.includes('?') ? '&' : '?'}code=${encodeURIComponent(code)}`;
 }

@@ -8,6 +8,7 @@ import type { Sealer, SecretPlace } from '../secrets/sealer.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { identityProviders, isProviderName, type ProviderName } from './providers.ts';
+import { randomText } from './random-text.ts';
 import { type Registration, type RegistrationFields, readRegistration } from './registration.ts';
 
 /** A registered integration, as anyone may see it; the secret is not part of it. */
@@ -27,6 +28,14 @@ interface StoredIntegration extends Omit<Integration, 'returnUrls' | 'scopes'> {
   readonly returnUrls?: readonly string[];
   readonly scopes?: readonly string[];
   readonly sealedSecret: string;
+  /** Unlike that of any other registration; absent where it was registered before there were any. */
+  readonly registrationId?: string;
+}
+
+/** What tokens are bound to: they end with it. */
+export interface BoundRegistration {
+  readonly id: string | undefined;
+  readonly returnUrls: readonly string[];
 }
 
 /** Integrations behind one another; `next` leads on where there are more. */
@@ -53,8 +62,16 @@ export class Integrations {
   readonly #engine: Engine;
   readonly #sealer: Sealer;
   readonly #now: () => number;
+  readonly #isNamed: (host: string) => boolean;
 
-  constructor(engine: Engine, sealer: Sealer, now: () => number) {
+  /** @param isNamed whether the operator has named a host, which may then be asked over http */
+  constructor(
+    engine: Engine,
+    sealer: Sealer,
+    now: () => number,
+    isNamed: (host: string) => boolean = () => false,
+  ) {
+    this.#isNamed = isNamed;
     this.#engine = engine;
     this.#sealer = sealer;
     this.#now = now;
@@ -64,11 +81,13 @@ export class Integrations {
    * What would be registered, checked, with nothing written. Refuses with `provider_not_found`, `invalid_request`.
    */
   read(provider: string, name: string, fields: RegistrationFields): Registration {
-    return readRegistration(checkPlace(provider, name), fields);
+    return readRegistration(checkPlace(provider, name), fields, this.#isNamed);
   }
 
-  async isRegistered(provider: ProviderName, name: string): Promise<boolean> {
-    return (await this.#engine.get(space, `${provider}/${name}`)) !== undefined;
+  /** The registration that a name has now. */
+  async findRegistration(provider: ProviderName, name: string): Promise<BoundRegistration | undefined> {
+    const stored = await this.#find(`${provider}/${name}`);
+    return stored && { id: stored.registrationId, returnUrls: stored.returnUrls ?? [] };
   }
 
   /**
@@ -82,7 +101,7 @@ export class Integrations {
     asked: Asked,
   ): Promise<Integration> {
     const known = checkPlace(provider, name);
-    const registration = readRegistration(known, fields);
+    const registration = readRegistration(known, fields, this.#isNamed);
     const id = `${known}/${name}`;
     const integration = this.#newIntegration(known, name, registration);
     const value = JSON.stringify(integration);
@@ -99,7 +118,8 @@ export class Integrations {
   }
 
   /**
-   * Puts other credentials, return URLs and scopes in the place of the ones that are there; durable when it resolves.
+   * Puts other credentials, return URLs and scopes in the place of the ones that are there; durable when it resolves. With
+   * another issuer it is another registration: what was bound to the one before has ended.
    * Refuses with `provider_not_found`, `invalid_request`, `integration_not_found`.
    */
   async replace(
@@ -109,12 +129,15 @@ export class Integrations {
     asked: Asked,
   ): Promise<Integration> {
     const known = checkPlace(provider, name);
-    const registration = readRegistration(known, fields);
+    const registration = readRegistration(known, fields, this.#isNamed);
     for (;;) {
       const text = await this.#engine.get(space, `${known}/${name}`);
       if (text === undefined) throw notFound();
-      const { createdAt } = JSON.parse(text) as StoredIntegration;
-      const integration = { ...this.#newIntegration(known, name, registration), createdAt };
+      const { createdAt, issuer, registrationId } = JSON.parse(text) as StoredIntegration;
+      const made = this.#newIntegration(known, name, registration);
+      // With another issuer its users are others, too.
+      const isSame = issuer === made.issuer && registrationId !== undefined;
+      const integration = { ...made, createdAt, ...(isSame ? { registrationId } : {}) };
       const value = JSON.stringify(integration);
       const write: Write = { kind: 'replace', space, id: `${known}/${name}`, value, ifValue: text };
       // Somebody else has replaced it meanwhile, or removed it: look again.
@@ -131,15 +154,18 @@ export class Integrations {
   }
 
   /** With its secret in clear, for a call to the provider. Refuses as `find` does. */
-  async findClient(provider: string, name: string): Promise<Integration & Omit<Client, 'redirectUri'>> {
+  async findClient(
+    provider: string,
+    name: string,
+  ): Promise<Integration & Omit<Client, 'redirectUri'> & { readonly registrationId: string | undefined }> {
     const known = checkPlace(provider, name);
     const stored = await this.#find(`${known}/${name}`);
     if (stored === undefined) throw notFound();
     const clientSecret = this.#sealer.open(stored.sealedSecret, secretPlace(known, name));
-    return { ...shown(stored), clientSecret };
+    return { ...shown(stored), clientSecret, registrationId: stored.registrationId };
   }
 
-  /** Removes the registration, and nothing else: who signed in by it stays signed in. Refuses as `find` does. */
+  /** Removes the registration: nobody who signed in by it is signed in any more. Refuses as `find` does. */
   async remove(provider: string, name: string, asked: Asked): Promise<void> {
     const id = `${checkPlace(provider, name)}/${name}`;
     const act = audited({ what: 'integration.deleted', on: id, ...asked }, this.#now());
@@ -188,6 +214,7 @@ export class Integrations {
       ...(returnUrls.length === 0 ? {} : { returnUrls }),
       ...(scopes === identityProviders[provider].defaultScopes ? {} : { scopes }),
       sealedSecret: this.#sealer.seal(clientSecret, secretPlace(provider, name)),
+      registrationId: randomText().slice(0, 22),
     };
   }
 

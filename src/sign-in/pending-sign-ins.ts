@@ -15,6 +15,8 @@ export interface SignInOrder {
   readonly integration: string;
   /** The client at the provider; another one cannot finish what this one began. */
   readonly clientId: string;
+  /** Of the integration; absent where it was registered before there were any. */
+  readonly registrationId?: string;
   readonly returnTo: { readonly url: string; readonly isOurs: boolean };
   /** What the link said, for a link to try again. */
   readonly query: string;

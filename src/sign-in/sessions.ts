@@ -16,6 +16,8 @@ export interface Session {
   /** Public: it names the session in records and answers, and opens nothing. */
   readonly id: string;
   readonly identity: Identity;
+  /** The registration by which the user signed in; absent in sessions of before there were any. */
+  readonly registrationId?: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** To the exactness of `sessionSeenStepMs`. */
@@ -26,8 +28,6 @@ export interface Session {
 export interface OpenedSession {
   readonly session: Session;
   readonly cookie: string;
-  /** The one that this browser had before and that ended with it, where it was another user's. */
-  readonly ended?: Session;
 }
 
 /** A session as it was read. */
@@ -62,13 +62,18 @@ export class Sessions {
    * the session id), and the one that the browser had before opens nothing any more. The same user in the same browser
    * keeps the public id, and with it what hangs on it.
    */
-  async begin(identity: Identity, cookieBefore: string | undefined): Promise<OpenedSession> {
+  async begin(
+    identity: Identity,
+    cookieBefore: string | undefined,
+    registrationId?: string,
+  ): Promise<OpenedSession> {
     const before = cookieBefore === undefined ? undefined : await this.#read(cookieBefore);
     const key = userKey(identity);
     const isSameUser = before !== undefined && userKey(before.session.identity) === key;
     const now = this.#now();
     const id = isSameUser ? before.session.id : `ses_${randomText().slice(0, 22)}`;
-    const session: Session = { id, identity, createdAt: now, lastSeenAt: now };
+    const bound = registrationId === undefined ? {} : { registrationId };
+    const session: Session = { id, identity, ...bound, createdAt: now, lastSeenAt: now };
     const cookie = `${key}.${randomText()}`;
     const value = JSON.stringify(session);
     const made: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
@@ -77,7 +82,7 @@ export class Sessions {
     // The one before has ended meanwhile by itself.
     if (refusal !== undefined && refusal.write > 0) refusal = await this.#engine.commit([made]);
     if (refusal !== undefined) throw new Error('two sessions are the same');
-    return { session, cookie, ...(before === undefined || isSameUser ? {} : { ended: before.session }) };
+    return { session, cookie };
   }
 
   /**
@@ -105,15 +110,23 @@ export class Sessions {
     return found.session;
   }
 
-  /** Ends all sessions of a user that there are now. */
-  async endAll(key: string): Promise<void> {
-    for (let isMore = true; isMore; ) {
+  /** Ends all sessions of a user that there are now, but the one that a cookie opens. @returns their ids */
+  async endOthers(key: string, cookie: string): Promise<ReadonlySet<string>> {
+    const own = recordId(cookie);
+    const ended = new Set<string>();
+    for (let after: string | undefined = `${key}.`; after !== undefined; ) {
       const ids: string[] = [];
-      const scan = await this.#engine.scan(space, { after: `${key}.`, limit: commitWritesMax });
-      for await (const { id } of itemsOf(scan?.chunks ?? [])) if (id.startsWith(`${key}.`)) ids.push(id);
-      isMore = ids.length === commitWritesMax;
-      if (ids.length > 0) await this.#delete(ids);
+      const scan = await this.#engine.scan(space, { after, limit: commitWritesMax });
+      for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
+        if (!id.startsWith(`${key}.`)) break;
+        ids.push(id);
+        if (id !== own) ended.add((JSON.parse(name) as Session).id);
+      }
+      after = ids.length === commitWritesMax ? ids.at(-1) : undefined;
+      const others = ids.filter((id) => id !== own);
+      if (others.length > 0) await this.#delete(others);
     }
+    return ended;
   }
 
   /** Removes what has ended by itself. */

@@ -26,7 +26,10 @@ test('hands an app on another origin a code that is bound to all that it asked w
   const finished = await signIn({ returnTo: plain, codeChallenge: challenge, codeChallengeMethod: 'S256' });
   assert.equal(finished.location, `${plain}?code=one%2Ftime`);
   const { identity, id } = finished.session;
-  assert.deepEqual(orders, [{ identity, returnUrl: plain, codeChallenge: challenge, sessionId: id }]);
+  const { registrationId } = finished.session;
+  assert.ok(registrationId);
+  const bound = { identity, returnUrl: plain, codeChallenge: challenge, sessionId: id, registrationId };
+  assert.deepEqual(orders, [bound]);
 });
 
 test('leaves the address of an app as it is registered, to the character', async (t) => {
@@ -88,6 +91,7 @@ async function startParts(t: TestContext) {
         return 'one/time';
       },
       signOutEverywhere: async () => undefined,
+      signOutSessions: async () => undefined,
       signOutSession: async (...session) => void ended.push(session),
     },
     origin: 'https://id.example.com',

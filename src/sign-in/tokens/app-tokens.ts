@@ -12,9 +12,13 @@ export interface AppTokens {
     readonly returnUrl: string;
     readonly codeChallenge: string;
     readonly sessionId: string;
+    /** Of the integration. */
+    readonly registrationId?: string | undefined;
   }): Promise<string>;
   /** All refresh tokens of a user end, and codes that are not exchanged yet. */
   signOutEverywhere(userKey: string): Promise<void>;
+  /** Those that came from some sessions end. */
+  signOutSessions(userKey: string, sessionIds: ReadonlySet<string>): Promise<void>;
   /** Those that came from one session end. */
   signOutSession(userKey: string, sessionId: string): Promise<void>;
 }

@@ -14,6 +14,10 @@ export interface RefreshFamily {
   readonly audience: string;
   /** The session at this service that the sign-in began. */
   readonly sessionId: string;
+  /** Where the app is, which must still be registered; absent in families of before it was kept. */
+  readonly returnUrl?: string;
+  /** The registration by which the user signed in: another one of its name is another one. */
+  readonly registrationId?: string;
   /** Milliseconds since 1970, as all moments here. */
   readonly createdAt: number;
   /** Absent until the code is exchanged. */

@@ -3,6 +3,7 @@ import { accessTokenMs } from '../../limits.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
 import { pagesOf } from '../../storage/item-text.ts';
+import type { BoundRegistration } from '../integrations.ts';
 import { isProviderName, type ProviderName } from '../providers.ts';
 import { signAccessToken } from './access-token.ts';
 import type { AppTokens } from './app-tokens.ts';
@@ -38,10 +39,16 @@ export interface TokenGrantParts {
   readonly keys: SigningKeys;
   /** The issuer that access tokens name: public origin and base path. */
   readonly issuer: string;
-  readonly isRegistered: (provider: ProviderName, integration: string) => Promise<boolean>;
+  readonly findRegistration: (
+    provider: ProviderName,
+    integration: string,
+  ) => Promise<BoundRegistration | undefined>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
+
+/** `foreign` to the integration that is asked; `ended` with its registration, or the address of its app. */
+type Judge = (family: RefreshFamily) => 'good' | 'ended' | 'foreign';
 
 type Redeemed = { readonly familyId: string; readonly family: RefreshFamily; readonly random: string };
 
@@ -57,7 +64,7 @@ export class TokenGrants implements AppTokens {
   }
 
   async issueCode(order: Parameters<AppTokens['issueCode']>[0]): Promise<string> {
-    const { identity, returnUrl, codeChallenge, sessionId } = order;
+    const { identity, returnUrl, codeChallenge, sessionId, registrationId } = order;
     if (!isChallenge(codeChallenge)) {
       throw invalid('code_challenge', 'code_challenge must be SHA-256 in base64url, by the method S256.');
     }
@@ -68,6 +75,8 @@ export class TokenGrants implements AppTokens {
       identity,
       audience: audienceOf(returnUrl),
       sessionId,
+      returnUrl,
+      ...(registrationId === undefined ? {} : { registrationId }),
       createdAt: issuedAt,
     };
     const stored: SignInCode = { family, returnUrl, codeChallenge, issuedAt };
@@ -86,17 +95,20 @@ export class TokenGrants implements AppTokens {
    */
   async grant(provider: string, integration: string, request: TokenRequest): Promise<GrantedTokens> {
     if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
-    if (!(await this.#parts.isRegistered(provider, integration))) {
-      throw new ServiceError('integration_not_found');
-    }
+    const registration = await this.#parts.findRegistration(provider, integration);
+    if (registration === undefined) throw new ServiceError('integration_not_found');
     // First of all: a key that cannot sign must not use up a code.
     const signer = await this.#parts.keys.signer();
     const isOurs = ({ identity }: RefreshFamily) =>
       identity.provider === provider && identity.integration === integration;
+    const isGood = ({ registrationId, returnUrl }: RefreshFamily) =>
+      registrationId === registration.id &&
+      (returnUrl === undefined || registration.returnUrls.includes(returnUrl));
+    const judge: Judge = (family) => (isOurs(family) ? (isGood(family) ? 'good' : 'ended') : 'foreign');
     const redeemed =
       request.grant_type === 'authorization_code'
-        ? await this.#redeemCode(codeFields(request), isOurs)
-        : await this.#redeemToken(refreshField(request), isOurs);
+        ? await this.#redeemCode(codeFields(request), judge)
+        : await this.#redeemToken(refreshField(request), judge);
     const { familyId, family, random } = redeemed;
     const { issuer, now } = this.#parts;
     const { identity, audience } = family;
@@ -108,8 +120,12 @@ export class TokenGrants implements AppTokens {
     await this.#end(userKey, () => true);
   }
 
+  async signOutSessions(userKey: string, sessionIds: ReadonlySet<string>): Promise<void> {
+    if (sessionIds.size > 0) await this.#end(userKey, ({ sessionId }) => sessionIds.has(sessionId));
+  }
+
   async signOutSession(userKey: string, sessionId: string): Promise<void> {
-    await this.#end(userKey, (family) => family.sessionId === sessionId);
+    await this.signOutSessions(userKey, new Set([sessionId]));
   }
 
   /** Removes what has expired. */
@@ -132,7 +148,7 @@ export class TokenGrants implements AppTokens {
 
   async #redeemCode(
     sent: { readonly code: string; readonly codeVerifier: string; readonly returnUrl: string },
-    isOurs: (family: RefreshFamily) => boolean,
+    judge: Judge,
   ): Promise<Redeemed> {
     const { engine, now } = this.#parts;
     const id = codeId(sent.code);
@@ -149,7 +165,7 @@ export class TokenGrants implements AppTokens {
       const begun = familyText === undefined ? undefined : (JSON.parse(familyText) as RefreshFamily);
       if (begun === undefined || familyText === undefined)
         throw codeRefused('signed out before the exchange');
-      if (!isOurs(begun) || !isFor(code, sent)) throw codeRefused();
+      if (judge(begun) !== 'good' || !isFor(code, sent)) throw codeRefused();
       const { family, random } = withFirstToken(begun, now());
       const refusal = await engine.commit([
         replaced(signInCodesSpace, id, codeText, { ...code, isUsed: true }),
@@ -159,7 +175,7 @@ export class TokenGrants implements AppTokens {
     }
   }
 
-  async #redeemToken(token: string, isOurs: (family: RefreshFamily) => boolean): Promise<Redeemed> {
+  async #redeemToken(token: string, judge: Judge): Promise<Redeemed> {
     const { engine, now } = this.#parts;
     const parts = partsOf(token);
     if (parts === undefined) throw tokenRefused();
@@ -167,9 +183,11 @@ export class TokenGrants implements AppTokens {
     for (;;) {
       const text = await engine.get(refreshFamiliesSpace, familyId);
       const family = text === undefined ? undefined : (JSON.parse(text) as RefreshFamily);
-      if (family === undefined || text === undefined || isOver(family, now()) || !isOurs(family)) {
-        throw tokenRefused();
-      }
+      if (family === undefined || text === undefined || isOver(family, now())) throw tokenRefused();
+      const verdict = judge(family);
+      // Should the address be registered again one day, the token stays what it is now.
+      if (verdict === 'ended') await this.#remove(familyId);
+      if (verdict !== 'good') throw tokenRefused();
       const outcome = refreshed(family, random, now());
       if (outcome.kind === 'repeated') return { familyId, family, random: outcome.random };
       if (outcome.kind === 'reused') {

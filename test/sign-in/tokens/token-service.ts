@@ -23,6 +23,7 @@ export const ada: Identity = {
   email: 'ada@example.com',
   emailVerified: true,
 };
+const registrationId = 'registration-1';
 export const returnUrl = 'https://app.example.com/signed-in?from=counterfoil';
 
 /** A store, and a clock that a test sets; any number of processes share them. */
@@ -63,8 +64,9 @@ export async function startProcess(t: TestContext, shared: Shared): Promise<Toke
   const now = () => shared.now;
   const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   const keys = new SigningKeys({ engine, sealer, now });
-  const isRegistered = async (_provider: string, name: string) => name !== 'unknown';
-  const grants = new TokenGrants({ engine, keys, issuer: listener.origin, isRegistered, now });
+  const findRegistration = async (_provider: string, name: string) =>
+    name === 'unknown' ? undefined : { id: registrationId, returnUrls: [returnUrl] };
+  const grants = new TokenGrants({ engine, keys, issuer: listener.origin, findRegistration, now });
   const lines = new PassThrough();
   const log: string[] = [];
   lines.on('data', (line: Buffer) => log.push(line.toString()));
@@ -104,7 +106,7 @@ export async function signIn(
 ): Promise<SignedIn> {
   const verifier = randomBytes(32).toString('base64url');
   const codeChallenge = createHash('sha256').update(verifier).digest('base64url');
-  const code = await grants.issueCode({ identity, returnUrl, codeChallenge, sessionId });
+  const code = await grants.issueCode({ identity, returnUrl, codeChallenge, sessionId, registrationId });
   const exchange = { grant_type: 'authorization_code', code, code_verifier: verifier, return_url: returnUrl };
   return { code, verifier, exchange };
 }

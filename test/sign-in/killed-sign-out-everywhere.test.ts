@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isSignedIn } from '../support/app.ts';
+import { killAtEachCommit, skip } from '../support/kill-drill.ts';
+import { prepareSignedIn, type SignedIn, tryToSignOut, whatLives } from '../support/signed-in.ts';
+
+const everywhere = { everywhere: true };
+/** More sessions than a single commit may hold writes. */
+const manyBrowsers = 130;
+
+for (const count of process.env.LONG === '1' ? [1, 3, manyBrowsers] : [3]) {
+  test(`a killed sign-out everywhere ends all of ${count} browsers when it is sent again`, { skip }, (t) =>
+    retryAfterKill(t, count),
+  );
+}
+
+test('a killed sign-out everywhere of 130 browsers ends the one that asked last', { skip }, async (t) => {
+  const { data, app, browsers } = await prepareSignedIn(t, manyBrowsers);
+  const [own, ...others] = browsers as [SignedIn, ...SignedIn[]];
+  await killAtEachCommit(t, {
+    data,
+    act: (origin) => tryToSignOut(origin, own, everywhere),
+    check: async (origin, step) => {
+      // Who is still signed in can try again; who is not cannot end what lives on.
+      if (await isSignedIn(origin, own.browser)) return;
+      const living = await whatLives(origin, app, [own, ...others]);
+      assert.deepEqual(living.slice(0, 6), [], step);
+    },
+  });
+});
+
+async function retryAfterKill(t: Parameters<typeof prepareSignedIn>[0], count: number): Promise<void> {
+  const { data, app, browsers } = await prepareSignedIn(t, count);
+  const [own] = browsers as [SignedIn];
+  await killAtEachCommit(t, {
+    data,
+    act: (origin) => tryToSignOut(origin, own, everywhere),
+    check: async (origin, step) => {
+      const retry = await tryToSignOut(origin, own, everywhere);
+      assert.ok(retry?.status === 200 || retry?.status === 401, `${step}: ${retry?.text}`);
+      // 401 is the truth only where nothing is left to end.
+      const living = await whatLives(origin, app, browsers);
+      assert.deepEqual(living, [], `${step}, retry ${retry.status}`);
+    },
+  });
+}

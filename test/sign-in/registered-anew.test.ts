@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { App, isSignedIn, returnUrl } from '../support/app.ts';
+import { Browser } from '../support/browser.ts';
+import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { goToCallback, register, signIn, signInPath, startSignIn } from '../support/signing-in.ts';
+
+const path = '/v3/service/auth/oidc/web';
+const fields = { return_urls: [returnUrl] };
+
+/** What takes the place of a registration that was deleted, under its name. */
+for (const [name, isOther] of [
+  ['the same issuer', false],
+  ['another issuer', true],
+] as const) {
+  test(`an integration registered anew with ${name} honours no refresh token of the one before`, async (t) => {
+    const { signing, app, anew } = await start(t, isOther);
+    const { origin } = signing.service;
+    const landed = await signIn(signing, app.link);
+    const { body } = await app.exchange(origin, landed.headers.get('location'));
+    await anew();
+    assert.equal((await app.refresh(origin, body.refresh_token)).status, 400);
+    const again = await signIn(signing, app.link);
+    const exchanged = await app.exchange(origin, again.headers.get('location'));
+    assert.equal(exchanged.status, 200, exchanged.text);
+    assert.equal((await app.refresh(origin, exchanged.body.refresh_token)).status, 200);
+  });
+
+  test(`an integration registered anew with ${name} exchanges no code of the one before`, async (t) => {
+    const { signing, app, anew } = await start(t, isOther);
+    const landed = await signIn(signing, app.link);
+    await anew();
+    const { status } = await app.exchange(signing.service.origin, landed.headers.get('location'));
+    assert.equal(status, 400);
+  });
+
+  test(`an integration registered anew with ${name} has nobody signed in`, async (t) => {
+    const { signing, anew } = await start(t, isOther);
+    const { service, browser } = signing;
+    await signIn(signing);
+    assert.equal(await isSignedIn(service.origin, browser), true);
+    await anew();
+    assert.equal(await isSignedIn(service.origin, browser), false);
+    await signIn(signing);
+    assert.equal(await isSignedIn(service.origin, browser), true);
+  });
+
+  test(`an integration registered anew with ${name} finishes no sign-in of the one before`, async (t) => {
+    const { signing, anew } = await start(t, isOther);
+    // A provider that does not name itself in its reply (RFC 9207) leaves the check to this service.
+    signing.provider.twists = {
+      discovery: (honest) => ({ ...honest, authorization_response_iss_parameter_supported: false }),
+      callback: (honest) => {
+        honest.delete('iss');
+        return honest;
+      },
+    };
+    const callback = await goToCallback(signing, signInPath);
+    const other = await anew();
+    other.twists = signing.provider.twists;
+    const page = await signing.browser.open(callback);
+    assert.equal(page.status, 400, page.text);
+    assert.equal(await isSignedIn(signing.service.origin, signing.browser), false);
+    // No code of one provider goes to the other.
+    for (const { exchanges } of [signing.provider, other]) assert.equal(exchanges.length, 0);
+  });
+}
+
+test('deleting an integration signs out who signed in by it, and nobody else', async (t) => {
+  const signing = await startSignIn(t, { fields });
+  const { service, browser, provider } = signing;
+  await register(service, provider, 'other');
+  const stays = new Browser();
+  await signIn({ ...signing, browser: stays }, '/v3/auth/oidc/other/sign-in');
+  await signIn(signing);
+  assert.equal((await service.send('DELETE', path)).status, 200);
+  assert.equal(await isSignedIn(service.origin, browser), false);
+  assert.equal(await isSignedIn(service.origin, stays), true);
+});
+
+test('new credentials of an integration end nothing', async (t) => {
+  const signing = await startSignIn(t, { fields });
+  const { service, provider, browser } = signing;
+  const app = new App();
+  const landed = await signIn(signing, app.link);
+  const { body } = await app.exchange(service.origin, landed.headers.get('location'));
+  const rotated = {
+    IDP_CLIENT_ID: 'client-1',
+    IDP_CLIENT_SECRET: 'secret-2',
+    IDP_ISSUER: provider.issuer,
+    ...fields,
+  };
+  assert.equal((await service.send('PUT', path, rotated)).status, 200);
+  assert.equal(await isSignedIn(service.origin, browser), true);
+  assert.equal((await app.refresh(service.origin, body.refresh_token)).status, 200);
+});
+
+async function start(t: TestContext, isOther: boolean) {
+  const signing = await startSignIn(t, { fields });
+  const anew = async () => {
+    const provider = isOther ? await ScriptedOidc.start(t) : signing.provider;
+    assert.equal((await signing.service.send('DELETE', path)).status, 200);
+    await register(signing.service, provider, 'web', fields);
+    return provider;
+  };
+  return { signing, app: new App(), anew };
+}

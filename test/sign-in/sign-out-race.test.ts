@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { App, isSignedIn, publicUrl, returnUrl, sendJson, signInAt, signOut } from '../support/app.ts';
+import { Browser } from '../support/browser.ts';
+import { between, type Random, randomFrom, seedOf } from '../support/random.ts';
+import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { registerPath } from '../support/signed-in.ts';
+import { credentials } from '../support/signing-in.ts';
+
+const isLong = process.env.LONG === '1';
+/** Callbacks that come while one sign-out everywhere runs. */
+const callbacksAtOnce = 6;
+/** What a callback takes on a machine that has little else to do. */
+const staggerMsMax = 12;
+
+for (const workers of [1, 2]) {
+  test(`what signs in during a sign-out everywhere lives whole or not at all, in ${workers} processes`, (t) =>
+    race(t, workers, isLong ? 1_000 : 60));
+}
+
+async function race(t: TestContext, workers: number, rounds: number): Promise<void> {
+  const random = randomFrom(seedOf(t));
+  const provider = await ScriptedOidc.start(t);
+  const env = { COUNTERFOIL_PUBLIC_URL: publicUrl };
+  const service = await ServeProcess.start(t, { data: newData(t), env, workers });
+  const origin = await service.ready();
+  const fields = { ...credentials, IDP_ISSUER: provider.issuer, return_urls: [returnUrl] };
+  assert.equal((await sendJson(origin + registerPath, 'POST', fields)).status, 200);
+  for (let round = 0; round < rounds; round++) {
+    // A user of its own, so that no round has to wait for what another one left.
+    provider.subject = `user-${round}`;
+    await raceOnce(origin, random, `round ${round}`);
+  }
+}
+
+async function raceOnce(origin: string, random: Random, round: string): Promise<void> {
+  const app = new App();
+  const first = new Browser();
+  await signInAt(origin, first, app.link);
+  const arriving = await Promise.all(
+    Array.from({ length: callbacksAtOnce }, async () => {
+      const browser = new Browser();
+      const { url } = await browser.follow(origin + app.link, (next) => next.includes('/callback?'));
+      return { browser, callback: url.replace(publicUrl, origin) };
+    }),
+  );
+  const afterMs = between(random, 0, staggerMsMax);
+  let sentAt = Infinity;
+  const ending = sleep(afterMs).then(() => {
+    sentAt = performance.now();
+    return signOut(origin, first, { everywhere: true });
+  });
+  const arrived = await Promise.all(
+    arriving.map(async ({ browser, callback }) => {
+      await sleep(between(random, 0, staggerMsMax));
+      const { headers } = await browser.open(callback);
+      return { location: headers.get('location'), at: performance.now() };
+    }),
+  );
+  assert.equal((await ending).status, 200, round);
+  assert.equal(await isSignedIn(origin, first), false, round);
+
+  for (const [index, { browser }] of arriving.entries()) {
+    const { location = null, at = 0 } = arrived[index] ?? {};
+    const isHere = await isSignedIn(origin, browser);
+    // A sign-in that the sign-out ended before it was whole has no code to hand over.
+    const isInApp = location !== null && (await app.exchange(origin, location)).status === 200;
+    assert.equal(isInApp, isHere, `${round}, callback ${index}: session ${isHere}, tokens ${isInApp}`);
+    assert.ok(at > sentAt || !isHere, `${round}, callback ${index}: signed in before, and still signed in`);
+  }
+}
