@@ -256,6 +256,8 @@ export const declinesSweepMs = 60 * 60 * 1_000;
 export const challengeMsMax = 5_000;
 /** Turnstile's bound is 2,048 characters. */
 export const challengeTokenCharactersMax = 8_192;
+/** Begun a minute from one address: more than an office or a school needs; the bound on open sign-ins would need hundreds of addresses. */
+export const signInsPerMinuteDefault = 120;
 /** Requests a second of one key, and from one address: a fraction of what one process serves. */
 export const requestsPerSecondDefault = 2_000;
 /** Of the charges of a publishable key, an address may make this part: one browser must not use up a whole shop. */

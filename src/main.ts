@@ -158,7 +158,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
       integrationRoutes(signIn),
       integrationListRoutes(signIn),
-      signInRoutes(signIn),
+      signInRoutes(signIn, (request) => access.gate.takeSignIn(request, now())),
       sessionRoutes(signIn),
       signInTokenRoutes(signIn.appTokens, signIn.signingKeys, settings.basePath),
     ];

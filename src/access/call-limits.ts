@@ -4,6 +4,7 @@ import {
   chargesPerMinuteDefault,
   declinesOfKeyPerMinute,
   requestsPerSecondDefault,
+  signInsPerMinuteDefault,
 } from '../limits.ts';
 import type { Caller } from './permission.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
@@ -13,6 +14,7 @@ export interface LimitSettings {
   readonly charges?: number;
   readonly declines?: number;
   readonly requests?: number;
+  readonly signIns?: number;
 }
 
 /** What is left of a limit, as `RateLimit` tells it. */
@@ -42,7 +44,10 @@ export class CallLimits {
   /** Of one key: so many slow it down, and shut nobody out for long. Addresses are counted by `DeclineLimits`. */
   readonly #declines: LimitOf;
 
-  constructor({ charges, declines, requests }: LimitSettings) {
+  readonly #signIns: LimitOf;
+
+  constructor({ charges, declines, requests, signIns }: LimitSettings) {
+    this.#signIns = limitOf(signIns, signInsPerMinuteDefault, minute);
     this.#requests = limitOf(requests, requestsPerSecondDefault, second);
     this.#requestsOfKeys = limitOf(requests, requestsPerSecondDefault, second);
     this.#charges = limitOf(charges, chargesPerMinuteDefault, minute);
@@ -54,6 +59,11 @@ export class CallLimits {
   /** Of any request, before anything else is known of it. Refuses with `rate_limited`. @param isOpen whether the service is */
   takeRequest(address: string, isOpen: boolean, now: number): void {
     this.#take('requests', this.#requests.of(isOpen), address, now);
+  }
+
+  /** Of a sign-in that is begun. Refuses with `rate_limited`. @param isOpen whether the service is */
+  takeSignIn(address: string, isOpen: boolean, now: number): void {
+    this.#take('sign-ins', this.#signIns.of(isOpen), address, now);
   }
 
   /** Of a request with a key. Refuses with `rate_limited`. */
@@ -108,10 +118,12 @@ export class CallLimits {
   }
 }
 
-type Name = 'requests' | 'charges' | 'declines';
+type Name = 'requests' | 'charges' | 'declines' | 'sign-ins';
 
 const sentences = {
   requests: ({ quota }: Rate) => `Too many requests: ${quota} a second are taken of one caller.`,
+  'sign-ins': ({ quota }: Rate) =>
+    `Too many sign-ins were begun: ${quota} a minute are taken from one address. Try again in a moment.`,
   charges: ({ quota }: Rate) =>
     `Too many charges: ${quota} a minute are taken of one caller. Nothing was charged.`,
   declines: ({ quota }: Rate) =>

@@ -65,6 +65,11 @@ export class Gate {
     return keys.isFresh(at) ? this.#judge(asking) : keys.refresh().then(() => this.#judge(asking));
   }
 
+  /** Counts a sign-in that is begun. Throws `rate_limited`. @param now milliseconds by any clock that is always the same */
+  takeSignIn({ address }: FastifyRequest, now: number): void {
+    this.#parts.limits.takeSignIn(countedAddress(address), !this.#areKeysRequired, now);
+  }
+
   /** Counts a charge that its processor declined. */
   async noteDecline({ caller, address }: FastifyRequest): Promise<void> {
     this.#parts.limits.noteDecline(caller, performance.now());

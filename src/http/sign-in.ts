@@ -52,8 +52,10 @@ declare module 'fastify' {
 /**
  * The two steps of a sign-in that a browser takes: to the provider, and back. Both answer with a redirect, or with a
  * page that says what happened.
+ *
+ * @param count counts a sign-in that is begun, and throws where it is one too many
  */
-export function signInRoutes(parts: SignInParts): Routes {
+export function signInRoutes(parts: SignInParts, count: (request: FastifyRequest) => void): Routes {
   const cookies = new Cookies(parts.origin);
   const path = `${parts.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   // A HEAD would begin a sign-in, or use one up.
@@ -81,6 +83,7 @@ export function signInRoutes(parts: SignInParts): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        count(request);
         const begun = await beginSignIn(parts, {
           provider,
           name,

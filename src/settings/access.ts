@@ -72,6 +72,14 @@ export const accessSettings = {
             'declined cards an hour from one address, and four times as many a day, after which it waits; 0 is no limit',
         }),
       ),
+      signIns: Type.Optional(
+        Type.Integer({
+          env: 'COUNTERFOIL_LIMIT_SIGN_INS',
+          minimum: 0,
+          maximum: 1_000_000,
+          description: 'sign-ins begun a minute from one address; 0 is no limit',
+        }),
+      ),
       requests: Type.Optional(
         Type.Integer({
           env: 'COUNTERFOIL_LIMIT_REQUESTS',

@@ -121,6 +121,31 @@ test('one browser cannot use up the charges of a publishable key', async (t) => 
   assert.equal((await payAll(service, from('192.0.2.7'))).taken, 0, 'the key as a whole is counted');
 });
 
+test('requests that are no charges use up nothing of a publishable key, from however many addresses', async (t) => {
+  stopClock(t);
+  const env = { COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1' };
+  const { service, keys } = await startServiceWithKeys(t, { shop: browser }, { env });
+  const from = (address: string) => ({ ...bearing(keys.shop), origin, 'x-forwarded-for': address });
+  for (let stranger = 1; stranger <= 6; stranger++) {
+    for (let count = 0; count < 10; count++) {
+      const answer = await service.post(payment.path, {}, from(`192.0.2.${stranger}`));
+      assert.equal(answer.status, 400);
+    }
+  }
+  assert.equal((await payAll(service, from('198.51.100.1'))).taken, 10);
+});
+
+test('tokens that the processor does not know count as declined cards', async (t) => {
+  const env = { COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1' };
+  const { service, keys } = await startServiceWithKeys(t, { shop: browser }, { env });
+  const from = (address: string) => ({ ...bearing(keys.shop), origin, 'x-forwarded-for': address });
+  for (let count = 0; count < 5; count++) {
+    assert.equal((await pay(service, from('192.0.2.1'), 'tok_of_nobody')).status, 400);
+  }
+  assert.equal((await pay(service, from('192.0.2.1'))).status, 429);
+  assert.equal((await pay(service, from('192.0.2.2'))).status, 200);
+});
+
 test('an open service has the limits that its settings name, and no others', async (t) => {
   stopClock(t);
   const open = await startTestService(t);
