@@ -195,6 +195,11 @@ export async function openProcessors(
 /** Microsoft's own name for whoever has an account with it, of any tenant. */
 const microsoftIssuer = 'https://login.microsoftonline.com/common/v2.0';
 
+/** Hosts and networks of the operator's own, where identity providers may be. */
+export function privateHosts({ privateIssuers }: Settings): PrivateHosts {
+  return new PrivateHosts(privateIssuers);
+}
+
 /** Each identity provider that the service knows; their libraries are loaded when somebody first signs in. */
 export function openIdentityProviders(settings: Settings): Record<ProviderName, IdentityProvider> {
   const { host, publicUrl, privateIssuers, privateCa, github } = settings;
@@ -206,7 +211,7 @@ export function openIdentityProviders(settings: Settings): Record<ProviderName, 
     return (issuer: URL) =>
       outbound({ loopback: isLocal && isLoopback(issuer.hostname), privateIssuers, ca });
   };
-  const named = new PrivateHosts(privateIssuers);
+  const named = privateHosts(settings);
   const isNamed = (host: string) => named.names(host);
   const oidc = (issuer?: string) =>
     whenFirstUsed(async () => {

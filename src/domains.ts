@@ -1,5 +1,4 @@
-import { openIdentityProviders, openProcessors } from './adapters.ts';
-import { PrivateHosts } from './identity/addresses.ts';
+import { openIdentityProviders, openProcessors, privateHosts } from './adapters.ts';
 import { Accounts } from './payments/accounts.ts';
 import { Drivers } from './payments/drivers.ts';
 import { FinalPayments } from './payments/final-payments.ts';
@@ -38,7 +37,7 @@ export function openSignIn(
   settings: Settings,
   { engine, sealer, log, metrics, now, origin }: SignInOptions,
 ): SignIn {
-  const named = new PrivateHosts(settings.privateIssuers);
+  const named = privateHosts(settings);
   const integrations = new Integrations(engine, sealer, now, (host) => named.names(host));
   const signingKeys = new SigningKeys({ engine, sealer, now });
   const appTokens = new TokenGrants({

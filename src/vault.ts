@@ -5,8 +5,8 @@ import type { MasterKeys } from './secrets/master-keys.ts';
 import { type MasterKeySource, openMasterKeys } from './secrets/open-sealer.ts';
 import type { SealedRecords } from './secrets/sealed-records.ts';
 import type { Settings } from './settings/schema.ts';
-import { sealedClientSecrets } from './sign-in/integrations.ts';
 import { sealedVerifiers } from './sign-in/pending-sign-ins.ts';
+import { sealedClientSecrets } from './sign-in/stored-integration.ts';
 import { sealedSigningKeys } from './sign-in/tokens/signing-keys.ts';
 import type { Engine } from './storage/engine.ts';
 

@@ -3,8 +3,9 @@ import { Type } from 'typebox';
 import type { Asked } from '../access/audit.ts';
 import { actorOf } from '../access/permission.ts';
 import { type FieldsBesideError, success } from '../envelope.ts';
-import type { Integration } from '../sign-in/integrations.ts';
+
 import { addressesOf, type SignInParts } from '../sign-in/parts.ts';
+import type { Integration } from '../sign-in/stored-integration.ts';
 import { verifyProvider } from '../sign-in/verify-provider.ts';
 import { sendEnvelope } from './answer.ts';
 import type { Routes } from './door.ts';

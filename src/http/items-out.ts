@@ -7,6 +7,7 @@ import { jsonContentType } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { compressedBytesMin, longAnswersMax, longAnswersPerAddressMax, readTurnBytes } from '../limits.ts';
 import type { Scan, SpaceFacts } from '../tables/tables.ts';
+import { AddressCounts } from './address-counts.ts';
 import { sendText } from './answer.ts';
 import { type ContentCoding, compressor, wantedCoding } from './content-coding.ts';
 
@@ -41,7 +42,7 @@ export function representationOf(
 
 /** Answers of this process that are sent as they are read: of all, and by the address that is counted. */
 let longAnswers = 0;
-const longAnswersOf = new Map<string, number>();
+const longAnswersOf = new AddressCounts();
 
 /**
  * The items of a table: a table that is at hand in one piece, a larger one as it is read. Refuses with `overloaded` a larger
@@ -58,7 +59,7 @@ export async function sendItems(
     return sendText(reply.headers(headers), 200, wholeAnswer(chunks));
   }
   const text = new ChunkReader(chunks);
-  const ofAddress = longAnswersOf.get(countedAddress(request.address)) ?? 0;
+  const ofAddress = longAnswersOf.of(countedAddress(request.address));
   if (longAnswers >= longAnswersMax || ofAddress >= longAnswersPerAddressMax) {
     text.leave();
     const message = 'Too many large tables are being read; try again shortly.';
@@ -134,12 +135,10 @@ function stream(
 /** @returns to be called once, when it has been sent */
 function countLongAnswer(address: string): () => void {
   longAnswers++;
-  longAnswersOf.set(address, (longAnswersOf.get(address) ?? 0) + 1);
+  longAnswersOf.add(address);
   return () => {
     longAnswers--;
-    const left = (longAnswersOf.get(address) ?? 1) - 1;
-    if (left === 0) longAnswersOf.delete(address);
-    else longAnswersOf.set(address, left);
+    longAnswersOf.remove(address);
   };
 }
 

@@ -5,13 +5,14 @@ import {
   connectionsMax,
   connectionsPerAddressMax,
   eventLoopDelayMsMax,
-  eventLoopSampleMs,
   loopTurnMsMax,
   requestsPerAddressMax,
   requestsRunningMax,
   responseBytesWaitingMax,
   sheddingMsMax,
 } from '../limits.ts';
+import { AddressCounts } from './address-counts.ts';
+import { EventLoopDelay } from './event-loop-delay.ts';
 
 /** Bounds of one listener; what is not given is as in limits.ts. */
 export interface LoadBounds {
@@ -63,7 +64,7 @@ export class LoadShedder {
   readonly #connections = new WeakMap<Socket, Connection>();
   readonly #peers = new Map<string, Peer>();
   /** Requests that proxies have passed on, by the address they came from. */
-  readonly #forwarded = new Map<string, number>();
+  readonly #forwarded = new AddressCounts();
   /** Requests beyond the bound of their connection. */
   readonly #excess = new WeakSet<IncomingMessage>();
   /** Connections without a request, those that have waited longest first. */
@@ -72,10 +73,9 @@ export class LoadShedder {
   #running = 0;
   /** When the first request of this turn of the event loop came; 0 while none has. */
   #turnBegan = 0;
-  #isLate = false;
   #shedSince = 0;
   #shedLast = Number.NEGATIVE_INFINITY;
-  readonly #sampling: NodeJS.Timeout;
+  readonly #delay: EventLoopDelay;
 
   constructor(options: LoadShedderOptions) {
     this.#options = options;
@@ -89,7 +89,7 @@ export class LoadShedder {
       eventLoopDelayMsMax: bounds.eventLoopDelayMsMax ?? eventLoopDelayMsMax,
       sheddingMsMax: bounds.sheddingMsMax ?? sheddingMsMax,
     };
-    this.#sampling = this.#sampleDelay(this.#bounds.eventLoopDelayMsMax);
+    this.#delay = new EventLoopDelay(this.#bounds.eventLoopDelayMsMax);
   }
 
   /**
@@ -169,12 +169,12 @@ export class LoadShedder {
   }
 
   close(): void {
-    clearInterval(this.#sampling);
+    this.#delay.close();
   }
 
   #overload(): ServiceError | undefined {
     if (this.#running > this.#bounds.requestsRunningMax) return tooManyRunning;
-    if (this.#isLate) return eventLoopLate;
+    if (this.#delay.isLate) return eventLoopLate;
     if (this.#options.waitingBytes() > responseBytesWaitingMax) return tooMuchWaiting;
     return this.#isTurnOver() ? turnFull : undefined;
   }
@@ -191,14 +191,8 @@ export class LoadShedder {
 
   /** @returns how many requests of this caller are running now */
   #addForwarded(caller: string, response: ServerResponse): number {
-    const running = (this.#forwarded.get(caller) ?? 0) + 1;
-    this.#forwarded.set(caller, running);
-    response.once('close', () => {
-      const left = (this.#forwarded.get(caller) ?? 1) - 1;
-      if (left === 0) this.#forwarded.delete(caller);
-      else this.#forwarded.set(caller, left);
-    });
-    return running;
+    response.once('close', () => this.#forwarded.remove(caller));
+    return this.#forwarded.add(caller);
   }
 
   #peerOf(address: string): Peer {
@@ -235,19 +229,6 @@ export class LoadShedder {
   readonly #endTurn = () => {
     this.#turnBegan = 0;
   };
-
-  /** Late twice in a row, the event loop has more to do than requests bring at the door: what runs comes first. */
-  #sampleDelay(delayMsMax: number): NodeJS.Timeout {
-    let wasLate = false;
-    let last = performance.now();
-    return setInterval(() => {
-      const now = performance.now();
-      const isLate = now - last - eventLoopSampleMs > delayMsMax;
-      this.#isLate = isLate && wasLate;
-      wasLate = isLate;
-      last = now;
-    }, eventLoopSampleMs).unref();
-  }
 }
 
 /** The new one itself where all others have a request. */

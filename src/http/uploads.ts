@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { countedAddress } from '../access/counted-address.ts';
 import { ServiceError } from '../errors.ts';
 import { keylessBodyBytesMax, uploadBytesMax, uploadBytesPerAddressMax } from '../limits.ts';
+import { AddressCounts } from './address-counts.ts';
 
 /**
  * Bounds the memory that bodies on their way may take on routes that strangers can send to. A body counts with the
@@ -10,26 +11,22 @@ import { keylessBodyBytesMax, uploadBytesMax, uploadBytesPerAddressMax } from '.
  */
 export class Uploads {
   #bytes = 0;
-  readonly #ofAddress = new Map<string, number>();
+  readonly #ofAddress = new AddressCounts();
 
   /** @param bytesMax of the route. @returns `overloaded`, or undefined when the body was counted */
   refusal(request: FastifyRequest, reply: FastifyReply, bytesMax: number): ServiceError | undefined {
     const bytes = expectedBytes(request, bytesMax);
     if (bytes <= keylessBodyBytesMax) return undefined;
     const address = countedAddress(request.address);
-    const ofAddress = (this.#ofAddress.get(address) ?? 0) + bytes;
-    if (ofAddress > uploadBytesPerAddressMax || this.#bytes + bytes > uploadBytesMax) return tooMuch;
+    const isTooMuchOfAddress = this.#ofAddress.of(address) + bytes > uploadBytesPerAddressMax;
+    if (isTooMuchOfAddress || this.#bytes + bytes > uploadBytesMax) return tooMuch;
     this.#bytes += bytes;
-    this.#ofAddress.set(address, ofAddress);
-    reply.raw.once('close', () => this.#remove(address, bytes));
+    this.#ofAddress.add(address, bytes);
+    reply.raw.once('close', () => {
+      this.#bytes -= bytes;
+      this.#ofAddress.remove(address, bytes);
+    });
     return undefined;
-  }
-
-  #remove(address: string, bytes: number): void {
-    this.#bytes -= bytes;
-    const left = (this.#ofAddress.get(address) ?? bytes) - bytes;
-    if (left === 0) this.#ofAddress.delete(address);
-    else this.#ofAddress.set(address, left);
   }
 }
 

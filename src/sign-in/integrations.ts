@@ -3,40 +3,20 @@ import { type Asked, audited } from '../access/audit.ts';
 import { ServiceError } from '../errors.ts';
 import type { Client } from '../identity/provider.ts';
 import { integrationNameCharactersMax, integrationsPageMax } from '../limits.ts';
-import type { SealedRecords } from '../secrets/sealed-records.ts';
-import type { Sealer, SecretPlace } from '../secrets/sealer.ts';
+import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { identityProviders, isProviderName, type ProviderName } from './providers.ts';
 import { randomText } from './random-text.ts';
 import { type Registration, type RegistrationFields, readRegistration } from './registration.ts';
-
-/** A registered integration, as anyone may see it; the secret is not part of it. */
-export interface Integration {
-  readonly name: string;
-  readonly provider: ProviderName;
-  readonly clientId: string;
-  readonly issuer?: string;
-  readonly returnUrls: readonly string[];
-  readonly scopes: readonly string[];
-  readonly createdAt: string;
-}
-
-/** As it lies in `service:integrations`, under `<provider>/<name>`. */
-interface StoredIntegration extends Omit<Integration, 'returnUrls' | 'scopes'> {
-  /** Left out where there are none, or the provider's own: so do those read that know of neither. */
-  readonly returnUrls?: readonly string[];
-  readonly scopes?: readonly string[];
-  readonly sealedSecret: string;
-  /** Unlike that of any other registration; absent where it was registered before there were any. */
-  readonly registrationId?: string;
-}
-
-/** What tokens are bound to: they end with it. */
-export interface BoundRegistration {
-  readonly id: string | undefined;
-  readonly returnUrls: readonly string[];
-}
+import {
+  type BoundRegistration,
+  type Integration,
+  type StoredIntegration,
+  secretPlace,
+  shown,
+  integrationsSpace as space,
+} from './stored-integration.ts';
 
 /** Integrations behind one another; `next` leads on where there are more. */
 export interface IntegrationPage {
@@ -44,18 +24,7 @@ export interface IntegrationPage {
   readonly next: string | undefined;
 }
 
-const space = 'service:integrations';
 const namePattern = new RegExp(`^[a-z0-9-]{1,${integrationNameCharactersMax}}$`);
-
-/** The client secrets that lie in `service:integrations`. */
-export const sealedClientSecrets: SealedRecords = {
-  space,
-  exchange(_id, text, exchange) {
-    const stored = JSON.parse(text) as StoredIntegration;
-    const place = secretPlace(stored.provider, stored.name);
-    return JSON.stringify({ ...stored, sealedSecret: exchange(stored.sealedSecret, place) });
-  },
-};
 
 /** The registry of sign-in integrations. */
 export class Integrations {
@@ -232,25 +201,8 @@ export class Integrations {
   }
 }
 
-/** By name, so that nothing else of the record can be shown. */
-function shown({ name, provider, clientId, issuer, returnUrls = [], scopes, createdAt }: StoredIntegration) {
-  return {
-    name,
-    provider,
-    clientId,
-    ...(issuer === undefined ? {} : { issuer }),
-    returnUrls,
-    scopes: scopes ?? identityProviders[provider].defaultScopes,
-    createdAt,
-  } satisfies Integration;
-}
-
 function placeOf(integration: Integration | undefined): string | undefined {
   return integration === undefined ? undefined : `${integration.provider}/${integration.name}`;
-}
-
-function secretPlace(provider: ProviderName, name: string): SecretPlace {
-  return { record: 'integration', name: `${provider}/${name}`, field: 'client_secret' };
 }
 
 function notFound(): ServiceError {

@@ -3,8 +3,8 @@ import { accessTokenMs } from '../../limits.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
 import { pagesOf } from '../../storage/item-text.ts';
-import type { BoundRegistration } from '../integrations.ts';
 import { isProviderName, type ProviderName } from '../providers.ts';
+import type { BoundRegistration } from '../stored-integration.ts';
 import { signAccessToken } from './access-token.ts';
 import type { AppTokens } from './app-tokens.ts';
 import {
