@@ -78,6 +78,8 @@ export function requestFields(request: FastifyRequest, reply: FastifyReply): Log
 
 const endedEarly = 'The connection ended before the request did.';
 const connectionEnds: readonly unknown[] = [
+  // What was to be written when the socket was closed.
+  'ECANCELED',
   'ECONNRESET',
   'EPIPE',
   'ERR_STREAM_PREMATURE_CLOSE',
