@@ -6,7 +6,7 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
 import { adminKey, unlimited } from '../support/service.ts';
 import { type StripeProcess, startStripeProcess } from '../support/stripe/process.ts';
 import { type Finding, findingsOf, paymentsIn } from './fault-findings.ts';
-import { FaultCaller, type FaultOrder, newOrder, type SingleUse } from './fault-orders.ts';
+import { FaultCaller, type FaultOrder, type GoesOn, newOrder, type SingleUse } from './fault-orders.ts';
 import { type FaultWord, mayStayOpen } from './fault-words.ts';
 
 export interface Drill {
@@ -93,8 +93,8 @@ async function settle(
   const giveUpAt = performance.now() + settleMsMax;
   await inPool(orders, orders.length, async (order) => {
     // Two more tries for what has no end; there is nothing to wait for.
-    const isEndless = mayStayOpen(order.ending) || mayStayOpen(order.refund?.ending);
-    const goesOn = (answered: number) => performance.now() < giveUpAt && (!isEndless || answered < 2);
+    const goesOn: GoesOn = (answered, ending) =>
+      performance.now() < giveUpAt && (!mayStayOpen(ending) || answered < 2);
     await caller.pursue(order, goesOn, patienceMsAtEnd);
     await caller.pay(order, patienceMsAtEnd);
     if (order.finals.has(200)) await caller.refund(order, patienceMsAtEnd);

@@ -31,6 +31,9 @@ export interface FaultRefund extends Ask {
   readonly ending: FaultWord['refund'];
 }
 
+/** Whether a caller asks once more after so many answers that are none, for what is to end so. */
+export type GoesOn = (answered: number, ending: FaultWord['refund']) => boolean;
+
 /** Which tokens can be used once: all, or some of those whose first call to Stripe goes well. */
 export type SingleUse = 'all' | 'some';
 
@@ -80,11 +83,7 @@ export class FaultCaller {
   }
 
   /** @returns whether nothing is left to ask for */
-  async pursue(
-    order: FaultOrder,
-    goesOn: (answered: number) => boolean,
-    patienceMs: number,
-  ): Promise<boolean> {
+  async pursue(order: FaultOrder, goesOn: GoesOn, patienceMs: number): Promise<boolean> {
     const pay = () => this.pay(order, patienceMs);
     if (!(await this.#untilFinal(order, goesOn, pay))) return false;
     const { refund } = order;
@@ -92,10 +91,10 @@ export class FaultCaller {
     return this.#untilFinal(refund, goesOn, () => this.refund(order, patienceMs));
   }
 
-  async #untilFinal(ask: Ask, goesOn: (answered: number) => boolean, send: () => Promise<void>) {
+  async #untilFinal(ask: FaultOrder | FaultRefund, goesOn: GoesOn, send: () => Promise<void>) {
     const answeredBefore = ask.answered;
     while (ask.finals.size === 0) {
-      if (!goesOn(ask.answered - answeredBefore)) return false;
+      if (!goesOn(ask.answered - answeredBefore, ask.ending)) return false;
       // A caller who is in a hurry asks twice.
       await Promise.all(Array.from({ length: this.#random() < 0.15 ? 2 : 1 }, send));
       if (ask.finals.size === 0) await sleep(20 + this.#random() * 100);
