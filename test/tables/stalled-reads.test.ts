@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { responseStallMsMax } from '../../src/limits.ts';
+import { busyMachineMs } from '../support/busy-machine.ts';
 import { isLong } from '../support/extent.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';
 import type { TestService } from '../support/service.ts';
@@ -13,7 +14,7 @@ import { startSharedService } from './shared-service.ts';
 /** How long a reader may stall: nobody would wait for the real bound in every run. */
 const stallMs = isLong ? responseStallMsMax : 400;
 /** A socket that was busy when its timer began gets a second time; the rest is for a machine that is busy. */
-const cutOffMsMax = stallMs * (isLong ? 2.5 : 12);
+const cutOffMsMax = stallMs * 2.5 + 2 * busyMachineMs;
 
 /** The ports from which connections have come whose other end the service has closed. */
 const closedPorts = new Set<number>();
