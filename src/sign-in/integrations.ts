@@ -74,16 +74,18 @@ export class Integrations {
     const id = `${known}/${name}`;
     const integration = this.#newIntegration(known, name, registration);
     const value = JSON.stringify(integration);
-    const refusal = await this.#engine.commit([
-      { kind: 'create', space, id, value, makeSpace: true },
-      audited({ what: 'integration.registered', on: id, ...asked }, this.#now()),
-    ]);
-    if (refusal === undefined) return shown(integration);
-
-    const existing = await this.#find(id);
-    if (existing === undefined) throw new ServiceError('unavailable');
-    if (this.#isSame(existing, registration)) return shown(existing);
-    throw new ServiceError('integration_exists', { param: 'INTEGRATION_NAME' });
+    for (;;) {
+      const refusal = await this.#engine.commit([
+        { kind: 'create', space, id, value, makeSpace: true },
+        audited({ what: 'integration.registered', on: id, ...asked }, this.#now()),
+      ]);
+      if (refusal === undefined) return shown(integration);
+      const existing = await this.#find(id);
+      // It has been removed meanwhile: then the name is free.
+      if (existing === undefined) continue;
+      if (this.#isSame(existing, registration)) return shown(existing);
+      throw new ServiceError('integration_exists', { param: 'INTEGRATION_NAME' });
+    }
   }
 
   /**
