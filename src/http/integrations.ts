@@ -113,7 +113,7 @@ export function integrationRoutes(parts: SignInParts): Routes {
           response: {
             200: answerSchema(
               Type.Object({ message: Type.Literal('Integration deleted') }, closed),
-              'Nobody can sign in by it any more; who did stays signed in',
+              'Nobody can sign in by it any more, and who did is signed out',
             ),
             '4xx': errorAnswerSchema(),
           },

@@ -4,7 +4,7 @@ import { audited } from '../access/audit.ts';
 import { actorOf, shopOf } from '../access/permission.ts';
 import { success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
-import { paymentFieldsBesideError } from '../payments/answer.ts';
+import { isOfBadCard, paymentFieldsBesideError } from '../payments/answer.ts';
 import { cancelPayment } from '../payments/cancel-payment.ts';
 import { findByIdempotencyKey, listPayments } from '../payments/list-payments.ts';
 import { findPaymentOn, type PaymentParts } from '../payments/parts.ts';
@@ -251,9 +251,4 @@ function momentOf(text: string): number {
     throw new ServiceError('invalid_request', { param: 'since', message });
   }
   return moment;
-}
-
-/** Declined, or a token that its processor does not know: whoever tests cards or tokens is answered so. */
-function isOfBadCard({ status, text }: StoredAnswer): boolean {
-  return status === 402 || (status === 400 && text.includes('"param":"token"'));
 }

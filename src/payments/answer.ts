@@ -94,3 +94,8 @@ export function answerNow(payment: Payment, { replayed }: { readonly replayed: b
   const answer = errorAnswer(outcomeUnknown(payment), payment.requestId);
   return { ...answer, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
 }
+
+/** Declined, or a token that its processor does not know: whoever tests cards or tokens is answered so. */
+export function isOfBadCard({ status, text }: StoredAnswer): boolean {
+  return status === 402 || (status === 400 && text.includes('"param":"token"'));
+}

@@ -90,13 +90,11 @@ async function locationOf(
 ): Promise<string> {
   if (isOurs) return url;
   if (appTokens === undefined || codeChallenge === undefined) throw new SignInRefusal('return_address');
-  const { identity, id: sessionId } = session;
-  // It may have been taken out of the registration since the sign-in began.
-  const { returnUrls, registrationId } = await integrations.findClient(
-    identity.provider,
-    identity.integration,
-  );
-  if (!returnUrls.includes(url)) throw new SignInRefusal('return_address', 'no longer registered');
+  const { identity, id: sessionId, registrationId } = session;
+  // It may have been registered anew since the sign-in began, or without this address.
+  const registration = await integrations.findRegistration(identity.provider, identity.integration);
+  if (registration?.id !== registrationId || !registration?.returnUrls.includes(url))
+    throw new SignInRefusal('return_address', 'no longer registered');
   const code = await appTokens.issueCode({
     identity,
     returnUrl: url,

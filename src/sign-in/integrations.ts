@@ -105,10 +105,10 @@ export class Integrations {
       const text = await this.#engine.get(space, `${known}/${name}`);
       if (text === undefined) throw notFound();
       const { createdAt, issuer, registrationId } = JSON.parse(text) as StoredIntegration;
-      const made = this.#newIntegration(known, name, registration);
-      // With another issuer its users are others, too.
-      const isSame = issuer === made.issuer && registrationId !== undefined;
-      const integration = { ...made, createdAt, ...(isSame ? { registrationId } : {}) };
+      const { registrationId: anew, ...made } = this.#newIntegration(known, name, registration);
+      // With another issuer its users are others, too. One that never had an id keeps none: what it gave has none either.
+      const kept = issuer === made.issuer ? registrationId : anew;
+      const integration = { ...made, createdAt, ...(kept === undefined ? {} : { registrationId: kept }) };
       const value = JSON.stringify(integration);
       const write: Write = { kind: 'replace', space, id: `${known}/${name}`, value, ifValue: text };
       // Somebody else has replaced it meanwhile, or removed it: look again.
