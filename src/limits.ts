@@ -21,6 +21,8 @@ export const connectionsCheckMs = 1_000;
 
 /** Connections of one listener of one process: each takes some 10 KB; beyond it the longest idle one is ended for the new one. */
 export const connectionsMax = 8_192;
+/** When no more than this part is left, responses announce the end of their connection, so that none has to be ended unannounced. */
+export const connectionsSparePart = 0.2;
 /** Requests at once of one listener of one process: with a processor that takes 10 s, 400 charges a second. */
 export const requestsRunningMax = 4_096;
 /** Of one address, a quarter of what a listener has: no browser and no office comes near it, and three others are left room. */

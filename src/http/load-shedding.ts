@@ -4,6 +4,7 @@ import { ServiceError } from '../errors.ts';
 import {
   connectionsMax,
   connectionsPerAddressMax,
+  connectionsSparePart,
   eventLoopDelayMsMax,
   loopTurnMsMax,
   requestsPerAddressMax,
@@ -125,6 +126,9 @@ export class LoadShedder {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined) return;
     const { peer } = connection;
+    // Ended unannounced, an idle connection may have a request on its way, which a proxy could not send again.
+    if (this.#open > this.#bounds.connectionsMax * (1 - connectionsSparePart))
+      response.shouldKeepAlive = false;
     if (connection.running++ === 0) this.#removeIdle(connection);
     this.#running++;
     peer.running++;

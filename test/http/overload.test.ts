@@ -77,6 +77,20 @@ suite('a service at its limit', { concurrency: true }, () => {
     greedy.close();
   });
 
+  test('announces the end of connections with their responses when few more have room', async (t) => {
+    const service = await startTestService(t, { load: { ...unhurried, connectionsMax: 10 } });
+    const connections: RawConnection[] = [];
+    const announced: boolean[] = [];
+    for (let n = 0; n < 10; n++) {
+      const connection = await RawConnection.open(service.origin);
+      connections.push(connection);
+      connection.send(requestText(service.origin, 'GET /livez'));
+      announced.push((await connection.answer()).headers.get('connection') === 'close');
+    }
+    assert.deepEqual(announced, [...Array(8).fill(false), true, true]);
+    for (const connection of connections) connection.close();
+  });
+
   test('ends the connection that has been idle for longest when there are too many, and never one with a request', async (t) => {
     const service = await startTestService(t, { load: { ...unhurried, connectionsMax: 3 } });
     const slow = await payingSlowly(service);
