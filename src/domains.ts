@@ -7,6 +7,7 @@ import type { PaymentParts } from './payments/parts.ts';
 import { tablePolicy } from './settings/load.ts';
 import type { Settings } from './settings/schema.ts';
 import { Integrations } from './sign-in/integrations.ts';
+import { OneTimeIds } from './sign-in/one-time-ids.ts';
 import type { SignInParts } from './sign-in/parts.ts';
 import { PendingSignIns } from './sign-in/pending-sign-ins.ts';
 import { Sessions } from './sign-in/sessions.ts';
@@ -39,6 +40,7 @@ export function openSignIn(
 ): SignIn {
   const named = privateHosts(settings);
   const integrations = new Integrations(engine, sealer, now, (host) => named.names(host));
+  const oneTimeIds = new OneTimeIds(engine, now);
   const signingKeys = new SigningKeys({ engine, sealer, now });
   const appTokens = new TokenGrants({
     engine,
@@ -49,7 +51,8 @@ export function openSignIn(
   });
   return {
     integrations,
-    pending: new PendingSignIns(engine, sealer, now),
+    pending: new PendingSignIns({ engine, sealer, oneTimeIds, now }),
+    oneTimeIds,
     sessions: new Sessions(engine, now),
     providers: openIdentityProviders(settings),
     appTokens,

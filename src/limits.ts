@@ -171,14 +171,14 @@ export const clockToleranceSeconds = 30;
 
 /** Long enough to find a password and a second factor, as the contract has it. */
 export const signInMsMax = 10 * 60 * 1_000;
-/** Sign-ins that were begun and not finished, of all browsers: 100 MB of records at worst. */
-export const pendingSignInsMax = 100_000;
-/** Sign-ins that one browser may have open, in as many tabs; each has a cookie, and the headers have 16 KiB. */
+/** Sign-ins that one browser may have open, in as many tabs; each has a cookie. */
 export const signInsPerBrowserMax = 10;
+/** Of those cookies together: half of what all headers have. */
+export const signInCookiesBytesMax = requestHeaderBytesMax / 2;
 /** An authorization code is some hundred characters at the longest of the providers (Microsoft). */
 export const callbackCharactersMax = 8 * 1024;
-/** How often sign-ins that nobody finished are removed. */
-export const signInSweepMs = 60 * 1_000;
+/** How often states and logout tokens that have expired are removed. */
+export const oneTimeIdSweepMs = 60 * 1_000;
 /** Whoever is away longer signs in again. */
 export const sessionIdleMsMax = 7 * 24 * 60 * 60 * 1_000;
 /** Nobody stays signed in for ever. */

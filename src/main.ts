@@ -20,9 +20,9 @@ import { InFlight } from './in-flight.ts';
 import {
   declinesSweepMs,
   distantRecoveryIntervalMs,
+  oneTimeIdSweepMs,
   recoveryIntervalMs,
   sessionSweepMs,
-  signInSweepMs,
   stopMsMax,
   storeCloseMsMin,
   tokenSweepIntervalMs,
@@ -185,7 +185,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const intervalMs = settings.store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;
     const repeated: Repeated[] = [
       repeat(intervalMs, (signal) => recovery.round(signal), log),
-      repeat(signInSweepMs, (signal) => signIn.pending.sweep(signal), log),
+      repeat(oneTimeIdSweepMs, (signal) => signIn.oneTimeIds.sweep(signal), log),
       repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
       repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
       repeat(declinesSweepMs, () => access.declines.sweep(), log),

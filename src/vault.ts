@@ -5,18 +5,12 @@ import type { MasterKeys } from './secrets/master-keys.ts';
 import { type MasterKeySource, openMasterKeys } from './secrets/open-sealer.ts';
 import type { SealedRecords } from './secrets/sealed-records.ts';
 import type { Settings } from './settings/schema.ts';
-import { sealedVerifiers } from './sign-in/pending-sign-ins.ts';
 import { sealedClientSecrets } from './sign-in/stored-integration.ts';
 import { sealedSigningKeys } from './sign-in/tokens/signing-keys.ts';
 import type { Engine } from './storage/engine.ts';
 
 /** Where the secrets of the service lie: every domain that seals is among them, or rotation would leave it behind. */
-export const sealedRecords: readonly SealedRecords[] = [
-  sealedClientSecrets,
-  sealedTokens,
-  sealedVerifiers,
-  sealedSigningKeys,
-];
+export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens, sealedSigningKeys];
 
 /** The secrets of a data folder, for the commands that look after them. */
 export interface Vault {

@@ -22,13 +22,12 @@ export class Cookies {
     return values.length === 1 ? values[0]?.[1] : undefined;
   }
 
-  /** The names of the cookies that begin so, without prefix, in their order. */
-  namesOf(header: string | undefined, start: string): readonly string[] {
-    const names = pairsOf(header).map(([name]) => name);
-    return [...new Set(names)]
-      .filter((name) => name.startsWith(this.#prefix + start))
-      .map((name) => name.slice(this.#prefix.length))
-      .sort();
+  /** The cookies whose names start so, without prefix, sorted by name. */
+  startingWith(header: string | undefined, start: string): readonly (readonly [string, string])[] {
+    const named = pairsOf(header).filter(([name]) => name.startsWith(this.#prefix + start));
+    return [...new Map(named)]
+      .map(([name, value]) => [name.slice(this.#prefix.length), value] as const)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1));
   }
 
   /** @param value of letters, digits and what base64url has beside them */

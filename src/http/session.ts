@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
 import { sessionIdleMsMax, sessionMsMax } from '../limits.ts';
+import { currentSession } from '../sign-in/current-session.ts';
 import type { SignInParts } from '../sign-in/parts.ts';
 import type { Session } from '../sign-in/sessions.ts';
 import { signOut } from '../sign-in/sign-out.ts';
@@ -58,9 +59,9 @@ export function sessionRoutes(parts: SignInParts): Routes {
       },
       async (request, reply) => {
         const cookie = cookies.read(request.headers.cookie, sessionCookie);
-        const session = cookie === undefined ? undefined : await sessions.find(cookie);
+        const session = await currentSession(parts, cookie);
         reply.headers(privateHeaders);
-        if (session === undefined || (await isVoid(parts, session))) throw notSignedIn();
+        if (session === undefined) throw notSignedIn();
         return sendText(reply, 200, answerText(session));
       },
     );
@@ -104,15 +105,6 @@ export function sessionRoutes(parts: SignInParts): Routes {
       },
     );
   };
-}
-
-/** Whether the integration has been deleted since, or registered anew. */
-async function isVoid(
-  { integrations }: SignInParts,
-  { identity, registrationId }: Session,
-): Promise<boolean> {
-  const registration = await integrations.findRegistration(identity.provider, identity.integration);
-  return registration === undefined || registration.id !== registrationId;
 }
 
 /**

@@ -22,25 +22,50 @@ export interface RefusalPage {
   readonly againUrl: string | undefined;
 }
 
+/** A page of our own words: `inner` is HTML, the title text. */
+export interface Page {
+  readonly title: string;
+  readonly inner: string;
+}
+
+/** Of somebody who goes back to the address that signed them in. */
+export const signedInPage: Page = {
+  title: 'You are signed in',
+  inner: '<p>This sign-in is complete. You can close this page, or go on in the app.</p>',
+};
+
+/** Where a provider sends the browser after it has signed out there too. */
+export const signedOutPage: Page = {
+  title: 'You are signed out',
+  inner: '<p>You can close this page.</p>',
+};
+
 /**
- * The page that a person sees whose sign-in was refused: the one answer that is not in the envelope. Its words are our
- * own; nothing of the request is on it but the link, which is made of what was checked.
+ * The page that a person sees whose sign-in was refused. Nothing of the request is on it but the link, which is made of what
+ * was checked.
  */
-export function sendRefusalPage(reply: FastifyReply, page: RefusalPage): FastifyReply {
-  const { error } = page;
+export function sendRefusalPage(
+  reply: FastifyReply,
+  { error, requestId, againUrl }: RefusalPage,
+): FastifyReply {
   const { retryAfterSeconds } = error.details;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
+  const title = error instanceof SignInRefusal ? error.title : 'You cannot sign in here';
+  const again = againUrl === undefined ? '' : `<p><a href="${escaped(againUrl)}">Try again</a></p>\n`;
+  const inner = `<p role="alert">${escaped(error.message)}</p>\n${again}<p><small>Request ${escaped(requestId)}</small></p>`;
+  return sendPage(reply.code(error.status), { title, inner });
+}
+
+/** Pages for a person are the one kind of response that is not in the envelope. */
+export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
   return reply
-    .code(error.status)
     .headers({ ...privateHeaders, 'content-security-policy': contentSecurityPolicy })
     .header('content-type', 'text/html; charset=utf-8')
     .serializer(asItIs)
     .send(pageText(page));
 }
 
-function pageText({ error, requestId, againUrl }: RefusalPage): string {
-  const title = error instanceof SignInRefusal ? error.title : 'You cannot sign in here';
-  const again = againUrl === undefined ? '' : `<p><a href="${escaped(againUrl)}">Try again</a></p>\n`;
+function pageText({ title, inner }: Page): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -52,8 +77,7 @@ function pageText({ error, requestId, againUrl }: RefusalPage): string {
 <body>
 <main>
 <h1>${escaped(title)}</h1>
-<p role="alert">${escaped(error.message)}</p>
-${again}<p><small>Request ${escaped(requestId)}</small></p>
+${inner}
 </main>
 </body>
 </html>

@@ -1,16 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { sessionMsMax, signInMsMax, signInsPerBrowserMax } from '../limits.ts';
+import { sessionMsMax, signInCookiesBytesMax, signInMsMax, signInsPerBrowserMax } from '../limits.ts';
 import { againUrl, beginSignIn } from '../sign-in/begin-sign-in.ts';
 import { finishSignIn } from '../sign-in/finish-sign-in.ts';
 import type { SignInParts } from '../sign-in/parts.ts';
+import type { SignInOrder } from '../sign-in/pending-sign-ins.ts';
 import { isProviderName } from '../sign-in/providers.ts';
 import { SignInRefusal } from '../sign-in/refusal.ts';
 import { Cookies } from './cookies.ts';
 import type { Routes } from './door.ts';
 import { asServiceError, logFailure } from './errors-out.ts';
 import { closed } from './schemas.ts';
-import { privateHeaders, sendRefusalPage } from './sign-in-page.ts';
+import { privateHeaders, sendPage, sendRefusalPage, signedInPage } from './sign-in-page.ts';
 
 export const sessionCookie = 'counterfoil-session';
 const signInCookie = 'counterfoil-sign-in-';
@@ -41,11 +42,12 @@ const response = {
   '4xx': page,
   '5xx': page,
 };
+const signedInAlready = { ...page, description: 'A page that says that this sign-in is complete' };
 
 /** What a refused request is known to belong to. */
 declare module 'fastify' {
   interface FastifyRequest {
-    signInQuery?: string;
+    signInOrder?: SignInOrder;
   }
 }
 
@@ -69,7 +71,7 @@ export function signInRoutes(parts: SignInParts, count: (request: FastifyRequest
     tell(provider, error instanceof SignInRefusal ? error.reason : error.code);
     const again = error.code.endsWith('_not_found')
       ? undefined
-      : againUrl(parts, { provider, name, query: request.signInQuery ?? '' });
+      : againUrl(parts, { provider, name }, request.signInOrder);
     return sendRefusalPage(reply, { error, requestId: request.id, againUrl: again });
   };
 
@@ -90,14 +92,11 @@ export function signInRoutes(parts: SignInParts, count: (request: FastifyRequest
           returnTo: request.query.return_to,
           codeChallenge: request.query.code_challenge,
           codeChallengeMethod: request.query.code_challenge_method,
-          query: queryOf(request.url).toString(),
         });
-        // The oldest go, so that this one has room.
-        const open = cookies.namesOf(request.headers.cookie, signInCookie);
-        for (const old of open.slice(0, Math.max(0, open.length - signInsPerBrowserMax + 1))) {
+        const [cookie, suffix] = [begun.cookie, begun.cookieSuffix];
+        for (const old of tooMany(cookies.startingWith(request.headers.cookie, signInCookie), cookie.length))
           cookies.clear(reply, old);
-        }
-        cookies.set(reply, signInCookie + begun.cookieSuffix, begun.browserKey, signInMsMax);
+        cookies.set(reply, signInCookie + suffix, cookie, signInMsMax);
         tell(provider, 'begun');
         return redirect(reply, begun.authorizationUrl);
       },
@@ -108,7 +107,12 @@ export function signInRoutes(parts: SignInParts, count: (request: FastifyRequest
       {
         ...route,
         errorHandler,
-        schema: { tags, summary: 'Come back from the provider', params, response },
+        schema: {
+          tags,
+          summary: 'Come back from the provider',
+          params,
+          response: { 200: signedInAlready, ...response },
+        },
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
@@ -117,22 +121,36 @@ export function signInRoutes(parts: SignInParts, count: (request: FastifyRequest
           provider,
           name,
           parameters: queryOf(request.url),
-          browserKeyOf: (suffix) => {
+          cookieOf: (suffix) => {
             const value = cookies.read(cookie, signInCookie + suffix);
             if (value !== undefined) cookies.clear(reply, signInCookie + suffix);
             return value;
           },
           sessionCookie: cookies.read(cookie, sessionCookie),
-          onFound: ({ query }) => {
-            request.signInQuery = query;
+          onFound: (order) => {
+            request.signInOrder = order;
           },
         });
+        if (finished === undefined) return sendPage(reply, signedInPage);
         cookies.set(reply, sessionCookie, finished.cookie, sessionMsMax);
         tell(provider, 'finished');
         return redirect(reply, finished.location);
       },
     );
   };
+}
+
+/** The oldest of the open sign-ins, that a new one of so many characters has room. */
+function tooMany(open: readonly (readonly [name: string, value: string])[], characters: number): string[] {
+  let [left, bytes] = [open.length, characters + open.reduce((sum, [, value]) => sum + value.length, 0)];
+  const names: string[] = [];
+  for (const [name, value] of open) {
+    if (left < signInsPerBrowserMax && bytes <= signInCookiesBytesMax) break;
+    names.push(name);
+    left--;
+    bytes -= value.length;
+  }
+  return names;
 }
 
 interface Params {

@@ -1,6 +1,6 @@
 import { asRefusal } from './finish-sign-in.ts';
 import { addressesOf, type SignInParts } from './parts.ts';
-import type { BegunSignIn } from './pending-sign-ins.ts';
+import type { BegunSignIn, SignInOrder } from './pending-sign-ins.ts';
 import { isProviderName } from './providers.ts';
 import { SignInRefusal } from './refusal.ts';
 import { returnAddress } from './return-to.ts';
@@ -12,16 +12,14 @@ export interface SignInLink {
   readonly returnTo?: string | undefined;
   readonly codeChallenge?: string | undefined;
   readonly codeChallengeMethod?: string | undefined;
-  /** As it came, for a link to try again. */
-  readonly query: string;
 }
 
 /** RFC 7636, 4.2: base64url of a SHA-256. */
 const challengePattern = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * Begins a sign-in: the integration is there, the address to return to is allowed, the provider is known, what was
- * begun is on disk; then the browser may go. Refuses with SignInRefusal, `provider_not_found`,
+ * Begins a sign-in: the integration is there, the address to return to is allowed, the provider is known; then the
+ * browser may go. Nothing is written. Refuses with SignInRefusal, `provider_not_found`,
  * `integration_not_found` and `invalid_request`.
  *
  * @returns where the browser is sent, and what it must keep
@@ -45,12 +43,9 @@ export async function beginSignIn(
     clientId,
     ...(registrationId === undefined ? {} : { registrationId }),
     returnTo,
-    query: link.query,
+    ...(codeChallenge === undefined ? {} : { codeChallenge }),
   };
-  const begun = await parts.pending.keep(
-    codeChallenge === undefined ? order : { ...order, codeChallenge },
-    checks,
-  );
+  const begun = parts.pending.seal(order, checks);
   return { ...begun, authorizationUrl: authorizationUrl.href };
 }
 
@@ -67,11 +62,26 @@ function appChallenge({ appTokens }: SignInParts, link: SignInLink, isOurs: bool
   throw new SignInRefusal('app_challenge');
 }
 
-/** Where a sign-in can be begun anew; undefined for a place that cannot be one of an integration. */
+/**
+ * Where a sign-in can be begun anew; undefined for a place that cannot be one of an integration.
+ *
+ * @param order what was begun, where that is known
+ */
 export function againUrl(
   parts: SignInParts,
-  { provider, name, query }: { readonly provider: string; readonly name: string; readonly query: string },
+  { provider, name }: { readonly provider: string; readonly name: string },
+  order?: SignInOrder,
 ): string | undefined {
   if (!isProviderName(provider) || !/^[a-z0-9-]+$/.test(name)) return undefined;
-  return `${addressesOf(parts, { provider, name }).signInUrl}${query === '' ? '' : `?${query}`}`;
+  const { signInUrl } = addressesOf(parts, { provider, name });
+  return order === undefined ? signInUrl : `${signInUrl}?${linkQuery(order, parts.origin)}`;
+}
+
+function linkQuery({ returnTo: { url, isOurs }, codeChallenge }: SignInOrder, origin: string): string {
+  const query = new URLSearchParams({ return_to: isOurs ? url.slice(origin.length) : url });
+  if (codeChallenge !== undefined) {
+    query.set('code_challenge', codeChallenge);
+    query.set('code_challenge_method', 'S256');
+  }
+  return query.toString();
 }

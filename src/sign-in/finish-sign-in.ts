@@ -1,5 +1,6 @@
 import { ProviderFailure } from '../identity/provider.ts';
 import { callbackCharactersMax } from '../limits.ts';
+import { currentSession } from './current-session.ts';
 import { type Identity, userKey } from './identity.ts';
 import { addressesOf, type SignInParts } from './parts.ts';
 import type { SignInOrder } from './pending-sign-ins.ts';
@@ -12,7 +13,7 @@ export interface Callback {
   readonly name: string;
   readonly parameters: URLSearchParams;
   /** The browser's cookie of a sign-in; undefined where it has none, or more than one. */
-  readonly browserKeyOf: (cookieSuffix: string) => string | undefined;
+  readonly cookieOf: (cookieSuffix: string) => string | undefined;
   /** That of its session. */
   readonly sessionCookie: string | undefined;
   /** Told as soon as it is known what was begun, so that a refusal can lead back to its beginning. */
@@ -37,16 +38,23 @@ const singleParameters = [
 ];
 
 /**
- * Finishes a sign-in, one refusal for each step: one state; begun here, in this browser, lately, and not finished
- * yet; by this integration; what the provider proves (`IdentityProvider.finish`); a new session. Refuses with
- * SignInRefusal, `provider_not_found`, `integration_not_found`.
+ * Finishes a sign-in, one refusal for each step: one state; begun in this browser, by this integration, lately, and not
+ * finished yet; what the provider proves (`IdentityProvider.finish`); a new session. Refuses with SignInRefusal,
+ * `provider_not_found`, `integration_not_found`.
+ *
+ * @returns undefined when it was finished before and somebody is signed in in this browser: they went back
  */
-export async function finishSignIn(parts: SignInParts, callback: Callback): Promise<FinishedSignIn> {
+export async function finishSignIn(
+  parts: SignInParts,
+  callback: Callback,
+): Promise<FinishedSignIn | undefined> {
   const { provider, name, parameters } = callback;
   const client = await parts.integrations.findClient(provider, name);
   const state = stateOf(parameters);
-  const { order, checks } = await parts.pending.take(state, callback.browserKeyOf);
+  if (await isBack(parts, state, callback.sessionCookie)) return undefined;
+  const { order, checks } = parts.pending.read(state, callback.cookieOf);
   callback.onFound(order);
+  await parts.pending.use(state);
   // An answer that comes to another integration's address than the one the browser was sent from (RFC 9700, 4.4).
   if (order.provider !== client.provider || order.integration !== client.name) {
     throw new SignInRefusal('other_provider', 'integration');
@@ -61,6 +69,10 @@ export async function finishSignIn(parts: SignInParts, callback: Callback): Prom
   await endTokensOfOther(parts, identity, callback.sessionCookie);
   const opened = await parts.sessions.begin(identity, callback.sessionCookie, client.registrationId);
   return { ...opened, location: await locationOf(parts, order, opened) };
+}
+
+async function isBack(parts: SignInParts, state: string, cookie: string | undefined): Promise<boolean> {
+  return (await currentSession(parts, cookie)) !== undefined && (await parts.pending.isUsed(state));
 }
 
 /** Another user's session in this browser ends with the new one, and its tokens before it. */

@@ -2,6 +2,7 @@ import type { IdentityProvider } from '../identity/provider.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Integrations } from './integrations.ts';
+import type { OneTimeIds } from './one-time-ids.ts';
 import type { PendingSignIns } from './pending-sign-ins.ts';
 import type { ProviderName } from './providers.ts';
 import type { Sessions } from './sessions.ts';
@@ -11,6 +12,7 @@ import type { AppTokens } from './tokens/app-tokens.ts';
 export interface SignInParts {
   readonly integrations: Integrations;
   readonly pending: PendingSignIns;
+  readonly oneTimeIds: OneTimeIds;
   readonly sessions: Sessions;
   readonly providers: Readonly<Record<ProviderName, IdentityProvider>>;
   /** Without it nobody can be sent back to an app on another origin. */

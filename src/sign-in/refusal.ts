@@ -63,11 +63,6 @@ const kinds = {
     title: 'The provider does not answer',
     text: 'You are not signed in, because the provider could not be reached in time. Start again in a moment.',
   },
-  too_many: {
-    code: 'overloaded',
-    title: 'Too many people are signing in',
-    text: 'You are not signed in. Start again in a few minutes.',
-  },
 } as const satisfies Record<string, RefusalKind>;
 
 export type SignInRefusalReason = keyof typeof kinds;

@@ -26,7 +26,7 @@ export const serviceSpaces = [
   'drivers',
   'awaited-items',
   'integrations',
-  'sign-ins',
+  'one-time-ids',
   'sessions',
   'sign-in-codes',
   'refresh-families',

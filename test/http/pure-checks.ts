@@ -60,7 +60,7 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
   // What was sent before is remembered.
   'Accept-Encoding': (text) => wantedCoding(`${text}${count++}`),
   'a cookie': (text) => new Cookies('https://a.example').read(text, 'counterfoil-session'),
-  'the names of cookies': (text) => new Cookies('http://127.0.0.1').namesOf(text, 'a'),
+  'cookies of a name': (text) => new Cookies('http://127.0.0.1').startingWith(text, 'a'),
   'the clearing of a cookie': (text) => new Cookies('http://127.0.0.1').clear(nowhere, text),
   traceparent: parentOf,
   'an address': countedAddress,

@@ -8,6 +8,7 @@ import { beginSignIn } from '../../src/sign-in/begin-sign-in.ts';
 import { finishSignIn } from '../../src/sign-in/finish-sign-in.ts';
 import { userKey } from '../../src/sign-in/identity.ts';
 import { Integrations } from '../../src/sign-in/integrations.ts';
+import { OneTimeIds } from '../../src/sign-in/one-time-ids.ts';
 import type { SignInParts } from '../../src/sign-in/parts.ts';
 import { PendingSignIns } from '../../src/sign-in/pending-sign-ins.ts';
 import { Sessions } from '../../src/sign-in/sessions.ts';
@@ -80,9 +81,11 @@ async function startParts(t: TestContext) {
     begin: async (_client, { state }) => new URL(`https://idp.example.com/?state=${state}`),
     finish: async () => ({ issuer: 'https://idp.example.com', subject }),
   };
+  const oneTimeIds = new OneTimeIds(engine, Date.now);
   const parts: SignInParts = {
     integrations: new Integrations(engine, sealer, Date.now),
-    pending: new PendingSignIns(engine, sealer, Date.now),
+    pending: new PendingSignIns({ engine, sealer, oneTimeIds, now: Date.now }),
+    oneTimeIds,
     sessions: new Sessions(engine, Date.now),
     providers: { google: provider, microsoft: provider, github: provider, oidc: provider },
     appTokens: {
@@ -102,14 +105,16 @@ async function startParts(t: TestContext) {
   const fields = { IDP_CLIENT_ID: 'a', IDP_CLIENT_SECRET: 'b', return_urls: [plain, withQuery, ours] };
   await parts.integrations.register('google', 'web', fields, { by: 'open' });
   const signIn = async (link: object, sessionCookie?: string) => {
-    const begun = await beginSignIn(parts, { ...place, ...link, query: '' });
-    return finishSignIn(parts, {
+    const begun = await beginSignIn(parts, { ...place, ...link });
+    const finished = await finishSignIn(parts, {
       ...place,
       parameters: new URLSearchParams({ state: begun.checks.state, code: 'x' }),
-      browserKeyOf: () => begun.browserKey,
+      cookieOf: () => begun.cookie,
       sessionCookie,
       onFound: () => undefined,
     });
+    assert.ok(finished);
+    return finished;
   };
   const be = (user: string) => {
     subject = user;

@@ -43,9 +43,9 @@ test('takes no state that it did not make', async (t) => {
   const state = callback.searchParams.get('state') ?? '';
   const stamp = state.slice(0, 9);
   for (const [forged, expected] of [
-    [`${stamp}.${'A'.repeat(43)}`, says.unknownState],
+    [`${stamp}.${'A'.repeat(43)}`, says.otherBrowser],
     [`000000000.${state.slice(10)}`, says.unknownState],
-    [`${state.slice(0, -1)}${state.endsWith('A') ? 'E' : 'A'}`, says.unknownState],
+    [`${state.slice(0, -1)}${state.endsWith('A') ? 'E' : 'A'}`, says.otherBrowser],
     [`${state}A`, says.callback],
     [state.slice(0, -1), says.callback],
     ['', says.callback],

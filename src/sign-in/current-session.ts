@@ -1,0 +1,14 @@
+import type { SignInParts } from './parts.ts';
+import type { Session } from './sessions.ts';
+
+/** Who is signed in in a browser; undefined too where the integration was deleted since, or registered anew. */
+export async function currentSession(
+  { sessions, integrations }: Pick<SignInParts, 'sessions' | 'integrations'>,
+  cookie: string | undefined,
+): Promise<Session | undefined> {
+  const session = cookie === undefined ? undefined : await sessions.find(cookie);
+  if (session === undefined) return undefined;
+  const { identity, registrationId } = session;
+  const registration = await integrations.findRegistration(identity.provider, identity.integration);
+  return registration !== undefined && registration.id === registrationId ? session : undefined;
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isSignedIn, publicUrl, sendJson, signInAt } from '../support/app.ts';
+import { Begins } from '../support/begins.ts';
+import { Browser } from '../support/browser.ts';
+import { busyMachineMs } from '../support/busy-machine.ts';
+import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { openStoreOf } from '../support/service.ts';
+import { registerPath } from '../support/signed-in.ts';
+import { credentials, signInPath } from '../support/signing-in.ts';
+
+const isLong = process.env.LONG === '1';
+const begins = isLong ? 100_000 : 5_000;
+/** Fewer than any limit on the begins of one address would stop. */
+const honestPauseMs = isLong ? 3_000 : 250;
+const honestMsMax = 1_000;
+/** What a heap that has nothing to keep may gain between two collections. */
+const memoryGrowthBytesMax = 96 * 1024 * 1024;
+
+test('begins that nobody finishes leave nothing in the store, and memory as it was', async (t) => {
+  const { service, origin, data } = await start(t, { COUNTERFOIL_LIMIT_SIGN_INS: '0' });
+  const flood = new Begins(origin + signInPath);
+  t.after(() => flood.close());
+  await flood.many(1_000);
+  const before = residentBytes(service.pid);
+  const statuses = await flood.many(begins);
+  const growth = residentBytes(service.pid) - before;
+  assert.deepEqual([...statuses], [[303, begins]]);
+  assert.ok(growth < memoryGrowthBytesMax, `${Math.round(growth / 1024)} KiB more`);
+  assert.equal(await service.terminate(), 0);
+
+  const engine = await openStoreOf(data);
+  t.after(() => engine.close());
+  const facts = await engine.describe('service:one-time-ids');
+  assert.equal(facts?.count ?? 0, 0, 'records of sign-ins that were begun');
+});
+
+test('a flood of begins from one address leaves an honest sign-in from another served', async (t) => {
+  const { origin } = await start(t, {});
+  const flood = new Begins(origin + signInPath);
+  const honest = new Begins(origin + signInPath, '127.0.0.2', 1);
+  t.after(() => {
+    flood.close();
+    honest.close();
+  });
+  let isOver = false;
+  const flooding = flood.many(begins).finally(() => {
+    isOver = true;
+  });
+  let slowestMs = 0;
+  let served = 0;
+  do {
+    const beganAt = performance.now();
+    const { status } = await honest.one();
+    assert.equal(status, 303, `after ${served} that were served`);
+    served++;
+    slowestMs = Math.max(slowestMs, performance.now() - beganAt);
+    await Promise.race([sleep(honestPauseMs), flooding]);
+  } while (!isOver);
+  await flooding;
+  // What was begun stays begun for ten minutes: the flood is over, and what it took up is not.
+  assert.equal((await honest.one()).status, 303, 'after the flood');
+  assert.ok(served > 0 && slowestMs < honestMsMax + busyMachineMs, `${slowestMs} ms`);
+  assert.equal((await fetch(`${origin}/readyz`)).status, 200);
+});
+
+test('a sign-in that was begun before a flood is finished after it', async (t) => {
+  const { origin } = await start(t, { COUNTERFOIL_LIMIT_SIGN_INS: '0' });
+  const browser = new Browser();
+  const { url } = await browser.follow(origin + signInPath, (next) => next.includes('/callback?'));
+  const flood = new Begins(origin + signInPath);
+  t.after(() => flood.close());
+  await flood.many(begins / 5);
+  assert.equal((await browser.open(url.replace(publicUrl, origin))).status, 303);
+  assert.equal(await isSignedIn(origin, browser), true);
+  await signInAt(origin, new Browser(), signInPath);
+});
+
+async function start(t: TestContext, more: Record<string, string>) {
+  const provider = await ScriptedOidc.start(t);
+  const data = newData(t);
+  const env = { COUNTERFOIL_PUBLIC_URL: publicUrl, ...more };
+  const service = await ServeProcess.start(t, { data, env });
+  const origin = await service.ready();
+  const fields = { ...credentials, IDP_ISSUER: provider.issuer };
+  assert.equal((await sendJson(origin + registerPath, 'POST', fields)).status, 200);
+  return { service, origin, data };
+}
+
+/** As Linux reports it; elsewhere memory is not compared. */
+function residentBytes(pid: number): number {
+  try {
+    const pages = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1];
+    return Number(pages) * 4_096;
+  } catch {
+    return 0;
+  }
+}
