@@ -241,5 +241,7 @@ function whenFirstUsed(open: () => Promise<IdentityProvider>): IdentityProvider 
     discover: async (...given) => (await provider()).discover(...given),
     begin: async (...given) => (await provider()).begin(...given),
     finish: async (...given) => (await provider()).finish(...given),
+    signOutUrl: async (...given) => (await provider()).signOutUrl(...given),
+    readLogoutToken: async (...given) => (await provider()).readLogoutToken(...given),
   };
 }

@@ -6,6 +6,7 @@ import type { RoutePolicy } from './payments/order.ts';
 import type { PaymentParts } from './payments/parts.ts';
 import { tablePolicy } from './settings/load.ts';
 import type { Settings } from './settings/schema.ts';
+import { AccessEnding } from './sign-in/access-ending.ts';
 import { Integrations } from './sign-in/integrations.ts';
 import { OneTimeIds } from './sign-in/one-time-ids.ts';
 import type { SignInParts } from './sign-in/parts.ts';
@@ -13,6 +14,7 @@ import { PendingSignIns } from './sign-in/pending-sign-ins.ts';
 import { Sessions } from './sign-in/sessions.ts';
 import { SigningKeys } from './sign-in/tokens/signing-keys.ts';
 import { TokenGrants } from './sign-in/tokens/token-grants.ts';
+import { Users } from './sign-in/users.ts';
 import type { Engine } from './storage/engine.ts';
 import { Tables } from './tables/tables.ts';
 
@@ -54,6 +56,8 @@ export function openSignIn(
     pending: new PendingSignIns({ engine, sealer, oneTimeIds, now }),
     oneTimeIds,
     sessions: new Sessions(engine, now),
+    users: new Users(engine, now),
+    accessEnding: new AccessEnding(engine, now),
     providers: openIdentityProviders(settings),
     appTokens,
     signingKeys,
@@ -61,6 +65,7 @@ export function openSignIn(
     prefix: settings.basePath,
     log,
     metrics,
+    now,
   };
 }
 

@@ -34,6 +34,8 @@ const kinds = {
   table_not_found: kind(404, 'invalid_request', 'There is no table of this name.'),
   item_not_found: kind(404, 'invalid_request', 'The table has no item with this id.'),
   payment_not_found: kind(404, 'invalid_request', 'There is no payment with this id.'),
+  user_not_found: kind(404, 'invalid_request', 'There is no user with this id.'),
+  session_not_found: kind(404, 'invalid_request', 'There is no session with this id.'),
   integration_not_found: kind(404, 'invalid_request', 'There is no integration of this name.'),
   processor_not_found: kind(404, 'invalid_request', 'There is no payment processor of this name.'),
   provider_not_found: kind(404, 'invalid_request', 'There is no identity provider of this name.'),

@@ -177,6 +177,12 @@ export const signInsPerBrowserMax = 10;
 export const signInCookiesBytesMax = requestHeaderBytesMax / 2;
 /** An authorization code is some hundred characters at the longest of the providers (Microsoft). */
 export const callbackCharactersMax = 8 * 1024;
+/** A sign-out does not wait longer for the provider to say where to sign out there. */
+export const signOutUrlMsMax = 2_000;
+/** An end of access that was begun so long ago, and is not complete, was begun by a process that has died. */
+export const endingRecoveryMs = 60 * 1_000;
+/** Users and sessions of one page, as most. */
+export const peoplePageMax = 100;
 /** How often states and logout tokens that have expired are removed. */
 export const oneTimeIdSweepMs = 60 * 1_000;
 /** Whoever is away longer signs in again. */

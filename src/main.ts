@@ -13,13 +13,17 @@ import { metricsRoutes } from './http/metrics.ts';
 import { operationRoutes } from './http/operations.ts';
 import { paymentRoutes } from './http/payments.ts';
 import { sessionRoutes } from './http/session.ts';
+import { sessionListRoutes } from './http/sessions.ts';
 import { signInRoutes } from './http/sign-in.ts';
+import { formRoutes } from './http/sign-in-forms.ts';
 import { signInTokenRoutes } from './http/sign-in-tokens.ts';
 import { tableRoutes } from './http/tables.ts';
+import { userRoutes } from './http/users.ts';
 import { InFlight } from './in-flight.ts';
 import {
   declinesSweepMs,
   distantRecoveryIntervalMs,
+  endingRecoveryMs,
   oneTimeIdSweepMs,
   recoveryIntervalMs,
   sessionSweepMs,
@@ -161,6 +165,9 @@ export async function startService(settings: Settings, options: ServiceOptions):
       signInRoutes(signIn, (request) => access.gate.takeSignIn(request, now())),
       sessionRoutes(signIn),
       signInTokenRoutes(signIn.appTokens, signIn.signingKeys, settings.basePath),
+      formRoutes(signIn, signIn.appTokens),
+      userRoutes(signIn),
+      sessionListRoutes(signIn),
     ];
     const { basePath } = settings.payments;
     const paying = [paymentRoutes(payments, basePath, access.gate), eventRoutes(payments, basePath)];
@@ -187,6 +194,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       repeat(intervalMs, (signal) => recovery.round(signal), log),
       repeat(oneTimeIdSweepMs, (signal) => signIn.oneTimeIds.sweep(signal), log),
       repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
+      repeat(endingRecoveryMs, (signal) => signIn.accessEnding.recover(signal), log),
       repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
       repeat(declinesSweepMs, () => access.declines.sweep(), log),
     ];

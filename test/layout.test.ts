@@ -19,6 +19,7 @@ const shared = [
   'web-origin.ts',
   'in-flight.ts',
   'random.ts',
+  'duration.ts',
 ];
 const ports = [
   'storage/engine.ts',
@@ -66,6 +67,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'adapters.ts',
     'books.ts',
     'moving.ts',
+    'people.ts',
     'vault.ts',
     'version.ts',
     'settings/',
@@ -87,6 +89,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     ...domains,
     ...shared,
   ],
+  'people.ts': ['adapters.ts', copying, 'settings/', ...domains, ...shared],
   'ready.ts': ['secrets/', ...ports, ...shared],
   'opentelemetry/': ['opentelemetry/', ...shared],
   'prometheus/': ['prometheus/', ...shared],

@@ -2,7 +2,7 @@ import { randomBytes } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 
-/** What administrators do, and is never forgotten. */
+/** What administrators and users do, and is never forgotten. */
 export type ActKind =
   | 'key.created'
   | 'key.rotated'
@@ -13,11 +13,18 @@ export type ActKind =
   | 'payment.refunded'
   | 'payment.canceled'
   | 'payment.resolved'
+  | 'user.signed_in'
+  | 'user.signed_out'
+  | 'user.deleted'
+  | 'sessions.ended'
   | 'secrets.key_noted'
   | 'secrets.rotated';
 
-/** Who acted: a command of the operator's, the service itself, a direct caller of an open service, or an API key. */
-export type Actor = 'cli' | 'service' | 'open' | `key:${string}`;
+/**
+ * Who acted: a command of the operator's, the service itself, a direct caller of an open service, an API key, a user for
+ * themselves, or the identity provider of a user.
+ */
+export type Actor = 'cli' | 'service' | 'open' | 'user' | 'provider' | `key:${string}`;
 
 /** Who asked for what is to be audited, and by which request. */
 export interface Asked {

@@ -7,6 +7,8 @@ export const scopes = [
   'tables:write',
   'integrations:read',
   'integrations:write',
+  'users:read',
+  'users:write',
   'metrics:read',
   'admin',
 ] as const;

@@ -16,6 +16,8 @@ const usage = `Usage: counterfoil <command>
   secrets    tell, rotate and retire the master keys; "secrets help" tells more
   doctor     check settings, store, master keys, secrets and clock, and tell what to do
   keys       create, list, rotate and revoke API keys; "keys help" tells more
+  users      list, show and delete users; "users help" tells more
+  sessions   list and end sessions; "sessions help" tells more
   audit      list what administrators have done; "audit help" tells more
   verify     walk the whole store and tell what is wrong with it; the service may be running
   version    print the version
@@ -33,6 +35,8 @@ const commands: Readonly<Record<string, Command>> = {
   secrets: async (args) => (await import('./secrets.ts')).secrets(args),
   doctor: async (args) => (await import('./doctor.ts')).doctor(args),
   keys: async (args) => (await import('./keys.ts')).keys(args),
+  users: async (args) => (await import('./users.ts')).users(args),
+  sessions: async (args) => (await import('./sessions.ts')).sessions(args),
   audit: async (args) => (await import('./audit.ts')).audit(args),
   verify: async (args) => (await import('./verify.ts')).verify(args),
   version: async () => {

@@ -2,17 +2,16 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { success } from '../envelope.ts';
 import { ServiceError } from '../errors.ts';
-import { sessionIdleMsMax, sessionMsMax } from '../limits.ts';
 import { currentSession } from '../sign-in/current-session.ts';
 import type { SignInParts } from '../sign-in/parts.ts';
-import type { Session } from '../sign-in/sessions.ts';
-import { signOut } from '../sign-in/sign-out.ts';
+import { endOf, type Session } from '../sign-in/sessions.ts';
+import { providerSignOutUrl, signOut } from '../sign-in/sign-out.ts';
 import { sendEnvelope, sendText } from './answer.ts';
 import { Cookies } from './cookies.ts';
 import type { Routes } from './door.ts';
 import { answerSchema, closed, emptyWhenAbsent, errorAnswerSchema, noQuery } from './schemas.ts';
 import { sessionCookie } from './sign-in.ts';
-import { privateHeaders } from './sign-in-page.ts';
+import { htmlPage, privateHeaders, sendPage, signedOutPage } from './sign-in-page.ts';
 
 const tags = ['Sign-in'];
 const sessionState = Type.Object(
@@ -28,6 +27,9 @@ const sessionState = Type.Object(
     session: Type.Object({ id: Type.String(), created_at: Type.String(), expires_at: Type.String() }, closed),
   },
   closed,
+);
+const signOutUrl = Type.Optional(
+  Type.String({ description: 'Where the browser may go next, to sign out of the identity provider too' }),
 );
 const signOutBody = Type.Object(
   {
@@ -84,7 +86,7 @@ export function sessionRoutes(parts: SignInParts): Routes {
           body: signOutBody,
           response: {
             200: answerSchema(
-              Type.Object({ message: Type.Literal('Signed out') }, closed),
+              Type.Object({ message: Type.Literal('Signed out'), sign_out_url: signOutUrl }, closed),
               'The session has ended, and that is on disk',
             ),
             '4xx': errorAnswerSchema(),
@@ -97,12 +99,27 @@ export function sessionRoutes(parts: SignInParts): Routes {
         const session = cookie === undefined ? undefined : await sessions.find(cookie);
         // Whose sessions are meant, only a session can tell.
         if (session === undefined && isEverywhere) throw notSignedIn();
-        if (session !== undefined && cookie !== undefined)
-          await signOut(parts, { session, cookie, isEverywhere });
+        const asked = { by: 'user', requestId: request.id } as const;
+        if (session !== undefined) await signOut(parts, { session, isEverywhere, asked });
+        const url = session && (await providerSignOutUrl(parts, session));
         cookies.clear(reply, sessionCookie);
         reply.headers(privateHeaders);
-        return sendEnvelope(reply, success({ message: 'Signed out' }));
+        const next = url === undefined ? {} : { sign_out_url: url };
+        return sendEnvelope(reply, success({ message: 'Signed out', ...next }));
       },
+    );
+
+    app.get(
+      `${prefix}/v3/auth/signed-out`,
+      {
+        config: { access: 'public' },
+        schema: {
+          tags,
+          summary: 'Where a provider sends the browser after a sign-out there',
+          response: { 200: { ...htmlPage, description: 'A page that says so' }, '4xx': errorAnswerSchema() },
+        },
+      },
+      (_request, reply) => sendPage(reply, signedOutPage),
     );
   };
 }
@@ -144,16 +161,16 @@ function answerText(session: Session): string {
   return text;
 }
 
-function shown({ id, identity, createdAt, lastSeenAt }: Session) {
+function shown(session: Session) {
+  const { id, identity, createdAt } = session;
   const { emailVerified, ...rest } = identity;
-  const endsAt = Math.min(createdAt + sessionMsMax, lastSeenAt + sessionIdleMsMax);
   return {
     ...rest,
     ...(emailVerified === undefined ? {} : { email_verified: emailVerified }),
     session: {
       id,
       created_at: new Date(createdAt).toISOString(),
-      expires_at: new Date(endsAt).toISOString(),
+      expires_at: new Date(endOf(session)).toISOString(),
     },
   };
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
 import type { ServiceError } from '../errors.ts';
 import { SignInRefusal } from '../sign-in/refusal.ts';
 
@@ -11,6 +12,9 @@ const styleDigest = createHash('sha256').update(style).digest('base64');
 
 /** Nothing is loaded, nothing runs, nothing frames it; the one style is known by its digest. */
 const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${styleDigest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+/** A page in the OpenAPI document. */
+export const htmlPage = { content: { 'text/html': { schema: Type.String() } } };
 
 /** What keeps an answer of a sign-in from caches, and its address from the next page's makers. */
 export const privateHeaders = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };

@@ -11,7 +11,7 @@ import { Cookies } from './cookies.ts';
 import type { Routes } from './door.ts';
 import { asServiceError, logFailure } from './errors-out.ts';
 import { closed } from './schemas.ts';
-import { privateHeaders, sendPage, sendRefusalPage, signedInPage } from './sign-in-page.ts';
+import { htmlPage, privateHeaders, sendPage, sendRefusalPage, signedInPage } from './sign-in-page.ts';
 
 export const sessionCookie = 'counterfoil-session';
 const signInCookie = 'counterfoil-sign-in-';
@@ -33,10 +33,7 @@ const signInQuery = Type.Object(
   },
   closed,
 );
-const page = {
-  description: 'A page for the person who signs in',
-  content: { 'text/html': { schema: Type.String() } },
-};
+const page = { ...htmlPage, description: 'A page for the person who signs in' };
 const response = {
   303: Type.Null({ description: 'Goes on at Location' }),
   '4xx': page,
@@ -127,6 +124,7 @@ export function signInRoutes(parts: SignInParts, count: (request: FastifyRequest
             return value;
           },
           sessionCookie: cookies.read(cookie, sessionCookie),
+          requestId: request.id,
           onFound: (order) => {
             request.signInOrder = order;
           },

@@ -68,6 +68,15 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
         throw asFailure(error);
       }
     },
+
+    // GitHub has no such address, and no logout tokens.
+    async signOutUrl() {
+      return undefined;
+    },
+
+    async readLogoutToken() {
+      throw new ProviderFailure('untrusted', 'logout_token');
+    },
   };
 }
 

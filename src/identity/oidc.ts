@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { type JWTVerifyGetKey, jwtVerify } from 'jose';
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
@@ -25,7 +25,9 @@ import {
 import { isLoopback } from '../loopback.ts';
 import { profileOf } from './claims.ts';
 import { asFailure } from './failures.ts';
+import { checkIdToken, identityOf } from './id-token.ts';
 import { Kept } from './kept.ts';
+import { logoutOf } from './logout-token.ts';
 import type { Fetch } from './outbound.ts';
 import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
 import { providerKeys } from './provider-keys.ts';
@@ -56,9 +58,6 @@ interface Known {
  * HS256 would make of our secret, or of a public key taken for one, a key to sign with (RFC 8725, 2.1).
  */
 const asymmetric = /^(RS|PS|ES)(256|384|512)$|^EdDSA$|^Ed25519$/;
-
-/** Tenants of Microsoft are GUIDs; their issuers differ by them (Microsoft identity platform, ID token claims). */
-const tenant = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Any provider of OpenID Connect that can be discovered, by openid-client and jose. */
 export function oidcProvider(options: OidcOptions): IdentityProvider {
@@ -109,9 +108,7 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
           clockTolerance: clockToleranceSeconds,
           requiredClaims: ['iss', 'sub', 'exp', 'iat'],
         });
-        checkType(protectedHeader.typ);
-        checkIssuedAt(payload);
-        checkAccessTokenHash(payload.at_hash, tokens.access_token, protectedHeader.alg);
+        checkIdToken(payload, protectedHeader, tokens.access_token);
         const identity = identityOf(payload, client);
         if (
           isWhole(identity, client.scopes) ||
@@ -125,25 +122,33 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
         return refuse(error);
       }
     },
+
+    async signOutUrl(client, returnUrl) {
+      const { configuration } = await knownOf(client).catch(refuse);
+      const { end_session_endpoint: endpoint } = configuration.serverMetadata();
+      const url = browserUrl(endpoint, new URL(issuer ?? client.issuer ?? ''), options.isNamed);
+      if (url === undefined || url.username !== '' || url.password !== '') return undefined;
+      url.searchParams.set('client_id', client.clientId);
+      url.searchParams.set('post_logout_redirect_uri', returnUrl);
+      return url;
+    },
+
+    async readLogoutToken(client, token) {
+      try {
+        const { configuration, keys, algorithms } = await knownOf(client);
+        const { payload, protectedHeader } = await jwtVerify(token, keys, {
+          algorithms: [...algorithms],
+          issuer: configuration.serverMetadata().issuer,
+          audience: client.clientId,
+          clockTolerance: clockToleranceSeconds,
+          requiredClaims: ['iss', 'aud', 'iat', 'exp', 'jti', 'events'],
+        });
+        return logoutOf(payload, protectedHeader.typ);
+      } catch (error) {
+        return refuse(error);
+      }
+    },
   };
-}
-
-/** RFC 8725, 3.11: a token of another kind, an access token for instance, proves no sign-in. */
-function checkType(typ: string | undefined): void {
-  if (typ !== undefined && typ.toLowerCase() !== 'jwt') throw new ProviderFailure('untrusted', 'typ');
-}
-
-function checkIssuedAt({ iat = 0 }: JWTPayload): void {
-  if (iat > Date.now() / 1_000 + clockToleranceSeconds) throw new ProviderFailure('untrusted', 'iat');
-}
-
-/** OpenID Connect Core 1.0, 3.1.3.6: the left half of the digest, by the hash of the signature's algorithm. */
-function checkAccessTokenHash(given: unknown, accessToken: string, algorithm: string): void {
-  if (given === undefined) return;
-  const bits = /\d{3}$/.exec(algorithm)?.[0] ?? '512';
-  const digest = createHash(`sha${bits}`).update(accessToken, 'ascii').digest();
-  const half = digest.subarray(0, digest.length / 2).toString('base64url');
-  if (given !== half) throw new ProviderFailure('untrusted', 'at_hash');
 }
 
 /** Whether userinfo has nothing to add to what was asked for. */
@@ -206,6 +211,7 @@ const usedMetadata = [
   'authorization_endpoint',
   'token_endpoint',
   'userinfo_endpoint',
+  'end_session_endpoint',
   'jwks_uri',
   'authorization_response_iss_parameter_supported',
   'id_token_signing_alg_values_supported',
@@ -253,16 +259,4 @@ function clientAuthentication(secret: string): ClientAuth {
     const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
     return (methods.includes('client_secret_post') ? post : basic)(server, ...rest);
   };
-}
-
-/** What is left of OpenID Connect Core 1.0, 3.1.3.7, beyond the libraries' checks. */
-function identityOf(payload: JWTPayload, { clientId }: Client): ProvenIdentity {
-  const { iss = '', sub = '', azp, tid } = payload;
-  if (azp !== undefined && azp !== clientId) throw new ProviderFailure('untrusted', 'azp');
-  if (iss.startsWith('https://login.microsoftonline.com/') && !tenant.test(String(tid))) {
-    throw new ProviderFailure('untrusted', 'tid');
-  }
-  // OpenID Connect Core 1.0, 2: no more than 255 ASCII characters.
-  if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new ProviderFailure('untrusted', 'sub');
-  return { issuer: iss, subject: sub, ...profileOf(payload) };
 }

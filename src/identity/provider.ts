@@ -16,6 +16,26 @@ export interface IdentityProvider {
    * (OpenID Connect Core 1.0, 3.1.3.7). The caller has found the state to be its own.
    */
   finish(client: Client, parameters: URLSearchParams, checks: Checks): Promise<ProvenIdentity>;
+
+  /**
+   * Where a browser may go to sign out of the provider too (OpenID Connect RP-Initiated Logout 1.0); undefined where it
+   * offers none, or none that a browser may be sent to. @param returnUrl where it comes back
+   */
+  signOutUrl(client: Client, returnUrl: string): Promise<URL | undefined>;
+
+  /** Checks a logout token (OpenID Connect Back-Channel Logout 1.0, 2.6). The caller sees to it that it is used once. */
+  readLogoutToken(client: Client, token: string): Promise<Logout>;
+}
+
+/** Whom a provider has signed out: a user, one session at the provider, or one session of a user. */
+export interface Logout {
+  readonly issuer: string;
+  readonly subject?: string;
+  readonly providerSession?: string;
+  /** Of the token (`jti`); with the issuer, unlike that of any other. */
+  readonly id: string;
+  /** Milliseconds since 1970: from then on the token is rejected for its age. */
+  readonly expiresAt: number;
 }
 
 /** The client that an integration registered at the provider. */
@@ -44,6 +64,8 @@ export interface ProvenIdentity {
   readonly email?: string;
   readonly emailVerified?: boolean;
   readonly picture?: string;
+  /** The id of the session at the provider (`sid`), which a logout token may name. */
+  readonly providerSession?: string;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { type Asked, audited } from '../access/audit.ts';
 import { ProviderFailure } from '../identity/provider.ts';
 import { callbackCharactersMax } from '../limits.ts';
 import { currentSession } from './current-session.ts';
@@ -6,6 +7,7 @@ import { addressesOf, type SignInParts } from './parts.ts';
 import type { SignInOrder } from './pending-sign-ins.ts';
 import { SignInRefusal } from './refusal.ts';
 import type { OpenedSession } from './sessions.ts';
+import { signOut } from './sign-out.ts';
 
 /** A callback as a browser brought it. */
 export interface Callback {
@@ -16,6 +18,7 @@ export interface Callback {
   readonly cookieOf: (cookieSuffix: string) => string | undefined;
   /** That of its session. */
   readonly sessionCookie: string | undefined;
+  readonly requestId: string;
   /** Told as soon as it is known what was begun, so that a refusal can lead back to its beginning. */
   readonly onFound: (order: SignInOrder) => void;
 }
@@ -65,25 +68,39 @@ export async function finishSignIn(
   const proven = await parts.providers[client.provider]
     .finish({ ...client, redirectUri: addressesOf(parts, client).redirectUri }, parameters, checks)
     .catch(asRefusal);
-  const identity = { ...proven, provider: client.provider, integration: client.name };
-  await endTokensOfOther(parts, identity, callback.sessionCookie);
-  const opened = await parts.sessions.begin(identity, callback.sessionCookie, client.registrationId);
-  return { ...opened, location: await locationOf(parts, order, opened) };
+  const { providerSession, ...profile } = proven;
+  const identity = { ...profile, provider: client.provider, integration: client.name };
+  const asked = { by: 'user', requestId: callback.requestId } as const;
+  await endSessionOfOther(parts, identity, callback.sessionCookie, asked);
+  const opened = await parts.sessions.begin(
+    {
+      identity,
+      cookieBefore: callback.sessionCookie,
+      registrationId: client.registrationId,
+      providerSession,
+    },
+    async () => [
+      await parts.users.signedIn(identity),
+      audited({ what: 'user.signed_in', on: userKey(identity), ...asked }, parts.now()),
+    ],
+  );
+  return { ...opened, location: await locationOf(parts, order, opened, asked) };
 }
 
 async function isBack(parts: SignInParts, state: string, cookie: string | undefined): Promise<boolean> {
   return (await currentSession(parts, cookie)) !== undefined && (await parts.pending.isUsed(state));
 }
 
-/** Another user's session in this browser ends with the new one, and its tokens before it. */
-async function endTokensOfOther(
-  { sessions, appTokens }: SignInParts,
+/** Another user's session in this browser ends before the new one begins, and with it its tokens. */
+async function endSessionOfOther(
+  parts: SignInParts,
   identity: Identity,
   cookie: string | undefined,
+  asked: Asked,
 ): Promise<void> {
-  const before = cookie === undefined ? undefined : await sessions.find(cookie);
-  if (before === undefined || userKey(before.identity) === userKey(identity)) return;
-  await appTokens?.signOutSession(userKey(before.identity), before.id);
+  const session = cookie === undefined ? undefined : await parts.sessions.find(cookie);
+  if (session === undefined || userKey(session.identity) === userKey(identity)) return;
+  await signOut(parts, { session, isEverywhere: false, asked });
 }
 
 function stateOf(parameters: URLSearchParams): string {
@@ -96,10 +113,12 @@ function stateOf(parameters: URLSearchParams): string {
 }
 
 async function locationOf(
-  { appTokens, sessions, integrations }: SignInParts,
+  parts: SignInParts,
   { returnTo: { url, isOurs }, codeChallenge }: SignInOrder,
   { session, cookie }: OpenedSession,
+  asked: Asked,
 ): Promise<string> {
+  const { appTokens, sessions, integrations } = parts;
   if (isOurs) return url;
   if (appTokens === undefined || codeChallenge === undefined) throw new SignInRefusal('return_address');
   const { identity, id: sessionId, registrationId } = session;
@@ -116,7 +135,7 @@ async function locationOf(
   });
   // Everything of the user may have been ended meanwhile, before there was this code to end.
   if ((await sessions.find(cookie)) === undefined) {
-    await appTokens.signOutSession(userKey(identity), sessionId);
+    await signOut(parts, { session, isEverywhere: false, asked });
     throw new SignInRefusal('unknown_state', 'signed out meanwhile');
   }
   // The registered address stays as it is, to the character.

@@ -24,3 +24,8 @@ export function userKey({ issuer, subject }: Pick<Identity, 'issuer' | 'subject'
     .digest('base64url');
   return digest.slice(0, userKeyCharacters);
 }
+
+/** Of a record that lies under `<user key>.<what tells it from others of the user>`. */
+export function userKeyOf(recordId: string): string {
+  return recordId.slice(0, userKeyCharacters);
+}

@@ -1,12 +1,14 @@
 import type { IdentityProvider } from '../identity/provider.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
+import type { AccessEnding } from './access-ending.ts';
 import type { Integrations } from './integrations.ts';
 import type { OneTimeIds } from './one-time-ids.ts';
 import type { PendingSignIns } from './pending-sign-ins.ts';
 import type { ProviderName } from './providers.ts';
 import type { Sessions } from './sessions.ts';
 import type { AppTokens } from './tokens/app-tokens.ts';
+import type { Users } from './users.ts';
 
 /** What sign-in needs; `main.ts` fills it in. */
 export interface SignInParts {
@@ -14,6 +16,8 @@ export interface SignInParts {
   readonly pending: PendingSignIns;
   readonly oneTimeIds: OneTimeIds;
   readonly sessions: Sessions;
+  readonly users: Users;
+  readonly accessEnding: AccessEnding;
   readonly providers: Readonly<Record<ProviderName, IdentityProvider>>;
   /** Without it nobody can be sent back to an app on another origin. */
   readonly appTokens?: AppTokens | undefined;
@@ -21,6 +25,8 @@ export interface SignInParts {
   readonly origin: string;
   readonly prefix: string;
   readonly log: Log;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** Without it nothing is counted. */
   readonly metrics?: Metrics;
 }

@@ -7,9 +7,10 @@ import {
   sessionsKeptMax,
 } from '../limits.ts';
 import type { Engine, Write } from '../storage/engine.ts';
-import { type Item, itemsOf } from '../storage/item-text.ts';
-import { type Identity, userKey } from './identity.ts';
+import { type Item, itemsOf, pagesOf } from '../storage/item-text.ts';
+import { type Identity, userKey, userKeyOf } from './identity.ts';
 import { digestOf, randomText } from './random-text.ts';
+import { matches, type SessionFilter } from './session-filter.ts';
 
 /** A browser in which somebody is signed in. */
 export interface Session {
@@ -18,6 +19,8 @@ export interface Session {
   readonly identity: Identity;
   /** The registration by which the user signed in; absent in sessions of before there were any. */
   readonly registrationId?: string;
+  /** The id of the user's session at the provider, where it told one (`sid`). */
+  readonly providerSession?: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** To the exactness of `sessionSeenStepMs`. */
@@ -30,6 +33,21 @@ export interface OpenedSession {
   readonly cookie: string;
 }
 
+/** Who signs in, and what the session is bound to. */
+export interface NewSession {
+  readonly identity: Identity;
+  /** What opens the session that the browser has so far. */
+  readonly cookieBefore?: string | undefined;
+  readonly registrationId?: string | undefined;
+  readonly providerSession?: string | undefined;
+}
+
+export interface SessionPage {
+  readonly sessions: readonly Session[];
+  /** Where the next page goes on; undefined for the last one. */
+  readonly next: string | undefined;
+}
+
 /** A session as it was read. */
 interface FoundSession {
   readonly session: Session;
@@ -37,7 +55,8 @@ interface FoundSession {
   readonly text: string;
 }
 
-const space = 'service:sessions';
+export const sessionsSpace = 'service:sessions';
+const space = sessionsSpace;
 /** `<user key>.<secret>` */
 const cookiePattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/;
 const userKeyCharacters = 22;
@@ -61,28 +80,29 @@ export class Sessions {
    * Signs a user in; durable when it resolves. The secret is a new one each time (OWASP, Session Management, renew
    * the session id), and the one that the browser had before opens nothing any more. The same user in the same browser
    * keeps the public id, and with it what hangs on it.
+   *
+   * @param also what belongs to the sign-in; asked for again when the engine refused one of these writes
    */
   async begin(
-    identity: Identity,
-    cookieBefore: string | undefined,
-    registrationId?: string,
+    { identity, cookieBefore, ...bound }: NewSession,
+    also: () => Promise<readonly Write[]> = async () => [],
   ): Promise<OpenedSession> {
-    const before = cookieBefore === undefined ? undefined : await this.#read(cookieBefore);
     const key = userKey(identity);
-    const isSameUser = before !== undefined && userKey(before.session.identity) === key;
     const now = this.#now();
-    const id = isSameUser ? before.session.id : `ses_${randomText().slice(0, 22)}`;
-    const bound = registrationId === undefined ? {} : { registrationId };
-    const session: Session = { id, identity, ...bound, createdAt: now, lastSeenAt: now };
     const cookie = `${key}.${randomText()}`;
-    const value = JSON.stringify(session);
-    const made: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
-    const ended: Write[] = before === undefined ? [] : [{ kind: 'delete', space, id: before.recordId }];
-    let refusal = await this.#engine.commit([made, ...ended]);
-    // The one before has ended meanwhile by itself.
-    if (refusal !== undefined && refusal.write > 0) refusal = await this.#engine.commit([made]);
-    if (refusal !== undefined) throw new Error('two sessions are the same');
-    return { session, cookie };
+    for (;;) {
+      const before = cookieBefore === undefined ? undefined : await this.#read(cookieBefore);
+      const isSameUser = before !== undefined && userKey(before.session.identity) === key;
+      const id = isSameUser ? before.session.id : `ses_${randomText().slice(0, 22)}`;
+      const session: Session = { id, identity, ...definedOf(bound), createdAt: now, lastSeenAt: now };
+      const value = JSON.stringify(session);
+      const made: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
+      const ended: Write[] = before === undefined ? [] : [{ kind: 'delete', space, id: before.recordId }];
+      const refusal = await this.#engine.commit([made, ...ended, ...(await also())]);
+      if (refusal === undefined) return { session, cookie };
+      if (refusal.write === 0) throw new Error('two sessions are the same');
+      // The one before has ended by itself, or the user has signed in elsewhere: look again.
+    }
   }
 
   /**
@@ -102,31 +122,24 @@ export class Sessions {
     return session;
   }
 
-  /** Ends the session of a cookie. @returns what it was, or undefined where there was none */
-  async end(cookie: string): Promise<Session | undefined> {
-    const found = await this.#read(cookie);
-    if (found === undefined) return undefined;
-    await this.#engine.commit([{ kind: 'delete', space, id: found.recordId }]);
-    return found.session;
-  }
-
-  /** Ends all sessions of a user that there are now, but the one that a cookie opens. @returns their ids */
-  async endOthers(key: string, cookie: string): Promise<ReadonlySet<string>> {
-    const own = recordId(cookie);
-    const ended = new Set<string>();
-    for (let after: string | undefined = `${key}.`; after !== undefined; ) {
-      const ids: string[] = [];
-      const scan = await this.#engine.scan(space, { after, limit: commitWritesMax });
-      for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
-        if (!id.startsWith(`${key}.`)) break;
-        ids.push(id);
-        if (id !== own) ended.add((JSON.parse(name) as Session).id);
+  /** A page of the sessions that live and match, in an order of its own. @param after what `next` of the page before said */
+  async list(filter: SessionFilter, limit: number, after?: string): Promise<SessionPage> {
+    const { user } = filter;
+    const start = after ?? (user === undefined ? undefined : `${user}.`);
+    const sessions: Session[] = [];
+    let last: string | undefined;
+    for await (const page of pagesOf(this.#engine, space, start)) {
+      for (const { id, name } of page) {
+        if (user !== undefined && userKeyOf(id) !== user) return { sessions, next: undefined };
+        const session = JSON.parse(name) as Session;
+        if (this.#isOver(session) || !matches(session, filter)) continue;
+        if (sessions.length === limit) return { sessions, next: last };
+        sessions.push(session);
+        last = id;
       }
-      after = ids.length === commitWritesMax ? ids.at(-1) : undefined;
-      const others = ids.filter((id) => id !== own);
-      if (others.length > 0) await this.#delete(others);
+      await turn();
     }
-    return ended;
+    return { sessions, next: undefined };
   }
 
   /** Removes what has ended by itself. */
@@ -182,6 +195,21 @@ export class Sessions {
     const now = this.#now();
     return now - createdAt > sessionMsMax || now - lastSeenAt > sessionIdleMsMax;
   }
+}
+
+function definedOf({
+  registrationId,
+  providerSession,
+}: Pick<NewSession, 'registrationId' | 'providerSession'>) {
+  return {
+    ...(registrationId === undefined ? {} : { registrationId }),
+    ...(providerSession === undefined ? {} : { providerSession }),
+  };
+}
+
+/** When a session that is not used any more ends, in milliseconds since 1970. */
+export function endOf({ createdAt, lastSeenAt }: Session): number {
+  return Math.min(createdAt + sessionMsMax, lastSeenAt + sessionIdleMsMax);
 }
 
 function recordId(cookie: string): string {

@@ -1,29 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Asked } from '../access/audit.ts';
+import { signOutUrlMsMax } from '../limits.ts';
 import { userKey } from './identity.ts';
-import type { SignInParts } from './parts.ts';
+import { addressesOf, type SignInParts } from './parts.ts';
 import type { Session } from './sessions.ts';
 
 export interface SignOut {
   readonly session: Session;
-  /** That opens it. */
-  readonly cookie: string;
   /** Whether all sessions of the user end, in every browser and app. */
   readonly isEverywhere: boolean;
+  readonly asked: Asked;
+}
+
+/** Ends a session and what came of it, or all of its user. The session itself ends last. */
+export async function signOut(
+  { accessEnding }: Pick<SignInParts, 'accessEnding'>,
+  { session, isEverywhere, asked }: SignOut,
+): Promise<void> {
+  const user = userKey(session.identity);
+  await accessEnding.end({
+    filter: isEverywhere ? { user } : { user, session: session.id },
+    last: session.id,
+    act: { what: 'user.signed_out', on: user, ...asked },
+  });
 }
 
 /**
- * Ends a session and what came from it, or all of its user. The session itself ends last: whoever is cut off on the way is
- * still signed in, and can ask again.
+ * Where the browser may go to sign out of the provider as well; undefined where the provider offers no such place, or does
+ * not say so in time.
  */
-export async function signOut(
-  { sessions, appTokens }: SignInParts,
-  { session, cookie, isEverywhere }: SignOut,
-): Promise<void> {
-  const key = userKey(session.identity);
-  if (isEverywhere) {
-    await appTokens?.signOutEverywhere(key);
-    const ended = await sessions.endOthers(key, cookie);
-    // A sign-in that was being finished may have had tokens issued to a session that has just ended.
-    await appTokens?.signOutSessions(key, ended);
-  } else await appTokens?.signOutSession(key, session.id);
-  await sessions.end(cookie);
+export async function providerSignOutUrl(
+  parts: SignInParts,
+  { identity }: Session,
+): Promise<string | undefined> {
+  const over = new AbortController();
+  try {
+    const client = await parts.integrations.findClient(identity.provider, identity.integration);
+    const { redirectUri } = addressesOf(parts, client);
+    const asked = parts.providers[identity.provider].signOutUrl(
+      { ...client, redirectUri },
+      `${parts.origin}${parts.prefix}/v3/auth/signed-out`,
+    );
+    const late = sleep(signOutUrlMsMax, undefined, { signal: over.signal }).catch(() => undefined);
+    return (await Promise.race([asked, late]))?.href;
+  } catch {
+    // The user is signed out here, which is what was asked for.
+    return undefined;
+  } finally {
+    over.abort();
+  }
 }

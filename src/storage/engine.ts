@@ -28,6 +28,8 @@ export const serviceSpaces = [
   'integrations',
   'one-time-ids',
   'sessions',
+  'users',
+  'access-endings',
   'sign-in-codes',
   'refresh-families',
   'signing-keys',

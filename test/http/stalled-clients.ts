@@ -59,9 +59,10 @@ export class StalledClient {
     const { hostname, port } = new URL(origin);
     const socket = connect({ host: hostname, port: Number(port), localAddress });
     socket.on('error', () => undefined).pause();
-    await once(socket, 'connect');
+    await new Promise<void>((resolve) => socket.once('connect', resolve).once('close', () => resolve()));
     const client = new StalledClient(socket);
-    void client.#send(Buffer.from(request.repeat(16)), Math.ceil(count / 16));
+    // A reset ends it.
+    client.#send(Buffer.from(request.repeat(16)), Math.ceil(count / 16)).catch(() => undefined);
     return client;
   }
 

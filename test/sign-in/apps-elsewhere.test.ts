@@ -4,15 +4,16 @@ import type { IdentityProvider } from '../../src/identity/provider.ts';
 import { openLog } from '../../src/log.ts';
 import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
+import { AccessEnding } from '../../src/sign-in/access-ending.ts';
 import { beginSignIn } from '../../src/sign-in/begin-sign-in.ts';
 import { finishSignIn } from '../../src/sign-in/finish-sign-in.ts';
-import { userKey } from '../../src/sign-in/identity.ts';
 import { Integrations } from '../../src/sign-in/integrations.ts';
 import { OneTimeIds } from '../../src/sign-in/one-time-ids.ts';
 import type { SignInParts } from '../../src/sign-in/parts.ts';
 import { PendingSignIns } from '../../src/sign-in/pending-sign-ins.ts';
 import { Sessions } from '../../src/sign-in/sessions.ts';
 import type { AppTokens } from '../../src/sign-in/tokens/app-tokens.ts';
+import { Users } from '../../src/sign-in/users.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 
 type Order = Parameters<AppTokens['issueCode']>[0];
@@ -56,15 +57,14 @@ test('hands no code to an app without a challenge of S256, nor to a page of its 
   assert.deepEqual(orders, []);
 });
 
-test('ends the tokens of whoever was signed in before, and keeps those of the same user', async (t) => {
-  const { signIn, ended, be } = await startParts(t);
+test('ends the session of whoever was signed in before, and keeps that of the same user', async (t) => {
+  const { signIn, sessions, be } = await startParts(t);
   const first = await signIn({});
   const again = await signIn({}, first.cookie);
   assert.equal(again.session.id, first.session.id);
-  assert.deepEqual(ended, []);
   be('user-2');
   await signIn({}, again.cookie);
-  assert.deepEqual(ended, [[userKey(first.session.identity), first.session.id]]);
+  assert.equal(await sessions.find(again.cookie), undefined);
 });
 
 /** The steps of a sign-in over a store, with a provider that takes everybody and a book of what was issued. */
@@ -74,12 +74,13 @@ async function startParts(t: TestContext) {
   t.after(() => engine.close());
   const sealer = new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))]));
   const orders: Order[] = [];
-  const ended: (readonly [string, string])[] = [];
   let subject = 'user-1';
   const provider: IdentityProvider = {
     discover: async () => undefined,
     begin: async (_client, { state }) => new URL(`https://idp.example.com/?state=${state}`),
     finish: async () => ({ issuer: 'https://idp.example.com', subject }),
+    signOutUrl: async () => undefined,
+    readLogoutToken: async () => assert.fail('no logout comes'),
   };
   const oneTimeIds = new OneTimeIds(engine, Date.now);
   const parts: SignInParts = {
@@ -87,19 +88,19 @@ async function startParts(t: TestContext) {
     pending: new PendingSignIns({ engine, sealer, oneTimeIds, now: Date.now }),
     oneTimeIds,
     sessions: new Sessions(engine, Date.now),
+    users: new Users(engine, Date.now),
+    accessEnding: new AccessEnding(engine, Date.now),
     providers: { google: provider, microsoft: provider, github: provider, oidc: provider },
     appTokens: {
       issueCode: async (order) => {
         orders.push(order);
         return 'one/time';
       },
-      signOutEverywhere: async () => undefined,
-      signOutSessions: async () => undefined,
-      signOutSession: async (...session) => void ended.push(session),
     },
     origin: 'https://id.example.com',
     prefix: '',
     log,
+    now: Date.now,
   };
   const place = { provider: 'google', name: 'web' };
   const fields = { IDP_CLIENT_ID: 'a', IDP_CLIENT_SECRET: 'b', return_urls: [plain, withQuery, ours] };
@@ -111,6 +112,7 @@ async function startParts(t: TestContext) {
       parameters: new URLSearchParams({ state: begun.checks.state, code: 'x' }),
       cookieOf: () => begun.cookie,
       sessionCookie,
+      requestId: 'req_1',
       onFound: () => undefined,
     });
     assert.ok(finished);
@@ -119,5 +121,5 @@ async function startParts(t: TestContext) {
   const be = (user: string) => {
     subject = user;
   };
-  return { signIn, orders, ended, be };
+  return { signIn, orders, sessions: parts.sessions, be };
 }

@@ -32,10 +32,14 @@ test('removes sessions that have ended by themselves, and those alone', async (t
   let now = Date.now();
   const sessions = new Sessions(engine, () => now);
   const begin = (user: number) =>
-    sessions.begin(
-      { issuer: 'https://idp.example.com', subject: `${user}`, provider: 'google', integration: 'web' },
-      undefined,
-    );
+    sessions.begin({
+      identity: {
+        issuer: 'https://idp.example.com',
+        subject: `${user}`,
+        provider: 'google',
+        integration: 'web',
+      },
+    });
   await Promise.all(Array.from({ length: 250 }, (_, user) => begin(user)));
   now += 7 * day + 1;
   const { cookie } = await begin(1_000);

@@ -1,6 +1,6 @@
 import type { Identity } from '../identity.ts';
 
-/** What the sign-in flow and sessions need of tokens for apps elsewhere. */
+/** What the sign-in flow needs of tokens for apps elsewhere. */
 export interface AppTokens {
   /**
    * A one-time code (≤ 60 s) for an app elsewhere, bound to integration, return URL and PKCE challenge (S256).
@@ -15,10 +15,4 @@ export interface AppTokens {
     /** Of the integration. */
     readonly registrationId?: string | undefined;
   }): Promise<string>;
-  /** All refresh tokens of a user end, and codes that are not exchanged yet. */
-  signOutEverywhere(userKey: string): Promise<void>;
-  /** Those that came from some sessions end. */
-  signOutSessions(userKey: string, sessionIds: ReadonlySet<string>): Promise<void>;
-  /** Those that came from one session end. */
-  signOutSession(userKey: string, sessionId: string): Promise<void>;
 }

@@ -79,6 +79,12 @@ export function refreshed(family: RefreshFamily, random: string, now: number): R
   return { kind: 'repeated', random: successor(random, tokens.salt) };
 }
 
+/** Whether a token is the family's last one, or the one before. */
+export function isOf({ tokens }: RefreshFamily, random: string): boolean {
+  const sent = digest(random);
+  return tokens !== undefined && (tokens.current === sent || tokens.previous === sent);
+}
+
 /** Whether its time is over; one whose code was never exchanged lives as long as the code. */
 export function isOver({ createdAt, tokens }: RefreshFamily, now: number): boolean {
   if (tokens === undefined) return now >= createdAt + signInCodeMs;

@@ -8,6 +8,7 @@ import type { BoundRegistration } from '../stored-integration.ts';
 import { signAccessToken } from './access-token.ts';
 import type { AppTokens } from './app-tokens.ts';
 import {
+  isOf,
   isOver,
   newFamilyId,
   partsOf,
@@ -116,16 +117,18 @@ export class TokenGrants implements AppTokens {
     return { accessToken, refreshToken: `${familyId}.${random}`, expiresInSeconds: accessTokenMs / 1_000 };
   }
 
-  async signOutEverywhere(userKey: string): Promise<void> {
-    await this.#end(userKey, () => true);
-  }
-
-  async signOutSessions(userKey: string, sessionIds: ReadonlySet<string>): Promise<void> {
-    if (sessionIds.size > 0) await this.#end(userKey, ({ sessionId }) => sessionIds.has(sessionId));
-  }
-
-  async signOutSession(userKey: string, sessionId: string): Promise<void> {
-    await this.signOutSessions(userKey, new Set([sessionId]));
+  /**
+   * Ends the family of a refresh token (RFC 7009, 2.1), whichever of its tokens it is. What is no token of the integration
+   * ends nothing.
+   */
+  async revoke(provider: string, integration: string, token: string): Promise<void> {
+    const parts = partsOf(token);
+    const text = parts && (await this.#parts.engine.get(refreshFamiliesSpace, parts.family));
+    if (parts === undefined || text === undefined) return;
+    const family = JSON.parse(text) as RefreshFamily;
+    const { identity } = family;
+    const isOurs = identity.provider === provider && identity.integration === integration;
+    if (isOurs && isOf(family, parts.random)) await this.#remove(parts.family);
   }
 
   /** Removes what has expired. */
@@ -196,16 +199,6 @@ export class TokenGrants implements AppTokens {
       }
       const refusal = await engine.commit([replaced(refreshFamiliesSpace, familyId, text, outcome.family)]);
       if (refusal === undefined) return { familyId, family: outcome.family, random: outcome.random };
-    }
-  }
-
-  async #end(userKey: string, isMeant: (family: RefreshFamily) => boolean): Promise<void> {
-    const prefix = `${userKey}.`;
-    for await (const page of pagesOf(this.#parts.engine, refreshFamiliesSpace, prefix)) {
-      const own = page.filter(({ id }) => id.startsWith(prefix));
-      const meant = own.filter(({ name }) => isMeant(JSON.parse(name) as RefreshFamily));
-      await Promise.all(meant.map(({ id }) => this.#remove(id)));
-      if (own.length < page.length) return;
     }
   }
 

@@ -6,7 +6,9 @@ import {
   refreshTokenMsMax,
   signInCodeMs,
 } from '../../../src/limits.ts';
+import { AccessEnding } from '../../../src/sign-in/access-ending.ts';
 import { userKey } from '../../../src/sign-in/identity.ts';
+import type { SessionFilter } from '../../../src/sign-in/session-filter.ts';
 import { pagesOf } from '../../../src/storage/item-text.ts';
 import {
   ada,
@@ -141,19 +143,22 @@ test('ends after thirty days however often it is used, and after seven without u
 });
 
 test('signing out ends what came of that session, everywhere all, and codes on their way', async (t) => {
-  const { process, refresh } = await start(t);
+  const { shared, process, refresh } = await start(t);
+  const ending = new AccessEnding(shared.engine, () => shared.now);
+  const act = { what: 'user.signed_out', on: userKey(ada), by: 'user' } as const;
+  const signOut = (of: SessionFilter) => ending.end({ filter: { user: userKey(ada), ...of }, act });
   const grace = { ...ada, subject: 'user-2' };
   const [one, two, hers] = [
     await firstToken(process, { sessionId: 'one' }),
     await firstToken(process, { sessionId: 'two' }),
     await firstToken(process, { identity: grace, sessionId: 'one' }),
   ];
-  await process.grants.signOutSession(userKey(ada), 'one');
+  await signOut({ session: 'one' });
   assert.equal((await refresh(one)).status, 400);
   const next = await refresh(two);
   assert.equal(next.status, 200);
   const underWay = await signIn(process, { sessionId: 'three' });
-  await process.grants.signOutEverywhere(userKey(ada));
+  await signOut({});
   assert.equal((await refresh(next.token)).status, 400);
   assert.equal((await process.token(underWay.exchange)).status, 400);
   assert.equal((await refresh(hers)).status, 200, 'nobody else is signed out');

@@ -1,0 +1,85 @@
+import { parseArgs } from 'node:util';
+import { SettingsError } from '../errors.ts';
+import { peoplePageMax } from '../limits.ts';
+import { publicSession } from '../sign-in/public-people.ts';
+import type { SessionFilter } from '../sign-in/session-filter.ts';
+import type { Session } from '../sign-in/sessions.ts';
+import { duration } from './moments.ts';
+import { reportProblems } from './problems.ts';
+import { withPeople } from './with-people.ts';
+
+const usage = `Usage: counterfoil sessions <command>
+
+  list                     who is signed in
+    --json                   as JSON, one session a line
+  end                      sign out, with the tokens that came of the sessions; at least one of these is needed:
+    --user ID                only of this user
+    --integration PLACE      only of sign-ins by this integration, such as google/web
+    --older-than DURATION    only those of so long ago: 30m, 24h or 90d
+
+The same conditions go with list. The service may be running meanwhile.
+`;
+
+const conditions = {
+  user: { type: 'string' },
+  integration: { type: 'string' },
+  'older-than': { type: 'string' },
+} as const;
+
+/** `counterfoil sessions`: exit 0, or 2 when it could not be done. */
+export async function sessions(args: readonly string[]): Promise<void> {
+  const [command, ...rest] = args;
+  try {
+    if (command === 'list') await list(rest);
+    else if (command === 'end') await end(rest);
+    else {
+      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
+      if (command !== 'help' && command !== undefined) process.exitCode = 2;
+    }
+  } catch (error) {
+    reportProblems(error);
+  }
+}
+
+async function list(args: readonly string[]): Promise<void> {
+  const options = { ...conditions, json: { type: 'boolean', default: false } } as const;
+  const { values } = parseArgs({ args: [...args], options });
+  const filter = filterOf(values);
+  await withPeople(async (people) => {
+    let after: string | undefined;
+    do {
+      const page = await people.sessions.list(filter, peoplePageMax, after);
+      for (const session of page.sessions)
+        process.stdout.write(`${values.json ? JSON.stringify(publicSession(session)) : lineOf(session)}\n`);
+      after = page.next;
+    } while (after !== undefined);
+  });
+}
+
+async function end(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: conditions });
+  const filter = filterOf(values);
+  if (Object.keys(filter).length === 0)
+    throw new SettingsError(['say which sessions end: --user, --integration or --older-than']);
+  const on = Object.entries(values).map(([name, value]) => `${name.replaceAll('-', '_')}=${value}`);
+  const act = { what: 'sessions.ended', on: on.join(' '), by: 'cli' } as const;
+  const ended = await withPeople((people) => people.accessEnding.end({ filter, act }));
+  process.stdout.write(`${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended\n`);
+}
+
+type Values = { readonly [Name in keyof typeof conditions]?: string | undefined };
+
+function filterOf({ user, integration, 'older-than': olderThan }: Values): SessionFilter {
+  if (integration !== undefined && !/^[a-z]+\/[a-z0-9-]+$/.test(integration))
+    throw new SettingsError(['--integration: must be a provider and a name, such as google/web']);
+  return {
+    ...(user === undefined ? {} : { user }),
+    ...(integration === undefined ? {} : { integration }),
+    ...(olderThan === undefined ? {} : { createdBefore: Date.now() - duration('--older-than', olderThan) }),
+  };
+}
+
+function lineOf(session: Session): string {
+  const { id, user, provider, integration, created_at: since, last_seen_at: seen } = publicSession(session);
+  return [id, `user ${user}`, `${provider}/${integration}`, `since ${since}`, `seen ${seen}`].join('  ');
+}

@@ -1,0 +1,80 @@
+import { parseArgs } from 'node:util';
+import { SettingsError } from '../errors.ts';
+import { peoplePageMax } from '../limits.ts';
+import { publicUser } from '../sign-in/public-people.ts';
+import type { User } from '../sign-in/users.ts';
+import { reportProblems } from './problems.ts';
+import { withPeople } from './with-people.ts';
+
+const usage = `Usage: counterfoil users <command>
+
+  list        everybody who has signed in, by id
+  show ID     one user
+  delete ID   end all sessions and tokens of a user and erase the profile
+    --json      of list and show: as JSON, one user a line
+
+The service may be running meanwhile. A deleted user who signs in again is a new user.
+`;
+
+/** `counterfoil users`: exit 0, or 2 when it could not be done. */
+export async function users(args: readonly string[]): Promise<void> {
+  const [command, ...rest] = args;
+  try {
+    if (command === 'list') await list(rest);
+    else if (command === 'show') await show(rest);
+    else if (command === 'delete') await remove(rest);
+    else {
+      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
+      if (command !== 'help' && command !== undefined) process.exitCode = 2;
+    }
+  } catch (error) {
+    reportProblems(error);
+  }
+}
+
+const json = { json: { type: 'boolean', default: false } } as const;
+
+async function list(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: json });
+  await withPeople(async (people) => {
+    let after: string | undefined;
+    do {
+      const page = await people.users.list(peoplePageMax, after);
+      for (const user of page.users) print(user, values.json);
+      after = page.next;
+    } while (after !== undefined);
+  });
+}
+
+async function show(args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseArgs({ args: [...args], options: json, allowPositionals: true });
+  const id = only(positionals);
+  await withPeople(async (people) => print(await people.users.find(id), values.json));
+}
+
+async function remove(args: readonly string[]): Promise<void> {
+  const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true });
+  const id = only(positionals);
+  await withPeople(async (people) => {
+    await people.users.find(id);
+    await people.accessEnding.deleteUser(id, { by: 'cli' });
+  });
+  process.stdout.write(`User ${id} is deleted\n`);
+}
+
+function print(user: User, asJson: boolean): void {
+  process.stdout.write(`${asJson ? JSON.stringify(publicUser(user)) : lineOf(user)}\n`);
+}
+
+function lineOf({ id, name, email, provider, integration, subject, lastSignInAt }: User): string {
+  const known = [name, email].filter((each) => each !== undefined);
+  const from = `${provider}/${integration}`;
+  return [id, ...known, from, `subject ${subject}`, `last sign-in ${lastSignInAt}`].join('  ');
+}
+
+function only(positionals: readonly string[]): string {
+  const [id] = positionals;
+  if (id === undefined || positionals.length > 1)
+    throw new SettingsError(['name one user by its id; "users list" shows it']);
+  return id;
+}

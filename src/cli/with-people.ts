@@ -1,0 +1,13 @@
+import { openPeople, type People } from '../people.ts';
+import { loadSettings } from '../settings/load.ts';
+
+/** Opens users and sessions as the settings say, and closes them when the work is done. */
+export async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {
+  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
+  const people = await openPeople(settings);
+  try {
+    return await work(people);
+  } finally {
+    await people.close();
+  }
+}

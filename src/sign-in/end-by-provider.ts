@@ -1,0 +1,64 @@
+import { ServiceError } from '../errors.ts';
+import { ProviderFailure } from '../identity/provider.ts';
+import { userKey } from './identity.ts';
+import { addressesOf, type SignInParts } from './parts.ts';
+import type { SessionFilter } from './session-filter.ts';
+
+export interface ProviderLogout {
+  readonly provider: string;
+  readonly name: string;
+  readonly token: string;
+  readonly requestId: string;
+}
+
+/**
+ * Ends what a provider says has ended (OpenID Connect Back-Channel Logout 1.0): the sign-ins of a user by this integration,
+ * or those of one session at the provider. A token is good once. Refuses with `provider_not_found`,
+ * `integration_not_found`, `invalid_request`, and with `identity_provider_error` when the provider's keys cannot be had.
+ */
+export async function endByProvider(
+  parts: SignInParts,
+  { provider, name, token, requestId }: ProviderLogout,
+): Promise<void> {
+  const client = await parts.integrations.findClient(provider, name);
+  const { redirectUri } = addressesOf(parts, client);
+  const logout = await parts.providers[client.provider]
+    .readLogoutToken({ ...client, redirectUri }, token)
+    .catch(asError);
+  const { issuer, subject, providerSession } = logout;
+  const user = subject === undefined ? undefined : userKey({ issuer, subject });
+  const integration = `${client.provider}/${client.name}`;
+  const filter: SessionFilter = {
+    integration,
+    ...(user === undefined ? {} : { user }),
+    ...(providerSession === undefined ? {} : { providerSession }),
+  };
+  const id = { kind: 'logout_token', id: `${issuer} ${logout.id}`, expiresAt: logout.expiresAt } as const;
+  if (await parts.oneTimeIds.isUsed(id)) throw invalidToken('used before');
+  await parts.accessEnding
+    .end({
+      filter,
+      act: { what: 'user.signed_out', on: user ?? integration, by: 'provider', requestId },
+      also: parts.oneTimeIds.use(id),
+    })
+    .catch((error: unknown) => {
+      throw error instanceof ServiceError && error.code === 'precondition_failed'
+        ? invalidToken('used before')
+        : error;
+    });
+}
+
+function asError(error: unknown): never {
+  if (!(error instanceof ProviderFailure)) throw error;
+  if (error.reason === 'unreachable') throw new ServiceError('identity_provider_error', { cause: error });
+  throw invalidToken(error.detail);
+}
+
+/** @param detail for the log alone */
+function invalidToken(detail: string): ServiceError {
+  return new ServiceError('invalid_request', {
+    param: 'logout_token',
+    message: 'logout_token is not valid, or was used before.',
+    detail,
+  });
+}

@@ -1,0 +1,27 @@
+import { userKey } from './identity.ts';
+import { endOf, type Session } from './sessions.ts';
+import type { User } from './users.ts';
+
+/** Users and sessions as operators see them. */
+
+export function publicUser({ emailVerified, firstSignInAt, lastSignInAt, ...user }: User) {
+  return {
+    ...user,
+    ...(emailVerified === undefined ? {} : { email_verified: emailVerified }),
+    first_sign_in_at: firstSignInAt,
+    last_sign_in_at: lastSignInAt,
+  };
+}
+
+export function publicSession(session: Session) {
+  const { id, identity, createdAt, lastSeenAt } = session;
+  return {
+    id,
+    user: userKey(identity),
+    provider: identity.provider,
+    integration: identity.integration,
+    created_at: new Date(createdAt).toISOString(),
+    last_seen_at: new Date(lastSeenAt).toISOString(),
+    expires_at: new Date(endOf(session)).toISOString(),
+  };
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { logoutToken, sendLogout } from '../support/logout-token.ts';
+import { livesOf, startForOperators } from '../support/operators.ts';
+
+/** OpenID Connect Back-Channel Logout 1.0. */
+test('a logout token of a user ends all that came of the sign-ins by that integration', async (t) => {
+  const { origin, provider, enter } = await start(t);
+  const people = [await enter('user-1'), await enter('user-1'), await enter('user-2')];
+  const token = await logoutToken(provider, { sub: 'user-1' });
+  const reply = await sendLogout(origin, token);
+  assert.equal(reply.status, 200, reply.text);
+  assert.match(reply.headers.get('cache-control') ?? '', /no-store/);
+  const lives = [];
+  for (const person of people) lives.push(await livesOf(origin, person));
+  assert.deepEqual(lives, [
+    [false, false],
+    [false, false],
+    [true, true],
+  ]);
+});
+
+test('a logout token of one session at the provider ends that one alone', async (t) => {
+  const { origin, provider, enter } = await start(t);
+  const [one, other] = [await enter('user-1', 'sid-1'), await enter('user-1', 'sid-2')];
+  const reply = await sendLogout(origin, await logoutToken(provider, { sub: undefined, sid: 'sid-1' }));
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual(await livesOf(origin, one), [false, false]);
+  assert.deepEqual(await livesOf(origin, other), [true, true]);
+});
+
+test('with subject and session the session alone ends, and it must be of that subject', async (t) => {
+  const { origin, provider, enter } = await start(t);
+  const [one, other] = [await enter('user-1', 'sid-1'), await enter('user-1', 'sid-2')];
+  await sendLogout(origin, await logoutToken(provider, { sub: 'user-2', sid: 'sid-2' }));
+  const reply = await sendLogout(origin, await logoutToken(provider, { sub: 'user-1', sid: 'sid-1' }));
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual(await livesOf(origin, one), [false, false]);
+  assert.deepEqual(await livesOf(origin, other), [true, true]);
+});
+
+test('a logout token of a provider ends nobody whom another provider signed in', async (t) => {
+  const first = await start(t);
+  const person = await first.enter('user-1');
+  const second = await start(t);
+  // The same subject elsewhere is another user; its provider has no say here.
+  const reply = await sendLogout(first.origin, await logoutToken(second.provider, { sub: 'user-1' }));
+  assert.equal(reply.status, 400, reply.text);
+  assert.deepEqual(await livesOf(first.origin, person), [true, true]);
+});
+
+test('a logout of somebody who is not signed in is complete already', async (t) => {
+  const { origin, provider } = await start(t);
+  for (const claims of [{ sub: 'nobody' }, { sub: undefined, sid: 'none' }]) {
+    const reply = await sendLogout(origin, await logoutToken(provider, claims));
+    assert.equal(reply.status, 200, reply.text);
+  }
+});
+
+test('a logout token is good once', async (t) => {
+  const { origin, provider, enter } = await start(t);
+  const token = await logoutToken(provider, { sub: 'user-1' });
+  assert.equal((await sendLogout(origin, token)).status, 200);
+  const person = await enter('user-1');
+  assert.equal((await sendLogout(origin, token)).status, 400);
+  assert.deepEqual(await livesOf(origin, person), [true, true]);
+});
+
+test('a logout token is good again to nobody who sends it many times at one moment', async (t) => {
+  const { origin, provider } = await start(t);
+  const token = await logoutToken(provider, { sub: 'user-1' });
+  const replies = await Promise.all(Array.from({ length: 8 }, () => sendLogout(origin, token)));
+  const statuses = replies.map((reply) => reply.status).sort();
+  assert.deepEqual(statuses, [200, ...Array(7).fill(400)]);
+});
+
+async function start(t: TestContext) {
+  const { service, signing, enter } = await startForOperators(t);
+  const { provider } = signing;
+  const enterWithSession = (subject: string, place = 'oidc/web') => {
+    const isSession = place.startsWith('sid-');
+    provider.sid = isSession ? place : undefined;
+    return enter(subject, isSession ? 'oidc/web' : place);
+  };
+  return { origin: service.origin, provider, enter: enterWithSession };
+}
