@@ -114,6 +114,8 @@ async function assertCutOff(reading: SlowReading, withinMs: number): Promise<voi
 /** Reads the large table as slowly as a test wants. */
 class SlowReading {
   readonly #socket: Socket;
+  /** A socket that has ended does not know it any more. */
+  readonly #port: number | undefined;
   #head = '';
   #isInBody = false;
   #bodyBytes = 0;
@@ -123,6 +125,7 @@ class SlowReading {
 
   private constructor(socket: Socket) {
     this.#socket = socket;
+    this.#port = socket.localPort;
     socket.on('data', (data: Buffer) => this.#take(data));
     socket.on('error', () => undefined);
     socket.on('close', () => {
@@ -158,7 +161,7 @@ class SlowReading {
   }
 
   get isClosedByService(): boolean {
-    return closedPorts.has(this.#socket.localPort as number);
+    return this.#port !== undefined && closedPorts.has(this.#port);
   }
 
   get isWhole(): boolean {
