@@ -46,7 +46,9 @@ test('deploy: every metric of the dashboard and of the alerts is one that /metri
 
 test('deploy: every label and code that the alerts ask for is one that can be counted', () => {
   const codes = [...alerts.matchAll(/outcome=~"([^"]+)"/g)].flatMap(([, list = '']) => list.split('|'));
-  assert.deepEqual(codes, ['storage_full', 'unavailable', 'unknown', 'failed']);
+  const ofStore = ['storage_full', 'unavailable', 'unknown', 'failed'];
+  const ofSignIns = ['rate_limited', 'overloaded', 'unreachable', 'untrusted', 'refused'];
+  assert.deepEqual(codes, [...ofStore, ...ofSignIns]);
   const rateLimited = JSON.stringify(dashboard).match(/code=\\+"(\w+)/)?.[1];
   assert.ok(rateLimited !== undefined && rateLimited in errorKinds);
 });

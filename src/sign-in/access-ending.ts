@@ -91,7 +91,8 @@ export class AccessEnding {
     for await (const page of pagesOf(this.#engine, space)) {
       for (const { id, name } of page) {
         const { beganAt, filter, ...extent } = JSON.parse(name) as StoredEnding;
-        const createdBefore = Math.min(beganAt, filter.createdBefore ?? beganAt);
+        // What was created in the same millisecond may have been before it.
+        const createdBefore = Math.min(beganAt + 1, filter.createdBefore ?? Number.POSITIVE_INFINITY);
         if (signal.aborted) return;
         if (Math.abs(this.#now() - beganAt) >= endingRecoveryMs)
           await this.#finish(id, { ...extent, filter: { ...filter, createdBefore } });
