@@ -1,5 +1,5 @@
-import { moveCharge } from '../src/payments/charge.ts';
-import { openSpace } from '../src/payments/open.ts';
+import { moveCharge } from '../src/payments/charge-state.ts';
+import { openSpace } from '../src/payments/ownership/marker.ts';
 import {
   newPaymentId,
   newProcessorKey,

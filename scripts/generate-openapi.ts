@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startService } from '../src/main.ts';
+import { startService } from '../src/app/service.ts';
 import { loadSettings } from '../src/settings/load.ts';
 
 /** Writes openapi.json as the service itself serves it; with `--check`, only tells whether it has drifted. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openSpace } from '../../src/payments/open.ts';
+import { openSpace } from '../../src/payments/ownership/marker.ts';
 import type { LedgerBooks } from '../../src/processors/simulated/ledger.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import type { Case } from '../case.ts';

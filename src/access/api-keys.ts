@@ -1,5 +1,4 @@
 import { ServiceError } from '../errors.ts';
-import { apiKeysMax } from '../limits.ts';
 import type { Engine } from '../storage/engine.ts';
 import { type ApiKey, hasEnded, hashOf, newApiKeyId, newApiKeyText } from './api-key.ts';
 import { type Actor, type AdministrativeAct, audited } from './audit.ts';
@@ -13,6 +12,7 @@ import {
   readGeneration,
   readKeys,
 } from './key-store.ts';
+import { apiKeysMax } from './limits.ts';
 
 /** A key, and its text, which nobody can tell again. */
 export interface ShownKey {

@@ -5,7 +5,7 @@ import {
   declinesOfKeyPerMinute,
   requestsPerSecondDefault,
   signInsPerMinuteDefault,
-} from '../limits.ts';
+} from './limits.ts';
 import type { Caller } from './permission.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
 

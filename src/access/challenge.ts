@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts';
-import { challengeMsMax, challengeTokenCharactersMax } from '../limits.ts';
+import { challengeMsMax, challengeTokenCharactersMax } from './limits.ts';
 
 /** Verifies that a browser has passed a challenge. Throws `forbidden` when it has not, `unavailable` when nobody can say. */
 export type Challenge = (token: string | undefined, address: string) => Promise<void>;

@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { ServiceError } from '../errors.ts';
+import type { Engine, Space } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import { countedNetworks } from './counted-address.ts';
 import {
   declinesOfNetworkFactor,
   declinesPerDayFactor,
   declinesPerHourDefault,
   limitedCallersMax,
-} from '../limits.ts';
-import type { Engine, Space } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
-import { countedNetworks } from './counted-address.ts';
+} from './limits.ts';
 
 const space: Space = 'service:declines';
 const hourMs = 60 * 60 * 1_000;

@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
-import { apiKeyLimitsMax, apiKeyNameCharactersMax } from '../limits.ts';
-import { isWebOrigin } from '../web-origin.ts';
+import { isWebOrigin } from '../origins.ts';
 import type { ApiKey } from './api-key.ts';
+import { apiKeyLimitsMax, apiKeyNameCharactersMax } from './limits.ts';
 import { type Scope, scopes } from './scopes.ts';
 
 /** A key as it is asked for. */

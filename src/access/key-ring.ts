@@ -1,7 +1,7 @@
-import { apiKeysAgeMsMax, apiKeysRefreshMs, apiKeyUseNotedMs } from '../limits.ts';
 import type { Engine } from '../storage/engine.ts';
 import { type ApiKey, hasEnded, hashOf, mayBeKey } from './api-key.ts';
 import { noteUse, readGeneration, readKeys } from './key-store.ts';
+import { apiKeysAgeMsMax, apiKeysRefreshMs, apiKeyUseNotedMs } from './limits.ts';
 
 /** A secret of a key. */
 interface HeldSecret {

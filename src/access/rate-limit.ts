@@ -1,4 +1,4 @@
-import { limitedCallersMax } from '../limits.ts';
+import { limitedCallersMax } from './limits.ts';
 
 /** So much in so long: a bucket of `quota` that fills up again evenly within `windowMs`. */
 export interface Rate {

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 import type { AuditEntry } from '../access/audit.ts';
-import { openAccessBooks } from '../main-access.ts';
+import { openAccessBooks } from '../app/access.ts';
 import { loadSettings } from '../settings/load.ts';
-import { moment } from './moments.ts';
 import { reportProblems } from './problems.ts';
+import { moment } from './timestamps.ts';
 
 const usage = `Usage: counterfoil audit list
 

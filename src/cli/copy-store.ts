@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { StorePlace } from '../adapters.ts';
+import type { StorePlace } from '../app/adapters.ts';
+import { masterKeySource } from '../app/offline/secrets.ts';
+import { type Moved, moveStore } from '../app/offline/stores.ts';
 import { ServiceError, SettingsError } from '../errors.ts';
-import { type Moved, moveStore } from '../moving.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';
 import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
-import { masterKeySource } from '../vault.ts';
 import { ProgressBar } from './progress-bar.ts';
 
 /** `counterfoil store copy`: exit 0, 1 when the two stores are not the same at the end. Throws SettingsError. */

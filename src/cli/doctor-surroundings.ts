@@ -1,12 +1,13 @@
 import { statfsSync } from 'node:fs';
-import { openProcessors } from '../adapters.ts';
-import { diskLowBytes, diskReserveBytes, processorCheckMsMax } from '../limits.ts';
-import { isLoopback } from '../loopback.ts';
-import { checkPortsAreFree } from '../main.ts';
+import { openProcessors } from '../app/adapters.ts';
+import { checkPortsAreFree } from '../app/service.ts';
+import { isLoopback } from '../origins.ts';
 import { openOfOtherAccounts } from '../payments/accounts.ts';
+import { processorCheckMsMax } from '../payments/limits.ts';
 import type { Processor } from '../processors/processor.ts';
 import type { Settings } from '../settings/schema.ts';
 import type { Engine } from '../storage/engine.ts';
+import { diskLowBytes, diskReserveBytes } from '../storage/limits.ts';
 
 /** What a check has found; a problem says what to do. */
 export type Finding = { readonly ok: string } | { readonly problem: string };

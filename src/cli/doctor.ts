@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
+import { openVault, sealedRecords, type Vault } from '../app/offline/secrets.ts';
 import { SettingsError } from '../errors.ts';
-import { clockStepMsMax } from '../limits.ts';
+import { clockStepMsMax } from '../payments/limits.ts';
 import { idPrefix, paymentsSpace } from '../payments/payment.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';
@@ -9,7 +10,6 @@ import { Sealer } from '../secrets/sealer.ts';
 import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { itemsOf } from '../storage/item-text.ts';
-import { openVault, sealedRecords, type Vault } from '../vault.ts';
 import { type Finding, surroundings } from './doctor-surroundings.ts';
 import { reportProblems } from './problems.ts';
 

@@ -3,13 +3,13 @@ import { hasEnded } from '../access/api-key.ts';
 import type { ListedKey, ShownKey } from '../access/api-keys.ts';
 import { publishableScopes } from '../access/key-order.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
+import { type AccessBooks, openAccessBooks } from '../app/access.ts';
 import { durationOf } from '../duration.ts';
 import { SettingsError } from '../errors.ts';
-import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../limits.ts';
-import { type AccessBooks, openAccessBooks } from '../main-access.ts';
 import { loadSettings } from '../settings/load.ts';
-import { duration, moment } from './moments.ts';
+import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from './limits.ts';
 import { reportProblems } from './problems.ts';
+import { duration, moment } from './timestamps.ts';
 
 const usage = `Usage: counterfoil keys <command>
 

@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { audited } from '../access/audit.ts';
-import { type Books, openBooks } from '../books.ts';
+import { type Books, openBooks } from '../app/offline/payments.ts';
 import { ServiceError, SettingsError } from '../errors.ts';
-import { cancelPayment } from '../payments/cancel-payment.ts';
+import { cancelPayment } from '../payments/charge/cancel.ts';
+import { findProcessor } from '../payments/context.ts';
 import { writtenAmount } from '../payments/currencies.ts';
-import { findProcessor } from '../payments/parts.ts';
 import type { Payment } from '../payments/payment.ts';
+import { findPayment, paymentsSince } from '../payments/payment-store.ts';
 import { publicPayment } from '../payments/public-payment.ts';
 import { type Difference, reconcile } from '../payments/reconcile.ts';
-import { findPayment, paymentsSince } from '../payments/records.ts';
-import { refundPayment } from '../payments/refund-payment.ts';
+import { refundPayment } from '../payments/refund/create.ts';
 import { resolvePayment } from '../payments/resolve-payment.ts';
 import { loadSettings } from '../settings/load.ts';
-import { moment } from './moments.ts';
 import { reportProblems } from './problems.ts';
+import { moment } from './timestamps.ts';
 
 const usage = `Usage: counterfoil payments <command>
 

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { openVault, sealedRecords, type Vault } from '../app/offline/secrets.ts';
 import { SettingsError } from '../errors.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
 import { sourceName } from '../secrets/open-sealer.ts';
@@ -7,7 +8,6 @@ import { type RotationParts, rotate } from '../secrets/rotate.ts';
 import { openAll } from '../secrets/sealed-records.ts';
 import { Sealer } from '../secrets/sealer.ts';
 import { loadSettings } from '../settings/load.ts';
-import { openVault, sealedRecords, type Vault } from '../vault.ts';
 import { reportProblems } from './problems.ts';
 
 const usage = `Usage: counterfoil secrets <command>

@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { startService } from '../app/service.ts';
 import { SettingsError } from '../errors.ts';
-import { workersMax } from '../limits.ts';
-import { startService } from '../main.ts';
 import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
+import { workersMax } from './limits.ts';
 import { reportProblems } from './problems.ts';
 import { readyLine } from './ready-line.ts';
 import { serveAsWorker, serveByWorkers } from './workers.ts';

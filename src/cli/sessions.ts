@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import { SettingsError } from '../errors.ts';
-import { peoplePageMax } from '../limits.ts';
+import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicSession } from '../sign-in/public-people.ts';
 import type { SessionFilter } from '../sign-in/session-filter.ts';
 import type { Session } from '../sign-in/sessions.ts';
-import { duration } from './moments.ts';
 import { reportProblems } from './problems.ts';
+import { duration } from './timestamps.ts';
 import { withPeople } from './with-people.ts';
 
 const usage = `Usage: counterfoil sessions <command>

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { initStore } from '../adapters.ts';
+import { initStore } from '../app/adapters.ts';
 import { loadSettings } from '../settings/load.ts';
 import { copyStore } from './copy-store.ts';
 import { reportProblems } from './problems.ts';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { SettingsError } from '../errors.ts';
-import { peoplePageMax } from '../limits.ts';
+import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicUser } from '../sign-in/public-people.ts';
 import type { User } from '../sign-in/users.ts';
 import { reportProblems } from './problems.ts';

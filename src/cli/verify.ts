@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { verifyData } from '../adapters.ts';
+import { verifyData } from '../app/adapters.ts';
 import { loadSettings } from '../settings/load.ts';
 import { reportProblems } from './problems.ts';
 import { ProgressBar } from './progress-bar.ts';

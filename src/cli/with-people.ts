@@ -1,4 +1,4 @@
-import { openPeople, type People } from '../people.ts';
+import { openPeople, type People } from '../app/offline/people.ts';
 import { loadSettings } from '../settings/load.ts';
 
 /** Opens users and sessions as the settings say, and closes them when the work is done. */

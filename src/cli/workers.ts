@@ -1,13 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serveSimulatedLedger } from '../adapters.ts';
-import { stopMsMax, workerDelayMsMax, workerDelayMsMin } from '../limits.ts';
+import { serveSimulatedLedger } from '../app/adapters.ts';
+import { checkPortsAreFree, type Service, startService } from '../app/service.ts';
+import { stopMsMax } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
-import { checkPortsAreFree, type Service, startService } from '../main.ts';
 import type { Settings } from '../settings/schema.ts';
-import { CrewMetrics, gatherFromCrew, type MetricsMessage } from './crew-metrics.ts';
+import { workerDelayMsMax, workerDelayMsMin } from './limits.ts';
 import { readyLine } from './ready-line.ts';
+import { CrewMetrics, gatherFromCrew, type MetricsMessage } from './worker-metrics.ts';
 
 /** What a worker tells the process that started it. */
 type Ready = Pick<Service, 'origin' | 'paymentOrigin' | 'isOpen'>;

@@ -1,4 +1,4 @@
-import { profileClaimCharactersMax } from '../limits.ts';
+import { profileClaimCharactersMax } from './limits.ts';
 import type { ProvenIdentity } from './provider.ts';
 
 /**

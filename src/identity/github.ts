@@ -7,9 +7,9 @@ import {
   calculatePKCECodeChallenge,
   customFetch,
 } from 'openid-client';
-import { outboundMsMax } from '../limits.ts';
 import { profileOf } from './claims.ts';
 import { asFailure } from './failures.ts';
+import { outboundMsMax } from './limits.ts';
 import type { Fetch } from './outbound.ts';
 import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
 

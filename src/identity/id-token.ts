@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JWTHeaderParameters, JWTPayload } from 'jose';
-import { clockToleranceSeconds } from '../limits.ts';
 import { profileOf } from './claims.ts';
+import { clockToleranceSeconds } from './limits.ts';
 import { type Client, type ProvenIdentity, ProviderFailure } from './provider.ts';
 
 /** The checks of an ID token that the libraries leave to their users; its signature has been verified. */

@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose';
-import { clockToleranceSeconds } from '../limits.ts';
 import { checkIssuedAt, checkType } from './id-token.ts';
+import { clockToleranceSeconds } from './limits.ts';
 import { type Logout, ProviderFailure } from './provider.ts';
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';

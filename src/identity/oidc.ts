@@ -14,6 +14,10 @@ import {
   discovery,
   fetchUserInfo,
 } from 'openid-client';
+import { isLoopback } from '../origins.ts';
+import { profileOf } from './claims.ts';
+import { asFailure } from './failures.ts';
+import { checkIdToken, identityOf } from './id-token.ts';
 import {
   clockToleranceSeconds,
   discoveryAgeMsMax,
@@ -21,16 +25,12 @@ import {
   outboundMsMax,
   providersKeptBytesMax,
   providersKeptMax,
-} from '../limits.ts';
-import { isLoopback } from '../loopback.ts';
-import { profileOf } from './claims.ts';
-import { asFailure } from './failures.ts';
-import { checkIdToken, identityOf } from './id-token.ts';
-import { Kept } from './kept.ts';
+} from './limits.ts';
 import { logoutOf } from './logout-token.ts';
 import type { Fetch } from './outbound.ts';
 import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
 import { providerKeys } from './provider-keys.ts';
+import { Kept } from './ttl-cache.ts';
 
 export interface OidcOptions {
   /** Whether the operator has named a host, which may then be asked over http. */

@@ -3,9 +3,9 @@ import { request as requestPlainly } from 'node:http';
 import { type RequestOptions, request as requestSecurely } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { rootCertificates } from 'node:tls';
-import { outboundAnswerBytesMax, outboundMsMax } from '../limits.ts';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../origins.ts';
 import { isLoopbackAddress, isPublicAddress, PrivateHosts } from './addresses.ts';
+import { outboundAnswerBytesMax, outboundMsMax } from './limits.ts';
 
 /** The part of the web's `fetch` that the libraries of this folder use; an answer is read whole before it is given. */
 export type Fetch = (url: string, init?: FetchInit) => Promise<Response>;

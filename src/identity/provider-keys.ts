@@ -1,5 +1,5 @@
 import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey } from 'jose';
-import { outboundMsMax, providerKeysAgeMsMax, providerKeysPauseMs } from '../limits.ts';
+import { outboundMsMax, providerKeysAgeMsMax, providerKeysPauseMs } from './limits.ts';
 import type { Fetch } from './outbound.ts';
 
 /**

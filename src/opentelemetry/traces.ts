@@ -12,8 +12,8 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { ServiceError } from '../errors.ts';
-import { tracesExportMsMax, tracesFlushMsMax } from '../limits.ts';
 import type { Trace, TraceFields, Traces } from '../tracing.ts';
+import { tracesExportMsMax, tracesFlushMsMax } from './limits.ts';
 import { parentOf } from './traceparent.ts';
 
 /**

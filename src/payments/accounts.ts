@@ -1,11 +1,11 @@
 import { ServiceError } from '../errors.ts';
-import { processorCheckMsMax } from '../limits.ts';
 import type { Processor } from '../processors/processor.ts';
 import type { Engine } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
-import { idsOf, type OpenMarker, openSpace } from './open.ts';
+import { processorCheckMsMax } from './limits.ts';
+import { idsOf, type OpenMarker, openSpace } from './ownership/marker.ts';
 import type { Payment } from './payment.ts';
-import { findPayment } from './records.ts';
+import { findPayment } from './payment-store.ts';
 
 /** Whose books a processor's key opens. `id` is undefined where the key may not read the account. */
 type Seen =

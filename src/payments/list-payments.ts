@@ -1,9 +1,9 @@
 import { ServiceError } from '../errors.ts';
-import { paymentsPageMax, paymentsScannedMax } from '../limits.ts';
-import { checkIdempotencyKey } from './order.ts';
-import { findProcessor, findRoute, type PaymentParts } from './parts.ts';
+import { checkIdempotencyKey } from './charge/request.ts';
+import { findProcessor, findRoute, type PaymentParts } from './context.ts';
+import { paymentsPageMax, paymentsScannedMax } from './limits.ts';
 import { callerKeyEntry, type Payment } from './payment.ts';
-import { findPaymentByKey, paymentsAfter, paymentsSince } from './records.ts';
+import { findPaymentByKey, paymentsAfter, paymentsSince } from './payment-store.ts';
 
 export interface PaymentList {
   readonly processor: string;

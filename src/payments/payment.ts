@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { randomBytes } from '../random.ts';
 import type { SecretPlace } from '../secrets/sealer.ts';
-import type { ChargeState } from './charge.ts';
-import type { Order } from './order.ts';
-import type { Refund } from './refund.ts';
+import type { Order } from './charge/request.ts';
+import type { ChargeState } from './charge-state.ts';
+import type { Refund } from './refund-state.ts';
 
 /** The record of one payment and all that came of it, kept for ever in `service:payments` under its id. */
 export interface Payment {

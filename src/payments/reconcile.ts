@@ -1,8 +1,8 @@
 import type { Period, Processor, ProcessorCharge } from '../processors/processor.ts';
-import { isKnown } from './charge.ts';
-import type { PaymentParts } from './parts.ts';
+import { isKnown } from './charge-state.ts';
+import type { PaymentParts } from './context.ts';
 import type { Payment } from './payment.ts';
-import { findPayment, paymentsSince } from './records.ts';
+import { findPayment, paymentsSince } from './payment-store.ts';
 
 export interface Difference {
   readonly paymentId: string | undefined;

@@ -1,10 +1,10 @@
 import { ServiceError } from '../errors.ts';
-import { lookUpMsMax } from '../limits.ts';
 import type { Write } from '../storage/engine.ts';
-import { soughtOf } from './drive-charge.ts';
-import { findProcessor, type PaymentParts } from './parts.ts';
+import { soughtOf } from './charge/execute.ts';
+import { type Settlement, settleCharge } from './charge/settle.ts';
+import { findProcessor, type PaymentParts } from './context.ts';
+import { lookUpMsMax } from './limits.ts';
 import type { Payment } from './payment.ts';
-import { type Settlement, settleCharge } from './settle-charge.ts';
 
 /** What an operator has found out about a charge that needs review. */
 export type Resolution =

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { SettingsError } from '../errors.ts';
-import { masterKeyCommandMsMax } from '../limits.ts';
 import type { Engine } from '../storage/engine.ts';
 import { KeyFile, keyFileOf, makeKeyFile } from './key-file.ts';
 import { forgetKey, noteKey, readKeyNotes } from './key-notes.ts';
+import { masterKeyCommandMsMax } from './limits.ts';
 import { fixedKeys, type MasterKeys, parseKeys } from './master-keys.ts';
 import { Sealer } from './sealer.ts';
 

@@ -1,7 +1,7 @@
 import { SettingsError } from '../errors.ts';
-import { masterKeyOverlapMs } from '../limits.ts';
 import { keyFileOf, replaceKeyFile } from './key-file.ts';
 import { forgetKey, type KeyNote, noteRetired, readKeyNotes } from './key-notes.ts';
+import { masterKeyOverlapMs } from './limits.ts';
 import { isKeyFile } from './open-sealer.ts';
 import { lock, type RotationParts } from './rotate.ts';
 import { openAll } from './sealed-records.ts';

@@ -1,6 +1,6 @@
-import { rewrapsAtOnceMax } from '../limits.ts';
 import type { Engine } from '../storage/engine.ts';
 import { type Item, pagesOf } from '../storage/item-text.ts';
+import { rewrapsAtOnceMax } from './limits.ts';
 import { lookAt, type SealedRecords } from './sealed-records.ts';
 import type { Sealer } from './sealer.ts';
 

@@ -1,8 +1,8 @@
 import { SettingsError } from '../errors.ts';
-import { rotationPassesMax } from '../limits.ts';
 import type { Engine } from '../storage/engine.ts';
 import { keyFileOf, newMasterKey, replaceKeyFile } from './key-file.ts';
 import { type KeyNote, noteSealing, readKeyNotes } from './key-notes.ts';
+import { rotationPassesMax } from './limits.ts';
 import type { MasterKey, MasterKeys } from './master-keys.ts';
 import { isKeyFile, type MasterKeySource } from './open-sealer.ts';
 import { type Pass, rewrapAll } from './rewrap.ts';

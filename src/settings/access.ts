@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { Type } from 'typebox';
-import { isWebOrigin } from '../web-origin.ts';
+import { isWebOrigin } from '../origins.ts';
 
 /** The settings of who may call, how often, and from where. */
 const closed = { additionalProperties: false };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv, type ErrorObject } from 'ajv';
 import { SettingsError } from '../errors.ts';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../origins.ts';
 import { accessProblems } from './access.ts';
 import { type Settings, settingsSchema } from './schema.ts';
 

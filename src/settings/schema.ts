@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { amountMax, chargeRetrySecondsMax } from '../limits.ts';
+import { amountMax } from '../payments/limits.ts';
 import { accessSettings } from './access.ts';
+import { chargeRetrySecondsMax } from './limits.ts';
 import { processorSettings } from './processor-settings.ts';
 
 /**

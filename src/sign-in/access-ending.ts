@@ -1,10 +1,11 @@
 import { type AdministrativeAct, type Asked, audited } from '../access/audit.ts';
 import { ServiceError } from '../errors.ts';
-import { commitWritesMax, endingRecoveryMs } from '../limits.ts';
 import { randomBytes } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
+import { commitWritesMax } from '../storage/limits.ts';
 import { userKeyOf } from './identity.ts';
+import { endingRecoveryMs } from './limits.ts';
 import { matches, matchesFamily, type SessionFilter } from './session-filter.ts';
 import { type Session, sessionsSpace } from './sessions.ts';
 import { type RefreshFamily, refreshFamiliesSpace } from './tokens/refresh-family.ts';

@@ -1,5 +1,5 @@
+import { addressesOf, type SignInParts } from './context.ts';
 import { asRefusal } from './finish-sign-in.ts';
-import { addressesOf, type SignInParts } from './parts.ts';
 import type { BegunSignIn, SignInOrder } from './pending-sign-ins.ts';
 import { isProviderName } from './providers.ts';
 import { SignInRefusal } from './refusal.ts';

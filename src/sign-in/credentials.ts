@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
-import { clientCredentialCharactersMax, issuerCharactersMax } from '../limits.ts';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../origins.ts';
+import { clientCredentialCharactersMax, issuerCharactersMax } from './limits.ts';
 import { identityProviders, type ProviderName } from './providers.ts';
 
 /** What the provider issued to the caller, checked. */

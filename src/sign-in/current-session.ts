@@ -1,4 +1,4 @@
-import type { SignInParts } from './parts.ts';
+import type { SignInParts } from './context.ts';
 import type { Session } from './sessions.ts';
 
 /** Who is signed in in a browser; undefined too where the integration was deleted since, or registered anew. */

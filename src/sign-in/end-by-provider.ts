@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import { ProviderFailure } from '../identity/provider.ts';
+import { addressesOf, type SignInParts } from './context.ts';
 import { userKey } from './identity.ts';
-import { addressesOf, type SignInParts } from './parts.ts';
 import type { SessionFilter } from './session-filter.ts';
 
 export interface ProviderLogout {

@@ -1,9 +1,9 @@
 import { type Asked, audited } from '../access/audit.ts';
 import { ProviderFailure } from '../identity/provider.ts';
-import { callbackCharactersMax } from '../limits.ts';
+import { addressesOf, type SignInParts } from './context.ts';
 import { currentSession } from './current-session.ts';
 import { type Identity, userKey } from './identity.ts';
-import { addressesOf, type SignInParts } from './parts.ts';
+import { callbackCharactersMax } from './limits.ts';
 import type { SignInOrder } from './pending-sign-ins.ts';
 import { SignInRefusal } from './refusal.ts';
 import type { OpenedSession } from './sessions.ts';

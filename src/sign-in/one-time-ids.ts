@@ -1,6 +1,6 @@
-import { commitWritesMax } from '../limits.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
+import { commitWritesMax } from '../storage/limits.ts';
 import { digestOf } from './random-text.ts';
 
 /** An id that is good for one use, until a moment. Both name it: the same id must always come with the same moment. */

@@ -1,7 +1,8 @@
+import { clockToleranceSeconds } from '../identity/limits.ts';
 import type { Checks } from '../identity/provider.ts';
-import { clockToleranceSeconds, signInMsMax } from '../limits.ts';
 import type { Sealer, SecretPlace } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
+import { signInMsMax } from './limits.ts';
 import { momentOf, type OneTimeId, type OneTimeIds, stampOf } from './one-time-ids.ts';
 import type { ProviderName } from './providers.ts';
 import { digestOf, randomText } from './random-text.ts';

@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
-import { returnUrlCharactersMax, returnUrlsMax, scopeCharactersMax, scopesMax } from '../limits.ts';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../origins.ts';
 import { type CredentialFields, type Credentials, readCredentials } from './credentials.ts';
+import { returnUrlCharactersMax, returnUrlsMax, scopeCharactersMax, scopesMax } from './limits.ts';
 import { identityProviders, type ProviderName } from './providers.ts';
 
 /** A body as it came: the credentials, and what may stand beside them. */

@@ -1,4 +1,4 @@
-import { returnUrlCharactersMax } from '../limits.ts';
+import { returnUrlCharactersMax } from './limits.ts';
 import { SignInRefusal } from './refusal.ts';
 
 /** Where a browser goes when it is signed in. */

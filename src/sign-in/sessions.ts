@@ -1,14 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import {
-  commitWritesMax,
-  sessionIdleMsMax,
-  sessionMsMax,
-  sessionSeenStepMs,
-  sessionsKeptMax,
-} from '../limits.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { type Item, itemsOf, pagesOf } from '../storage/item-text.ts';
+import { commitWritesMax } from '../storage/limits.ts';
 import { type Identity, userKey, userKeyOf } from './identity.ts';
+import { sessionIdleMsMax, sessionMsMax, sessionSeenStepMs, sessionsKeptMax } from './limits.ts';
 import { digestOf, randomText } from './random-text.ts';
 import { matches, type SessionFilter } from './session-filter.ts';
 

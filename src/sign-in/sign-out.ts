@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Asked } from '../access/audit.ts';
-import { signOutUrlMsMax } from '../limits.ts';
+import { addressesOf, type SignInParts } from './context.ts';
 import { userKey } from './identity.ts';
-import { addressesOf, type SignInParts } from './parts.ts';
+import { signOutUrlMsMax } from './limits.ts';
 import type { Session } from './sessions.ts';
 
 export interface SignOut {

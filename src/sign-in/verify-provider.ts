@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { type FailureReason, ProviderFailure } from '../identity/provider.ts';
-import { addressesOf, type SignInParts } from './parts.ts';
+import { addressesOf, type SignInParts } from './context.ts';
 import { identityProviders, isProviderName } from './providers.ts';
 import type { RegistrationFields } from './registration.ts';
 

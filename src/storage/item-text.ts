@@ -1,5 +1,5 @@
-import { scanPageItemsMax } from '../limits.ts';
 import type { Chunks, Engine, Space } from './engine.ts';
+import { scanPageItemsMax } from './limits.ts';
 
 /** An item as the JSON text that answers carry. */
 export function itemText(id: string, value: string): string {

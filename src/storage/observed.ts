@@ -1,5 +1,4 @@
 import { ServiceError } from '../errors.ts';
-import { commitFailureKeptMs } from '../limits.ts';
 import type { CommitOutcome, Metrics } from '../metrics.ts';
 import {
   CommitUnknown,
@@ -12,6 +11,7 @@ import {
   type SpaceFacts,
   type Write,
 } from './engine.ts';
+import { commitFailureKeptMs } from './limits.ts';
 
 /** An engine whose commits are counted and timed, and whose last failure is remembered for a while. Reads go straight on. */
 export class ObservedEngine implements Engine {

@@ -1,6 +1,7 @@
 import { ServiceError } from '../errors.ts';
-import { itemBytesMax, itemIdBytesMax, tableNameCharactersMax } from '../limits.ts';
 import type { Space } from '../storage/engine.ts';
+import { itemIdBytesMax, tableNameCharactersMax } from '../storage/limits.ts';
+import { itemBytesMax } from './limits.ts';
 
 export interface TableItem {
   readonly id: string;

@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
-import { pageBytesMax, pageItemsMax } from '../limits.ts';
 import type { Engine, Reads, Refusal, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { type EntityTags, itemTag, matches } from './entity-tags.ts';
+import { pageBytesMax, pageItemsMax } from './limits.ts';
 import { checkId, checkItem, type TableItem, tableName, tableSpace } from './table-item.ts';
 
 export type { Reads, Scan, SpaceFacts, TableItem };

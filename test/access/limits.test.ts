@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { countedAddress } from '../../src/access/counted-address.ts';
+import { limitedCallersMax } from '../../src/access/limits.ts';
 import { RateLimit } from '../../src/access/rate-limit.ts';
-import { limitedCallersMax } from '../../src/limits.ts';
 import { payment, readPath } from '../http/documented-operations.ts';
 import { assertError } from '../http/error-answer.ts';
 import { bearing, startServiceWithKeys } from '../support/keys.ts';

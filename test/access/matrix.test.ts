@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
-import type { ServedRoute } from '../../src/http/known-paths.ts';
+import type { ServedRoute } from '../../src/http/server/route-table.ts';
 import { create, integration, payment } from '../http/documented-operations.ts';
 import { bearing, everyScope, idWithin, keyOrder, withKeys } from '../support/keys.ts';
 import { exchange, requestText } from '../support/raw-http.ts';

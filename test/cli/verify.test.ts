@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
-import { emptyRun, type Run, startOf, textBytes } from '../../src/storage/lmdb/run.ts';
+import { emptyRun, type Run, startOf, textBytes } from '../../src/storage/lmdb/sorted-run.ts';
 import { firstKey, openStore, type Store } from '../../src/storage/lmdb/store.ts';
 import { verifyStore } from '../../src/storage/lmdb/verify.ts';
 import { newDataFolder } from '../support/service.ts';

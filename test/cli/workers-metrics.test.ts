@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { gatherFromCrew } from '../../src/cli/crew-metrics.ts';
+import { gatherFromCrew } from '../../src/cli/worker-metrics.ts';
 import { Scraped } from '../support/metrics.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { responseStallMsMax } from '../../src/limits.ts';
+import { responseStallMsMax } from '../../src/http/limits.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { count, isLong, workers } from '../support/extent.ts';
 import { type AttackName, attackAddresses } from './attack-order.ts';

@@ -5,7 +5,7 @@ import { Agent, get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { longAnswersPerAddressMax, responseStallMsMax } from '../../src/limits.ts';
+import { longAnswersPerAddressMax, responseStallMsMax } from '../../src/http/limits.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { connectionsOf } from './connections.ts';
 import { need } from './needs.ts';

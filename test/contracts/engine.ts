@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { commitWritesMax, itemBytesMax, itemIdBytesMax } from '../../src/limits.ts';
 import type { Engine, Space, Write } from '../../src/storage/engine.ts';
 import { type Item, itemsOf } from '../../src/storage/item-text.ts';
+import { commitWritesMax, itemIdBytesMax } from '../../src/storage/limits.ts';
+import { itemBytesMax } from '../../src/tables/limits.ts';
 
 export interface EngineUnderTest {
   /** Opens an engine on a store of its own, or again on one that an engine was closed on. */

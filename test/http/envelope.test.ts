@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { Listener } from '../../src/http/listener.ts';
-import { requestBodyBytesMax } from '../../src/limits.ts';
+import { requestBodyBytesMax } from '../../src/http/limits.ts';
+import { Listener } from '../../src/http/server/listener.ts';
 import { exchange, RawConnection, requestText } from '../support/raw-http.ts';
 import { startTestService } from '../support/service.ts';
 import { type BodyOperation, bodyOperations } from './documented-operations.ts';

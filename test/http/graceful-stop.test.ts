@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stopGraceMs } from '../../src/limits.ts';
+import { stopGraceMs } from '../../src/lifecycle.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';
 import { startTestService } from '../support/service.ts';

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { suite, test } from 'node:test';
-import { eventLoopDelayMsMax, loopTurnMsMax, requestsPerConnectionMax } from '../../src/limits.ts';
+import { eventLoopDelayMsMax, loopTurnMsMax, requestsPerConnectionMax } from '../../src/http/limits.ts';
 import { exchange, type RawAnswer, RawConnection, requestText } from '../support/raw-http.ts';
 import { startTestService, type TestService, unhurried } from '../support/service.ts';
 import { create, payment } from './documented-operations.ts';

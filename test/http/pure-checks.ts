@@ -1,19 +1,18 @@
 import type { FastifyReply } from 'fastify';
 import { countedAddress } from '../../src/access/counted-address.ts';
-import { ifMatch, isUnchanged } from '../../src/http/conditions.ts';
-import { wantedCoding } from '../../src/http/content-coding.ts';
-import { Cookies } from '../../src/http/cookies.ts';
-import { isPlainName, parseStrictJson } from '../../src/http/strict-json.ts';
-import { isLoopback } from '../../src/loopback.ts';
+import { ifMatch, isUnchanged } from '../../src/http/response/conditional-requests.ts';
+import { wantedCoding } from '../../src/http/response/content-coding.ts';
+import { Cookies } from '../../src/http/response/cookies.ts';
+import { isPlainName, parseStrictJson } from '../../src/http/server/strict-json.ts';
 import { parentOf } from '../../src/opentelemetry/traceparent.ts';
+import { isLoopback, isWebOrigin } from '../../src/origins.ts';
 import { holdsCardNumber } from '../../src/payments/card-number.ts';
-import { checkIdempotencyKey, checkOrder } from '../../src/payments/order.ts';
+import { checkIdempotencyKey, checkOrder } from '../../src/payments/charge/request.ts';
 import { readRegistration } from '../../src/sign-in/registration.ts';
 import { returnAddress } from '../../src/sign-in/return-to.ts';
 import { partsOf } from '../../src/sign-in/tokens/refresh-family.ts';
 import { isChallenge } from '../../src/sign-in/tokens/sign-in-code.ts';
 import { checkId, checkItem, tableSpace } from '../../src/tables/table-item.ts';
-import { isWebOrigin } from '../../src/web-origin.ts';
 
 /**
  * Every check of a request that can be called by itself, as a function of the text that a caller sends. A new check gets a

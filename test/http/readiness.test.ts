@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { checkReady } from '../../src/app/readiness.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { noMetrics } from '../../src/metrics.ts';
-import { checkReady } from '../../src/ready.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 import { ObservedEngine } from '../../src/storage/observed.ts';
 import { openStoreOf, startTestService } from '../support/service.ts';

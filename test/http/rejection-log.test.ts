@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RejectionLog } from '../../src/http/rejection-log.ts';
-import { rejectionLinesPerSecondMax, rejectionsCountedMax } from '../../src/limits.ts';
+import { rejectionLinesPerSecondMax, rejectionsCountedMax } from '../../src/http/limits.ts';
+import { RejectionLog } from '../../src/http/server/rejection-log.ts';
 import type { Log, LogFields } from '../../src/log.ts';
 
 const fields = { status: 404 } as const;

@@ -2,7 +2,7 @@ import {
   idempotencyKeyCharactersMax,
   metadataKeysMax,
   metadataValueCharactersMax,
-} from '../../src/limits.ts';
+} from '../../src/payments/limits.ts';
 import { requestText } from '../support/raw-http.ts';
 import { create, integration, payment, readPath, update } from './documented-operations.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/errors.ts';
-import { parseStrictJson } from '../../src/http/strict-json.ts';
+import { parseStrictJson } from '../../src/http/server/strict-json.ts';
 import { startTestService } from '../support/service.ts';
 import { create } from './documented-operations.ts';
 import { assertError } from './error-answer.ts';

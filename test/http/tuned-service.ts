@@ -1,5 +1,5 @@
+import { type ServiceOptions, startService } from '../../src/app/service.ts';
 import { openLog } from '../../src/log.ts';
-import { type ServiceOptions, startService } from '../../src/main.ts';
 import { loadSettings } from '../../src/settings/load.ts';
 import { unhurried } from '../support/service.ts';
 

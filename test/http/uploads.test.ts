@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventBodyBytesMax, uploadBytesPerAddressMax } from '../../src/limits.ts';
+import { eventBodyBytesMax, uploadBytesPerAddressMax } from '../../src/http/limits.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { startTuned } from './stalled-clients.ts';

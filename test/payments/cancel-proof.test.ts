@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { processorCallMsMax } from '../../src/limits.ts';
-import { soughtOf } from '../../src/payments/drive-charge.ts';
+import { soughtOf } from '../../src/payments/charge/execute.ts';
+import { processorCallMsMax } from '../../src/payments/limits.ts';
 import { runCommand } from '../support/command.ts';
 import { writeSettings } from './settings-file.ts';
 import { order, path, paymentAfter, startWithStripe } from './stripe-service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ChargeState, hasEnded, isKnown, moveCharge } from '../../src/payments/charge.ts';
+import { type ChargeState, hasEnded, isKnown, moveCharge } from '../../src/payments/charge-state.ts';
 
 /** The design's own words: received → calling → succeeded | declined | in_doubt → … ; proof settles a review. */
 const legal: Readonly<Record<ChargeState, readonly ChargeState[]>> = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stopMsMax } from '../../src/limits.ts';
+import { stopMsMax } from '../../src/lifecycle.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { startLedgerProcess } from '../support/ledger-process.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';

@@ -1,5 +1,5 @@
 import type { Payment } from '../../src/payments/payment.ts';
-import { paymentsAfter } from '../../src/payments/records.ts';
+import { paymentsAfter } from '../../src/payments/payment-store.ts';
 import { openStoreOf } from '../support/service.ts';
 import type { Charge, Refund, StripeBooks } from '../support/stripe/objects.ts';
 import type { Ask, FaultOrder } from './fault-orders.ts';

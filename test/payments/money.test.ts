@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { amountMax } from '../../src/limits.ts';
+import { minorUnits } from '../../src/payments/charge/request.ts';
 import { currencyCodes, currencyExponent } from '../../src/payments/currencies.ts';
-import { minorUnits } from '../../src/payments/order.ts';
+import { amountMax } from '../../src/payments/limits.ts';
 
 const exponents = [0, 2, 3, 4];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Payment } from '../../src/payments/payment.ts';
-import { paymentsAfter } from '../../src/payments/records.ts';
+import { paymentsAfter } from '../../src/payments/payment-store.ts';
 import type { LedgerBooks } from '../../src/processors/simulated/ledger.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';
 import { between, pick, type Random } from '../support/random.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refundAttemptsKeptMax, refundsPerPaymentMax } from '../../src/limits.ts';
+import { refundAttemptsKeptMax, refundsPerPaymentMax } from '../../src/payments/limits.ts';
 import { startTestService } from '../support/service.ts';
 
 test('refunds that the processor refused do not let a payment’s record grow without bound', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { chargeSoughtMsMax } from '../../src/limits.ts';
+import { chargeSoughtMsMax } from '../../src/payments/limits.ts';
 import { runCommand } from '../support/command.ts';
 import { writeSettings } from './settings-file.ts';
 import { order, path, paymentAfter, startWithStripe } from './stripe-service.ts';

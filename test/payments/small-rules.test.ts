@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refundsPerPaymentMax } from '../../src/limits.ts';
+import { refundsPerPaymentMax } from '../../src/payments/limits.ts';
 import { chargeOf } from '../contracts/processor.ts';
 import { RawConnection } from '../support/raw-http.ts';
 import { openStripe } from '../support/stripe/adapter.ts';

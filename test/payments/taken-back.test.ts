@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServiceError } from '../../src/errors.ts';
-import { InFlight } from '../../src/in-flight.ts';
+import { InFlight } from '../../src/lifecycle.ts';
 import { openLog } from '../../src/log.ts';
 import { noMetrics } from '../../src/metrics.ts';
 import { Accounts } from '../../src/payments/accounts.ts';
-import { Drivers } from '../../src/payments/drivers.ts';
-import { FinalPayments } from '../../src/payments/final-payments.ts';
-import { takePayment } from '../../src/payments/take-payment.ts';
+import { takePayment } from '../../src/payments/charge/create.ts';
+import { Drivers } from '../../src/payments/ownership/heartbeat.ts';
+import { FinalPayments } from '../../src/payments/replay-cache.ts';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { masterKeyOverlapMs } from '../../src/limits.ts';
+import { masterKeyOverlapMs } from '../../src/secrets/limits.ts';
 import { type Ended, runCommand } from '../support/command.ts';
 import type { TestService } from '../support/service.ts';
 

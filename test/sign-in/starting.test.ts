@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Listener } from '../../src/http/listener.ts';
+import { Listener } from '../../src/http/server/listener.ts';
 import { bodyOperations } from '../http/documented-operations.ts';
 
 const starting = 'The service is starting.';

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServiceError } from '../../src/errors.ts';
-import { copyItemsMax, itemBytesMax } from '../../src/limits.ts';
 import { copyStore } from '../../src/storage/copying/copy.ts';
+import { copyItemsMax } from '../../src/storage/copying/limits.ts';
 import { checkIsWhole } from '../../src/storage/copying/marker.ts';
 import { CommitUnknown, type Write } from '../../src/storage/engine.ts';
+import { itemBytesMax } from '../../src/tables/limits.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { idMaker } from './hard-ids.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { dynamoScanSegments } from '../../src/limits.ts';
+import { dynamoScanSegments } from '../../src/storage/dynamodb/limits.ts';
 import type { Engine, Space } from '../../src/storage/engine.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';
 import { type Fault, refusal, unknownClient } from '../support/dynamodb/fault-proxy.ts';

@@ -1,4 +1,4 @@
-import { itemIdBytesMax } from '../../src/limits.ts';
+import { itemIdBytesMax } from '../../src/storage/limits.ts';
 import { between, pick, type Random } from '../support/random.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { commitWritesMax } from '../../src/limits.ts';
 import type { Space, Write } from '../../src/storage/engine.ts';
+import { commitWritesMax } from '../../src/storage/limits.ts';
 import { between, pick, type Random, shuffled } from '../support/random.ts';
 import { hardCharacters, idMaker } from './hard-ids.ts';
 import { byIdBytes } from './plain-run.ts';

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { itemBytesMax, itemIdBytesMax, leafBytesMax } from '../../src/limits.ts';
 import type { Item } from '../../src/storage/item-text.ts';
+import { itemIdBytesMax } from '../../src/storage/limits.ts';
+import { leafBytesMax } from '../../src/storage/lmdb/limits.ts';
+import type { Change } from '../../src/storage/lmdb/memtable.ts';
 import { joined, type RunSize, textBetween, withChanges } from '../../src/storage/lmdb/merge.ts';
-import type { Change } from '../../src/storage/lmdb/recent.ts';
 import {
   countOf,
   emptyRun,
@@ -17,7 +18,8 @@ import {
   startOf,
   textBytes,
   textOf,
-} from '../../src/storage/lmdb/run.ts';
+} from '../../src/storage/lmdb/sorted-run.ts';
+import { itemBytesMax } from '../../src/tables/limits.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';
 import { hardCharacters } from './hard-ids.ts';

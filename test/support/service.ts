@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { ApiKeys } from '../../src/access/api-keys.ts';
-import { initStore, openEngine } from '../../src/adapters.ts';
+import { initStore, openEngine } from '../../src/app/adapters.ts';
+import { type Service, type ServiceOptions, startService } from '../../src/app/service.ts';
 import { openLog } from '../../src/log.ts';
-import { type Service, type ServiceOptions, startService } from '../../src/main.ts';
 import { loadSettings } from '../../src/settings/load.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 

@@ -1,6 +1,6 @@
-import { CallerAddresses } from '../../src/http/caller-address.ts';
-import { CrossOrigin } from '../../src/http/cross-origin.ts';
-import type { DoorOptions } from '../../src/http/door.ts';
+import type { DoorOptions } from '../../src/http/server/app.ts';
+import { CallerAddresses } from '../../src/http/server/caller-address.ts';
+import { CrossOrigin } from '../../src/http/server/cors.ts';
 
 /** A door that lets everybody in, for tests of what is behind it. */
 export const unguarded: Pick<DoorOptions, 'gate' | 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> = {

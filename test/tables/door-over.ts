@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { openDoor } from '../../src/http/door.ts';
-import { Listener } from '../../src/http/listener.ts';
-import { tableRoutes } from '../../src/http/tables.ts';
+import { tableRoutes } from '../../src/http/routes/tables.ts';
+import { openDoor } from '../../src/http/server/app.ts';
+import { Listener } from '../../src/http/server/listener.ts';
 import { openLog } from '../../src/log.ts';
 import type { Engine, Scan } from '../../src/storage/engine.ts';
 import { Tables } from '../../src/tables/tables.ts';

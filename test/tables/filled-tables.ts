@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { commitWritesMax, requestBodyBytesMax } from '../../src/limits.ts';
+import { requestBodyBytesMax } from '../../src/http/limits.ts';
+import { commitWritesMax } from '../../src/storage/limits.ts';
 import type { TestService } from '../support/service.ts';
 
 export interface Item {

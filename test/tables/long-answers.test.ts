@@ -3,7 +3,7 @@ import { get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { longAnswersPerAddressMax } from '../../src/limits.ts';
+import { longAnswersPerAddressMax } from '../../src/http/limits.ts';
 import { requestText } from '../support/raw-http.ts';
 import { fill, items } from './filled-tables.ts';
 import { startSharedService } from './shared-service.ts';

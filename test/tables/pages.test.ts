@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { itemBytesMax, pageBytesMax } from '../../src/limits.ts';
+import { itemBytesMax, pageBytesMax } from '../../src/tables/limits.ts';
 import { hardCharacters, idMaker } from '../storage/hard-ids.ts';
 import { between, randomFrom, seedOf, shuffled } from '../support/random.ts';
 import { startTestService, type TestService } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { foldIdleMs } from '../../src/limits.ts';
+import { foldIdleMs } from '../../src/storage/lmdb/limits.ts';
 import { assertError } from '../http/error-answer.ts';
 import { ask } from '../support/exact-answer.ts';
 import { isLong } from '../support/extent.ts';

@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto';
-import { refreshRepeatMsMax, refreshTokenIdleMsMax, refreshTokenMsMax, signInCodeMs } from '../../limits.ts';
 import { randomBytes } from '../../random.ts';
 import { type Identity, userKey } from '../identity.ts';
+import { refreshRepeatMsMax, refreshTokenIdleMsMax, refreshTokenMsMax, signInCodeMs } from '../limits.ts';
 
 /**
  * The refresh tokens that follow one another from one code, of which the last is good (RFC 9700, 4.14.2). It lies in

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { signInCodeMs } from '../../limits.ts';
+import { signInCodeMs } from '../limits.ts';
 
 /** A one-time code as it lies in `service:sign-in-codes` under its hash; the code itself is nowhere. */
 export interface SignInCode {

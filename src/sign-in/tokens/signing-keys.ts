@@ -1,9 +1,9 @@
 import type { CryptoKey, JWK } from 'jose';
-import { signingKeyAnnouncedMs, signingKeyKeptMs, signingKeyMs, signingKeysCachedMs } from '../../limits.ts';
 import type { SealedRecords } from '../../secrets/sealed-records.ts';
 import type { Sealer, SecretPlace } from '../../secrets/sealer.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { itemsOf } from '../../storage/item-text.ts';
+import { signingKeyAnnouncedMs, signingKeyKeptMs, signingKeyMs, signingKeysCachedMs } from '../limits.ts';
 
 /** One key of the row, as it lies in `service:signing-keys` under its number. */
 interface StoredKey {

@@ -1,8 +1,8 @@
 import { ServiceError } from '../../errors.ts';
-import { accessTokenMs } from '../../limits.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
 import { pagesOf } from '../../storage/item-text.ts';
+import { accessTokenMs } from '../limits.ts';
 import { isProviderName, type ProviderName } from '../providers.ts';
 import type { BoundRegistration } from '../stored-integration.ts';
 import { signAccessToken } from './access-token.ts';

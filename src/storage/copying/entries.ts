@@ -1,6 +1,6 @@
-import { copyCommitBytesMax, copyItemsMax } from '../../limits.ts';
 import type { Engine, Space } from '../engine.ts';
 import { itemsOf } from '../item-text.ts';
+import { copyCommitBytesMax, copyItemsMax } from './limits.ts';
 import { Patience } from './patience.ts';
 
 export interface Place {

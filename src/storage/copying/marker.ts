@@ -1,8 +1,8 @@
 import { SettingsError } from '../../errors.ts';
-import { copyCommitsMax } from '../../limits.ts';
 import { CommitUnknown, type Engine, type Space, type Write } from '../engine.ts';
 import { itemsOf } from '../item-text.ts';
 import type { Batch, Place } from './entries.ts';
+import { copyCommitsMax } from './limits.ts';
 
 const space: Space = 'service:copying';
 const headId = 'copy';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../../errors.ts';
-import { copyPatienceMsMax, copyPauseMs } from '../../limits.ts';
 import type { Engine } from '../engine.ts';
+import { copyPatienceMsMax, copyPauseMs } from './limits.ts';
 
 /** Nobody sits beside a copying: a store that fails for a moment, or is at its limit, is asked again for minutes. */
 export class Patience {

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
+import { CommitUnknown } from '../engine.ts';
 import {
   dynamoAttemptMsMax,
   dynamoCallMsMax,
   dynamoCallsMax,
   dynamoRetryDelayMsMax,
   dynamoRetryDelayMsMin,
-} from '../../limits.ts';
-import { CommitUnknown } from '../engine.ts';
+} from './limits.ts';
 
 /**
  * What an attempt came to. `throttled`: it was turned away. `unsent`: nobody was reached. `lost`: nobody knows what has

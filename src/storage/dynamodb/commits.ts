@@ -1,10 +1,10 @@
 import { PutItemCommand, type TransactWriteItem, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
-import { dynamoMissingTableTriesMax } from '../../limits.ts';
 import { randomBytes } from '../../random.ts';
 import type { Refusal, Space, Write } from '../engine.ts';
 import type { Calls } from './calls.ts';
 import { isService, type Layout, type Place } from './layout.ts';
+import { dynamoMissingTableTriesMax } from './limits.ts';
 import { isMissingTable, type Refused, translated } from './refused.ts';
 import type { Spaces } from './spaces.ts';
 

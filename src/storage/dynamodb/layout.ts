@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
-import { dynamoTableNameCharactersMin, tableNameCharactersMax, timeOrderedShards } from '../../limits.ts';
 import type { ServiceSpace, Space } from '../engine.ts';
 import type { Item } from '../item-text.ts';
+import { tableNameCharactersMax } from '../limits.ts';
+import { dynamoTableNameCharactersMin, timeOrderedShards } from './limits.ts';
 import { otherKey } from './refused.ts';
 
 export type Attributes = Record<string, AttributeValue>;

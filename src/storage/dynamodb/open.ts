@@ -1,10 +1,11 @@
 import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { SettingsError } from '../../errors.ts';
-import { commitWritesMax, dynamoAttemptMsMax, dynamoConnectionsMax } from '../../limits.ts';
 import type { Engine, Refusal, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
+import { commitWritesMax } from '../limits.ts';
 import { type CallBounds, Calls, isCredentialsError } from './calls.ts';
 import { Commits } from './commits.ts';
 import { Layout } from './layout.ts';
+import { dynamoAttemptMsMax, dynamoConnectionsMax } from './limits.ts';
 import { isKeyProblem, isMissingTable } from './refused.ts';
 import { Scans } from './scans.ts';
 import { Spaces, type TableState } from './spaces.ts';

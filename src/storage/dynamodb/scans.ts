@@ -1,15 +1,11 @@
 import { QueryCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
-import {
-  dynamoFirstPageItems,
-  dynamoPageItemsMax,
-  dynamoScanSegments,
-  scanChunkBytes,
-} from '../../limits.ts';
 import type { Scan, ScanOptions, ServiceSpace, Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
+import { scanChunkBytes } from '../limits.ts';
 import type { Calls } from './calls.ts';
 import { type Attributes, isService, itemOf, type Layout, namesOf, partitionsOf } from './layout.ts';
+import { dynamoFirstPageItems, dynamoPageItemsMax, dynamoScanSegments } from './limits.ts';
 import { orMissing, type Spaces } from './spaces.ts';
 
 /** A page as it came, and where the next one begins. */

@@ -8,10 +8,10 @@ import {
   UpdateContinuousBackupsCommand,
 } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
-import { dynamoRetryDelayMsMax, dynamoTableMadeMsMax } from '../../limits.ts';
 import { type Space, serviceSpaces } from '../engine.ts';
 import type { Calls } from './calls.ts';
 import { isService, type Layout, partitionsOf, storedValue } from './layout.ts';
+import { dynamoRetryDelayMsMax, dynamoTableMadeMsMax } from './limits.ts';
 import { isMissingTable, translated } from './refused.ts';
 
 /** Single items, and which spaces there are. */

@@ -1,9 +1,9 @@
-import { foldShare, journalSizeMax } from '../../limits.ts';
 import type { Refusal, Space, Write } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
-import { Folding } from './folding.ts';
+import { Folding } from './compaction.ts';
 import { textInLeaves } from './leaves.ts';
-import { Recent, type SpaceEntry } from './recent.ts';
+import { foldShare, journalSizeMax } from './limits.ts';
+import { Recent, type SpaceEntry } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 export type Batch = readonly (readonly Write[])[];

@@ -1,6 +1,6 @@
 import { closeSync, openSync, statfsSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { diskReserveBytes } from '../../limits.ts';
+import { diskReserveBytes } from '../limits.ts';
 
 /** Why a transaction was not made. */
 export interface Failure {

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts';
-import { commitBatchMax, commitBatchSizeMax, commitQueueMax, commitQueueSizeMax } from '../../limits.ts';
+import { commitBatchMax, commitBatchSizeMax, commitQueueMax, commitQueueSizeMax } from './limits.ts';
 
 interface Waiting<Work, Result> {
   readonly work: Work;

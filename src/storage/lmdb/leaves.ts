@@ -1,8 +1,8 @@
-import { scanChunkBytes } from '../../limits.ts';
 import type { ScanOptions, Space } from '../engine.ts';
+import { scanChunkBytes } from '../limits.ts';
+import type { Change } from './memtable.ts';
 import { passingRun, textBetween, withChanges } from './merge.ts';
-import type { Change } from './recent.ts';
-import { countOf, emptyRun, findText, type Run, search } from './run.ts';
+import { countOf, emptyRun, findText, type Run, search } from './sorted-run.ts';
 import { bytesOf, endKey, lastLeafKey, leafKey, type Store } from './store.ts';
 
 export type Transaction = ReturnType<Store['root']['useReadTransaction']>;

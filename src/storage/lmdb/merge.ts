@@ -1,6 +1,6 @@
 import { itemText } from '../item-text.ts';
-import type { Change } from './recent.ts';
-import { countOf, endOf, itemTextAt, type Run, search, startOf, textOf, wordBytes } from './run.ts';
+import type { Change } from './memtable.ts';
+import { countOf, endOf, itemTextAt, type Run, search, startOf, textOf, wordBytes } from './sorted-run.ts';
 
 const comma = 0x2c;
 

@@ -1,9 +1,9 @@
-import { smallSpaceBytesMax, smallSpacesKeptMax } from '../../limits.ts';
 import type { Scan, ScanOptions, Space, SpaceFacts } from '../engine.ts';
 import type { Item } from '../item-text.ts';
 import type { LastCommit } from './last-commit.ts';
 import { chunksOf, runsOf, type Transaction, textInLeaves } from './leaves.ts';
-import { type Change, Recent } from './recent.ts';
+import { smallSpaceBytesMax, smallSpacesKeptMax } from './limits.ts';
+import { type Change, Recent } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
-import { snapshotsMax } from '../../limits.ts';
 import type { Space } from '../engine.ts';
 import { checkFile, type Format, formatOf } from './format.ts';
-import type { Run } from './run.ts';
+import { snapshotsMax } from './limits.ts';
+import type { Run } from './sorted-run.ts';
 import { StoreMutex } from './store-mutex.ts';
 
 /**

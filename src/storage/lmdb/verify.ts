@@ -1,9 +1,9 @@
 import type { Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { changesIn, type Transaction } from './leaves.ts';
+import { type Change, Recent } from './memtable.ts';
 import { passingRun, withChanges } from './merge.ts';
-import { type Change, Recent } from './recent.ts';
-import { countOf, emptyRun, itemTextAt, type Run, startOf, textBytes, textOf } from './run.ts';
+import { countOf, emptyRun, itemTextAt, type Run, startOf, textBytes, textOf } from './sorted-run.ts';
 import { bytesOf, endKey, firstKey, leafKey, openStore, type Store, spaceOf } from './store.ts';
 
 export interface Verified {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { foldClosingMsMax, foldIdleMs, foldStepSize } from '../../limits.ts';
 import type { Refusal } from '../engine.ts';
 import { type Batch, Committer } from './committer.ts';
 import { DiskProbe, type Failure, isSystemError } from './failure.ts';
 import { fillUp } from './format.ts';
+import { foldClosingMsMax, foldIdleMs, foldStepSize } from './limits.ts';
 import { openStore } from './store.ts';
 
 /**

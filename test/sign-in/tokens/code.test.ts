@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
-import { signInCodeMs } from '../../../src/limits.ts';
 import { userKey } from '../../../src/sign-in/identity.ts';
+import { signInCodeMs } from '../../../src/sign-in/limits.ts';
 import { startTestService } from '../../support/service.ts';
 import { ada, openShared, refreshOf, returnUrl, signIn, startProcess } from './token-service.ts';
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { AccessEnding } from '../../../src/sign-in/access-ending.ts';
+import { userKey } from '../../../src/sign-in/identity.ts';
 import {
   refreshRepeatMsMax,
   refreshTokenIdleMsMax,
   refreshTokenMsMax,
   signInCodeMs,
-} from '../../../src/limits.ts';
-import { AccessEnding } from '../../../src/sign-in/access-ending.ts';
-import { userKey } from '../../../src/sign-in/identity.ts';
+} from '../../../src/sign-in/limits.ts';
 import type { SessionFilter } from '../../../src/sign-in/session-filter.ts';
 import { pagesOf } from '../../../src/storage/item-text.ts';
 import {

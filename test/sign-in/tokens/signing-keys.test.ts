@@ -7,7 +7,12 @@ import {
   type JSONWebKeySet,
   jwtVerify,
 } from 'jose';
-import { accessTokenMs, signingKeyAnnouncedMs, signingKeyKeptMs, signingKeyMs } from '../../../src/limits.ts';
+import {
+  accessTokenMs,
+  signingKeyAnnouncedMs,
+  signingKeyKeptMs,
+  signingKeyMs,
+} from '../../../src/sign-in/limits.ts';
 import { openShared, type Shared, signIn, startProcess, type TokenProcess } from './token-service.ts';
 
 async function accessToken(process: TokenProcess): Promise<string> {

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { openDoor } from '../../../src/http/door.ts';
-import { Listener } from '../../../src/http/listener.ts';
-import { signInTokenRoutes } from '../../../src/http/sign-in-tokens.ts';
+import { signInTokenRoutes } from '../../../src/http/routes/tokens.ts';
+import { openDoor } from '../../../src/http/server/app.ts';
+import { Listener } from '../../../src/http/server/listener.ts';
 import { openLog } from '../../../src/log.ts';
 import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';

@@ -1,0 +1,108 @@
+import { ApiKeys } from '../access/api-keys.ts';
+import { type AuditEntry, auditTrail } from '../access/audit.ts';
+import { CallLimits } from '../access/call-limits.ts';
+import { challengeOf } from '../access/challenge.ts';
+import { DeclineLimits } from '../access/decline-limits.ts';
+import { KeyRing } from '../access/key-ring.ts';
+import { SettingsError } from '../errors.ts';
+import type { DoorOptions } from '../http/server/app.ts';
+import { Gate } from '../http/server/authorize.ts';
+import { CallerAddresses } from '../http/server/caller-address.ts';
+import { CrossOrigin } from '../http/server/cors.ts';
+import { type Log, openLog } from '../log.ts';
+import { isLoopback } from '../origins.ts';
+import type { Settings } from '../settings/schema.ts';
+import type { Engine } from '../storage/engine.ts';
+import { existingStore, openEngine } from './adapters.ts';
+import { distantDeclinesCachedMs } from './limits.ts';
+
+/** The part of main.ts that says who may call. */
+
+/** What a door is told of its callers. */
+export type Access = Pick<DoorOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
+  readonly gate: Gate;
+  readonly declines: DeclineLimits;
+  /** Whether programs on this machine need no API key. */
+  readonly isOpen: () => boolean;
+};
+
+/** Throws SettingsError for a service that others could reach and nobody needs a key for. */
+export async function openAccess(
+  settings: Settings,
+  engine: Engine,
+  log: Log,
+  now: () => number,
+): Promise<Access> {
+  const { host, payments, corsOrigins, trustedProxies, limits, publicUrl } = settings;
+  const reachable = [host, payments.host ?? host].find((address) => !isLoopback(address));
+  const hasProcessor = settings.stripe.key !== undefined || settings.square.accessToken !== undefined;
+  const isHttpsOnly = publicUrl?.startsWith('https:') ?? false;
+  const isNeverOpen = reachable !== undefined || hasProcessor;
+  if (isNeverOpen && !(await new ApiKeys(engine, 'service').wereEverMade()))
+    throw new SettingsError([noKeyYet(reachable)]);
+  const keys = new KeyRing(engine, now);
+  await keys.refresh();
+  const declines = new DeclineLimits({
+    engine,
+    perHour: limits.declines,
+    cachedMs: settings.store === 'lmdb' ? 0 : distantDeclinesCachedMs,
+    now,
+  });
+  const gate = new Gate({
+    keys,
+    limits: new CallLimits(limits),
+    declines,
+    // An open service has the limits alone that its settings name.
+    areOpenDeclinesCounted: limits.declines !== undefined,
+    challenge: challengeOf(settings.challenge),
+    isNeverOpen,
+    trustedOrigins: new Set(corsOrigins),
+  });
+  if (reachable !== undefined && !isHttpsOnly) {
+    log.warn('keys_without_tls', {
+      detail: `${reachable} is reached from other machines, and publicUrl is not https: API keys can be read on the way`,
+    });
+  }
+  return {
+    gate,
+    declines,
+    isOpen: () => !isNeverOpen && !keys.areRequired,
+    crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),
+    isHttpsOnly,
+    callerAddresses: new CallerAddresses(trustedProxies),
+  };
+}
+
+function noKeyYet(reachable: string | undefined): string {
+  const make = 'make one first: npm run counterfoil -- keys create --name admin --scope admin';
+  return reachable === undefined
+    ? `stripe.key, square.accessToken: a service that moves real money needs an API key, and there is none yet; ${make}`
+    : `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API key yet; ${make}`;
+}
+
+export interface AccessBooks {
+  readonly keys: ApiKeys;
+  /** What administrators have done. @param since milliseconds since 1970 */
+  trail(since?: number): AsyncGenerator<AuditEntry>;
+  close(): Promise<void>;
+}
+
+/**
+ * The API keys and the audit trail of a data folder for a command beside the service, which may be running. Throws
+ * SettingsError.
+ *
+ * @param makesStore whether a store that is not there yet is made: the first key comes before the first start
+ */
+export async function openAccessBooks(settings: Settings, makesStore: boolean): Promise<AccessBooks> {
+  const log = openLog('error');
+  if (!makesStore && settings.store === 'lmdb') existingStore(settings);
+  const engine = await openEngine(settings, log);
+  return {
+    keys: new ApiKeys(engine, 'cli'),
+    trail: (since) => auditTrail(engine, since),
+    close: async () => {
+      await engine.close();
+      log.flush();
+    },
+  };
+}

@@ -1,0 +1,247 @@
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { SettingsError } from '../errors.ts';
+import { PrivateHosts } from '../identity/addresses.ts';
+import type { IdentityProvider } from '../identity/provider.ts';
+import { type Log, openLastLog } from '../log.ts';
+import { type Metrics, noMetrics, type Told } from '../metrics.ts';
+import { isLoopback } from '../origins.ts';
+import type { Processor } from '../processors/processor.ts';
+import { MemoryLedger, RemoteLedger } from '../processors/simulated/ledger.ts';
+import { type LedgerServer, serveLedger } from '../processors/simulated/ledger-server.ts';
+import { simulatedProcessor } from '../processors/simulated/simulated.ts';
+import { squareProcessor } from '../processors/square/square.ts';
+import { stripeProcessor } from '../processors/stripe/stripe.ts';
+import { openPrometheus, type Prometheus } from '../prometheus/prometheus.ts';
+import type { MetricsText } from '../prometheus/text.ts';
+import type { Settings } from '../settings/schema.ts';
+import type { ProviderName } from '../sign-in/providers.ts';
+import type { NamedEngine } from '../storage/copying/copy.ts';
+import type { DynamoSettings, TableMade } from '../storage/dynamodb/open.ts';
+import type { Engine } from '../storage/engine.ts';
+import { processesOn } from '../storage/lmdb/in-use.ts';
+import { noteLoss, verifyAfterLoss } from '../storage/lmdb/loss.ts';
+import { type LmdbOptions, openLmdbEngine, storeFile } from '../storage/lmdb/open.ts';
+import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verify.ts';
+import { ObservedEngine } from '../storage/observed.ts';
+import { noTraces, type Traces } from '../tracing.ts';
+import { version } from '../version.ts';
+
+/** The one file that names adapters: which engine, processors and identity providers the settings ask for. */
+
+/** The engine that the settings ask for. Throws SettingsError for one that is damaged, not ours, or not to be had. */
+export async function openEngine(
+  settings: Settings,
+  log: Log,
+  { metrics = noMetrics, diskReserveBytes, callMsMax }: EngineOptions = {},
+): Promise<Engine> {
+  if (settings.store !== 'dynamodb') {
+    const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
+    const engine = await openEmbedded(settings, log, { flushed, diskReserveBytes });
+    return new ObservedEngine(engine, metrics);
+  }
+  const { openDynamoEngine } = await optional('store', () => import('../storage/dynamodb/open.ts'));
+  return new ObservedEngine(await openDynamoEngine({ ...dynamoSettings(settings), callMsMax }), metrics);
+}
+
+export interface EngineOptions {
+  readonly metrics?: Metrics;
+  /** Of an embedded store: with less than this free the disk counts as full. */
+  readonly diskReserveBytes?: number | undefined;
+  /** Of a distributed engine: how long a call may be tried; its own limit without it. */
+  readonly callMsMax?: number | undefined;
+}
+
+/** Counts what this process does, for `/metrics`. @param now milliseconds since 1970 */
+export function openMetrics({ store, data }: Settings, now: () => number): Prometheus {
+  return openPrometheus({ now, dataFolder: store === 'lmdb' ? resolve(data) : undefined });
+}
+
+/** Traces, where the settings name a collector; its libraries are loaded then alone. */
+export async function openTraces({ traces }: Settings): Promise<Traces> {
+  if (traces.endpoint === undefined) return noTraces;
+  const { openTelemetryTraces } = await optional(
+    'traces.endpoint',
+    () => import('../opentelemetry/traces.ts'),
+  );
+  return openTelemetryTraces(traces.endpoint, version);
+}
+
+/** An adapter whose library only some need. Throws SettingsError that says what to install where it is not there. */
+async function optional<Adapter>(setting: string, load: () => Promise<Adapter>): Promise<Adapter> {
+  try {
+    return await load();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const missing = code === 'ERR_MODULE_NOT_FOUND' ? /package '([^']+)'/.exec(message)?.[1] : undefined;
+    if (missing === undefined) throw error;
+    throw new SettingsError([
+      `${setting}: needs the package ${missing}, which is not installed: npm install ${missing}`,
+    ]);
+  }
+}
+
+/** What processes have told, as the text that Prometheus reads. */
+export async function metricsText(told: readonly Told[]): Promise<MetricsText> {
+  const { metricsText: textOf } = await import('../prometheus/text.ts');
+  return textOf(told);
+}
+
+/** Makes the tables of a distributed engine; an embedded store makes itself. Throws SettingsError. */
+export async function initStore(settings: Settings): Promise<readonly TableMade[]> {
+  if (settings.store !== 'dynamodb')
+    throw new SettingsError([
+      'store (COUNTERFOIL_STORE): the embedded store is made when it is first opened',
+    ]);
+  const { initDynamo } = await optional('store', () => import('../storage/dynamodb/open.ts'));
+  return initDynamo(dynamoSettings(settings));
+}
+
+function dynamoSettings({ dynamodb, tables }: Settings): DynamoSettings {
+  return { ...dynamodb, declared: tables.declared };
+}
+
+/** A store that is named on the command line, beside that of the settings. */
+export type StorePlace = { readonly kind: 'lmdb'; readonly folder: string } | { readonly kind: 'dynamodb' };
+
+/**
+ * A store for a command that wants it for itself. Throws SettingsError where it is not to be had, and where another
+ * process has it open; of a distributed one nobody can tell.
+ */
+export async function openStoreAt(
+  settings: Settings,
+  place: StorePlace,
+  { isMade, log }: { readonly isMade: boolean; readonly log: Log },
+): Promise<NamedEngine> {
+  if (place.kind === 'dynamodb') {
+    const { endpoint, region = process.env.AWS_REGION, tablePrefix } = settings.dynamodb;
+    const name = ['dynamodb', endpoint, region, tablePrefix].filter(Boolean).join(' ');
+    return { name, engine: await openEngine({ ...settings, store: 'dynamodb' }, log) };
+  }
+  const embedded = { ...settings, store: 'lmdb', data: place.folder } as const;
+  const pids = await processesOn(isMade ? storeFile(place.folder) : existingStore(embedded));
+  if (pids.length > 0)
+    throw new SettingsError([
+      `lmdb:${place.folder}: process ${pids.join(', ')} has it open; stop the service first`,
+    ]);
+  const engine = await openEngine(embedded, log);
+  return { name: `lmdb:${realpathSync(place.folder)}`, engine };
+}
+
+async function openEmbedded(
+  { data, logLevel: level }: Settings,
+  log: Log,
+  options: LmdbOptions,
+): Promise<Engine> {
+  const folder = resolve(data);
+  await verifyAfterLoss(folder);
+  const lost = (error: Error) => {
+    noteLoss(folder);
+    log.flush();
+    openLastLog(level).error('store_lost', { detail: error.message });
+    // Not by an exit in good order: the library has harmed the memory that this would still use.
+    process.kill(process.pid, 'SIGKILL');
+  };
+  return openLmdbEngine(folder, lost, options);
+}
+
+/** Walks the store of a data folder. Throws SettingsError where there is none, or not one of ours. */
+export async function verifyData(settings: Settings, progress: Progress): Promise<Verified> {
+  return verifyStore(existingStore(settings), progress);
+}
+
+/** The embedded store's file. Throws SettingsError where there is none: a command beside the service makes no new one. */
+export function existingStore({ data, store }: Settings): string {
+  if (store !== 'lmdb')
+    throw new SettingsError(['store (COUNTERFOIL_STORE): this is for the embedded store']);
+  const file = storeFile(resolve(data));
+  if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
+  return file;
+}
+
+/** A ledger of the simulated processor that several processes share. */
+export function serveSimulatedLedger(): Promise<LedgerServer> {
+  return serveLedger(new MemoryLedger());
+}
+
+/**
+ * Each processor that the service knows; undefined for one without a key.
+ *
+ * @param processes of this machine that recover charges at the same time, and share each processor's rate of calls
+ */
+export async function openProcessors(
+  { stripe, square, simulated }: Settings,
+  simulate: boolean,
+  processes = 1,
+): Promise<Map<string, Processor | undefined>> {
+  const { key } = stripe;
+  const { accessToken } = square;
+  const processors = new Map<string, Processor | undefined>();
+  processors.set(
+    'stripe',
+    key === undefined ? undefined : await stripeProcessor({ ...stripe, key, processes }),
+  );
+  processors.set(
+    'square',
+    accessToken === undefined ? undefined : await squareProcessor({ ...square, accessToken, processes }),
+  );
+  if (simulate) {
+    const ledger = simulated.ledger === undefined ? new MemoryLedger() : new RemoteLedger(simulated.ledger);
+    processors.set('simulated', simulatedProcessor(ledger));
+  }
+  return processors;
+}
+
+/** Microsoft's own name for whoever has an account with it, of any tenant. */
+const microsoftIssuer = 'https://login.microsoftonline.com/common/v2.0';
+
+/** Hosts and networks of the operator's own, where identity providers may be. */
+export function privateHosts({ privateIssuers }: Settings): PrivateHosts {
+  return new PrivateHosts(privateIssuers);
+}
+
+/** Each identity provider that the service knows; their libraries are loaded when somebody first signs in. */
+export function openIdentityProviders(settings: Settings): Record<ProviderName, IdentityProvider> {
+  const { host, publicUrl, privateIssuers, privateCa, github } = settings;
+  // Behind a public URL callers are not on this machine, though the proxy in front of them is.
+  const isLocal = isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname));
+  const ca = privateCa === undefined ? undefined : readFileSync(privateCa, 'utf8');
+  const fetchFor = async () => {
+    const { outbound } = await import('../identity/outbound.ts');
+    return (issuer: URL) =>
+      outbound({ loopback: isLocal && isLoopback(issuer.hostname), privateIssuers, ca });
+  };
+  const named = privateHosts(settings);
+  const isNamed = (host: string) => named.names(host);
+  const oidc = (issuer?: string) =>
+    whenFirstUsed(async () => {
+      const { oidcProvider } = await import('../identity/oidc.ts');
+      const options = { fetchFor: await fetchFor(), isNamed };
+      return oidcProvider(issuer === undefined ? options : { ...options, issuer });
+    });
+  return {
+    google: oidc('https://accounts.google.com'),
+    microsoft: oidc(microsoftIssuer),
+    oidc: oidc(),
+    github: whenFirstUsed(async () => {
+      const { githubProvider } = await import('../identity/github.ts');
+      const fetch = (await fetchFor())(new URL(github.url));
+      return githubProvider({ origin: github.url, fetch });
+    }),
+  };
+}
+
+function whenFirstUsed(open: () => Promise<IdentityProvider>): IdentityProvider {
+  let opened: Promise<IdentityProvider> | undefined;
+  const provider = () => {
+    opened ??= open();
+    return opened;
+  };
+  return {
+    discover: async (...given) => (await provider()).discover(...given),
+    begin: async (...given) => (await provider()).begin(...given),
+    finish: async (...given) => (await provider()).finish(...given),
+    signOutUrl: async (...given) => (await provider()).signOutUrl(...given),
+    readLogoutToken: async (...given) => (await provider()).readLogoutToken(...given),
+  };
+}

@@ -1,0 +1,100 @@
+import { Accounts } from '../payments/accounts.ts';
+import type { RoutePolicy } from '../payments/charge/request.ts';
+import type { PaymentParts } from '../payments/context.ts';
+import { Drivers } from '../payments/ownership/heartbeat.ts';
+import { FinalPayments } from '../payments/replay-cache.ts';
+import { tablePolicy } from '../settings/load.ts';
+import type { Settings } from '../settings/schema.ts';
+import { AccessEnding } from '../sign-in/access-ending.ts';
+import type { SignInParts } from '../sign-in/context.ts';
+import { Integrations } from '../sign-in/integrations.ts';
+import { OneTimeIds } from '../sign-in/one-time-ids.ts';
+import { PendingSignIns } from '../sign-in/pending-sign-ins.ts';
+import { Sessions } from '../sign-in/sessions.ts';
+import { SigningKeys } from '../sign-in/tokens/signing-keys.ts';
+import { TokenGrants } from '../sign-in/tokens/token-grants.ts';
+import { Users } from '../sign-in/users.ts';
+import type { Engine } from '../storage/engine.ts';
+import { Tables } from '../tables/tables.ts';
+import { openIdentityProviders, openProcessors, privateHosts } from './adapters.ts';
+
+/** Puts each domain together, as the settings say. */
+
+/** The tables that the settings let be. */
+export function openTables(settings: Settings, engine: Engine): Tables {
+  return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });
+}
+
+interface SignInOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'> {
+  /** As browsers know the service. */
+  readonly origin: string;
+}
+
+export interface SignIn extends SignInParts {
+  readonly appTokens: TokenGrants;
+  readonly signingKeys: SigningKeys;
+}
+
+/** The parts of sign-in, and of tokens for apps elsewhere. */
+export function openSignIn(
+  settings: Settings,
+  { engine, sealer, log, metrics, now, origin }: SignInOptions,
+): SignIn {
+  const named = privateHosts(settings);
+  const integrations = new Integrations(engine, sealer, now, (host) => named.names(host));
+  const oneTimeIds = new OneTimeIds(engine, now);
+  const signingKeys = new SigningKeys({ engine, sealer, now });
+  const appTokens = new TokenGrants({
+    engine,
+    keys: signingKeys,
+    issuer: origin + settings.basePath,
+    findRegistration: (provider, name) => integrations.findRegistration(provider, name),
+    now,
+  });
+  return {
+    integrations,
+    pending: new PendingSignIns({ engine, sealer, oneTimeIds, now }),
+    oneTimeIds,
+    sessions: new Sessions(engine, now),
+    users: new Users(engine, now),
+    accessEnding: new AccessEnding(engine, now),
+    providers: openIdentityProviders(settings),
+    appTokens,
+    signingKeys,
+    origin,
+    prefix: settings.basePath,
+    log,
+    metrics,
+    now,
+  };
+}
+
+interface PaymentOptions
+  extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now'> {
+  readonly tables: Tables;
+  readonly simulate: boolean;
+  readonly driverSilenceMsMax?: number | undefined;
+  readonly processes?: number | undefined;
+}
+
+/** The parts of payments, with every processor that has a key. */
+export async function openPayments(
+  settings: Settings,
+  { tables, simulate, driverSilenceMsMax, processes, ...parts }: PaymentOptions,
+): Promise<PaymentParts> {
+  return {
+    ...parts,
+    processors: await openProcessors(settings, simulate, processes),
+    routes: routesOf(settings),
+    drivers: new Drivers(parts.engine, driverSilenceMsMax),
+    finals: new FinalPayments(),
+    accounts: new Accounts(),
+    wantedMs: settings.payments.retrySeconds * 1_000,
+    itemWrite: (table, item) => tables.creation(table, item),
+  };
+}
+
+function routesOf({ payments }: Settings): Map<string, RoutePolicy> {
+  // The pattern of the settings has held the item's sources to what they can be.
+  return new Map(Object.entries(payments.routes as Record<string, RoutePolicy>));
+}

@@ -1,0 +1,51 @@
+import { InFlight } from '../../lifecycle.ts';
+import { openLog } from '../../log.ts';
+import { noMetrics } from '../../metrics.ts';
+import type { PaymentParts } from '../../payments/context.ts';
+import { openSealer } from '../../secrets/open-sealer.ts';
+import type { Settings } from '../../settings/schema.ts';
+import { checkIsWhole } from '../../storage/copying/marker.ts';
+import { noTraces } from '../../tracing.ts';
+import { existingStore, openEngine } from '../adapters.ts';
+import { openPayments, openTables } from '../domains.ts';
+import { masterKeySource } from './secrets.ts';
+
+export interface Books {
+  readonly payments: PaymentParts;
+  close(): Promise<void>;
+}
+
+/**
+ * The payments of a data folder for a command beside the service, which may be running. The simulated processor is
+ * there when its ledger lives in a process of its own. Throws SettingsError.
+ */
+export async function openBooks(settings: Settings): Promise<Books> {
+  // Its answer goes to standard output; what the service would log for every step is of no use here.
+  const log = openLog('error');
+  if (settings.store === 'lmdb') existingStore(settings);
+  const engine = await openEngine(settings, log);
+  try {
+    await checkIsWhole(engine);
+    const sealer = await openSealer(engine, masterKeySource(settings), Date.now());
+    const payments = await openPayments(settings, {
+      engine,
+      sealer,
+      tables: openTables(settings, engine),
+      inFlight: new InFlight(),
+      log,
+      metrics: noMetrics,
+      traces: noTraces,
+      now: Date.now,
+      simulate: settings.simulated.ledger !== undefined,
+    });
+    const close = async () => {
+      await payments.drivers.close();
+      await engine.close();
+      log.flush();
+    };
+    return { payments, close };
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}

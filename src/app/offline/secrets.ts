@@ -1,0 +1,40 @@
+import { openLog } from '../../log.ts';
+import { sealedTokens } from '../../payments/charge/sealed-tokens.ts';
+import type { MasterKeys } from '../../secrets/master-keys.ts';
+import { type MasterKeySource, openMasterKeys } from '../../secrets/open-sealer.ts';
+import type { SealedRecords } from '../../secrets/sealed-records.ts';
+import type { Settings } from '../../settings/schema.ts';
+import { sealedClientSecrets } from '../../sign-in/stored-integration.ts';
+import { sealedSigningKeys } from '../../sign-in/tokens/signing-keys.ts';
+import type { Engine } from '../../storage/engine.ts';
+import { existingStore, openEngine } from '../adapters.ts';
+
+/** Where the secrets of the service lie: every domain that seals is among them, or rotation would leave it behind. */
+export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens, sealedSigningKeys];
+
+/** The secrets of a data folder, for the commands that look after them. */
+export interface Vault {
+  readonly engine: Engine;
+  readonly keys: MasterKeys;
+  readonly source: MasterKeySource;
+  close(): Promise<void>;
+}
+
+/** Opens them beside the service, which may be running. Throws SettingsError. */
+export async function openVault(settings: Settings): Promise<Vault> {
+  if (settings.store === 'lmdb') existingStore(settings);
+  const engine = await openEngine(settings, openLog('error'));
+  try {
+    const source = masterKeySource(settings);
+    const keys = await openMasterKeys(engine, source, Date.now());
+    return { engine, keys, source, close: () => engine.close() };
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+export function masterKeySource(settings: Settings): MasterKeySource {
+  const { masterKeys, masterKeyCommand, data } = settings;
+  return { settings: masterKeys, command: masterKeyCommand, dataFolder: data };
+}

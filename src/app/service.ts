@@ -1,0 +1,237 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { documentationRoutes } from '../http/routes/documentation.ts';
+import { operationRoutes } from '../http/routes/health.ts';
+import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
+import { metricsRoutes } from '../http/routes/metrics.ts';
+import { paymentRoutes } from '../http/routes/payments.ts';
+import { sessionRoutes } from '../http/routes/session.ts';
+import { sessionListRoutes } from '../http/routes/sessions.ts';
+import { signInRoutes } from '../http/routes/sign-in.ts';
+import { formRoutes } from '../http/routes/sign-in-forms.ts';
+import { tableRoutes } from '../http/routes/tables.ts';
+import { signInTokenRoutes } from '../http/routes/tokens.ts';
+import { userRoutes } from '../http/routes/users.ts';
+import { eventRoutes } from '../http/routes/webhooks.ts';
+import { type Door, openDoor, type Routes } from '../http/server/app.ts';
+import { CallerAddresses } from '../http/server/caller-address.ts';
+import { Listener } from '../http/server/listener.ts';
+import type { LoadBounds } from '../http/server/load-shedding.ts';
+import type { ServedRoute } from '../http/server/route-table.ts';
+import { InFlight, type Repeated, repeat, stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
+import { type Log, openLog } from '../log.ts';
+import type { Told } from '../metrics.ts';
+import { Recovery } from '../payments/recovery/recovery.ts';
+import { openSealer } from '../secrets/open-sealer.ts';
+import type { Settings } from '../settings/schema.ts';
+import { endingRecoveryMs } from '../sign-in/limits.ts';
+import { checkIsWhole } from '../storage/copying/marker.ts';
+import type { Engine } from '../storage/engine.ts';
+import { version } from '../version.ts';
+import { openAccess } from './access.ts';
+import { metricsText, openEngine, openMetrics, openTraces } from './adapters.ts';
+import { openPayments, openSignIn, openTables } from './domains.ts';
+import {
+  declinesSweepMs,
+  distantRecoveryIntervalMs,
+  oneTimeIdSweepMs,
+  recoveryIntervalMs,
+  sessionSweepMs,
+  tokenSweepIntervalMs,
+} from './limits.ts';
+import { masterKeySource } from './offline/secrets.ts';
+import { checkReady } from './readiness.ts';
+
+/** Puts the parts together: settings → engine → domains → doors. */
+
+export interface ServiceOptions {
+  /** Whether the simulated processor is served. */
+  readonly simulate: boolean;
+  /** Whether other processes listen on the same port, and connections are shared out among them. */
+  readonly sharesPort?: boolean;
+  readonly log?: Log;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  /** When another process that drove charges counts as dead; the limit of the same name without it. */
+  readonly driverSilenceMsMax?: number;
+  /** How many processes of this machine are this service; one without it. */
+  readonly processes?: number;
+  /** How long a call of a distributed engine may be tried; the engine's own limit without it. */
+  readonly storeCallMsMax?: number;
+  /** When requests are shed; the limits of the same names without them. */
+  readonly load?: LoadBounds;
+  /** How long a response may make no progress; the limit of the same name without it. */
+  readonly responseStallMs?: number;
+  /** With less than this free the disk counts as full; the limit of the same name without it. */
+  readonly diskReserveBytes?: number;
+  /** What all processes of the service have counted, this one's given; without it this one is all. */
+  readonly gatherMetrics?: GatherMetrics;
+}
+
+/**
+ * Where several processes are one service: given what this one has counted, tells what all have. Rejects with `unavailable`
+ * when they do not tell it in time.
+ */
+export type GatherMetrics = (own: () => Told) => () => Promise<readonly Told[]>;
+
+export interface Service {
+  /** Where the service listens, `http://host:port`. */
+  readonly origin: string;
+  /** Where payments are taken; the same as `origin` unless they have a listener of their own. */
+  readonly paymentOrigin: string;
+  /** Whether programs on this machine need no API key. */
+  readonly isOpen: boolean;
+  /** Every route of its doors, and what a request on it needs. */
+  readonly routes: readonly ServedRoute[];
+  /** Finishes what runs, lets go of the store; resolves within 10 s. */
+  stop(): Promise<void>;
+}
+
+const alone: GatherMetrics = (own) => async () => [own()];
+
+/** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
+export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
+  const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
+  const {
+    driverSilenceMsMax,
+    processes,
+    storeCallMsMax,
+    load,
+    responseStallMs,
+    diskReserveBytes,
+    gatherMetrics = alone,
+  } = options;
+  const prometheus = openMetrics(settings, now);
+  const gather = gatherMetrics(prometheus.tell);
+  const { metrics } = prometheus;
+  let stopping = false;
+
+  const callers = new CallerAddresses(settings.trustedProxies);
+  const listening = {
+    reusePort: sharesPort,
+    bounds: load,
+    responseStallMs,
+    isTrustedProxy: (address: string) => callers.isTrusted(address),
+  };
+  const listener = await Listener.listen({ host: settings.host, port: settings.port, ...listening });
+  let paymentListener = listener;
+  const inFlight = new InFlight();
+  let engine: Engine | undefined;
+  const doors: Door[] = [];
+  try {
+    if (settings.payments.port !== undefined) {
+      const { host = settings.host, port } = settings.payments;
+      paymentListener = await Listener.listen({ host, port, ...listening });
+    }
+    const masterKeys = masterKeySource(settings);
+    const traces = await openTraces(settings);
+    const store = await openEngine(settings, log, {
+      metrics,
+      diskReserveBytes,
+      callMsMax: storeCallMsMax,
+    });
+    engine = store;
+    await checkIsWhole(store);
+    const access = await openAccess(settings, store, log, now);
+    const sealer = await openSealer(engine, masterKeys, now());
+    const tables = openTables(settings, engine);
+    const parts = {
+      engine,
+      sealer,
+      tables,
+      inFlight,
+      log,
+      metrics,
+      traces,
+      now,
+      simulate,
+      driverSilenceMsMax,
+      processes,
+    };
+    const payments = await openPayments(settings, parts);
+    const signIn = openSignIn(settings, { ...parts, origin: settings.publicUrl ?? listener.origin });
+
+    const isShedding = () => listener.load.isSheddingForLong() || paymentListener.load.isSheddingForLong();
+    const operations: Routes = (app) => {
+      operationRoutes(() => checkReady({ engine: store, masterKeys, isShedding }, stopping))(app);
+      metricsRoutes(async () => metricsText(await gather()))(app);
+    };
+    const main = [
+      tableRoutes(tables, settings.basePath, settings.tables.aliases),
+      integrationRoutes(signIn),
+      integrationListRoutes(signIn),
+      signInRoutes(signIn, (request) => access.gate.takeSignIn(request, now())),
+      sessionRoutes(signIn),
+      signInTokenRoutes(signIn.appTokens, signIn.signingKeys, settings.basePath),
+      formRoutes(signIn, signIn.appTokens),
+      userRoutes(signIn),
+      sessionListRoutes(signIn),
+    ];
+    const { basePath } = settings.payments;
+    const paying = [paymentRoutes(payments, basePath, access.gate), eventRoutes(payments, basePath)];
+    const open = async (on: Listener, routes: readonly Routes[]) => {
+      const described = [...routes, operations];
+      const door = await openDoor(on, {
+        log,
+        metrics,
+        ...access,
+        isStopping: () => stopping,
+        routes: settings.docs === 'on' ? [...described, documentationRoutes(version, described)] : described,
+      });
+      doors.push(door);
+    };
+    if (paymentListener === listener) await open(listener, [...paying, ...main]);
+    else {
+      await open(listener, main);
+      await open(paymentListener, paying);
+    }
+
+    const recovery = new Recovery(payments);
+    const intervalMs = settings.store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;
+    const repeated: Repeated[] = [
+      repeat(intervalMs, (signal) => recovery.round(signal), log),
+      repeat(oneTimeIdSweepMs, (signal) => signIn.oneTimeIds.sweep(signal), log),
+      repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
+      repeat(endingRecoveryMs, (signal) => signIn.accessEnding.recover(signal), log),
+      repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
+      repeat(declinesSweepMs, () => access.declines.sweep(), log),
+    ];
+    return {
+      origin: listener.origin,
+      paymentOrigin: paymentListener.origin,
+      isOpen: access.isOpen(),
+      routes: doors.flatMap(({ routes }) => routes),
+      stop: async () => {
+        stopping = true;
+        const stopped = new AbortController();
+        const { signal } = stopped;
+        const outOfTime = sleep(stopMsMax - storeCloseMsMin, undefined, { signal }).catch(() => undefined);
+        const listeners = [listener.stop(), paymentListener.stop()];
+        await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
+        await Promise.all(doors.map((door) => door.close()));
+        // A store that is far away may hang; what it was told last is recovered like anything else.
+        const closing = Promise.all([payments.drivers.close(), traces.close()]).then(() => store.close());
+        await Promise.race([closing, Promise.all([outOfTime, sleep(storeCloseMsMin)])]);
+        prometheus.close();
+        // A timer that is left over would keep the process from ending.
+        stopped.abort();
+        log.flush();
+      },
+    };
+  } catch (error) {
+    await Promise.all([listener.stop(), paymentListener.stop()]);
+    await engine?.close();
+    prometheus.close();
+    throw error;
+  }
+}
+
+/** Throws what listening throws, for instance EADDRINUSE. */
+export async function checkPortsAreFree({ host, port, payments }: Settings): Promise<void> {
+  const listeners = [await Listener.listen({ host, port })];
+  try {
+    if (payments.port !== undefined)
+      listeners.push(await Listener.listen({ host: payments.host ?? host, port: payments.port }));
+  } finally {
+    await Promise.all(listeners.map((listener) => listener.stop()));
+  }
+}

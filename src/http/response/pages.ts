@@ -1,0 +1,28 @@
+import { type TSchema, Type } from 'typebox';
+import { ServiceError } from '../../errors.ts';
+import { peoplePageMax } from '../../sign-in/limits.ts';
+import { closed } from './schemas.ts';
+
+/** Query parameters of a list that comes in pages. */
+export const pageSize = {
+  limit: Type.Optional(Type.String({ description: `1 to ${peoplePageMax}` })),
+  after: Type.Optional(Type.String({ minLength: 1, description: '`next` of the page before' })),
+};
+
+/** A page of a list as the OpenAPI document describes it. */
+export function pageOf(item: TSchema, description: string): TSchema {
+  return Type.Object(
+    { statusCode: Type.Literal(200), body: Type.Array(item), next: Type.Optional(Type.String()) },
+    { ...closed, description },
+  );
+}
+
+/** Refuses with `invalid_request`. */
+export function limitOf(text: string = String(peoplePageMax)): number {
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= peoplePageMax) return limit;
+  throw new ServiceError('invalid_request', {
+    param: 'limit',
+    message: `limit must be a whole number from 1 to ${peoplePageMax}.`,
+  });
+}

@@ -1,0 +1,114 @@
+import { hash } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import type { Access } from '../../access/scopes.ts';
+import { failure } from '../../envelope.ts';
+import { ServiceError } from '../../errors.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { Routes } from '../server/app.ts';
+import { newRequestId } from '../server/request-id.ts';
+import { pageHeaders } from '../server/security-headers.ts';
+
+/** Nothing from elsewhere; the page writes inline styles and draws icons as data. */
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * `/openapi.json`, made from the routes, and `/docs`, a page to try them from. The page and all it needs come from
+ * this service; its security policy lets it fetch from nowhere else.
+ *
+ * Both are served by a twin of the door that has the same routes and is made when first asked for: the start of
+ * the service does not wait for it.
+ */
+export function documentationRoutes(version: string, routes: readonly Routes[]): Routes {
+  let twin: Promise<FastifyInstance> | undefined;
+  return (app) => {
+    for (const path of ['/openapi.json', '/docs', '/docs/*']) {
+      app.get(path, { config: { access: 'public' }, schema: { hide: true } }, async (request, reply) => {
+        twin ??= describeRoutes(version, routes);
+        const { routing } = await twin;
+        reply.hijack();
+        const { 'strict-transport-security': httpsOnly } = reply.getHeaders();
+        if (httpsOnly !== undefined) reply.raw.setHeader('strict-transport-security', httpsOnly);
+        routing(request.raw, reply.raw);
+      });
+    }
+  };
+}
+
+/** A Fastify that never listens: it knows the OpenAPI document of the routes (`swagger()`) and serves the page. */
+export async function describeRoutes(version: string, routes: readonly Routes[]): Promise<FastifyInstance> {
+  const [{ default: Fastify }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
+    import('fastify'),
+    import('@fastify/swagger'),
+    import('@fastify/swagger-ui'),
+  ]);
+  const twin = Fastify({ genReqId: newRequestId });
+  twin.addHook('onRequest', (request, reply, done) => {
+    reply.headers(pageHeaders).header('cache-control', cachingOf(request.url));
+    done();
+  });
+  await twin.register(swagger, {
+    transform: ({ schema, url, route }) => ({
+      url,
+      schema: { ...schema, ...neededKey(route.config?.access) },
+    }),
+    // Shared schemas go by their own names.
+    refResolver: {
+      buildLocalReference: (schema, _base, _fragment, count) => String(schema.$id ?? `schema-${count}`),
+    },
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Counterfoil',
+        version,
+        description: 'Card payments, key-value tables and sign-in. Every answer is {"statusCode", "body"}.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      components: {
+        securitySchemes: {
+          apiKey: {
+            type: 'http',
+            scheme: 'bearer',
+            bearerFormat: 'cfk_<id>.<secret>',
+            description: 'An API key with the scope named, or admin; none as long as the service has no keys',
+          },
+        },
+      },
+    },
+  });
+  await twin.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: contentSecurityPolicy,
+    theme: { title: 'Counterfoil' },
+    uiConfig: { layout: 'BaseLayout', deepLinking: true, validatorUrl: null },
+  });
+  for (const add of routes) await add(twin as unknown as Parameters<Routes>[0]);
+  let described: { readonly text: string; readonly etag: string } | undefined;
+  twin.get('/openapi.json', { schema: { hide: true } }, async (request, reply) => {
+    described ??= tagged(JSON.stringify(twin.swagger()));
+    reply.header('etag', described.etag);
+    if (request.headers['if-none-match'] === described.etag) return reply.code(304).send();
+    return reply.header('content-type', 'application/json; charset=utf-8').send(described.text);
+  });
+  twin.setNotFoundHandler((request, reply) =>
+    sendEnvelope(reply, failure(new ServiceError('route_not_found'), request.id)),
+  );
+  await twin.ready();
+  return twin;
+}
+
+function tagged(text: string) {
+  return { text, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` };
+}
+
+/** The page's assets change with a version of the service alone; a browser asks for the rest again, by its tag. */
+function cachingOf(url: string): string {
+  return url.startsWith('/docs/static/') ? 'public, max-age=3600' : 'public, no-cache';
+}
+
+/** The roles of OpenAPI 3.1 (4.8.30): which scope a key needs. */
+function neededKey(access: Access | undefined): { security?: Record<string, string[]>[] } {
+  if (access === undefined || access === 'public' || access === 'signed') return {};
+  return { security: [{ apiKey: [access] }] };
+}

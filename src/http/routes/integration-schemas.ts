@@ -1,0 +1,90 @@
+import { Type } from 'typebox';
+import { closed } from '../response/schemas.ts';
+
+/** What the registry of sign-in integrations takes and tells. */
+
+export const params = Type.Object({
+  identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
+  INTEGRATION_NAME: Type.String({ description: '1 to 63 lower-case letters, digits and hyphens' }),
+});
+const credential = Type.Optional(Type.String({ minLength: 1 }));
+/** Which of these a provider takes is its own rule; the schema knows the names. */
+export const body = Type.Object(
+  {
+    IDP_CLIENT_ID: credential,
+    IDP_CLIENT_SECRET: credential,
+    IDP_ISSUER: Type.Optional(
+      Type.String({ minLength: 1, description: 'Required for oidc, unknown elsewhere' }),
+    ),
+    GOOGLE_CLIENT_ID: credential,
+    GOOGLE_CLIENT_SECRET: credential,
+    MICROSOFT_CLIENT_ID: credential,
+    MICROSOFT_CLIENT_SECRET: credential,
+    GITHUB_CLIENT_ID: credential,
+    GITHUB_CLIENT_SECRET: credential,
+    OIDC_CLIENT_ID: credential,
+    OIDC_CLIENT_SECRET: credential,
+    OIDC_ISSUER: credential,
+    return_urls: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Addresses of apps on other origins that a browser may be sent back to, to the character',
+      }),
+    ),
+    scopes: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'What the provider is asked for, instead of what it usually is',
+      }),
+    ),
+  },
+  {
+    ...closed,
+    description: 'IDP_CLIENT_ID and IDP_CLIENT_SECRET, or the same with the prefix of the provider',
+  },
+);
+export const registered = Type.Object({
+  compelete: Type.Literal(true, { description: 'Spelled as published' }),
+  complete: Type.Literal(true),
+  name: Type.String(),
+  provider: Type.String(),
+  client_id: Type.String(),
+  redirect_uri: Type.String({ description: 'To be entered at the provider' }),
+  sign_in_url: Type.String(),
+  created_at: Type.String(),
+});
+export const described = Type.Object(
+  {
+    name: Type.String(),
+    provider: Type.String(),
+    client_id: Type.String(),
+    issuer: Type.Optional(Type.String()),
+    return_urls: Type.Array(Type.String()),
+    scopes: Type.Array(Type.String()),
+    redirect_uri: Type.String({ description: 'To be entered at the provider' }),
+    sign_in_url: Type.String(),
+    created_at: Type.String(),
+  },
+  closed,
+);
+export const verifyQuery = Type.Object(
+  {
+    verify: Type.Optional(
+      Type.Union([Type.Literal('true'), Type.Literal('false')], {
+        description:
+          'Whether the provider is asked now what it says of itself, and nothing is written if that fails',
+      }),
+    ),
+  },
+  closed,
+);
+export const pageQuery = Type.Object(
+  {
+    after: Type.Optional(
+      Type.String({
+        pattern: '^[a-z]{1,20}/[a-z0-9-]{1,63}$',
+        description: '`next` of the page before',
+      }),
+    ),
+  },
+  closed,
+);

@@ -1,0 +1,195 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Asked } from '../../access/audit.ts';
+import { actorOf } from '../../access/permission.ts';
+import { type FieldsBesideError, success } from '../../envelope.ts';
+
+import { addressesOf, type SignInParts } from '../../sign-in/context.ts';
+import type { Integration } from '../../sign-in/stored-integration.ts';
+import { verifyProvider } from '../../sign-in/verify-provider.ts';
+import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { Routes } from '../server/app.ts';
+import { body, described, pageQuery, params, registered, verifyQuery } from './integration-schemas.ts';
+
+const tags = ['Sign-in'];
+const besideError: FieldsBesideError = () => ({ compelete: false });
+
+/**
+ * The registry of sign-in integrations: register (interface.md, 4.5), tell, replace, remove. No answer holds a secret.
+ */
+export function integrationRoutes(parts: SignInParts): Routes {
+  const { integrations, prefix } = parts;
+  return (app) => {
+    app.post(
+      `${prefix}/v3/create/service/auth/:identity_provider/:INTEGRATION_NAME`,
+      {
+        config: { access: 'integrations:write', besideError },
+        schema: {
+          tags,
+          summary: 'Register a sign-in integration',
+          params,
+          querystring: verifyQuery,
+          body,
+          response: {
+            200: answerSchema(registered, 'The integration is on disk, its secret sealed'),
+            '4xx': errorAnswerSchema({ compelete: Type.Literal(false) }),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        if (request.query.verify === 'true') await verifyProvider(parts, provider, name, request.body);
+        const integration = await integrations.register(provider, name, request.body, askedBy(request));
+        const { redirectUri, signInUrl } = addressesOf(parts, integration);
+        return sendEnvelope(
+          reply,
+          success({
+            compelete: true,
+            complete: true,
+            name: integration.name,
+            provider: integration.provider,
+            client_id: integration.clientId,
+            redirect_uri: redirectUri,
+            sign_in_url: signInUrl,
+            created_at: integration.createdAt,
+          }),
+        );
+      },
+    );
+
+    const one = `${prefix}/v3/service/auth/:identity_provider/:INTEGRATION_NAME`;
+    app.get(
+      one,
+      {
+        config: { access: 'integrations:read' },
+        schema: {
+          tags,
+          summary: 'Tell what is registered under a name',
+          params,
+          querystring: noQuery,
+          response: { 200: answerSchema(described, 'Without its secret'), '4xx': errorAnswerSchema() },
+        },
+      },
+      async (request, reply) => {
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        return sendEnvelope(reply, success(shown(parts, await integrations.find(provider, name))));
+      },
+    );
+
+    app.put(
+      one,
+      {
+        config: { access: 'integrations:write' },
+        schema: {
+          tags,
+          summary: 'Replace the credentials of an integration',
+          params,
+          querystring: verifyQuery,
+          body,
+          response: {
+            200: answerSchema(described, 'The new credentials are on disk, the secret sealed'),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        if (request.query.verify === 'true') await verifyProvider(parts, provider, name, request.body);
+        const integration = await integrations.replace(provider, name, request.body, askedBy(request));
+        return sendEnvelope(reply, success(shown(parts, integration)));
+      },
+    );
+
+    app.delete(
+      one,
+      {
+        config: { access: 'integrations:write' },
+        schema: {
+          tags,
+          summary: 'Remove an integration',
+          params,
+          querystring: noQuery,
+          response: {
+            200: answerSchema(
+              Type.Object({ message: Type.Literal('Integration deleted') }, closed),
+              'Nobody can sign in by it any more, and who did is signed out',
+            ),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        await integrations.remove(provider, name, askedBy(request));
+        return sendEnvelope(reply, success({ message: 'Integration deleted' }));
+      },
+    );
+  };
+}
+
+/** Lists of integrations, of all providers and of one. */
+export function integrationListRoutes(parts: SignInParts): Routes {
+  const path = `${parts.prefix}/v3/service/auth`;
+  const page = {
+    querystring: pageQuery,
+    response: {
+      200: Type.Object(
+        {
+          statusCode: Type.Literal(200),
+          body: Type.Array(described),
+          next: Type.Optional(Type.String()),
+        },
+        { ...closed, description: 'By provider and name; `next` when there are more' },
+      ),
+      '4xx': errorAnswerSchema(),
+    },
+  };
+  const send = async (reply: FastifyReply, provider: string | undefined, after: string | undefined) => {
+    const { integrations, next } = await parts.integrations.list(provider, after);
+    const envelope = success(integrations.map((each) => shown(parts, each)));
+    return sendEnvelope(reply, next === undefined ? envelope : { ...envelope, ...{ next } });
+  };
+  return (app) => {
+    app.get(
+      path,
+      {
+        config: { access: 'integrations:read' },
+        schema: { tags, summary: 'List integrations', ...page },
+      },
+      (request, reply) => send(reply, undefined, request.query.after),
+    );
+    app.get(
+      `${path}/:identity_provider`,
+      {
+        config: { access: 'integrations:read' },
+        schema: {
+          tags,
+          summary: 'List the integrations of a provider',
+          params: Type.Pick(params, ['identity_provider']),
+          ...page,
+        },
+      },
+      (request, reply) => send(reply, request.params.identity_provider, request.query.after),
+    );
+  };
+}
+
+function shown(parts: SignInParts, integration: Integration) {
+  const { redirectUri, signInUrl } = addressesOf(parts, integration);
+  return {
+    name: integration.name,
+    provider: integration.provider,
+    client_id: integration.clientId,
+    ...(integration.issuer === undefined ? {} : { issuer: integration.issuer }),
+    return_urls: integration.returnUrls,
+    scopes: integration.scopes,
+    redirect_uri: redirectUri,
+    sign_in_url: signInUrl,
+    created_at: integration.createdAt,
+  };
+}
+
+function askedBy({ caller, id }: FastifyRequest): Asked {
+  return { by: actorOf(caller), requestId: id };
+}

@@ -1,0 +1,88 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { success } from '../../envelope.ts';
+import { ServiceError } from '../../errors.ts';
+import { itemTag } from '../../tables/entity-tags.ts';
+import { pageItemsMax } from '../../tables/limits.ts';
+import { checkPage, type Tables } from '../../tables/tables.ts';
+import { isUnchanged } from '../response/conditional-requests.ts';
+import { closed } from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
+import { representationOf, sendHead, sendItems, sendItemsHead } from '../response/stream-items.ts';
+
+const item = Type.Object({ id: Type.String(), name: Type.String() });
+
+export const readQuery = Type.Object(
+  {
+    id: Type.Optional(Type.String({ description: 'This item alone' })),
+    limit: Type.Optional(
+      Type.String({ description: `A page of at most so many items, 1 to ${pageItemsMax}` }),
+    ),
+    after: Type.Optional(Type.String({ description: 'The page behind this id: `next` of the page before' })),
+  },
+  closed,
+);
+
+export const readAnswer = Type.Object(
+  {
+    statusCode: Type.Literal(200),
+    body: Type.Union([Type.Array(item), item]),
+    next: Type.Optional(Type.String()),
+  },
+  {
+    ...closed,
+    description: 'Every item, ordered by id; the one item of `id`; or a page, and `next` when there are more',
+  },
+);
+
+type ReadRequest = FastifyRequest<{
+  Params: { TABLE_NAME: string };
+  Querystring: Static<typeof readQuery>;
+}>;
+
+export async function read(tables: Tables, request: ReadRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { TABLE_NAME: table } = request.params;
+  const { id, limit, after } = request.query;
+  if (id !== undefined) return readItem(tables, request, reply, id);
+
+  const isPage = limit !== undefined || after !== undefined;
+  const itemsMax = limit === undefined ? pageItemsMax : wholeNumber(limit);
+  if (isPage) checkPage(itemsMax, after);
+
+  const isHead = request.method === 'HEAD';
+  const noneMatch = request.headers['if-none-match'];
+  if (noneMatch !== undefined || isHead) {
+    const facts = await tables.describe(table);
+    const { headers } = representationOf(request, reply, facts);
+    if (facts.version !== undefined && isUnchanged(noneMatch, facts.version))
+      return sendHead(reply.headers(headers), 304);
+    if (isHead && !isPage) return sendItemsHead(request, reply, facts);
+  }
+  if (!isPage) return sendItems(request, reply, await tables.read(table));
+
+  const page = await tables.page(table, itemsMax, after);
+  if (tables.reads === 'pages') reply.header('read-consistency', 'pages');
+  const envelope = { ...success(page.items), ...(page.next === undefined ? {} : { next: page.next }) };
+  return sendEnvelope(reply, envelope);
+}
+
+async function readItem(
+  tables: Tables,
+  { params, query, headers }: ReadRequest,
+  reply: FastifyReply,
+  id: string,
+): Promise<FastifyReply> {
+  if (query.limit !== undefined || query.after !== undefined) {
+    throw new ServiceError('invalid_request', { param: 'id', message: 'id and a page exclude each other.' });
+  }
+  const found = await tables.find(params.TABLE_NAME, id);
+  const tag = itemTag(found);
+  reply.header('etag', `"${tag}"`);
+  if (isUnchanged(headers['if-none-match'], tag)) return sendHead(reply, 304);
+  return sendEnvelope(reply, success(found));
+}
+
+/** NaN for what is none: the domain names the bounds. */
+function wholeNumber(text: string): number {
+  return /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+}

@@ -1,0 +1,176 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { success } from '../../envelope.ts';
+import { ServiceError } from '../../errors.ts';
+import type { SignInParts } from '../../sign-in/context.ts';
+import { currentSession } from '../../sign-in/current-session.ts';
+import { endOf, type Session } from '../../sign-in/sessions.ts';
+import { providerSignOutUrl, signOut } from '../../sign-in/sign-out.ts';
+import { Cookies } from '../response/cookies.ts';
+import { answerSchema, closed, emptyWhenAbsent, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { sendEnvelope, sendText } from '../response/send.ts';
+import { htmlPage, privateHeaders, sendPage, signedOutPage } from '../response/sign-in-page.ts';
+import type { Routes } from '../server/app.ts';
+import { sessionCookie } from './sign-in.ts';
+
+const tags = ['Sign-in'];
+const sessionState = Type.Object(
+  {
+    issuer: Type.String(),
+    subject: Type.String({ description: 'With the issuer, who the user is; an e-mail address is not' }),
+    provider: Type.String(),
+    integration: Type.String(),
+    name: Type.Optional(Type.String()),
+    email: Type.Optional(Type.String()),
+    email_verified: Type.Optional(Type.Boolean()),
+    picture: Type.Optional(Type.String()),
+    session: Type.Object({ id: Type.String(), created_at: Type.String(), expires_at: Type.String() }, closed),
+  },
+  closed,
+);
+const signOutUrl = Type.Optional(
+  Type.String({ description: 'Where the browser may go next, to sign out of the identity provider too' }),
+);
+const signOutBody = Type.Object(
+  {
+    everywhere: Type.Optional(
+      Type.Boolean({ description: 'Whether all sessions of the user end, in every browser and app' }),
+    ),
+  },
+  closed,
+);
+
+/** Who is signed in in this browser, and the end of that. */
+export function sessionRoutes(parts: SignInParts): Routes {
+  const { prefix, origin, sessions } = parts;
+  const cookies = new Cookies(origin);
+  return (app) => {
+    app.get(
+      `${prefix}/v3/auth/session`,
+      {
+        config: { access: 'public' },
+        schema: {
+          tags,
+          summary: 'Tell who is signed in',
+          querystring: noQuery,
+          response: {
+            200: answerSchema(sessionState, 'Who is signed in in this browser'),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const cookie = cookies.read(request.headers.cookie, sessionCookie);
+        const session = await currentSession(parts, cookie);
+        reply.headers(privateHeaders);
+        if (session === undefined) throw notSignedIn();
+        return sendText(reply, 200, answerText(session));
+      },
+    );
+
+    app.post(
+      `${prefix}/v3/auth/sign-out`,
+      {
+        config: { access: 'public' },
+        onRequest: (request, _reply, done) => {
+          refuseForeignPage(request, origin);
+          // To sign out here needs no words, and no words are no JSON.
+          if (request.headers['content-length'] === '0') delete request.headers['content-type'];
+          done();
+        },
+        preValidation: emptyWhenAbsent,
+        schema: {
+          tags,
+          summary: 'Sign out, here or everywhere',
+          querystring: noQuery,
+          body: signOutBody,
+          response: {
+            200: answerSchema(
+              Type.Object({ message: Type.Literal('Signed out'), sign_out_url: signOutUrl }, closed),
+              'The session has ended, and that is on disk',
+            ),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const cookie = cookies.read(request.headers.cookie, sessionCookie);
+        const isEverywhere = request.body.everywhere === true;
+        const session = cookie === undefined ? undefined : await sessions.find(cookie);
+        // Whose sessions are meant, only a session can tell.
+        if (session === undefined && isEverywhere) throw notSignedIn();
+        const asked = { by: 'user', requestId: request.id } as const;
+        if (session !== undefined) await signOut(parts, { session, isEverywhere, asked });
+        const url = session && (await providerSignOutUrl(parts, session));
+        cookies.clear(reply, sessionCookie);
+        reply.headers(privateHeaders);
+        const next = url === undefined ? {} : { sign_out_url: url };
+        return sendEnvelope(reply, success({ message: 'Signed out', ...next }));
+      },
+    );
+
+    app.get(
+      `${prefix}/v3/auth/signed-out`,
+      {
+        config: { access: 'public' },
+        schema: {
+          tags,
+          summary: 'Where a provider sends the browser after a sign-out there',
+          response: { 200: { ...htmlPage, description: 'A page that says so' }, '4xx': errorAnswerSchema() },
+        },
+      },
+      (_request, reply) => sendPage(reply, signedOutPage),
+    );
+  };
+}
+
+/**
+ * A page elsewhere cannot send JSON here without being asked first, and browsers tell where a request comes from
+ * (OWASP, Cross-Site Request Forgery Prevention; Fetch Metadata). SameSite keeps the cookie from it as well.
+ */
+function refuseForeignPage({ headers }: FastifyRequest, ours: string): void {
+  const type = headers['content-type'] ?? '';
+  if (!/^application\/json\s*(;|$)/i.test(type)) {
+    throw new ServiceError('unsupported_media_type', { param: 'Content-Type' });
+  }
+  const { origin } = headers;
+  const site = headers['sec-fetch-site'];
+  const isForeign = origin !== undefined && origin !== ours;
+  if (isForeign || (site !== undefined && site !== 'same-origin')) {
+    throw new ServiceError('forbidden', {
+      param: isForeign ? 'Origin' : 'Sec-Fetch-Site',
+      message: 'Only a page of this origin can sign out.',
+    });
+  }
+}
+
+function notSignedIn(): ServiceError {
+  return new ServiceError('unauthenticated', {
+    message: 'Nobody is signed in in this browser. Go to the sign_in_url of an integration.',
+  });
+}
+
+/** The same session is the same answer. */
+const answers = new WeakMap<Session, string>();
+
+function answerText(session: Session): string {
+  const known = answers.get(session);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(success(shown(session)));
+  answers.set(session, text);
+  return text;
+}
+
+function shown(session: Session) {
+  const { id, identity, createdAt } = session;
+  const { emailVerified, ...rest } = identity;
+  return {
+    ...rest,
+    ...(emailVerified === undefined ? {} : { email_verified: emailVerified }),
+    session: {
+      id,
+      created_at: new Date(createdAt).toISOString(),
+      expires_at: new Date(endOf(session)).toISOString(),
+    },
+  };
+}

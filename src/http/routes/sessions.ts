@@ -1,0 +1,135 @@
+import { type Static, Type } from 'typebox';
+import { actorOf } from '../../access/permission.ts';
+import { durationOf } from '../../duration.ts';
+import { success } from '../../envelope.ts';
+import { ServiceError } from '../../errors.ts';
+import type { SignInParts } from '../../sign-in/context.ts';
+import { userKey } from '../../sign-in/identity.ts';
+import { publicSession } from '../../sign-in/public-people.ts';
+import type { SessionFilter } from '../../sign-in/session-filter.ts';
+import { limitOf, pageOf, pageSize } from '../response/pages.ts';
+import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { Routes } from '../server/app.ts';
+
+const tags = ['Users'];
+const filters = {
+  user: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{22}$', description: 'The id of a user' })),
+  integration: Type.Optional(
+    Type.String({ pattern: '^[a-z]+/[a-z0-9-]+$', description: 'Provider and name, such as google/web' }),
+  ),
+  older_than: Type.Optional(
+    Type.String({ pattern: '^\\d{1,6}[mhd]$', description: 'Since the sign-in, such as 30m, 24h or 90d' }),
+  ),
+};
+const filterQuery = Type.Object(filters, closed);
+const sessionBody = Type.Object(
+  {
+    id: Type.String(),
+    user: Type.String(),
+    provider: Type.String(),
+    integration: Type.String(),
+    created_at: Type.String(),
+    last_seen_at: Type.String(),
+    expires_at: Type.String(),
+  },
+  closed,
+);
+const params = Type.Object({ session_id: Type.String() });
+
+/** Who is signed in, for operators, and the end of that. */
+export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignInParts): Routes {
+  const filterOf = ({ user, integration, older_than }: Static<typeof filterQuery>): SessionFilter => ({
+    ...(user === undefined ? {} : { user }),
+    ...(integration === undefined ? {} : { integration }),
+    ...(older_than === undefined ? {} : { createdBefore: now() - (durationOf(older_than) ?? 0) }),
+  });
+  return (app) => {
+    app.get(
+      `${prefix}/v3/sessions`,
+      {
+        config: { access: 'users:read' },
+        schema: {
+          tags,
+          summary: 'List sessions',
+          querystring: Type.Object({ ...filters, ...pageSize }, closed),
+          response: {
+            200: pageOf(sessionBody, 'Those that live; `next` when there are more'),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { limit, after, ...query } = request.query;
+        const page = await sessions.list(filterOf(query), limitOf(limit), after);
+        const next = page.next === undefined ? {} : { next: page.next };
+        return sendEnvelope(reply, { ...success(page.sessions.map(publicSession)), ...next });
+      },
+    );
+
+    app.delete(
+      `${prefix}/v3/sessions`,
+      {
+        config: { access: 'users:write' },
+        schema: {
+          tags,
+          summary: 'End sessions',
+          description:
+            'Those that every given condition holds for, with the tokens that came of them. At least one is needed.',
+          querystring: filterQuery,
+          response: {
+            200: answerSchema(
+              Type.Object({ ended: Type.Integer({ minimum: 0 }) }, closed),
+              'How many sessions ended',
+            ),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { query } = request;
+        if (Object.keys(query).length === 0)
+          throw new ServiceError('invalid_request', {
+            message: 'Say which sessions end: user, integration or older_than.',
+          });
+        const asked = { by: actorOf(request.caller), requestId: request.id };
+        const on = Object.entries(query).map(([name, value]) => `${name}=${value}`);
+        const ended = await accessEnding.end({
+          filter: filterOf(query),
+          act: { what: 'sessions.ended', on: on.join(' '), ...asked },
+        });
+        return sendEnvelope(reply, success({ ended }));
+      },
+    );
+
+    app.delete(
+      `${prefix}/v3/sessions/:session_id`,
+      {
+        config: { access: 'users:write' },
+        schema: {
+          tags,
+          summary: 'End a session',
+          params,
+          querystring: noQuery,
+          response: {
+            200: answerSchema(
+              Type.Object({ message: Type.Literal('Session ended') }, closed),
+              'The session has ended, and the tokens that came of it',
+            ),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { session_id: id } = request.params;
+        const [session] = (await sessions.list({ session: id }, 1)).sessions;
+        if (session === undefined) throw new ServiceError('session_not_found');
+        await accessEnding.end({
+          filter: { user: userKey(session.identity), session: id },
+          act: { what: 'sessions.ended', on: id, by: actorOf(request.caller), requestId: request.id },
+        });
+        return sendEnvelope(reply, success({ message: 'Session ended' }));
+      },
+    );
+  };
+}

@@ -1,0 +1,87 @@
+import { Type } from 'typebox';
+import { success } from '../../envelope.ts';
+import type { SignInParts } from '../../sign-in/context.ts';
+import { endByProvider } from '../../sign-in/end-by-provider.ts';
+import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
+import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { App, Routes } from '../server/app.ts';
+import { takeForms } from '../server/forms.ts';
+
+const tags = ['Sign-in'];
+const params = Type.Object({
+  identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
+  INTEGRATION_NAME: Type.String({ description: 'As registered' }),
+});
+
+/** What programs of others send in forms, as their specifications have it: logout tokens, and tokens to revoke. */
+export function formRoutes(parts: SignInParts, grants: TokenGrants): Routes {
+  const path = `${parts.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
+  return async (parent) => {
+    await parent.register(async (scoped) => {
+      const app = scoped as unknown as App;
+      takeForms(app);
+      app.post(
+        `${path}/back-channel-logout`,
+        {
+          config: { access: 'public' },
+          schema: {
+            tags,
+            summary: 'Take a logout token of the provider (OpenID Connect Back-Channel Logout 1.0)',
+            params,
+            querystring: noQuery,
+            consumes: ['application/x-www-form-urlencoded'],
+            body: Type.Object({ logout_token: Type.String({ minLength: 1 }) }),
+            response: {
+              200: answerSchema(
+                Type.Object({ message: Type.Literal('Signed out') }, closed),
+                'Whom the token names is signed out',
+              ),
+              '4xx': errorAnswerSchema(),
+            },
+          },
+        },
+        async (request, reply) => {
+          const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+          await endByProvider(parts, {
+            provider,
+            name,
+            token: request.body.logout_token,
+            requestId: request.id,
+          });
+          return sendEnvelope(reply, success({ message: 'Signed out' }));
+        },
+      );
+
+      app.post(
+        `${path}/revoke`,
+        {
+          config: { access: 'public' },
+          schema: {
+            tags,
+            summary: 'Revoke a refresh token (RFC 7009)',
+            params,
+            querystring: noQuery,
+            consumes: ['application/x-www-form-urlencoded'],
+            body: Type.Object({
+              token: Type.String({ minLength: 1 }),
+              token_type_hint: Type.Optional(Type.String()),
+            }),
+            response: {
+              200: answerSchema(
+                Type.Object({ message: Type.Literal('Token revoked') }, closed),
+                'The token is good no more; also where it never was',
+              ),
+              '4xx': errorAnswerSchema(),
+            },
+          },
+        },
+        async (request, reply) => {
+          const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+          await grants.revoke(provider, name, request.body.token);
+          return sendEnvelope(reply, success({ message: 'Token revoked' }));
+        },
+      );
+    });
+  };
+}

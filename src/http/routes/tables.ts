@@ -1,0 +1,183 @@
+import { Type } from 'typebox';
+import { type FieldsBesideError, success } from '../../envelope.ts';
+import { commitWritesMax, itemIdBytesMax } from '../../storage/limits.ts';
+import type { Tables, TableWrite } from '../../tables/tables.ts';
+import { ifMatch } from '../response/conditional-requests.ts';
+import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { Routes } from '../server/app.ts';
+import { read, readAnswer, readQuery } from './read-table.ts';
+
+const tags = ['Tables'];
+const params = Type.Object({
+  TABLE_NAME: Type.String({ description: '1 to 255 of A-Z, a-z, 0-9, "_", "." and "-"' }),
+});
+const itemBody = Type.Object(
+  {
+    id: Type.String({ minLength: 1, description: `Partition key, 1 to ${itemIdBytesMax} bytes of UTF-8` }),
+    name: Type.String({ description: 'What the id maps to; with the id at most 400 KB' }),
+  },
+  closed,
+);
+const idBody = Type.Object({ id: itemBody.properties.id }, closed);
+const batchBody = Type.Object(
+  {
+    writes: Type.Array(
+      Type.Object(
+        {
+          create: Type.Optional(itemBody),
+          update: Type.Optional(itemBody),
+          delete: Type.Optional(idBody),
+        },
+        { ...closed, minProperties: 1, maxProperties: 1 },
+      ),
+      { minItems: 1, maxItems: commitWritesMax, description: 'No item twice' },
+    ),
+  },
+  closed,
+);
+const ifMatchHeader = Type.Object({
+  'if-match': Type.Optional(
+    Type.String({ description: 'Only while the item has this ETag, as `read?id=` tells it' }),
+  ),
+});
+
+const besideCreateError: FieldsBesideError = (message) => ({ msg: message, complete: false });
+const besideUpdateError: FieldsBesideError = (message) => ({ message });
+
+/**
+ * Read, create and update items (interface.md, 4.2–4.4); delete and batch.
+ *
+ * @param prefix in front of `/v3`
+ * @param aliases further path segments that mean `table`
+ */
+export function tableRoutes(tables: Tables, prefix: string, aliases: readonly string[]): Routes {
+  return (app) => {
+    for (const segment of ['table', ...aliases]) {
+      const path = `${prefix}/v3/${segment}/:TABLE_NAME`;
+      const hide = segment !== 'table';
+
+      app.get(
+        `${path}/read`,
+        {
+          config: { access: 'tables:read' },
+          schema: {
+            tags,
+            hide,
+            summary: 'Read all items, one, or a page',
+            params,
+            querystring: readQuery,
+            response: { 200: readAnswer, '4xx': errorAnswerSchema() },
+          },
+        },
+        (request, reply) => read(tables, request, reply),
+      );
+
+      app.post(
+        `${path}/create`,
+        {
+          config: { access: 'tables:write', besideError: besideCreateError },
+          schema: {
+            tags,
+            hide,
+            summary: 'Create an item',
+            params,
+            querystring: noQuery,
+            body: itemBody,
+            response: {
+              200: answerSchema(
+                Type.Object({ msg: Type.Literal('Item added to table'), complete: Type.Literal(true) }),
+                'The item is on disk',
+              ),
+              '4xx': errorAnswerSchema({ msg: Type.String(), complete: Type.Literal(false) }),
+            },
+          },
+        },
+        async (request, reply) => {
+          await tables.create(request.params.TABLE_NAME, request.body);
+          return sendEnvelope(reply, success({ msg: 'Item added to table', complete: true }));
+        },
+      );
+
+      app.put(
+        `${path}/update`,
+        {
+          config: { access: 'tables:write', besideError: besideUpdateError },
+          schema: {
+            tags,
+            hide,
+            summary: 'Update an item',
+            params,
+            querystring: noQuery,
+            headers: ifMatchHeader,
+            body: itemBody,
+            response: {
+              200: answerSchema(
+                Type.Object({ message: Type.Literal('Item updated') }),
+                'The change is on disk',
+              ),
+              '4xx': errorAnswerSchema({ message: Type.String() }),
+            },
+          },
+        },
+        async (request, reply) => {
+          await tables.update(request.params.TABLE_NAME, request.body, ifMatch(request.headers['if-match']));
+          return sendEnvelope(reply, success({ message: 'Item updated' }));
+        },
+      );
+
+      app.delete(
+        `${path}/delete`,
+        {
+          config: { access: 'tables:write', besideError: besideUpdateError },
+          schema: {
+            tags,
+            hide,
+            summary: 'Delete an item',
+            params,
+            querystring: noQuery,
+            headers: ifMatchHeader,
+            body: idBody,
+            response: {
+              200: answerSchema(
+                Type.Object({ message: Type.Literal('Item deleted') }),
+                'The item is gone from disk',
+              ),
+              '4xx': errorAnswerSchema({ message: Type.String() }),
+            },
+          },
+        },
+        async (request, reply) => {
+          await tables.delete(request.params.TABLE_NAME, request.body, ifMatch(request.headers['if-match']));
+          return sendEnvelope(reply, success({ message: 'Item deleted' }));
+        },
+      );
+
+      app.post(
+        `${path}/batch`,
+        {
+          config: { access: 'tables:write', besideError: besideUpdateError },
+          schema: {
+            tags,
+            hide,
+            summary: 'Create, update and delete up to 100 items, all or nothing',
+            params,
+            querystring: noQuery,
+            body: batchBody,
+            response: {
+              200: answerSchema(
+                Type.Object({ message: Type.Literal('Batch written') }),
+                'All of the writes are on disk',
+              ),
+              '4xx': errorAnswerSchema({ message: Type.String() }),
+            },
+          },
+        },
+        async (request, reply) => {
+          await tables.batch(request.params.TABLE_NAME, request.body.writes as TableWrite[]);
+          return sendEnvelope(reply, success({ message: 'Batch written' }));
+        },
+      );
+    }
+  };
+}

@@ -1,0 +1,99 @@
+import { Type } from 'typebox';
+import { success } from '../../envelope.ts';
+import type { SigningKeys } from '../../sign-in/tokens/signing-keys.ts';
+import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
+import { publishedKeysCachedSeconds } from '../limits.ts';
+import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { Routes } from '../server/app.ts';
+
+const tags = ['Sign-in'];
+const params = Type.Object({
+  identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
+  INTEGRATION_NAME: Type.String({ description: 'The integration that the code came from' }),
+});
+const field = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
+const body = Type.Object(
+  {
+    grant_type: Type.Union([Type.Literal('authorization_code'), Type.Literal('refresh_token')]),
+    code: field('With authorization_code: the one-time code from the return URL, within 60 seconds'),
+    code_verifier: field('With authorization_code: what code_challenge was made from (RFC 7636)'),
+    return_url: field('With authorization_code: the return URL that the sign-in was begun with'),
+    refresh_token: field('With refresh_token: the last one that was given; each is good once'),
+  },
+  closed,
+);
+const tokens = Type.Object({
+  access_token: Type.String({ description: 'A JWT (RFC 9068), to be verified by /.well-known/jwks.json' }),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Seconds until the access token expires' }),
+  refresh_token: Type.String({ description: 'Good once, for the next access token' }),
+});
+/** A JWK Set alone, not in the envelope: it is read by libraries that know RFC 7517, section 5. */
+const jwkSet = Type.Object(
+  { keys: Type.Array(Type.Object({ kty: Type.String(), kid: Type.String() })) },
+  { description: 'The keys that access tokens are verified by, alone and in no envelope' },
+);
+/** Told as RFC 7517, 8.5.2, has it. */
+const jwkSetAnswer = {
+  description: 'The keys, one of which signs and the others of which have signed or will',
+  content: { 'application/jwk-set+json': { schema: jwkSet } },
+};
+
+/**
+ * Tokens for apps that are not served here, and the keys that they are verified by. @param prefix in front of `/v3`
+ */
+export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix: string): Routes {
+  return (app) => {
+    app.post(
+      `${prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME/token`,
+      {
+        config: { access: 'public' },
+        schema: {
+          tags,
+          summary: 'Exchange a one-time code, or a refresh token, for tokens',
+          params,
+          querystring: noQuery,
+          body,
+          response: { 200: answerSchema(tokens, 'Tokens, not to be cached'), '4xx': errorAnswerSchema() },
+        },
+      },
+      async (request, reply) => {
+        // RFC 6749, 5.1: also what a refusal says is for this caller alone.
+        reply.header('cache-control', 'no-store');
+        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+        const granted = await grants.grant(provider, name, request.body);
+        return sendEnvelope(
+          reply,
+          success({
+            access_token: granted.accessToken,
+            token_type: 'Bearer',
+            expires_in: granted.expiresInSeconds,
+            refresh_token: granted.refreshToken,
+          }),
+        );
+      },
+    );
+
+    app.get(
+      `${prefix}/.well-known/jwks.json`,
+      {
+        config: { access: 'public' },
+        schema: {
+          tags,
+          summary: 'Keys that access tokens are verified by',
+          querystring: noQuery,
+          response: { 200: jwkSetAnswer, '4xx': errorAnswerSchema() },
+        },
+      },
+      async (_request, reply) => {
+        const text = JSON.stringify({ keys: await keys.published() });
+        return reply
+          .header('content-type', 'application/jwk-set+json')
+          .header('cache-control', `public, max-age=${publishedKeysCachedSeconds}`)
+          .serializer((set: string) => set)
+          .send(text);
+      },
+    );
+  };
+}

@@ -1,0 +1,98 @@
+import { Type } from 'typebox';
+import { actorOf } from '../../access/permission.ts';
+import { success } from '../../envelope.ts';
+import type { SignInParts } from '../../sign-in/context.ts';
+import { publicUser } from '../../sign-in/public-people.ts';
+import { limitOf, pageOf, pageSize } from '../response/pages.ts';
+import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { Routes } from '../server/app.ts';
+
+const tags = ['Users'];
+const params = Type.Object({ user_id: Type.String({ description: 'As in `sub` of access tokens' }) });
+const userBody = Type.Object(
+  {
+    id: Type.String(),
+    issuer: Type.String(),
+    subject: Type.String(),
+    provider: Type.String(),
+    integration: Type.String({ description: 'Of the last sign-in' }),
+    name: Type.Optional(Type.String()),
+    email: Type.Optional(Type.String()),
+    email_verified: Type.Optional(Type.Boolean()),
+    picture: Type.Optional(Type.String()),
+    first_sign_in_at: Type.String(),
+    last_sign_in_at: Type.String(),
+  },
+  closed,
+);
+
+/** Who has signed in, for operators. */
+export function userRoutes({ users, accessEnding, prefix }: SignInParts): Routes {
+  return (app) => {
+    app.get(
+      `${prefix}/v3/users`,
+      {
+        config: { access: 'users:read' },
+        schema: {
+          tags,
+          summary: 'List users',
+          querystring: Type.Object(pageSize, closed),
+          response: {
+            200: pageOf(userBody, 'By id; `next` when there are more'),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { limit, after } = request.query;
+        const page = await users.list(limitOf(limit), after);
+        const next = page.next === undefined ? {} : { next: page.next };
+        return sendEnvelope(reply, { ...success(page.users.map(publicUser)), ...next });
+      },
+    );
+
+    app.get(
+      `${prefix}/v3/users/:user_id`,
+      {
+        config: { access: 'users:read' },
+        schema: {
+          tags,
+          summary: 'Retrieve a user',
+          params,
+          querystring: noQuery,
+          response: { 200: answerSchema(userBody, 'The user'), '4xx': errorAnswerSchema() },
+        },
+      },
+      async (request, reply) =>
+        sendEnvelope(reply, success(publicUser(await users.find(request.params.user_id)))),
+    );
+
+    app.delete(
+      `${prefix}/v3/users/:user_id`,
+      {
+        config: { access: 'users:write' },
+        schema: {
+          tags,
+          summary: 'Delete a user',
+          description:
+            'Ends all sessions and tokens of the user and erases the profile. Who signs in again is a new user.',
+          params,
+          querystring: noQuery,
+          response: {
+            200: answerSchema(
+              Type.Object({ message: Type.Literal('User deleted') }, closed),
+              'Nothing personal of the user is left',
+            ),
+            '4xx': errorAnswerSchema(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { id: user } = await users.find(request.params.user_id);
+        await accessEnding.deleteUser(user, { by: actorOf(request.caller), requestId: request.id });
+        return sendEnvelope(reply, success({ message: 'User deleted' }));
+      },
+    );
+  };
+}

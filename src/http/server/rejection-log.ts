@@ -1,0 +1,82 @@
+import { LRUCache } from 'lru-cache';
+import { countedAddress } from '../../access/counted-address.ts';
+import type { Log, LogFields } from '../../log.ts';
+import { rejectionLinesPerSecondMax, rejectionLoggedMs, rejectionsCountedMax } from '../limits.ts';
+
+interface Counted {
+  nextAt: number;
+  leftOut: number;
+  readonly code: string;
+  readonly address: string;
+}
+
+/**
+ * Logs rejected requests so that nobody can flood the log: of each code and address one line a second, with a count of those
+ * that were left out since the last one, and of all addresses together so many lines a second. No rejection goes uncounted.
+ */
+export class RejectionLog {
+  readonly #log: Log;
+  readonly #counted = new LRUCache<string, Counted>({
+    max: rejectionsCountedMax,
+    dispose: (counted) => this.#writeRest(counted),
+  });
+  /** By code: rejections of addresses that are no longer counted one by one. */
+  readonly #leftOut = new Map<string, number>();
+  #secondEndsAt = 0;
+  #linesThisSecond = 0;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  note(code: string, address: string, fields: LogFields & { readonly status: number }): void {
+    const now = performance.now();
+    const key = `${code} ${countedAddress(address)}`;
+    let counted = this.#counted.get(key);
+    if (counted === undefined) {
+      counted = { nextAt: 0, leftOut: 0, code, address };
+      this.#counted.set(key, counted);
+    }
+    if (now < counted.nextAt || !this.#hasLine(now)) {
+      counted.leftOut++;
+      return;
+    }
+    const leftOut = counted.leftOut === 0 ? {} : { left_out: counted.leftOut };
+    counted.nextAt = now + rejectionLoggedMs;
+    counted.leftOut = 0;
+    this.#log[fields.status >= 500 ? 'warn' : 'info']('request', { ...fields, code, ...leftOut });
+  }
+
+  /** Writes what has been counted and not logged. */
+  flush(): void {
+    for (const counted of this.#counted.values()) this.#writeRest(counted);
+    this.#writeLeftOut();
+  }
+
+  #hasLine(now: number): boolean {
+    if (now >= this.#secondEndsAt) {
+      this.#secondEndsAt = now + 1_000;
+      this.#linesThisSecond = 0;
+      this.#writeLeftOut();
+    }
+    return ++this.#linesThisSecond <= rejectionLinesPerSecondMax;
+  }
+
+  #writeLeftOut(): void {
+    for (const [code, leftOut] of this.#leftOut)
+      this.#log.info('request', { code, address: 'several', left_out: leftOut - 1 });
+    this.#leftOut.clear();
+  }
+
+  #writeRest(counted: Counted): void {
+    const { code, address, leftOut } = counted;
+    if (leftOut === 0) return;
+    counted.leftOut = 0;
+    if (!this.#hasLine(performance.now())) {
+      this.#leftOut.set(code, (this.#leftOut.get(code) ?? 0) + leftOut);
+      return;
+    }
+    // The line itself stands for one of them.
+    this.#log.info('request', { code, address, left_out: leftOut - 1 });
+  }
+}

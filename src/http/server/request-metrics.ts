@@ -1,0 +1,27 @@
+import { type Metrics, noMetrics } from '../../metrics.ts';
+import type { App } from './app.ts';
+
+/**
+ * Counts every request by the pattern of its route. Each route has a hook of its own that knows where its numbers are, so
+ * that a request looks for nothing; what reaches no route is counted when it is refused. An answer whose reader has gone
+ * before its end is not counted.
+ */
+export function countRequests(app: App, metrics: Metrics = noMetrics): void {
+  app.decorate('countFailure', (error, request) => {
+    metrics.failed(error.code);
+    if (request.routeOptions.url === undefined) metrics.unrouted(request.method, error.status);
+  });
+  if (metrics === noMetrics) return;
+  app.addHook('onRoute', (route) => {
+    const { url, method, onResponse = [] } = route;
+    const counts = new Map([method].flat().map((name) => [name, metrics.ofRoute(name, url)]));
+    const only = counts.size === 1 ? [...counts.values()][0] : undefined;
+    route.onResponse = [
+      ...[onResponse].flat(),
+      (request, reply, done) => {
+        (only ?? counts.get(request.method))?.answered(reply.statusCode, reply.elapsedTime);
+        done();
+      },
+    ];
+  });
+}

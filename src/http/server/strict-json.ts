@@ -1,0 +1,164 @@
+import { isUtf8 } from 'node:buffer';
+import { ServiceError } from '../../errors.ts';
+import { jsonDepthMax, numberSignificantDigitsMax } from '../limits.ts';
+
+/**
+ * Parses JSON so that nothing of it is silently changed or dropped: JSON.parse alone keeps the last of two equal
+ * keys, rounds long numbers, and takes U+FFFD for invalid UTF-8 (RFC 8259, 4, 6 and 8.1 call these unpredictable).
+ *
+ * Refuses with `malformed_json` what is no JSON or not UTF-8, with `invalid_request` what is JSON but equal keys,
+ * a key `__proto__`, nesting beyond `jsonDepthMax`, or a number of more than `numberSignificantDigitsMax` digits.
+ */
+export function parseStrictJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) {
+    throw new ServiceError('malformed_json', { message: 'The body is not valid UTF-8.' });
+  }
+  const text = bytes.toString();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the body, which may hold a card number or a secret.
+    throw new ServiceError('malformed_json');
+  }
+  new TokenWalk(text).check();
+  return value;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const minus = 0x2d;
+const zero = 0x30;
+const upperE = 0x45;
+const lowerE = 0x65;
+
+interface Opened {
+  /** The keys seen so far of an object; null for an array. */
+  readonly keys: Set<string> | null;
+  /** The key whose value is being walked. */
+  key: string | undefined;
+}
+
+/** One pass over text that JSON.parse has accepted, so that it may rely on its grammar. */
+class TokenWalk {
+  readonly #text: string;
+  #at = 0;
+  /** The objects and arrays around the current place, outermost first. */
+  readonly #open: Opened[] = [];
+  #keyIsNext = false;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  check(): void {
+    while (this.#at < this.#text.length) {
+      const character = this.#text.charCodeAt(this.#at);
+      if (character === quote) this.#string();
+      else if (character === minus || isDigit(character)) this.#number();
+      else this.#punctuation(character);
+    }
+  }
+
+  #punctuation(character: number): void {
+    this.#at++;
+    if (character === openBrace || character === openBracket) {
+      this.#open.push({ keys: character === openBrace ? new Set() : null, key: undefined });
+      if (this.#open.length > jsonDepthMax) {
+        throw this.#refusal(`The body is nested deeper than ${jsonDepthMax} levels.`);
+      }
+      this.#keyIsNext = character === openBrace;
+    } else if (character === closeBrace || character === closeBracket) {
+      this.#open.pop();
+      this.#keyIsNext = false;
+    } else if (character === comma) {
+      this.#keyIsNext = this.#open.at(-1)?.keys !== null;
+    }
+  }
+
+  #string(): void {
+    const start = this.#at;
+    let escaped = false;
+    for (;;) {
+      const character = this.#text.charCodeAt(++this.#at);
+      if (character === quote) break;
+      if (character === backslash) {
+        escaped = true;
+        this.#at++;
+      }
+    }
+    this.#at++;
+    if (!this.#keyIsNext) return;
+    this.#keyIsNext = false;
+    const key = escaped
+      ? (JSON.parse(this.#text.slice(start, this.#at)) as string)
+      : this.#text.slice(start + 1, this.#at - 1);
+    this.#key(key);
+  }
+
+  #key(key: string): void {
+    const object = this.#open.at(-1);
+    if (!object?.keys) return;
+    object.key = key;
+    if (key === '__proto__') throw this.#refusal('The body has a field "__proto__".');
+    if (object.keys.has(key)) throw this.#refusal('The body has the same field twice in one object.');
+    object.keys.add(key);
+  }
+
+  #number(): void {
+    const start = this.#at;
+    while (isNumberCharacter(this.#text.charCodeAt(this.#at))) this.#at++;
+    const literal = this.#text.slice(start, this.#at);
+    const digits = significantDigits(literal);
+    const value = Number(literal);
+    if (digits > numberSignificantDigitsMax || !Number.isFinite(value) || (value === 0 && digits > 0)) {
+      throw this.#refusal('The body has a number that cannot be read without rounding it.');
+    }
+  }
+
+  /** Names the field by its path, unless a key on it is not plainly a name. */
+  #refusal(message: string): ServiceError {
+    const path = this.#open.map(({ key }) => key).filter((key) => key !== undefined);
+    const param = path.length > 0 && path.every(isPlainName) ? path.join('.') : undefined;
+    return new ServiceError('invalid_request', { message, param });
+  }
+}
+
+/** Whether a field's name, which is the caller's text, may be repeated in an answer. */
+export function isPlainName(name: string): boolean {
+  return /^[A-Za-z_][\w-]{0,63}$/.test(name);
+}
+
+/** Digits that count: without sign, exponent, decimal point, leading zeros and trailing zeros. One pass. */
+function significantDigits(literal: string): number {
+  let digits = 0;
+  let trailingZeros = 0;
+  for (let at = 0; at < literal.length; at++) {
+    const character = literal.charCodeAt(at);
+    if (character === lowerE || character === upperE) break;
+    if (!isDigit(character) || (character === zero && digits === 0)) continue;
+    digits++;
+    trailingZeros = character === zero ? trailingZeros + 1 : 0;
+  }
+  return digits - trailingZeros;
+}
+
+function isDigit(character: number): boolean {
+  return character >= 0x30 && character <= 0x39;
+}
+
+function isNumberCharacter(character: number): boolean {
+  return (
+    isDigit(character) ||
+    character === minus ||
+    character === 0x2b || // +
+    character === 0x2e || // .
+    character === lowerE ||
+    character === upperE
+  );
+}

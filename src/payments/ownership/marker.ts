@@ -1,0 +1,74 @@
+import type { Write } from '../../storage/engine.ts';
+import type { PaymentParts } from '../context.ts';
+import { recoveryDelayMsMax, recoveryDelayMsMin } from '../limits.ts';
+import type { Payment } from '../payment.ts';
+
+/**
+ * Marks what has not ended, under `openId`: who drives it now, or, where nobody does, from when on somebody may
+ * (milliseconds since 1970). `processor`: whose answer it waits for; recovery goes processor by processor.
+ */
+export type OpenMarker = { readonly processor: string } & (
+  | { readonly driver: string }
+  | { readonly dueAt: number }
+);
+
+export const openSpace = 'service:open-payments';
+
+/** A charge goes by its payment's id, a refund by both ids. */
+export function openId(paymentId: string, refundId?: string): string {
+  return refundId === undefined ? paymentId : `${paymentId}.${refundId}`;
+}
+
+export function idsOf(openId: string): { readonly paymentId: string; readonly refundId?: string } {
+  const [paymentId = '', refundId] = openId.split('.');
+  return refundId === undefined ? { paymentId } : { paymentId, refundId };
+}
+
+export function opened({ drivers }: PaymentParts, id: string, processor: string): Write {
+  const value = text({ processor, driver: drivers.self });
+  return { kind: 'create', space: openSpace, id, value, makeSpace: true };
+}
+
+/** Refused when somebody else was faster. @param before the marker's text as it was seen */
+export function taken({ drivers }: PaymentParts, id: string, before: string): Write {
+  const { processor } = JSON.parse(before) as OpenMarker;
+  return {
+    kind: 'replace',
+    space: openSpace,
+    id,
+    value: text({ processor, driver: drivers.self }),
+    ifValue: before,
+  };
+}
+
+/**
+ * To be taken up again after a pause, which grows with the attempts. Jitter spreads retries of charges that failed together.
+ */
+export function waiting(
+  { now }: PaymentParts,
+  id: string,
+  { processor }: Pick<Payment, 'processor'>,
+  attempts: number,
+): Write {
+  const delayMs = Math.min(recoveryDelayMsMin * 2 ** (attempts - 1), recoveryDelayMsMax);
+  const dueAt = Math.round(now() + delayMs * (0.5 + Math.random() / 2));
+  return { kind: 'replace', space: openSpace, id, value: text({ processor, dueAt }) };
+}
+
+/** What had ended and turns out to be under way. */
+export function reopened(
+  { now }: PaymentParts,
+  id: string,
+  { processor }: Pick<Payment, 'processor'>,
+): Write {
+  const value = text({ processor, dueAt: now() + recoveryDelayMsMin });
+  return { kind: 'create', space: openSpace, id, value, makeSpace: true };
+}
+
+export function closed(id: string): Write {
+  return { kind: 'delete', space: openSpace, id };
+}
+
+function text(marker: OpenMarker): string {
+  return JSON.stringify(marker);
+}

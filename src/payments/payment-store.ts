@@ -1,0 +1,110 @@
+import type { Refusal, Write } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import type { PaymentParts } from './context.ts';
+import {
+  chargeEntry,
+  chargesSpace,
+  idPrefix,
+  type Payment,
+  paymentKeysSpace,
+  paymentsSpace,
+} from './payment.ts';
+
+type Records = Pick<PaymentParts, 'engine'>;
+
+export async function findPayment({ engine }: Records, id: string): Promise<Payment | undefined> {
+  const text = await engine.get(paymentsSpace, id);
+  return text === undefined ? undefined : (JSON.parse(text) as Payment);
+}
+
+/** The payment that an entry of `service:payment-keys` leads to. */
+export async function findPaymentByKey(parts: Records, keyEntry: string): Promise<Payment | undefined> {
+  const id = await parts.engine.get(paymentKeysSpace, keyEntry);
+  return id === undefined ? undefined : findPayment(parts, id);
+}
+
+/** The payment that a charge on the processor's books belongs to. */
+export async function findPaymentByCharge(
+  parts: Records,
+  processor: string,
+  chargeId: string,
+): Promise<Payment | undefined> {
+  const id = await parts.engine.get(chargesSpace, chargeEntry(processor, chargeId));
+  return id === undefined ? undefined : findPayment(parts, id);
+}
+
+/** Payments in the order in which they were made. @param after an id; only those behind it */
+export async function* paymentsAfter(
+  { engine }: Records,
+  after: string | undefined,
+): AsyncGenerator<Payment> {
+  const scan = await engine.scan(paymentsSpace, after === undefined ? {} : { after });
+  for await (const { name } of itemsOf(scan?.chunks ?? [])) yield JSON.parse(name) as Payment;
+}
+
+/** Payments made from a moment on, in that order. @param since milliseconds since 1970 */
+export function paymentsSince(parts: Records, since: number): AsyncGenerator<Payment> {
+  return paymentsAfter(parts, idPrefix(Math.max(0, since)));
+}
+
+/** What becomes of a payment, and what is written with it in the same commit. */
+export interface Change {
+  readonly payment: Payment;
+  readonly writes?: readonly Write[];
+}
+
+/**
+ * Changes a payment as it stands, anew whenever somebody else has changed it meanwhile; `change` makes nothing of it
+ * by undefined. Throws WriteRefused when one of the other writes is refused.
+ *
+ * @param known the payment as this process has last seen it, which spares a look where nobody has changed it since
+ * @returns the payment as it is afterwards, and whether this call changed it
+ */
+export async function changePayment(
+  parts: Records,
+  id: string,
+  change: (payment: Payment) => Change | undefined,
+  known?: Payment,
+): Promise<{ readonly payment: Payment; readonly isChanged: boolean }> {
+  for (let last = known; ; last = undefined) {
+    const before = last ?? (await findPayment(parts, id));
+    if (before === undefined) throw new Error(`there is no payment ${id}`);
+    const changed = change(before);
+    if (changed === undefined) return { payment: before, isChanged: false };
+    const refusal = await parts.engine.commit([replaced(before, changed.payment), ...(changed.writes ?? [])]);
+    if (refusal === undefined) return { payment: changed.payment, isChanged: true };
+    if (refusal.write !== 0) throw new WriteRefused(refusal, changed.writes?.[refusal.write - 1]);
+  }
+}
+
+export function replaced(before: Payment, after: Payment): Write {
+  return {
+    kind: 'replace',
+    space: paymentsSpace,
+    id: before.id,
+    value: textOf(after),
+    ifValue: textOf(before),
+  };
+}
+
+/** A payment as it is stored. Told once for each: what is written now is compared with at the next change. */
+export function textOf(payment: Payment): string {
+  let text = texts.get(payment);
+  if (text === undefined) {
+    text = JSON.stringify(payment);
+    texts.set(payment, text);
+  }
+  return text;
+}
+
+const texts = new WeakMap<Payment, string>();
+
+/** One of the writes beside the payment was refused, and so nothing was written. */
+export class WriteRefused extends Error {
+  readonly write: Write | undefined;
+
+  constructor({ reason }: Refusal, write: Write | undefined) {
+    super(`${write?.kind} in ${write?.space} was refused: ${reason}`);
+    this.write = write;
+  }
+}

@@ -1,0 +1,43 @@
+import type { OpenPayments } from '../../metrics.ts';
+import { processorCallMsMax } from '../limits.ts';
+import { idsOf, type OpenMarker } from '../ownership/marker.ts';
+import { madeAt } from '../payment.ts';
+
+/**
+ * Counts what recovery goes through anyway, for the operator. In doubt is a charge that waits to be asked about again,
+ * and one that is older than any processor may take to answer: whoever drives it is finding out.
+ */
+export class OpenSeen {
+  readonly #now: number;
+  #charges = 0;
+  #chargesInDoubt = 0;
+  #refunds = 0;
+  #oldestInDoubtAt: number | undefined;
+
+  /** @param now milliseconds since 1970 */
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  note(openId: string, marker: OpenMarker): void {
+    const { paymentId, refundId } = idsOf(openId);
+    if (refundId !== undefined) {
+      this.#refunds++;
+      return;
+    }
+    this.#charges++;
+    const at = madeAt(paymentId);
+    if (!('dueAt' in marker) && this.#now - at <= processorCallMsMax) return;
+    this.#chargesInDoubt++;
+    this.#oldestInDoubtAt = Math.min(at, this.#oldestInDoubtAt ?? at);
+  }
+
+  facts(): OpenPayments {
+    return {
+      charges: this.#charges,
+      chargesInDoubt: this.#chargesInDoubt,
+      refunds: this.#refunds,
+      oldestInDoubtAt: this.#oldestInDoubtAt,
+    };
+  }
+}

@@ -1,0 +1,95 @@
+import type { Payment, StoredAnswer } from './payment.ts';
+import { type Moves, move } from './transitions.ts';
+
+/**
+ * The states of a refund and its legal moves; as with a charge the commit that reserves it stores it as `calling`.
+ *
+ *   calling → pending | succeeded | failed | in_doubt
+ *                                            in_doubt → pending | succeeded | failed | needs_review
+ *                                                                                      needs_review → as in_doubt
+ *   pending → succeeded | failed
+ *   succeeded → failed
+ *
+ * The last one is no step back: the cardholder's bank may return a refund days later, and then the money is with us
+ * again (https://docs.stripe.com/refunds#failed-refunds).
+ */
+export type RefundState = 'calling' | 'in_doubt' | 'pending' | 'succeeded' | 'failed' | 'needs_review';
+
+const outcomes = ['pending', 'succeeded', 'failed'] as const;
+const moves: Moves<RefundState> = {
+  calling: [...outcomes, 'in_doubt'],
+  in_doubt: [...outcomes, 'in_doubt', 'needs_review'],
+  needs_review: outcomes,
+  pending: ['succeeded', 'failed'],
+  succeeded: ['failed'],
+  failed: [],
+};
+
+/** @returns `to`; throws RangeError on a move that is not legal, which is always a mistake of ours */
+export function moveRefund(from: RefundState, to: RefundState): RefundState {
+  return move('refund', moves, from, to);
+}
+
+/**
+ * A failed refund without a processor id was never confirmed; the processor's books override it.
+ */
+export function mayMoveRefund({ state: from, processorRefundId }: Refund, to: RefundState): boolean {
+  if (from === 'failed' && processorRefundId === undefined) return to === 'succeeded' || to === 'pending';
+  return moves[from].includes(to);
+}
+
+/** A refund as it lies in its payment's record. */
+export interface Refund {
+  /** `ref_…`, or the processor's own id where it was not made here. */
+  readonly id: string;
+  readonly state: RefundState;
+  /** In the smallest unit of the payment's currency. */
+  readonly amount: number;
+  readonly createdAt: string;
+  readonly processorRefundId?: string;
+  /** Absent where it was made elsewhere, for instance in the processor's dashboard. */
+  readonly asked?: AskedRefund;
+}
+
+/** What is known of a refund that was asked for here. */
+export interface AskedRefund {
+  /** Our own idempotency key towards the processor, the same for every attempt. */
+  readonly processorKey: string;
+  readonly attempts: number;
+  readonly requestId: string;
+  /** Of the caller's idempotency key. */
+  readonly keyDigest?: string;
+  /** Whether the caller left the amount out: all there was. */
+  readonly isRest: boolean;
+  /** The answer, to the byte; absent while there is none to repeat. */
+  readonly answer?: StoredAnswer;
+}
+
+export function findRefund({ refunds = [] }: Payment, id: string): Refund | undefined {
+  return refunds.find((refund) => refund.id === id);
+}
+
+/** The payment with this refund, in the place of its earlier self. */
+export function withRefund(payment: Payment, refund: Refund): Payment {
+  const { refunds = [] } = payment;
+  const isKnown = refunds.some(({ id }) => id === refund.id);
+  return {
+    ...payment,
+    refunds: isKnown ? refunds.map((each) => (each.id === refund.id ? refund : each)) : [...refunds, refund],
+  };
+}
+
+/** What has been given back, or may have been. */
+export function amountRefunded({ refunds = [] }: Payment): number {
+  return refunds.reduce((sum, { state, amount }) => (state === 'failed' ? sum : sum + amount), 0);
+}
+
+/** Also of a charge that is proven and needs review because its item could not be made. */
+export function isCharged({ state, chargeId }: Payment): boolean {
+  return state === 'succeeded' || (state === 'needs_review' && chargeId !== undefined);
+}
+
+/** What can still be given back. */
+export function amountRefundable(payment: Payment): number {
+  return isCharged(payment) ? Math.max(0, payment.amount - amountRefunded(payment)) : 0;
+}

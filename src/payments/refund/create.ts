@@ -1,0 +1,165 @@
+import { ServiceError } from '../../errors.ts';
+import type { Write } from '../../storage/engine.ts';
+import { checkIdempotencyKey, minorUnits, type RoutePolicy } from '../charge/request.ts';
+import { waitForFirst } from '../charge/wait-for-first.ts';
+import { findPaymentOn, findProcessor, findRoute, type PaymentParts } from '../context.ts';
+import { currencyExponent } from '../currencies.ts';
+import { refundAttemptsKeptMax, refundsPerPaymentMax } from '../limits.ts';
+import { opened, openId } from '../ownership/marker.ts';
+import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from '../payment.ts';
+import { changePayment, findPayment } from '../payment-store.ts';
+import { amountRefundable, findRefund, isCharged, type Refund, withRefund } from '../refund-state.ts';
+import { driveRefund } from './execute.ts';
+import { type RefundAnswer, refundAnswerNow } from './response.ts';
+
+/** What a caller asks for, as it came. */
+export interface RefundOrder {
+  readonly processor: string;
+  readonly route: string;
+  readonly paymentId: string;
+  /** In the unit of the route; without it all that is left is refunded. */
+  readonly amount: number | undefined;
+  readonly idempotencyKey: string | undefined;
+  readonly caller: string;
+  readonly requestId: string;
+  /** What is to be written with the reservation, where this is an administrative act (`audited`). */
+  readonly audit?: Write;
+}
+
+/**
+ * Gives back a payment, or a part of it, as a charge is made: reserve → ask → settle. All refunds of a payment lie
+ * in its one record, so that what is reserved is never more than what was charged.
+ *
+ * Refuses with `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`,
+ * `invalid_request`, `idempotency_key_reused`, `idempotency_key_in_use`. Everything else is an answer.
+ */
+export async function refundPayment(parts: PaymentParts, order: RefundOrder): Promise<RefundAnswer> {
+  const policy = findRoute(parts, order.route);
+  const payment = await findPaymentOn(parts, order);
+  await parts.accounts.checkSame(payment, findProcessor(parts, payment.processor));
+  const key = checkIdempotencyKey(order.idempotencyKey);
+  const amount = order.amount === undefined ? undefined : checkAmount(order.amount, payment, policy);
+  const refund: Refund = {
+    id: newRefundId(parts.now()),
+    state: 'calling',
+    amount: amount ?? 0,
+    createdAt: new Date(parts.now()).toISOString(),
+    asked: {
+      processorKey: newProcessorKey(),
+      attempts: 0,
+      requestId: order.requestId,
+      isRest: amount === undefined,
+      ...(key === undefined ? {} : { keyDigest: refundKeyDigest(order.caller, key) }),
+    },
+  };
+  return parts.drivers.drive(openId(payment.id, refund.id), async () => {
+    const { payment: reserved, earlier } = await reserve(parts, payment.id, refund, order.audit);
+    return earlier === undefined
+      ? driveRefund(parts, reserved, refund.id)
+      : replay(parts, payment.id, earlier, refund);
+  });
+}
+
+function checkAmount(amount: number, { currency }: Payment, { unit }: RoutePolicy): number {
+  const minor = unit === 'minor' ? amount : minorUnits(amount, currencyExponent(currency) ?? 0);
+  if (Number.isInteger(minor) && minor >= 1) return minor;
+  throw invalid(
+    'amount',
+    unit === 'minor'
+      ? 'amount must be a whole number of the smallest unit of the currency, 1 or more.'
+      : `amount must be above 0, with at most ${currencyExponent(currency)} decimal places, as ${currency} has.`,
+  );
+}
+
+/** One commit: the refund in its payment's record, and its marker. */
+async function reserve(
+  parts: PaymentParts,
+  paymentId: string,
+  refund: Refund,
+  audit: Write | undefined,
+): Promise<{ readonly payment: Payment; readonly earlier: Refund | undefined }> {
+  let earlier: Refund | undefined;
+  const { payment } = await changePayment(parts, paymentId, (before) => {
+    earlier = withSameKey(before, refund);
+    if (earlier !== undefined) return undefined;
+    const amount = refund.asked?.isRest ? amountRefundable(before) : refund.amount;
+    checkRefundable(before, amount);
+    return {
+      payment: withRefund(withoutOldAttempts(before), { ...refund, amount }),
+      writes: [
+        opened(parts, openId(paymentId, refund.id), before.processor),
+        ...(audit === undefined ? [] : [audit]),
+      ],
+    };
+  });
+  return { payment, earlier };
+}
+
+/** Refunds that moved nothing are kept for diagnosis; the oldest are dropped. */
+function withoutOldAttempts(payment: Payment): Payment {
+  const { refunds = [] } = payment;
+  const moved = ({ state, processorRefundId }: Refund) =>
+    state !== 'failed' || processorRefundId !== undefined;
+  const old = new Set(refunds.filter((refund) => !moved(refund)).slice(0, -refundAttemptsKeptMax));
+  return old.size === 0 ? payment : { ...payment, refunds: refunds.filter((each) => !old.has(each)) };
+}
+
+function withSameKey({ refunds = [] }: Payment, { asked }: Refund): Refund | undefined {
+  if (asked?.keyDigest === undefined) return undefined;
+  return refunds.find((refund) => refund.asked?.keyDigest === asked.keyDigest);
+}
+
+function checkRefundable(payment: Payment, amount: number): void {
+  if (!isCharged(payment)) {
+    const isOpen = payment.state !== 'declined';
+    throw invalid(
+      undefined,
+      isOpen
+        ? 'It is not known yet whether this payment has succeeded; nothing was refunded.'
+        : 'This payment was declined: there is nothing to refund.',
+    );
+  }
+  const rest = amountRefundable(payment);
+  if (rest === 0) throw invalid('amount', 'This payment has been refunded already.');
+  if (amount > rest) {
+    throw invalid(
+      'amount',
+      `At most ${rest}, in the smallest unit of the currency, is left of this payment; nothing was refunded.`,
+    );
+  }
+  // A refund that failed or was not attempted gave nothing back.
+  const counted = (payment.refunds ?? []).filter(({ state }) => state !== 'failed');
+  if (counted.length >= refundsPerPaymentMax) {
+    throw invalid(
+      undefined,
+      `A payment takes at most ${refundsPerPaymentMax} refunds; nothing was refunded.`,
+    );
+  }
+}
+
+/** Answers a repeated request as the first one was answered, waiting for it where it is still running. */
+async function replay(
+  parts: PaymentParts,
+  paymentId: string,
+  earlier: Refund,
+  { asked, amount }: Refund,
+): Promise<RefundAnswer> {
+  const isSame = earlier.asked?.isRest === asked?.isRest && (asked?.isRest || earlier.amount === amount);
+  if (!isSame) {
+    throw new ServiceError('idempotency_key_reused', {
+      param: 'amount',
+      message: 'This idempotency key was used before with another amount; nothing was refunded.',
+    });
+  }
+  return waitForFirst(async () => {
+    const payment = await findPayment(parts, paymentId);
+    const refund = payment && findRefund(payment, earlier.id);
+    return refund === undefined || refund.state === 'calling'
+      ? undefined
+      : refundAnswerNow(refund, { replayed: true });
+  });
+}
+
+function invalid(param: string | undefined, message: string): ServiceError {
+  return new ServiceError('invalid_request', { param, message });
+}

@@ -1,0 +1,70 @@
+import { errorFields } from '../../log.ts';
+import type { Processor, RefundOutcome } from '../../processors/processor.ts';
+import { findProcessor, type PaymentParts } from '../context.ts';
+import { lookUpMsMax, processorCallMsMax, refundArrivalMsMax } from '../limits.ts';
+import type { Payment } from '../payment.ts';
+import { findRefund, type Refund } from '../refund-state.ts';
+import { ageOf, detailOf, findOut, isKnown, unknownOf } from '../resolve-outcome.ts';
+import { type RefundAnswer, refundAnswerNow } from './response.ts';
+import { giveRefundToReview, settleRefund } from './settle.ts';
+
+/** The second and third step of a refund that this process drives: asks, and stores what became of it. */
+export async function driveRefund(
+  parts: PaymentParts,
+  payment: Payment,
+  refundId: string,
+): Promise<RefundAnswer> {
+  const refund = findRefund(payment, refundId) as Refund;
+  const processor = findProcessor(parts, payment.processor);
+  const outcome = await ask(processor, payment, refund, false).catch(unknownOf);
+  try {
+    const settled = await settleRefund(parts, payment.id, refundId, { outcome, basis: 'reply' });
+    return refundAnswerNow(settled, { replayed: false });
+  } catch (error) {
+    // It may have been made, and its record says "calling": recovery will tell the truth from there.
+    const ids = { payment_id: payment.id, refund_id: refundId };
+    parts.log.error('refund_not_settled', { ...ids, ...errorFields(error) });
+    return refundAnswerNow(refund, { replayed: false });
+  }
+}
+
+/** The way on for a refund that nobody drives any more: as with a charge; one that is pending is only looked after. */
+export async function resumeRefund(parts: PaymentParts, payment: Payment, refund: Refund): Promise<void> {
+  const processor = findProcessor(parts, payment.processor);
+  const { isKeyRemembered, isHopeless, isLate } = ageOf(refund.createdAt, parts.now(), processor);
+  const isPending = refund.state === 'pending';
+  const askAgain = isKeyRemembered && !isPending ? () => ask(processor, payment, refund, true) : undefined;
+  const { chargeId = '' } = payment;
+  const sought = { refundId: refund.id, chargeId, timeoutMs: lookUpMsMax };
+  const end = async () => {
+    const isOver = parts.now() - Date.parse(refund.createdAt) > refundArrivalMsMax;
+    return isOver ? ({ kind: 'canceled' } as const) : unfinished;
+  };
+  const found = await findOut(askAgain, () => processor.findRefund(sought), end);
+  const settle = (outcome: RefundOutcome) =>
+    settleRefund(parts, payment.id, refund.id, { outcome, basis: 'proof' });
+  if (isKnown(found)) await settle(found);
+  else if (!isPending && (isHopeless || (isLate && found.kind === 'absent')))
+    await giveRefundToReview(parts, payment.id, refund.id);
+  else await settle({ kind: 'unknown', detail: detailOf(found) });
+}
+
+const unfinished = { kind: 'unknown', detail: 'an earlier request may be under way' } as const;
+
+async function ask(
+  processor: Processor,
+  payment: Payment,
+  refund: Refund,
+  isRecovery: boolean,
+): Promise<RefundOutcome> {
+  return processor.refund({
+    refundId: refund.id,
+    paymentId: payment.id,
+    chargeId: payment.chargeId ?? '',
+    processorKey: refund.asked?.processorKey ?? '',
+    amount: refund.amount,
+    currency: payment.currency,
+    timeoutMs: processorCallMsMax,
+    isRecovery,
+  });
+}

@@ -1,0 +1,186 @@
+import { ServiceError } from '../errors.ts';
+import type { EventOutcome } from '../metrics.ts';
+import type {
+  ChargeNews,
+  Delivery,
+  DisputeNews,
+  Processor,
+  ProcessorEvent,
+  RefundNews,
+  RefundOutcome,
+} from '../processors/processor.ts';
+import { settleCharge, withEvent } from './charge/settle.ts';
+import { findProcessor, type PaymentParts } from './context.ts';
+import { lookUpMsMax } from './limits.ts';
+import { openSpace } from './ownership/marker.ts';
+import type { Dispute, Payment } from './payment.ts';
+import { changePayment, findPayment, findPaymentByCharge } from './payment-store.ts';
+import { settleRefund } from './refund/settle.ts';
+import { findRefund, type Refund, withRefund } from './refund-state.ts';
+
+/**
+ * Takes an event that a processor has sent (a webhook): it settles what is in doubt, and records refunds and disputes,
+ * wherever they were made. Events come more than once and in any order: nothing that is known becomes unknown again,
+ * and of two words on one dispute the later one stays.
+ *
+ * Refuses with `processor_not_found`, `processor_not_configured` and, where the signature is not the processor's,
+ * `unauthenticated`; with `unavailable` where it cannot be told yet whose event it is.
+ */
+export async function takeEvent(
+  parts: PaymentParts,
+  processorName: string,
+  delivery: Delivery,
+): Promise<void> {
+  const processor = findProcessor(parts, processorName);
+  // Until all of it is on disk; the processor sends it again.
+  let outcome: EventOutcome = 'not_yet';
+  const told = (known: EventOutcome) => {
+    outcome = known;
+  };
+  try {
+    await takeFrom(parts, processor, delivery, told);
+  } finally {
+    parts.metrics.event(processor.name, outcome);
+  }
+}
+
+async function takeFrom(
+  parts: PaymentParts,
+  processor: Processor,
+  delivery: Delivery,
+  told: (outcome: EventOutcome) => void,
+): Promise<void> {
+  const reading = await processor.readEvent(delivery);
+  if (reading.kind !== 'event') told(reading.kind);
+  if (reading.kind === 'not_configured') {
+    throw new ServiceError('processor_not_configured', {
+      message: 'This service has no secret to check the signatures of this processor with.',
+    });
+  }
+  if (reading.kind === 'forged') {
+    throw new ServiceError('unauthenticated', {
+      message: 'This is not signed by the payment processor, or was signed too long ago.',
+      detail: reading.detail,
+    });
+  }
+  if (reading.kind === 'irrelevant') return;
+  const { event } = reading;
+  const payment = await paymentOf(parts, processor, event);
+  // Others may use the same account of the processor.
+  if (payment === undefined) return told('irrelevant');
+  if (payment.events?.includes(event.id)) return told('repeated');
+  await apply(parts, payment, event);
+  told('taken');
+  const { id: event_id } = event;
+  parts.log.info('event', {
+    event_id,
+    payment_id: payment.id,
+    processor: processor.name,
+    detail: event.news.about,
+  });
+}
+
+async function paymentOf(
+  parts: PaymentParts,
+  processor: Processor,
+  { news }: ProcessorEvent,
+): Promise<Payment | undefined> {
+  if (news.about === 'charge') return paymentOn(parts, processor, news.paymentId);
+  const known = await findPaymentByCharge(parts, processor.name, news.chargeId);
+  return known ?? paymentInDoubtOf(parts, processor, news.chargeId);
+}
+
+/** News may be faster than what settles the charge that they are about: then its id is not known here yet. */
+async function paymentInDoubtOf(
+  parts: PaymentParts,
+  processor: Processor,
+  chargeId: string,
+): Promise<Payment | undefined> {
+  const open = await parts.engine.scan(openSpace, { limit: 1 });
+  if ((await Array.fromAsync(open?.chunks ?? [])).length === 0) return undefined;
+  const owner = await processor.findOwner(chargeId, lookUpMsMax);
+  if (owner.kind === 'owner') return paymentOn(parts, processor, owner.paymentId);
+  // The processor sends again what is not taken.
+  throw new ServiceError('unavailable', { retryAfterSeconds: 60, detail: owner.detail });
+}
+
+async function paymentOn(
+  parts: PaymentParts,
+  processor: Processor,
+  paymentId: string | undefined,
+): Promise<Payment | undefined> {
+  const payment = paymentId === undefined ? undefined : await findPayment(parts, paymentId);
+  return payment?.processor === processor.name ? payment : undefined;
+}
+
+async function apply(parts: PaymentParts, payment: Payment, event: ProcessorEvent): Promise<void> {
+  const { news } = event;
+  if (news.about === 'charge') await applyCharge(parts, payment, event.id, news);
+  else if (news.about === 'refund') await applyRefund(parts, payment, event.id, news);
+  else await applyDispute(parts, payment, event, news);
+}
+
+async function applyCharge(
+  parts: PaymentParts,
+  { id }: Payment,
+  eventId: string,
+  { outcome }: ChargeNews,
+): Promise<void> {
+  const payment = await settleCharge(parts, id, { outcome, eventId, basis: 'proof' });
+  if (outcome.kind !== 'succeeded' || payment.chargeId === outcome.chargeId) return;
+  parts.log.error('second_charge', { payment_id: id, processor: payment.processor, event_id: eventId });
+}
+
+async function applyRefund(
+  parts: PaymentParts,
+  payment: Payment,
+  eventId: string,
+  news: RefundNews,
+): Promise<void> {
+  const { processorRefundId, state } = news;
+  const known = refundOf(payment, news);
+  if (known === undefined) return noteRefund(parts, payment.id, eventId, news);
+  const outcome: RefundOutcome = { kind: state, processorRefundId };
+  await settleRefund(parts, payment.id, known.id, { outcome, eventId, basis: 'proof' });
+}
+
+function refundOf(payment: Payment, { refundId, processorRefundId }: RefundNews): Refund | undefined {
+  const asked = refundId === undefined ? undefined : findRefund(payment, refundId);
+  return asked ?? payment.refunds?.find((refund) => refund.processorRefundId === processorRefundId);
+}
+
+/** One that was made elsewhere. */
+async function noteRefund(
+  parts: PaymentParts,
+  paymentId: string,
+  eventId: string,
+  news: RefundNews,
+): Promise<void> {
+  const { processorRefundId, state, amount } = news;
+  const createdAt = new Date(parts.now()).toISOString();
+  const { payment } = await changePayment(parts, paymentId, (before) => {
+    if (refundOf(before, news) !== undefined) return undefined;
+    const refund: Refund = { id: processorRefundId, state, amount, createdAt, processorRefundId };
+    return { payment: { ...withRefund(before, refund), events: withEvent(before, eventId) } };
+  });
+  // Another event of the same refund may have been faster, and have said less.
+  if (!payment.events?.includes(eventId)) await applyRefund(parts, payment, eventId, news);
+}
+
+async function applyDispute(
+  parts: PaymentParts,
+  { id }: Payment,
+  event: ProcessorEvent,
+  { disputeId, amount, status, reason }: DisputeNews,
+): Promise<void> {
+  const dispute: Dispute = { id: disputeId, amount, status, reason, toldAt: event.happenedAt };
+  const { isChanged } = await changePayment(parts, id, (before) => {
+    const others = before.disputes?.filter((each) => each.id !== disputeId) ?? [];
+    const earlier = before.disputes?.find((each) => each.id === disputeId);
+    if (earlier !== undefined && earlier.toldAt > dispute.toldAt) return undefined;
+    return {
+      payment: { ...before, disputes: [...others, dispute], events: withEvent(before, event.id) },
+    };
+  });
+  if (isChanged) parts.log.warn('dispute', { payment_id: id, state: status });
+}
