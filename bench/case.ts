@@ -1,4 +1,4 @@
-import type { Curve } from './plots.ts';
+import type { Curve } from './curve.ts';
 import type { Sizes } from './sizes.ts';
 import type { Stock } from './stock.ts';
 import type { Workplace } from './workplace.ts';

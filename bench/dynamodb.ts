@@ -1,4 +1,4 @@
-import { sourceFile } from './servers.ts';
+import { sourceFile } from './source-file.ts';
 import { missingTool, type Tool } from './tools.ts';
 import { firstLine, type Workplace } from './workplace.ts';
 

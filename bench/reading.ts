@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { itemsIn } from './items.ts';
 import { spreadOf } from './measure.ts';
 import type { ReadingTimes } from './read-client.ts';
-import { sourceFile } from './servers.ts';
+import { sourceFile } from './source-file.ts';
 import type { Workplace } from './workplace.ts';
 
 /** Whole tables as answers: how long they take, and whether they are whole. */

@@ -1,7 +1,7 @@
 import { cpus, release, totalmem, type } from 'node:os';
 import type { Case, Measured, Row } from './case.ts';
+import type { Curve } from './curve.ts';
 import { countText, type Spread, shortNumber, spreadOf } from './measure.ts';
-import type { Curve } from './plots.ts';
 import { goalText, judgedOf, judgedText, verdictOf } from './verdict.ts';
 
 export interface Outcome {

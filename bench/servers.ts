@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Conditions } from './case.ts';
+import { sourceFile } from './source-file.ts';
 import { firstLine, type Program, type Workplace, within } from './workplace.ts';
 
 /** How the servers that are measured come up: our own tell their origin, others are asked until they answer. */
@@ -156,8 +156,4 @@ export async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
-}
-
-export function sourceFile(path: string): string {
-  return fileURLToPath(new URL(path, import.meta.url));
 }

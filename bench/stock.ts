@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sourceFile } from './servers.ts';
+import { sourceFile } from './source-file.ts';
 import type { Workplace } from './workplace.ts';
 
 /** Ten million items take a minute or two on an idle machine. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Case, Conditions } from '../case.ts';
+import type { Curve, Point, Series } from '../curve.ts';
 import { takeStream } from '../items.ts';
 import { compareInRounds, type Round, roundLabels } from '../measure.ts';
-import type { Curve, Point, Series } from '../plots.ts';
 import { readOnce, timeReads, type WholeAnswer } from '../reading.ts';
 import { memoryOfReads } from '../reads-at-once.ts';
 import { startNginx } from '../rivals/nginx.ts';

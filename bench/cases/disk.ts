@@ -4,7 +4,7 @@ import type { Case } from '../case.ts';
 import { bytesOnDisk } from '../disk.ts';
 import { itemsBytes, takeStream } from '../items.ts';
 import { countText, shortNumber } from '../measure.ts';
-import { sourceFile } from '../servers.ts';
+import { sourceFile } from '../source-file.ts';
 
 const bytesPerMegabyte = 1_000_000;
 

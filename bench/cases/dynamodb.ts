@@ -6,7 +6,8 @@ import { firstVersion, idNumber, idText, nameText, takeStream } from '../items.t
 import { compareInRounds, countText, type Round } from '../measure.ts';
 import { anonymousMegabytes, peakDuring, processesOf } from '../memory.ts';
 import { readOnce, timeReads } from '../reading.ts';
-import { type Server, serviceFile, sourceFile, startServiceIn } from '../servers.ts';
+import { type Server, serviceFile, startServiceIn } from '../servers.ts';
+import { sourceFile } from '../source-file.ts';
 import type { Workplace } from '../workplace.ts';
 import { itemBody, putUnderLoad, usualConnections } from '../wrk.ts';
 

@@ -5,7 +5,8 @@ import type { LedgerBooks } from '../../src/processors/simulated/ledger.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import type { Case } from '../case.ts';
 import { countText } from '../measure.ts';
-import { sourceFile, startPayingService, startProcessor } from '../servers.ts';
+import { startPayingService, startProcessor } from '../servers.ts';
+import { sourceFile } from '../source-file.ts';
 import type { Workplace } from '../workplace.ts';
 
 const pollMs = 10;

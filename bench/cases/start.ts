@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Case } from '../case.ts';
 import { spreadOf } from '../measure.ts';
-import { sourceFile } from '../servers.ts';
+import { sourceFile } from '../source-file.ts';
 import { pollMs, timeStart } from '../start-time.ts';
 import { firstLine, type Workplace } from '../workplace.ts';
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { freePort, type Server, sourceFile, startListening } from '../servers.ts';
+import { freePort, type Server, startListening } from '../servers.ts';
+import { sourceFile } from '../source-file.ts';
 import type { Workplace } from '../workplace.ts';
 
 /** etcd with its own load client, over gRPC: its HTTP gateway would cost it a good part of its speed. */

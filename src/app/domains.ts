@@ -1,7 +1,7 @@
 import { Accounts } from '../payments/accounts.ts';
-import type { RoutePolicy } from '../payments/charge/request.ts';
 import type { PaymentParts } from '../payments/context.ts';
 import { Drivers } from '../payments/ownership/heartbeat.ts';
+import type { RoutePolicy } from '../payments/payment-routes.ts';
 import { FinalPayments } from '../payments/replay-cache.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';

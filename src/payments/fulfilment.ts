@@ -1,21 +1,19 @@
 import { hash } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
-import type { Space, Write } from '../storage/engine.ts';
-import type { PaymentParts } from './context.ts';
+import type { Engine, Space, Write } from '../storage/engine.ts';
+import type { Item } from '../storage/item-text.ts';
 import type { Metadata, PaidItem, Payment } from './payment.ts';
+import type { ItemPolicy, ItemSource } from './payment-routes.ts';
 import { findPayment } from './payment-store.ts';
 
 /** Most payments under way end within seconds. */
 const heldRetryAfterSeconds = 5;
 
-/** The item that a payment route makes in a table, in the same commit that settles a charge that succeeded. */
-export interface ItemPolicy {
-  readonly table: string;
-  readonly id: ItemSource;
-  readonly name: ItemSource;
+/** What makes an item of a table. */
+export interface ItemWriter {
+  /** Throws ServiceError for what no table takes. */
+  readonly itemWrite: (table: string, item: Item) => Write;
 }
-
-export type ItemSource = 'payment_id' | 'charge_id' | `metadata.${string}`;
 
 /** Items that a charge under way will make: no two of them may make the same. */
 const awaitedSpace: Space = 'service:awaited-items';
@@ -42,13 +40,19 @@ function metadataValue(metadata: Metadata = {}, source: string): string {
 }
 
 /** Before anything is asked: the item can be made as far as can be told. Refuses with `invalid_request`, `item_exists`. */
-export async function checkItemIsFree({ engine, itemWrite }: PaymentParts, item: PaidItem): Promise<void> {
+export async function checkItemIsFree(
+  { engine, itemWrite }: ItemWriter & { readonly engine: Engine },
+  item: PaidItem,
+): Promise<void> {
   const { space, id } = itemWrite(item.table, { id: item.id ?? '?', name: item.name ?? '?' });
   if (item.id !== undefined && (await engine.get(space, id)) !== undefined) throw itemExists();
 }
 
 /** The item does not exist yet; the hold may be released. */
-export async function itemIsHeld(parts: PaymentParts, keeping: Write): Promise<ServiceError | undefined> {
+export async function itemIsHeld(
+  parts: { readonly engine: Engine },
+  keeping: Write,
+): Promise<ServiceError | undefined> {
   const holder = await parts.engine.get(awaitedSpace, keeping.id);
   const payment = holder === undefined ? undefined : await findPayment(parts, holder);
   // Between the two commits of an override a process may have died.
@@ -88,7 +92,7 @@ export function letGo(item: PaidItem, paymentId: string): Write[] {
 }
 
 /** The write that makes the item of a payment whose charge has succeeded. */
-export function made({ itemWrite }: PaymentParts, { item, chargeId = '' }: Payment): Write | undefined {
+export function made({ itemWrite }: ItemWriter, { item, chargeId = '' }: Payment): Write | undefined {
   if (item === undefined) return undefined;
   return itemWrite(item.table, { id: item.id ?? chargeId, name: item.name ?? chargeId });
 }

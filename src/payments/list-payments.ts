@@ -1,8 +1,9 @@
 import { ServiceError } from '../errors.ts';
 import { checkIdempotencyKey } from './charge/request.ts';
-import { findProcessor, findRoute, type PaymentParts } from './context.ts';
+import { findProcessor, type PaymentParts } from './context.ts';
 import { paymentsPageMax, paymentsScannedMax } from './limits.ts';
 import { callerKeyEntry, type Payment } from './payment.ts';
+import { findRoute } from './payment-routes.ts';
 import { findPaymentByKey, paymentsAfter, paymentsSince } from './payment-store.ts';
 
 export interface PaymentList {

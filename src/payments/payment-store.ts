@@ -1,6 +1,5 @@
-import type { Refusal, Write } from '../storage/engine.ts';
+import type { Engine, Refusal, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
-import type { PaymentParts } from './context.ts';
 import {
   chargeEntry,
   chargesSpace,
@@ -10,7 +9,9 @@ import {
   paymentsSpace,
 } from './payment.ts';
 
-type Records = Pick<PaymentParts, 'engine'>;
+interface Records {
+  readonly engine: Engine;
+}
 
 export async function findPayment({ engine }: Records, id: string): Promise<Payment | undefined> {
   const text = await engine.get(paymentsSpace, id);

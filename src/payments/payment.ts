@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { randomBytes } from '../random.ts';
 import type { SecretPlace } from '../secrets/sealer.ts';
-import type { Order } from './charge/request.ts';
 import type { ChargeState } from './charge-state.ts';
 import type { Refund } from './refund-state.ts';
+import type { StoredAnswer } from './stored-response.ts';
 
 /** The record of one payment and all that came of it, kept for ever in `service:payments` under its id. */
 export interface Payment {
@@ -51,11 +51,6 @@ export interface Payment {
 }
 
 export type Metadata = Readonly<Record<string, string>>;
-
-export interface StoredAnswer {
-  readonly status: number;
-  readonly text: string;
-}
 
 export interface PaidItem {
   readonly table: string;
@@ -137,23 +132,6 @@ export function chargeEntry(processor: string, chargeId: string): string {
  */
 export function tokenKey({ id, keyEntry }: Payment, token: string): string {
   return `cf_${digest('method', keyEntry ?? id, token)}`;
-}
-
-/** The field in which a repeated request differs from the first, or undefined. */
-export function differingField(
-  payment: Payment,
-  order: Order,
-): 'amount' | 'currency' | 'token' | 'metadata' | undefined {
-  if (payment.amount !== order.amount) return 'amount';
-  if (payment.currency !== order.currency) return 'currency';
-  if (payment.tokenDigest !== tokenDigest(payment.id, order.token)) return 'token';
-  return sameMetadata(payment.metadata, order.metadata) ? undefined : 'metadata';
-}
-
-/** The order of its keys says nothing. */
-function sameMetadata(a: Metadata = {}, b: Metadata = {}): boolean {
-  const entries = Object.entries(a);
-  return entries.length === Object.keys(b).length && entries.every(([key, value]) => b[key] === value);
 }
 
 function digest(...parts: readonly string[]): string {

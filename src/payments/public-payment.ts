@@ -1,7 +1,7 @@
 import { hasEnded } from './charge-state.ts';
 import type { Payment } from './payment.ts';
+import { amountRefunded } from './refund/amounts.ts';
 import { publicRefund } from './refund/response.ts';
-import { amountRefunded } from './refund-state.ts';
 
 /** A payment as its caller may see it. Amounts are in the smallest unit of the currency. */
 export function publicPayment(payment: Payment) {

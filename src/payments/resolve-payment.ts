@@ -1,7 +1,8 @@
 import { ServiceError } from '../errors.ts';
 import type { Write } from '../storage/engine.ts';
 import { soughtOf } from './charge/execute.ts';
-import { type Settlement, settleCharge } from './charge/settle.ts';
+import type { Settlement } from './charge/outcome.ts';
+import { settleCharge } from './charge/settle.ts';
 import { findProcessor, type PaymentParts } from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import type { Payment } from './payment.ts';

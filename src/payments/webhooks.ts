@@ -15,8 +15,9 @@ import { lookUpMsMax } from './limits.ts';
 import { openSpace } from './ownership/marker.ts';
 import type { Dispute, Payment } from './payment.ts';
 import { changePayment, findPayment, findPaymentByCharge } from './payment-store.ts';
+import { findRefund, withRefund } from './refund/amounts.ts';
 import { settleRefund } from './refund/settle.ts';
-import { findRefund, type Refund, withRefund } from './refund-state.ts';
+import type { Refund } from './refund-state.ts';
 
 /**
  * Takes an event that a processor has sent (a webhook): it settles what is in doubt, and records refunds and disputes,

@@ -6,8 +6,9 @@ import { pagesOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
 import { userKeyOf } from './identity.ts';
 import { endingRecoveryMs } from './limits.ts';
+import type { Session } from './session.ts';
 import { matches, matchesFamily, type SessionFilter } from './session-filter.ts';
-import { type Session, sessionsSpace } from './sessions.ts';
+import { sessionsSpace } from './sessions.ts';
 import { type RefreshFamily, refreshFamiliesSpace } from './tokens/refresh-family.ts';
 import { type StoredUser, usersSpace } from './users.ts';
 

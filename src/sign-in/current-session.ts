@@ -1,5 +1,5 @@
 import type { SignInParts } from './context.ts';
-import type { Session } from './sessions.ts';
+import type { Session } from './session.ts';
 
 /** Who is signed in in a browser; undefined too where the integration was deleted since, or registered anew. */
 export async function currentSession(

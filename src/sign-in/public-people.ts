@@ -1,5 +1,5 @@
 import { userKey } from './identity.ts';
-import { endOf, type Session } from './sessions.ts';
+import { endOf, type Session } from './session.ts';
 import type { User } from './users.ts';
 
 /** Users and sessions as operators see them. */

@@ -1,5 +1,5 @@
 import { userKey } from './identity.ts';
-import type { Session } from './sessions.ts';
+import type { Session } from './session.ts';
 import type { RefreshFamily } from './tokens/refresh-family.ts';
 
 /** Which sessions are meant, and with them the tokens of apps: those for which every given condition holds. */

@@ -5,22 +5,8 @@ import { commitWritesMax } from '../storage/limits.ts';
 import { type Identity, userKey, userKeyOf } from './identity.ts';
 import { sessionIdleMsMax, sessionMsMax, sessionSeenStepMs, sessionsKeptMax } from './limits.ts';
 import { digestOf, randomText } from './random-text.ts';
+import type { Session } from './session.ts';
 import { matches, type SessionFilter } from './session-filter.ts';
-
-/** A browser in which somebody is signed in. */
-export interface Session {
-  /** Public: it names the session in records and answers, and opens nothing. */
-  readonly id: string;
-  readonly identity: Identity;
-  /** The registration by which the user signed in; absent in sessions of before there were any. */
-  readonly registrationId?: string;
-  /** The id of the user's session at the provider, where it told one (`sid`). */
-  readonly providerSession?: string;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  /** To the exactness of `sessionSeenStepMs`. */
-  readonly lastSeenAt: number;
-}
 
 /** A session with the secret that opens it, which only the browser keeps. */
 export interface OpenedSession {
@@ -200,11 +186,6 @@ function definedOf({
     ...(registrationId === undefined ? {} : { registrationId }),
     ...(providerSession === undefined ? {} : { providerSession }),
   };
-}
-
-/** When a session that is not used any more ends, in milliseconds since 1970. */
-export function endOf({ createdAt, lastSeenAt }: Session): number {
-  return Math.min(createdAt + sessionMsMax, lastSeenAt + sessionIdleMsMax);
 }
 
 function recordId(cookie: string): string {

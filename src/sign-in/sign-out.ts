@@ -3,7 +3,7 @@ import type { Asked } from '../access/audit.ts';
 import { addressesOf, type SignInParts } from './context.ts';
 import { userKey } from './identity.ts';
 import { signOutUrlMsMax } from './limits.ts';
-import type { Session } from './sessions.ts';
+import type { Session } from './session.ts';
 
 export interface SignOut {
   readonly session: Session;

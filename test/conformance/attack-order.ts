@@ -33,3 +33,11 @@ export const attackAddresses = {
   'readers of one response': '127.0.66.8',
 } as const;
 export type AttackName = keyof typeof attackAddresses;
+
+/** One attack, as it is carried out. */
+export interface Attacking extends AttackOrder {
+  readonly address: string;
+  readonly signal: AbortSignal;
+  /** Counts a response. */
+  readonly note: (status: number | 'none') => void;
+}

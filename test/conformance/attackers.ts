@@ -7,19 +7,12 @@ import { textOf } from '../http/repetitions.ts';
 import { requestKinds } from '../http/request-kinds.ts';
 import { StalledClient } from '../http/stalled-clients.ts';
 import { requestText } from '../support/raw-http.ts';
-import type { AttackName, AttackOrder } from './attack-order.ts';
+import type { Attacking, AttackName } from './attack-order.ts';
 import { shopOrigin } from './attacked-service.ts';
 import { SlowSockets } from './slow-sockets.ts';
 
 /** Carries an attack out until the signal comes. */
 export type Attack = (attack: Attacking) => Promise<void>;
-
-export interface Attacking extends AttackOrder {
-  readonly address: string;
-  readonly signal: AbortSignal;
-  /** Counts a response. */
-  readonly note: (status: number | 'none') => void;
-}
 
 const json = { 'Content-Type': 'application/json' };
 const mebibyte = 1024 * 1024;

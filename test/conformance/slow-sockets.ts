@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Attacking } from './attackers.ts';
+import type { Attacking } from './attack-order.ts';
 
 /** Two hundred bytes, four times a second: faster than the service demands. */
 const drip = 'a'.repeat(200);

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { distantRecoveryIntervalMs } from '../../src/app/limits.ts';
 import { Drivers } from '../../src/payments/ownership/heartbeat.ts';
 import { openSpace } from '../../src/payments/ownership/marker.ts';
-import type { DynamoRequest } from '../support/dynamodb/dynalite.ts';
 import type { Units } from '../support/dynamodb/fault-proxy.ts';
 import { type FaultyStore, faultyStore } from '../support/dynamodb/faulty-store.ts';
+import type { DynamoRequest } from '../support/dynamodb/request.ts';
 import { dynamoEnvironment } from '../support/dynamodb/stores.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';
 

@@ -4,8 +4,8 @@ import type { Access } from '../../access/scopes.ts';
 import { failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/app.ts';
 import { newRequestId } from '../server/request-id.ts';
+import type { Routes } from '../server/routes.ts';
 import { pageHeaders } from '../server/security-headers.ts';
 
 /** Nothing from elsewhere; the page writes inline styles and draws icons as data. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type FieldsBesideError, success } from '../../envelope.ts';
 import { answerSchema, errorAnswerSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/app.ts';
+import type { Routes } from '../server/routes.ts';
 
 const tags = ['Operations'];
 const besideNotReady: FieldsBesideError = (_message, { details }) => ({ failed: details.failed ?? [] });

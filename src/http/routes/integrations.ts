@@ -9,7 +9,7 @@ import type { Integration } from '../../sign-in/stored-integration.ts';
 import { verifyProvider } from '../../sign-in/verify-provider.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/app.ts';
+import type { Routes } from '../server/routes.ts';
 import { body, described, pageQuery, params, registered, verifyQuery } from './integration-schemas.ts';
 
 const tags = ['Sign-in'];

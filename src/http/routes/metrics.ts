@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { errorAnswerSchema } from '../response/schemas.ts';
-import type { Routes } from '../server/app.ts';
+import type { Routes } from '../server/routes.ts';
 
 /** In Prometheus' text format. */
 export interface MetricsAnswer {

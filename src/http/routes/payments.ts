@@ -7,11 +7,12 @@ import { ServiceError } from '../../errors.ts';
 import { cancelPayment } from '../../payments/charge/cancel.ts';
 import { takePayment } from '../../payments/charge/create.ts';
 import { isOfBadCard, paymentFieldsBesideError } from '../../payments/charge/response.ts';
-import { findPaymentOn, type PaymentParts } from '../../payments/context.ts';
+import type { PaymentParts } from '../../payments/context.ts';
+import { findPaymentOn } from '../../payments/find-payment.ts';
 import { findByIdempotencyKey, listPayments } from '../../payments/list-payments.ts';
-import type { StoredAnswer } from '../../payments/payment.ts';
 import { publicPayment } from '../../payments/public-payment.ts';
 import { refundPayment } from '../../payments/refund/create.ts';
+import type { StoredAnswer } from '../../payments/stored-response.ts';
 import {
   answerSchema,
   closed,
@@ -21,8 +22,8 @@ import {
   noQuery,
 } from '../response/schemas.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
-import type { Routes } from '../server/app.ts';
 import type { Gate } from '../server/authorize.ts';
+import type { Routes } from '../server/routes.ts';
 import {
   body,
   headers,

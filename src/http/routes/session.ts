@@ -4,13 +4,13 @@ import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { SignInParts } from '../../sign-in/context.ts';
 import { currentSession } from '../../sign-in/current-session.ts';
-import { endOf, type Session } from '../../sign-in/sessions.ts';
+import { endOf, type Session } from '../../sign-in/session.ts';
 import { providerSignOutUrl, signOut } from '../../sign-in/sign-out.ts';
 import { Cookies } from '../response/cookies.ts';
 import { answerSchema, closed, emptyWhenAbsent, errorAnswerSchema, noQuery } from '../response/schemas.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
 import { htmlPage, privateHeaders, sendPage, signedOutPage } from '../response/sign-in-page.ts';
-import type { Routes } from '../server/app.ts';
+import type { Routes } from '../server/routes.ts';
 import { sessionCookie } from './sign-in.ts';
 
 const tags = ['Sign-in'];

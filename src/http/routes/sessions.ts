@@ -10,7 +10,7 @@ import type { SessionFilter } from '../../sign-in/session-filter.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/app.ts';
+import type { Routes } from '../server/routes.ts';
 
 const tags = ['Users'];
 const filters = {

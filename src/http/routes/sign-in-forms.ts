@@ -5,8 +5,8 @@ import { endByProvider } from '../../sign-in/end-by-provider.ts';
 import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { App, Routes } from '../server/app.ts';
 import { takeForms } from '../server/forms.ts';
+import type { App, Routes } from '../server/routes.ts';
 
 const tags = ['Sign-in'];
 const params = Type.Object({

@@ -17,8 +17,8 @@ import {
   sendRefusalPage,
   signedInPage,
 } from '../response/sign-in-page.ts';
-import type { Routes } from '../server/app.ts';
 import { asServiceError, logFailure } from '../server/error-handler.ts';
+import type { Routes } from '../server/routes.ts';
 
 export const sessionCookie = 'counterfoil-session';
 const signInCookie = 'counterfoil-sign-in-';

@@ -5,7 +5,7 @@ import type { Tables, TableWrite } from '../../tables/tables.ts';
 import { ifMatch } from '../response/conditional-requests.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/app.ts';
+import type { Routes } from '../server/routes.ts';
 import { read, readAnswer, readQuery } from './read-table.ts';
 
 const tags = ['Tables'];

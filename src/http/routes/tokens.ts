@@ -5,7 +5,7 @@ import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
 import { publishedKeysCachedSeconds } from '../limits.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/app.ts';
+import type { Routes } from '../server/routes.ts';
 
 const tags = ['Sign-in'];
 const params = Type.Object({

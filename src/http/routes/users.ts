@@ -6,7 +6,7 @@ import { publicUser } from '../../sign-in/public-people.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';
 import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/app.ts';
+import type { Routes } from '../server/routes.ts';
 
 const tags = ['Users'];
 const params = Type.Object({ user_id: Type.String({ description: 'As in `sub` of access tokens' }) });

@@ -4,7 +4,7 @@ import type { PaymentParts } from '../../payments/context.ts';
 import { takeEvent } from '../../payments/webhooks.ts';
 import { answerSchema, errorAnswerSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/app.ts';
+import type { Routes } from '../server/routes.ts';
 
 /**
  * Where payment processors send their events (webhooks). The body is taken as it comes, byte for byte: that is what

@@ -22,20 +22,11 @@ import { RejectionLog } from './rejection-log.ts';
 import { newRequestId } from './request-id.ts';
 import { countRequests } from './request-metrics.ts';
 import { KnownPaths, type ServedRoute } from './route-table.ts';
+import type { App, Routes } from './routes.ts';
 import { securityHeaders } from './security-headers.ts';
 import { parseStrictJson } from './strict-json.ts';
 import { Uploads } from './uploads.ts';
 import { useStrictValidation } from './validation.ts';
-
-/** Adds the routes of one domain to a door. */
-export type Routes = (app: App) => void | Promise<void>;
-export type App = FastifyInstance<
-  Listener['server'],
-  FastifyRequest['raw'],
-  FastifyReply['raw'],
-  FastifyInstance['log'],
-  TypeBoxTypeProvider
->;
 
 export interface DoorOptions {
   readonly log: Log;

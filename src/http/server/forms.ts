@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
-import type { App } from './app.ts';
+import type { App } from './routes.ts';
 
 const formType = 'application/x-www-form-urlencoded';
 

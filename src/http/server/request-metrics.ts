@@ -1,5 +1,5 @@
 import { type Metrics, noMetrics } from '../../metrics.ts';
-import type { App } from './app.ts';
+import type { App } from './routes.ts';
 
 /**
  * Counts every request by the pattern of its route. Each route has a hook of its own that knows where its numbers are, so

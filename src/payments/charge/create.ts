@@ -3,13 +3,12 @@ import type { Processor } from '../../processors/processor.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import type { Trace } from '../../tracing.ts';
 import { moveCharge } from '../charge-state.ts';
-import { findProcessor, findRoute, type PaymentParts } from '../context.ts';
+import { findProcessor, type PaymentParts } from '../context.ts';
 import { awaitedItem, checkItemIsFree, isKeeping, itemIsHeld, keptFor, letGo } from '../fulfilment.ts';
 import { wantedStepMs } from '../limits.ts';
 import { closed, opened, openId } from '../ownership/marker.ts';
 import {
   callerKeyEntry,
-  differingField,
   newPaymentId,
   newProcessorKey,
   type PaidItem,
@@ -20,9 +19,10 @@ import {
   tokenKeyEntry,
   tokenPlace,
 } from '../payment.ts';
+import { findRoute } from '../payment-routes.ts';
 import { changePayment, findPayment, findPaymentByKey, textOf } from '../payment-store.ts';
 import { driveCharge, isWanted } from './execute.ts';
-import { checkOrder, type Order, type PaymentRequest } from './request.ts';
+import { checkOrder, differingField, type Order, type PaymentRequest } from './request.ts';
 import { answerNow, type PaymentAnswer } from './response.ts';
 import { waitForFirst } from './wait-for-first.ts';
 

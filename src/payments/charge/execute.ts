@@ -5,8 +5,9 @@ import { findProcessor, type PaymentParts } from '../context.ts';
 import { lookUpMsMax, processorCallMsMax } from '../limits.ts';
 import { type Payment, tokenKey, tokenPlace } from '../payment.ts';
 import { ageOf, detailOf, findOut, isKnown, unknownOf } from '../resolve-outcome.ts';
+import type { Settlement } from './outcome.ts';
 import { answerNow, type PaymentAnswer } from './response.ts';
-import { type Finding, giveToReview, type Settlement, settleCharge } from './settle.ts';
+import { type Finding, giveToReview, settleCharge } from './settle.ts';
 
 /** The second and third step of a charge that this process drives: asks, and stores what became of it. */
 export async function driveCharge(

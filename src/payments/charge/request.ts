@@ -1,7 +1,6 @@
 import { ServiceError } from '../../errors.ts';
 import { holdsCardNumber, isNamedLikeCard } from '../card-number.ts';
 import { currencyExponent } from '../currencies.ts';
-import type { ItemPolicy } from '../fulfilment.ts';
 import {
   amountMax,
   idempotencyKeyCharactersMax,
@@ -10,7 +9,8 @@ import {
   metadataValueCharactersMax,
   tokenCharactersMax,
 } from '../limits.ts';
-import type { Metadata } from '../payment.ts';
+import { type Metadata, type Payment, tokenDigest } from '../payment.ts';
+import type { RoutePolicy } from '../payment-routes.ts';
 
 /** What a caller asks for, as it came. */
 export interface PaymentRequest {
@@ -26,18 +26,6 @@ export interface PaymentRequest {
   readonly requestId: string;
   /** As the caller sent it (W3C Trace Context). */
   readonly traceparent?: string | undefined;
-}
-
-/** What is allowed on one payment route; refused before anything is reserved. */
-export interface RoutePolicy {
-  /** Whether amounts come in the smallest unit of the currency or in the currency itself. */
-  readonly unit: 'minor' | 'major';
-  readonly currencies?: readonly string[];
-  /** In the smallest unit. */
-  readonly minimum?: number;
-  /** In the smallest unit. */
-  readonly maximum?: number;
-  readonly on_success?: ItemPolicy;
 }
 
 /** A payment request whose every field is known to be good. */
@@ -169,4 +157,21 @@ function refuseCardNumber(param: string, text: string, digitRuns: 'any' | 'group
 
 function invalid(param: string, message: string): ServiceError {
   return new ServiceError('invalid_request', { param, message });
+}
+
+/** The field in which a repeated request differs from the first, or undefined. */
+export function differingField(
+  payment: Payment,
+  order: Order,
+): 'amount' | 'currency' | 'token' | 'metadata' | undefined {
+  if (payment.amount !== order.amount) return 'amount';
+  if (payment.currency !== order.currency) return 'currency';
+  if (payment.tokenDigest !== tokenDigest(payment.id, order.token)) return 'token';
+  return sameMetadata(payment.metadata, order.metadata) ? undefined : 'metadata';
+}
+
+/** The order of its keys says nothing. */
+function sameMetadata(a: Metadata = {}, b: Metadata = {}): boolean {
+  const entries = Object.entries(a);
+  return entries.length === Object.keys(b).length && entries.every(([key, value]) => b[key] === value);
 }

@@ -1,7 +1,8 @@
 import { type FieldsBesideError, failure, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import type { Payment, StoredAnswer } from '../payment.ts';
-import type { Settlement } from './settle.ts';
+import type { Payment } from '../payment.ts';
+import type { StoredAnswer } from '../stored-response.ts';
+import type { Settlement } from './outcome.ts';
 
 /** The documented field of the payment endpoint stays truthful beside an error. */
 export const paymentFieldsBesideError: FieldsBesideError = (message) => ({ message: { message } });

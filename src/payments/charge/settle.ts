@@ -1,5 +1,4 @@
 import { ServiceError } from '../../errors.ts';
-import type { ChargeOutcome } from '../../processors/processor.ts';
 import type { Write } from '../../storage/engine.ts';
 import { type ChargeState, hasEnded, isKnown, moveCharge, moveProvenCharge } from '../charge-state.ts';
 import type { PaymentParts } from '../context.ts';
@@ -8,16 +7,8 @@ import { eventsPerPaymentMax } from '../limits.ts';
 import { closed, openId, waiting } from '../ownership/marker.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from '../payment.ts';
 import { type Change, changePayment, WriteRefused } from '../payment-store.ts';
+import type { Settlement } from './outcome.ts';
 import { answerOf, reviewAnswer } from './response.ts';
-
-/** What became of a charge: what a processor said, or that it was canceled before it was made. */
-export type Settlement = ChargeOutcome | Canceled;
-
-export interface Canceled {
-  readonly kind: 'canceled';
-  /** `canceled` by the shop, `expired` when nobody wanted it any more. */
-  readonly declineCode: 'canceled' | 'expired';
-}
 
 /** What has been learned of a charge, and from whom. */
 export interface Finding {

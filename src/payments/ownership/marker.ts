@@ -1,7 +1,7 @@
 import type { Write } from '../../storage/engine.ts';
-import type { PaymentParts } from '../context.ts';
 import { recoveryDelayMsMax, recoveryDelayMsMin } from '../limits.ts';
 import type { Payment } from '../payment.ts';
+import type { Drivers } from './heartbeat.ts';
 
 /**
  * Marks what has not ended, under `openId`: who drives it now, or, where nobody does, from when on somebody may
@@ -11,6 +11,15 @@ export type OpenMarker = { readonly processor: string } & (
   | { readonly driver: string }
   | { readonly dueAt: number }
 );
+
+interface Owner {
+  readonly drivers: Drivers;
+}
+
+interface Clock {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
 
 export const openSpace = 'service:open-payments';
 
@@ -24,13 +33,13 @@ export function idsOf(openId: string): { readonly paymentId: string; readonly re
   return refundId === undefined ? { paymentId } : { paymentId, refundId };
 }
 
-export function opened({ drivers }: PaymentParts, id: string, processor: string): Write {
+export function opened({ drivers }: Owner, id: string, processor: string): Write {
   const value = text({ processor, driver: drivers.self });
   return { kind: 'create', space: openSpace, id, value, makeSpace: true };
 }
 
 /** Refused when somebody else was faster. @param before the marker's text as it was seen */
-export function taken({ drivers }: PaymentParts, id: string, before: string): Write {
+export function taken({ drivers }: Owner, id: string, before: string): Write {
   const { processor } = JSON.parse(before) as OpenMarker;
   return {
     kind: 'replace',
@@ -45,7 +54,7 @@ export function taken({ drivers }: PaymentParts, id: string, before: string): Wr
  * To be taken up again after a pause, which grows with the attempts. Jitter spreads retries of charges that failed together.
  */
 export function waiting(
-  { now }: PaymentParts,
+  { now }: Clock,
   id: string,
   { processor }: Pick<Payment, 'processor'>,
   attempts: number,
@@ -56,11 +65,7 @@ export function waiting(
 }
 
 /** What had ended and turns out to be under way. */
-export function reopened(
-  { now }: PaymentParts,
-  id: string,
-  { processor }: Pick<Payment, 'processor'>,
-): Write {
+export function reopened({ now }: Clock, id: string, { processor }: Pick<Payment, 'processor'>): Write {
   const value = text({ processor, dueAt: now() + recoveryDelayMsMin });
   return { kind: 'create', space: openSpace, id, value, makeSpace: true };
 }

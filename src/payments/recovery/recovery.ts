@@ -7,8 +7,9 @@ import { recoveryDelayMsMax } from '../limits.ts';
 import { idsOf, type OpenMarker, openSpace, taken, waiting } from '../ownership/marker.ts';
 import type { Payment } from '../payment.ts';
 import { findPayment, replaced } from '../payment-store.ts';
+import { findRefund, withRefund } from '../refund/amounts.ts';
 import { resumeRefund } from '../refund/execute.ts';
-import { findRefund, moveRefund, withRefund } from '../refund-state.ts';
+import { moveRefund } from '../refund-state.ts';
 import { OpenSeen } from './open-payment-counts.ts';
 import { RecoveryQueue } from './queue.ts';
 

@@ -1,14 +1,17 @@
 import { ServiceError } from '../../errors.ts';
 import type { Write } from '../../storage/engine.ts';
-import { checkIdempotencyKey, minorUnits, type RoutePolicy } from '../charge/request.ts';
+import { checkIdempotencyKey, minorUnits } from '../charge/request.ts';
 import { waitForFirst } from '../charge/wait-for-first.ts';
-import { findPaymentOn, findProcessor, findRoute, type PaymentParts } from '../context.ts';
+import { findProcessor, type PaymentParts } from '../context.ts';
 import { currencyExponent } from '../currencies.ts';
+import { findPaymentOn } from '../find-payment.ts';
 import { refundAttemptsKeptMax, refundsPerPaymentMax } from '../limits.ts';
 import { opened, openId } from '../ownership/marker.ts';
 import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from '../payment.ts';
+import { findRoute, type RoutePolicy } from '../payment-routes.ts';
 import { changePayment, findPayment } from '../payment-store.ts';
-import { amountRefundable, findRefund, isCharged, type Refund, withRefund } from '../refund-state.ts';
+import type { Refund } from '../refund-state.ts';
+import { amountRefundable, findRefund, isCharged, withRefund } from './amounts.ts';
 import { driveRefund } from './execute.ts';
 import { type RefundAnswer, refundAnswerNow } from './response.ts';
 

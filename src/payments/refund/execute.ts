@@ -3,8 +3,9 @@ import type { Processor, RefundOutcome } from '../../processors/processor.ts';
 import { findProcessor, type PaymentParts } from '../context.ts';
 import { lookUpMsMax, processorCallMsMax, refundArrivalMsMax } from '../limits.ts';
 import type { Payment } from '../payment.ts';
-import { findRefund, type Refund } from '../refund-state.ts';
+import type { Refund } from '../refund-state.ts';
 import { ageOf, detailOf, findOut, isKnown, unknownOf } from '../resolve-outcome.ts';
+import { findRefund } from './amounts.ts';
 import { type RefundAnswer, refundAnswerNow } from './response.ts';
 import { giveRefundToReview, settleRefund } from './settle.ts';
 

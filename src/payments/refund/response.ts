@@ -2,8 +2,9 @@ import { failure, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { RefundOutcome } from '../../processors/processor.ts';
 import { unknownRetryAfterSeconds } from '../charge/response.ts';
-import type { Payment, StoredAnswer } from '../payment.ts';
+import type { Payment } from '../payment.ts';
 import type { AskedRefund, Refund } from '../refund-state.ts';
+import type { StoredAnswer } from '../stored-response.ts';
 
 export interface RefundAnswer extends StoredAnswer {
   readonly refundId: string;

@@ -4,14 +4,8 @@ import type { PaymentParts } from '../context.ts';
 import { closed, openId, reopened, waiting } from '../ownership/marker.ts';
 import type { Payment } from '../payment.ts';
 import { type Change, changePayment } from '../payment-store.ts';
-import {
-  type AskedRefund,
-  findRefund,
-  mayMoveRefund,
-  type Refund,
-  type RefundState,
-  withRefund,
-} from '../refund-state.ts';
+import { type AskedRefund, mayMoveRefund, type Refund, type RefundState } from '../refund-state.ts';
+import { findRefund, withRefund } from './amounts.ts';
 import { refundAnswerOf } from './response.ts';
 
 export interface RefundFinding {

@@ -1,5 +1,7 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
-import type { Attributes } from './layout.ts';
+
+type Attributes = Record<string, AttributeValue>;
 
 /** What the API refuses a command with. */
 export interface Refused extends Error {

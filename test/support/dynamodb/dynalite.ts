@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import type { DynamoReply, DynamoRequest } from './request.ts';
 import { Transactions } from './transactions.ts';
 
 const require = createRequire(import.meta.url);
@@ -13,19 +14,6 @@ const validations = load('validations');
 export interface DynamoServer {
   readonly endpoint: string;
   close(): Promise<void>;
-}
-
-/** What a request asks for. */
-export interface DynamoRequest {
-  readonly operation: string;
-  // biome-ignore lint/suspicious/noExplicitAny: each operation has a shape of its own
-  readonly body: any;
-}
-
-export interface DynamoReply {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: each operation has a shape of its own
-  readonly body: any;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DynamoReply, type DynamoRequest, listen, requestOf } from './dynalite.ts';
+import { listen, requestOf } from './dynalite.ts';
+import type { DynamoReply, DynamoRequest } from './request.ts';
 
 /**
  * What happens to one request. `drop request`: it never reaches the engine. `drop reply`: the engine has answered,

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { DynamoReply, DynamoRequest } from './dynalite.ts';
+import type { DynamoReply, DynamoRequest } from './request.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: items are of every shape
 type Json = any;

@@ -2,7 +2,8 @@ import { newId, type StripeLedger } from './ledger.ts';
 import type { Charge, Intent } from './objects.ts';
 import { failed, given, impossible, invalid, type Reply } from './replies.ts';
 import { type Fields, metadataOf } from './request.ts';
-import { declineReply, isSingleUse, type Script } from './scripts.ts';
+import type { Script } from './script.ts';
+import { declineReply, isSingleUse } from './scripts.ts';
 
 /** `POST /v1/payment_methods`, which uses up a token that can be used once. */
 export async function makeMethod(ledger: StripeLedger, fields: Fields): Promise<Reply> {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { StripeLedger } from './ledger.ts';
 import type { Reply } from './replies.ts';
 import type { StripeRequest } from './request.ts';
-import type { Call, Fault, Script } from './scripts.ts';
+import type { Call, Fault, Script } from './script.ts';
 
 /** Longer than the half second that a test grants a busy machine, so that a second wait of this length shows. */
 export const droppedLateAfterMs = 700;

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { Journal, type Shelf } from './journal.ts';
 import type { Charge, Intent, Refund, StripeBooks } from './objects.ts';
 import { outOfOrder, type Reply } from './replies.ts';
-import { type Script, scriptOf, wordOfToken } from './scripts.ts';
+import type { Script } from './script.ts';
+import { scriptOf, wordOfToken } from './scripts.ts';
 
 /** What a test can set, at any time. */
 export interface Switches {

@@ -1,22 +1,9 @@
-import type { StripeLedger } from './ledger.ts';
 import { badKey, failed, invalid, type Reply, tooManyRequests } from './replies.ts';
 import type { StripeRequest } from './request.ts';
-import type { Call, Fault, Script } from './scripts.ts';
-
-/**
- * Two faults, one after the other, as a caller meets them whose library sends once more by itself: what arrives first
- * under a key is lost, and whatever arrives later under the same key is turned away at the door, until `repair`.
- */
-export interface Pair {
-  readonly of: Call;
-  readonly loss: Loss;
-  readonly rejection: Reply;
-}
+import type { Call, Fault, Pair, Script } from './script.ts';
 
 /** `before`: nothing was done. */
-export type Loss = 'reset before' | 'reset after' | 'cut';
-
-const rejections: Readonly<Record<number, Reply>> = {
+export const rejections: Readonly<Record<number, Reply>> = {
   429: tooManyRequests(),
   401: badKey(),
   403: { ...failed(403, 'invalid_request_error', { code: 'more_permissions_required' }), isAtTheDoor: true },
@@ -51,9 +38,16 @@ export function wordsOfPairs(call: Call): string[] {
   return Object.keys(pairs).filter((word) => pairs[word]?.pair.of === call);
 }
 
+/** What of a ledger pairs need. */
+interface PairedLedger {
+  readonly switches: { readonly isRepaired: boolean };
+  /** Idempotency keys that have come once. */
+  readonly arrivals: { get(key: string): boolean | undefined; put(key: string, value: boolean): void };
+}
+
 /** What a pair makes of this arrival: the rejection, or what becomes of its reply; undefined where there is none. */
 export function pairedFaultOf(
-  ledger: StripeLedger,
+  ledger: PairedLedger,
   { headers }: StripeRequest,
   pair: Pair | undefined,
 ): { readonly rejection: Reply } | { readonly isLostBefore: true } | { readonly fault: Fault } | undefined {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Pair, pairs } from './pairs.ts';
+import { pairs } from './pairs.ts';
 import {
   badKey,
   declined,
@@ -10,38 +10,7 @@ import {
   type Reply,
   tooManyRequests,
 } from './replies.ts';
-
-/** What the word of a token does to what is done with it. */
-export interface Script {
-  /** Answered instead of what was done. */
-  readonly error?: Reply;
-  /** Whether the money moves in spite of the error. */
-  readonly charges?: boolean;
-  /** The card is declined: error code, and decline code where the issuer gives one. */
-  readonly decline?: { readonly code: string; readonly decline_code?: string };
-  /** Where the PaymentIntent is left when it is answered: unconfirmed for good, or decided by `repair`. */
-  readonly leaves?: 'requires_confirmation' | 'processing';
-  /** The request is worked on until `repair`, with the PaymentIntent there and not confirmed. */
-  readonly isWorkedOn?: boolean;
-  /** The request waits until `repair`: its key is in use, and nothing is on the books yet. */
-  readonly isQueued?: boolean;
-  readonly methodError?: Reply;
-  readonly methodDecline?: Script['decline'];
-  readonly refundError?: Reply;
-  /** Whether the refund is made in spite of its error. */
-  readonly refunds?: boolean;
-  readonly refundStatus?: 'pending' | 'failed';
-  readonly delivery?: { readonly of: Call; readonly fault: Fault };
-  readonly pair?: Pair;
-  /** Whether `repair` ends the error. */
-  readonly passes?: boolean;
-}
-
-/** A request that makes something: a PaymentMethod, a PaymentIntent or a refund. */
-export type Call = 'method' | 'intent' | 'refund';
-
-/** How a reply is spoiled on its way, until `repair`; what was done is done. */
-export type Fault = 'dropped' | 'reset' | 'dropped late' | 'held' | 'delayed' | 'cut' | 'malformed';
+import type { Script } from './script.ts';
 
 const insufficientFunds = { code: 'card_declined', decline_code: 'insufficient_funds' };
 const authentication = { code: 'authentication_required', decline_code: 'authentication_required' };

@@ -10,7 +10,7 @@ import type { StripeLedger } from './ledger.ts';
 import { pairedFaultOf } from './pairs.ts';
 import { badKey, given, invalid, type Reply, tooManyRequests } from './replies.ts';
 import type { StripeRequest } from './request.ts';
-import type { Fault } from './scripts.ts';
+import type { Fault } from './script.ts';
 
 /** The secret key that it takes. */
 export const secretKey = 'sk_test_scripted';

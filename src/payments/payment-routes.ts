@@ -1,0 +1,32 @@
+import { ServiceError } from '../errors.ts';
+
+/** What is allowed on one payment route; refused before anything is reserved. */
+export interface RoutePolicy {
+  /** Whether amounts come in the smallest unit of the currency or in the currency itself. */
+  readonly unit: 'minor' | 'major';
+  readonly currencies?: readonly string[];
+  /** In the smallest unit. */
+  readonly minimum?: number;
+  /** In the smallest unit. */
+  readonly maximum?: number;
+  readonly on_success?: ItemPolicy;
+}
+
+/** The item that a payment route makes in a table, in the same commit that settles a charge that succeeded. */
+export interface ItemPolicy {
+  readonly table: string;
+  readonly id: ItemSource;
+  readonly name: ItemSource;
+}
+
+export type ItemSource = 'payment_id' | 'charge_id' | `metadata.${string}`;
+
+export function findRoute(
+  { routes }: { readonly routes: ReadonlyMap<string, RoutePolicy> },
+  name: string,
+): RoutePolicy {
+  const route = routes.get(name);
+  if (route === undefined)
+    throw new ServiceError('route_not_found', { message: 'There is no payment route of this name.' });
+  return route;
+}

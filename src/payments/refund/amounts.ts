@@ -1,0 +1,31 @@
+import type { Payment } from '../payment.ts';
+import type { Refund } from '../refund-state.ts';
+
+export function findRefund({ refunds = [] }: Payment, id: string): Refund | undefined {
+  return refunds.find((refund) => refund.id === id);
+}
+
+/** The payment with this refund, in the place of its earlier self. */
+export function withRefund(payment: Payment, refund: Refund): Payment {
+  const { refunds = [] } = payment;
+  const isKnown = refunds.some(({ id }) => id === refund.id);
+  return {
+    ...payment,
+    refunds: isKnown ? refunds.map((each) => (each.id === refund.id ? refund : each)) : [...refunds, refund],
+  };
+}
+
+/** What has been given back, or may have been. */
+export function amountRefunded({ refunds = [] }: Payment): number {
+  return refunds.reduce((sum, { state, amount }) => (state === 'failed' ? sum : sum + amount), 0);
+}
+
+/** Also of a charge that is proven and needs review because its item could not be made. */
+export function isCharged({ state, chargeId }: Payment): boolean {
+  return state === 'succeeded' || (state === 'needs_review' && chargeId !== undefined);
+}
+
+/** What can still be given back. */
+export function amountRefundable(payment: Payment): number {
+  return isCharged(payment) ? Math.max(0, payment.amount - amountRefunded(payment)) : 0;
+}
