@@ -46,7 +46,14 @@ export async function startIdentityProvider(options: IdentityProviderOptions): P
 
 function configurationOf({ clientId, clientSecret, redirectUris, more }: IdentityProviderOptions) {
   return {
-    clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: redirectUris }],
+    clients: [
+      {
+        client_id: clientId,
+        client_secret: clientSecret,
+        redirect_uris: redirectUris,
+        post_logout_redirect_uris: signedOutUris(redirectUris),
+      },
+    ],
     claims: { openid: ['sub'], profile: ['name'], email: ['email', 'email_verified'] },
     // As Google and Microsoft do it: who signed in stands in the ID token.
     conformIdTokenClaims: false,
@@ -78,4 +85,9 @@ async function quietly<Made>(make: () => Promise<Made>): Promise<Made> {
   } finally {
     Object.assign(console, { info, warn });
   }
+}
+
+/** Where Counterfoil takes the browser after a sign-out here. */
+function signedOutUris(redirectUris: readonly string[]): string[] {
+  return redirectUris.map((uri) => new URL('/v3/auth/signed-out', uri).href);
 }

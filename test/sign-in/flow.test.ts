@@ -37,8 +37,13 @@ test('signs in with a real provider, tells who it is, and signs out', async (t) 
     method: 'POST',
     headers: { 'content-type': 'application/json' },
   });
-  assert.equal(signedOut.text, '{"statusCode":200,"body":{"message":"Signed out"}}');
+  const { message, sign_out_url: next } = JSON.parse(signedOut.text).body;
+  assert.equal(message, 'Signed out');
   assert.equal((await whoIs({ service }, browser)).status, 401);
+  // The provider asks whether its own session ends, too.
+  const atProvider = await browser.open(next);
+  assert.equal(new URL(next).origin, issuer);
+  assert.equal(atProvider.status, 200, atProvider.text);
 });
 
 test('signs in where a real provider tells the name at userinfo alone', async (t) => {
