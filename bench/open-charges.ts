@@ -1,4 +1,4 @@
-import { moveCharge } from '../src/payments/charge-state.ts';
+import { transitionCharge } from '../src/payments/charge-state.ts';
 import { openSpace } from '../src/payments/ownership/marker.ts';
 import {
   newPaymentId,
@@ -34,7 +34,7 @@ async function leave(isMade: boolean): Promise<void> {
   const id = newPaymentId(Date.now());
   const payment: Payment = {
     id,
-    state: moveCharge('received', 'calling'),
+    state: transitionCharge('received', 'calling'),
     processor: 'simulated',
     route: 'charge',
     amount: 1_050,

@@ -56,18 +56,18 @@ export interface OpenPayments {
 }
 
 /** What a process has counted, as plain data that it can send to another. */
-export type Told = readonly MetricTold[];
+export type MetricsSnapshot = readonly MetricValues[];
 
-export interface MetricTold {
+export interface MetricValues {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   /** How the numbers of several processes become one. */
   readonly aggregator: Aggregator;
-  readonly values: readonly ValueTold[];
+  readonly values: readonly MetricValue[];
 }
 
-export interface ValueTold {
+export interface MetricValue {
   readonly value: number;
   readonly labels: Readonly<Record<string, string | number>>;
   /** Of a histogram: which of its numbers it is. */

@@ -115,18 +115,18 @@ async function measureProcesses(workplace: Workplace, conditions: Conditions): P
   const run = async (workers: number, round: Round, cores?: number) => {
     const more = { ...conditions, serveArguments: ['--workers', String(workers)] };
     const service = await startServiceIn(workplace, more, env);
-    let letGo: (() => void) | undefined;
+    let releaseItem: (() => void) | undefined;
     try {
       // Freshly started, Node has compiled nothing yet.
       await creates(workplace, service, 'warm', { ...round, seconds: 2 }, usualConnections * workers);
       if (cores === undefined)
         return await creates(workplace, service, 'items', round, usualConnections * workers);
-      letGo = holdEach(processesOf(service.program.child.pid), cores);
+      releaseItem = holdEach(processesOf(service.program.child.pid), cores);
       return await creates(workplace, service, 'items', round, heldConnections * workers);
     } finally {
       await workplace.stop(service.program);
       await sleep(100);
-      letGo?.();
+      releaseItem?.();
     }
   };
   const compared = async (name: string, cores?: number): Promise<Row> => {

@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
 import { type ApiKey, hasEnded, hashOf, newApiKeyId, newApiKeyText } from './api-key.ts';
 import { type Actor, type AdministrativeAct, audited } from './audit.ts';
-import { checkKeyOrder, type KeyOrder } from './key-order.ts';
+import { type CreateKeyRequest, checkCreateKeyRequest } from './key-order.ts';
 import {
   changeKeys,
   keyCreated,
@@ -58,8 +58,8 @@ export class ApiKeys {
    * @param replaces the id of the key that it takes over from: a payment that was sent with that one is then not charged again
    *   when it is sent with this one. Without it that is the latest key of the same name, which may have ended.
    */
-  async create(order: KeyOrder, replaces?: string): Promise<ShownKey> {
-    checkKeyOrder(order, this.#now());
+  async create(order: CreateKeyRequest, replaces?: string): Promise<ShownKey> {
+    checkCreateKeyRequest(order, this.#now());
     const id = newApiKeyId();
     const text = newApiKeyText(order.kind, id);
     const made = { id, ...order, hash: hashOf(text), createdAt: this.#moment() };
@@ -123,7 +123,7 @@ export class ApiKeys {
 
 function shopOfPredecessor(
   keys: readonly ApiKey[],
-  { kind, name }: KeyOrder,
+  { kind, name }: CreateKeyRequest,
   replaces: string | undefined,
 ): string | undefined {
   const sameName = keys

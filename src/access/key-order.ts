@@ -5,7 +5,7 @@ import { apiKeyLimitsMax, apiKeyNameCharactersMax } from './limits.ts';
 import { type Scope, scopes } from './scopes.ts';
 
 /** A key as it is asked for. */
-export type KeyOrder = Pick<
+export type CreateKeyRequest = Pick<
   ApiKey,
   'kind' | 'name' | 'scopes' | 'tables' | 'routes' | 'origins' | 'expiresAt'
 >;
@@ -18,7 +18,7 @@ const routePattern = /^[a-z0-9][a-z0-9_-]*\/[a-z0-9][a-z0-9_-]*$/;
 export const publishableScopes: readonly Scope[] = ['payments:create'];
 
 /** Refuses with `invalid_request` what is not well formed, and what would not do what it seems to say. */
-export function checkKeyOrder(order: KeyOrder, now: number): void {
+export function checkCreateKeyRequest(order: CreateKeyRequest, now: number): void {
   const { kind, name, scopes: asked, expiresAt } = order;
   if (!namePattern.test(name)) {
     throw invalid('name', `name must be 1 to ${apiKeyNameCharactersMax} printable characters.`);
@@ -41,7 +41,7 @@ export function checkKeyOrder(order: KeyOrder, now: number): void {
   checkRoutes(order);
 }
 
-function checkPublishable({ scopes: asked, origins = [] }: KeyOrder): void {
+function checkPublishable({ scopes: asked, origins = [] }: CreateKeyRequest): void {
   if (asked.some((scope) => !publishableScopes.includes(scope))) {
     throw invalid('scope', 'A publishable key creates payments, and nothing else: everybody can read it.');
   }
@@ -54,7 +54,7 @@ function checkPublishable({ scopes: asked, origins = [] }: KeyOrder): void {
   }
 }
 
-function checkTables({ scopes: asked, tables }: KeyOrder): void {
+function checkTables({ scopes: asked, tables }: CreateKeyRequest): void {
   if (tables === undefined) return;
   checkCount('table', tables);
   if (!tables.every((table) => tablePattern.test(table)))
@@ -62,7 +62,7 @@ function checkTables({ scopes: asked, tables }: KeyOrder): void {
   checkLimitMeans('table', 'tables:', asked);
 }
 
-function checkRoutes({ scopes: asked, routes }: KeyOrder): void {
+function checkRoutes({ scopes: asked, routes }: CreateKeyRequest): void {
   if (routes === undefined) return;
   checkCount('route', routes);
   if (!routes.every((route) => routePattern.test(route))) {

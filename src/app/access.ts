@@ -5,8 +5,8 @@ import { challengeOf } from '../access/challenge.ts';
 import { DeclineLimits } from '../access/decline-limits.ts';
 import { KeyRing } from '../access/key-ring.ts';
 import { SettingsError } from '../errors.ts';
-import type { DoorOptions } from '../http/server/app.ts';
-import { Gate } from '../http/server/authorize.ts';
+import type { AppOptions } from '../http/server/app.ts';
+import { Authorizer } from '../http/server/authorize.ts';
 import { CallerAddresses } from '../http/server/caller-address.ts';
 import { CrossOrigin } from '../http/server/cors.ts';
 import { type Log, openLog } from '../log.ts';
@@ -19,8 +19,8 @@ import { distantDeclinesCachedMs } from './limits.ts';
 /** The part of main.ts that says who may call. */
 
 /** What a door is told of its callers. */
-export type Access = Pick<DoorOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
-  readonly gate: Gate;
+export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
+  readonly gate: Authorizer;
   readonly declines: DeclineLimits;
   /** Whether programs on this machine need no API key. */
   readonly isOpen: () => boolean;
@@ -48,7 +48,7 @@ export async function openAccess(
     cachedMs: settings.store === 'lmdb' ? 0 : distantDeclinesCachedMs,
     now,
   });
-  const gate = new Gate({
+  const gate = new Authorizer({
     keys,
     limits: new CallLimits(limits),
     declines,
@@ -80,7 +80,7 @@ function noKeyYet(reachable: string | undefined): string {
     : `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API key yet; ${make}`;
 }
 
-export interface AccessBooks {
+export interface OfflineAccess {
   readonly keys: ApiKeys;
   /** What administrators have done. @param since milliseconds since 1970 */
   trail(since?: number): AsyncGenerator<AuditEntry>;
@@ -93,7 +93,7 @@ export interface AccessBooks {
  *
  * @param makesStore whether a store that is not there yet is made: the first key comes before the first start
  */
-export async function openAccessBooks(settings: Settings, makesStore: boolean): Promise<AccessBooks> {
+export async function openOfflineAccess(settings: Settings, makesStore: boolean): Promise<OfflineAccess> {
   const log = openLog('error');
   if (!makesStore && settings.store === 'lmdb') existingStore(settings);
   const engine = await openEngine(settings, log);

@@ -4,7 +4,7 @@ import { SettingsError } from '../errors.ts';
 import { PrivateHosts } from '../identity/addresses.ts';
 import type { IdentityProvider } from '../identity/provider.ts';
 import { type Log, openLastLog } from '../log.ts';
-import { type Metrics, noMetrics, type Told } from '../metrics.ts';
+import { type Metrics, type MetricsSnapshot, noMetrics } from '../metrics.ts';
 import { isLoopback } from '../origins.ts';
 import type { Processor } from '../processors/processor.ts';
 import { MemoryLedger, RemoteLedger } from '../processors/simulated/ledger.ts';
@@ -82,7 +82,7 @@ async function optional<Adapter>(setting: string, load: () => Promise<Adapter>):
 }
 
 /** What processes have told, as the text that Prometheus reads. */
-export async function metricsText(told: readonly Told[]): Promise<MetricsText> {
+export async function metricsText(told: readonly MetricsSnapshot[]): Promise<MetricsText> {
   const { metricsText: textOf } = await import('../prometheus/text.ts');
   return textOf(told);
 }

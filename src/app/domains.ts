@@ -1,12 +1,12 @@
 import { Accounts } from '../payments/accounts.ts';
-import type { PaymentParts } from '../payments/context.ts';
-import { Drivers } from '../payments/ownership/heartbeat.ts';
+import type { PaymentContext } from '../payments/context.ts';
+import { Heartbeats } from '../payments/ownership/heartbeat.ts';
 import type { RoutePolicy } from '../payments/payment-routes.ts';
-import { FinalPayments } from '../payments/replay-cache.ts';
+import { ReplayCache } from '../payments/replay-cache.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { AccessEnding } from '../sign-in/access-ending.ts';
-import type { SignInParts } from '../sign-in/context.ts';
+import type { SignInContext } from '../sign-in/context.ts';
 import { Integrations } from '../sign-in/integrations.ts';
 import { OneTimeIds } from '../sign-in/one-time-ids.ts';
 import { PendingSignIns } from '../sign-in/pending-sign-ins.ts';
@@ -25,17 +25,17 @@ export function openTables(settings: Settings, engine: Engine): Tables {
   return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });
 }
 
-interface SignInOptions extends Pick<PaymentParts, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'> {
+interface SignInOptions extends Pick<PaymentContext, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'> {
   /** As browsers know the service. */
   readonly origin: string;
 }
 
-export interface SignIn extends SignInParts {
+export interface SignIn extends SignInContext {
   readonly appTokens: TokenGrants;
   readonly signingKeys: SigningKeys;
 }
 
-/** The parts of sign-in, and of tokens for apps elsewhere. */
+/** The context of sign-in, and of tokens for apps elsewhere. */
 export function openSignIn(
   settings: Settings,
   { engine, sealer, log, metrics, now, origin }: SignInOptions,
@@ -70,24 +70,24 @@ export function openSignIn(
 }
 
 interface PaymentOptions
-  extends Pick<PaymentParts, 'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now'> {
+  extends Pick<PaymentContext, 'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now'> {
   readonly tables: Tables;
   readonly simulate: boolean;
-  readonly driverSilenceMsMax?: number | undefined;
+  readonly ownerSilenceMsMax?: number | undefined;
   readonly processes?: number | undefined;
 }
 
-/** The parts of payments, with every processor that has a key. */
+/** The context of payments, with every processor that has a key. */
 export async function openPayments(
   settings: Settings,
-  { tables, simulate, driverSilenceMsMax, processes, ...parts }: PaymentOptions,
-): Promise<PaymentParts> {
+  { tables, simulate, ownerSilenceMsMax, processes, ...parts }: PaymentOptions,
+): Promise<PaymentContext> {
   return {
     ...parts,
     processors: await openProcessors(settings, simulate, processes),
     routes: routesOf(settings),
-    drivers: new Drivers(parts.engine, driverSilenceMsMax),
-    finals: new FinalPayments(),
+    heartbeats: new Heartbeats(parts.engine, ownerSilenceMsMax),
+    replayCache: new ReplayCache(),
     accounts: new Accounts(),
     wantedMs: settings.payments.retrySeconds * 1_000,
     itemWrite: (table, item) => tables.creation(table, item),

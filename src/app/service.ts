@@ -12,7 +12,7 @@ import { tableRoutes } from '../http/routes/tables.ts';
 import { signInTokenRoutes } from '../http/routes/tokens.ts';
 import { userRoutes } from '../http/routes/users.ts';
 import { eventRoutes } from '../http/routes/webhooks.ts';
-import { type Door, openDoor } from '../http/server/app.ts';
+import { type HttpApp, openApp } from '../http/server/app.ts';
 import { CallerAddresses } from '../http/server/caller-address.ts';
 import { Listener } from '../http/server/listener.ts';
 import type { LoadBounds } from '../http/server/load-shedding.ts';
@@ -20,7 +20,7 @@ import type { ServedRoute } from '../http/server/route-table.ts';
 import type { Routes } from '../http/server/routes.ts';
 import { InFlight, type Repeated, repeat, stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
-import type { Told } from '../metrics.ts';
+import type { MetricsSnapshot } from '../metrics.ts';
 import { Recovery } from '../payments/recovery/recovery.ts';
 import { openSealer } from '../secrets/open-sealer.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -53,7 +53,7 @@ export interface ServiceOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number;
   /** When another process that drove charges counts as dead; the limit of the same name without it. */
-  readonly driverSilenceMsMax?: number;
+  readonly ownerSilenceMsMax?: number;
   /** How many processes of this machine are this service; one without it. */
   readonly processes?: number;
   /** How long a call of a distributed engine may be tried; the engine's own limit without it. */
@@ -72,7 +72,7 @@ export interface ServiceOptions {
  * Where several processes are one service: given what this one has counted, tells what all have. Rejects with `unavailable`
  * when they do not tell it in time.
  */
-export type GatherMetrics = (own: () => Told) => () => Promise<readonly Told[]>;
+export type GatherMetrics = (own: () => MetricsSnapshot) => () => Promise<readonly MetricsSnapshot[]>;
 
 export interface Service {
   /** Where the service listens, `http://host:port`. */
@@ -93,7 +93,7 @@ const alone: GatherMetrics = (own) => async () => [own()];
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
   const {
-    driverSilenceMsMax,
+    ownerSilenceMsMax,
     processes,
     storeCallMsMax,
     load,
@@ -117,7 +117,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
   let paymentListener = listener;
   const inFlight = new InFlight();
   let engine: Engine | undefined;
-  const doors: Door[] = [];
+  const doors: HttpApp[] = [];
   try {
     if (settings.payments.port !== undefined) {
       const { host = settings.host, port } = settings.payments;
@@ -145,7 +145,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       traces,
       now,
       simulate,
-      driverSilenceMsMax,
+      ownerSilenceMsMax,
       processes,
     };
     const payments = await openPayments(settings, parts);
@@ -171,7 +171,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const paying = [paymentRoutes(payments, basePath, access.gate), eventRoutes(payments, basePath)];
     const open = async (on: Listener, routes: readonly Routes[]) => {
       const described = [...routes, operations];
-      const door = await openDoor(on, {
+      const door = await openApp(on, {
         log,
         metrics,
         ...access,
@@ -210,7 +210,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
         await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
         await Promise.all(doors.map((door) => door.close()));
         // A store that is far away may hang; what it was told last is recovered like anything else.
-        const closing = Promise.all([payments.drivers.close(), traces.close()]).then(() => store.close());
+        const closing = Promise.all([payments.heartbeats.close(), traces.close()]).then(() => store.close());
         await Promise.race([closing, Promise.all([outOfTime, sleep(storeCloseMsMin)])]);
         prometheus.close();
         // A timer that is left over would keep the process from ending.

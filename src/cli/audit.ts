@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { AuditEntry } from '../access/audit.ts';
-import { openAccessBooks } from '../app/access.ts';
+import { openOfflineAccess } from '../app/access.ts';
 import { loadSettings } from '../settings/load.ts';
 import { reportProblems } from './problems.ts';
 import { moment } from './timestamps.ts';
@@ -35,7 +35,7 @@ async function list(args: readonly string[]): Promise<void> {
   });
   const since = values.since === undefined ? 0 : moment('--since', values.since);
   const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const books = await openAccessBooks(settings, false);
+  const books = await openOfflineAccess(settings, false);
   try {
     for await (const entry of books.trail(since)) {
       process.stdout.write(`${values.json ? JSON.stringify(entry) : lineOf(entry)}\n`);

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { openVault, sealedRecords, type Vault } from '../app/offline/secrets.ts';
+import { type OfflineSecrets, openOfflineSecrets, sealedRecords } from '../app/offline/secrets.ts';
 import { SettingsError } from '../errors.ts';
 import { clockStepMsMax } from '../payments/limits.ts';
 import { idPrefix, paymentsSpace } from '../payments/payment.ts';
@@ -45,9 +45,9 @@ async function examine(): Promise<readonly Finding[]> {
     return problemsOf('settings', error);
   }
   const findings: Finding[] = [{ ok: 'settings' }];
-  let vault: Vault;
+  let vault: OfflineSecrets;
   try {
-    vault = await openVault(settings);
+    vault = await openOfflineSecrets(settings);
   } catch (error) {
     return [...findings, ...problemsOf('data', error)];
   }
@@ -68,7 +68,7 @@ function problemsOf(check: string, error: unknown): readonly Finding[] {
 }
 
 /** That it can be read by its owner alone, the opening of the vault has held it to. */
-function masterKeys({ keys, source }: Vault): Finding {
+function masterKeys({ keys, source }: OfflineSecrets): Finding {
   const told = isKeyFile(source) ? ', readable by its owner alone' : '';
   return { ok: `master keys: ${keys.all().length} from ${sourceName(source)}${told}` };
 }
@@ -80,7 +80,7 @@ function secrets({ secrets, problems }: SecretsFound): readonly Finding[] {
   }));
 }
 
-async function rotation({ engine, keys }: Vault, { underKeys }: SecretsFound): Promise<Finding> {
+async function rotation({ engine, keys }: OfflineSecrets, { underKeys }: SecretsFound): Promise<Finding> {
   const writing = keys.writing().id;
   const notes = await readKeyNotes(engine);
   const retiring = notes.filter(({ state, keyId }) => state === 'retiring' && keyId !== writing);
@@ -95,7 +95,7 @@ async function rotation({ engine, keys }: Vault, { underKeys }: SecretsFound): P
 }
 
 /** A clock put back would take open charges for younger than they are; ids of payments begin with their moment. */
-async function clock({ engine }: Vault): Promise<Finding> {
+async function clock({ engine }: OfflineSecrets): Promise<Finding> {
   const now = Date.now();
   const told = new Date(now).toISOString();
   if (now < earliestNow) return { problem: `clock: it says ${told}; set it` };

@@ -3,7 +3,7 @@ import { hasEnded } from '../access/api-key.ts';
 import type { ListedKey, ShownKey } from '../access/api-keys.ts';
 import { publishableScopes } from '../access/key-order.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
-import { type AccessBooks, openAccessBooks } from '../app/access.ts';
+import { type OfflineAccess, openOfflineAccess } from '../app/access.ts';
 import { durationOf } from '../duration.ts';
 import { SettingsError } from '../errors.ts';
 import { loadSettings } from '../settings/load.ts';
@@ -53,10 +53,10 @@ export async function keys(args: readonly string[]): Promise<void> {
 
 async function withBooks<Result>(
   makesStore: boolean,
-  work: (books: AccessBooks) => Promise<Result>,
+  work: (books: OfflineAccess) => Promise<Result>,
 ): Promise<Result> {
   const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const books = await openAccessBooks(settings, makesStore);
+  const books = await openOfflineAccess(settings, makesStore);
   try {
     return await work(books);
   } finally {

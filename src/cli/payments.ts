@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { audited } from '../access/audit.ts';
-import { type Books, openBooks } from '../app/offline/payments.ts';
+import { type OfflinePayments, openOfflinePayments } from '../app/offline/payments.ts';
 import { ServiceError, SettingsError } from '../errors.ts';
 import { cancelPayment } from '../payments/charge/cancel.ts';
 import { findProcessor } from '../payments/context.ts';
@@ -61,9 +61,9 @@ export async function payments(args: readonly string[]): Promise<void> {
   }
 }
 
-async function withBooks(work: (books: Books) => Promise<void>): Promise<void> {
+async function withBooks(work: (books: OfflinePayments) => Promise<void>): Promise<void> {
   const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const books = await openBooks(settings);
+  const books = await openOfflinePayments(settings);
   try {
     await work(books);
   } finally {
@@ -71,7 +71,7 @@ async function withBooks(work: (books: Books) => Promise<void>): Promise<void> {
   }
 }
 
-async function list({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+async function list({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -99,12 +99,12 @@ function lineOf({ id, createdAt, processor, route, state, amount, currency, char
   return [id, createdAt, `${processor}/${route}`, state.padEnd(12), money, chargeId ?? '–'].join('  ');
 }
 
-async function show({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+async function show({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
   const payment = await thePayment(parts, only(args, {}).id);
   process.stdout.write(`${JSON.stringify(publicPayment(payment), null, 2)}\n`);
 }
 
-async function refund({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+async function refund({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
   const { id, values } = only(args, { amount: { type: 'string' }, key: { type: 'string' } });
   const payment = await thePayment(parts, id);
   const requestId = randomUUID();
@@ -123,7 +123,7 @@ async function refund({ payments: parts }: Books, args: readonly string[]): Prom
   if (answer.status !== 200) process.exitCode = 1;
 }
 
-async function cancel({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+async function cancel({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
   const payment = await thePayment(parts, only(args, {}).id);
   const { id } = payment;
   const audit = audited({ what: 'payment.canceled', on: id, by: 'cli', requestId: randomUUID() });
@@ -132,7 +132,7 @@ async function cancel({ payments: parts }: Books, args: readonly string[]): Prom
   if (after.state !== 'declined') process.exitCode = 1;
 }
 
-async function resolve({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+async function resolve({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -152,7 +152,7 @@ async function resolve({ payments: parts }: Books, args: readonly string[]): Pro
   process.stdout.write(`${id} is ${after.state}\n`);
 }
 
-async function tellDifferences({ payments: parts }: Books, args: readonly string[]): Promise<void> {
+async function tellDifferences({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
   const { id: name, values } = only(args, { from: { type: 'string' }, until: { type: 'string' } });
   const until = momentOr(Date.now(), '--until', values.until);
   const from = momentOr(until - dayMs, '--from', values.from);
@@ -174,7 +174,7 @@ function sentenceOf({ paymentId, chargeId, what }: Difference): string {
   return `${paymentId ?? 'a payment'}${chargeId === undefined ? '' : ` (${chargeId})`} ${what}`;
 }
 
-async function thePayment(parts: Books['payments'], id: string): Promise<Payment> {
+async function thePayment(parts: OfflinePayments['payments'], id: string): Promise<Payment> {
   const payment = await findPayment(parts, id);
   if (payment === undefined) throw new ServiceError('payment_not_found');
   return payment;

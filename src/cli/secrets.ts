@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { openVault, sealedRecords, type Vault } from '../app/offline/secrets.ts';
+import { type OfflineSecrets, openOfflineSecrets, sealedRecords } from '../app/offline/secrets.ts';
 import { SettingsError } from '../errors.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
 import { sourceName } from '../secrets/open-sealer.ts';
@@ -36,9 +36,9 @@ export async function secrets(args: readonly string[]): Promise<void> {
   }
 }
 
-async function withVault(work: (vault: Vault) => Promise<void>): Promise<void> {
+async function withVault(work: (vault: OfflineSecrets) => Promise<void>): Promise<void> {
   const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const vault = await openVault(settings);
+  const vault = await openOfflineSecrets(settings);
   try {
     await work(vault);
   } finally {
@@ -46,7 +46,7 @@ async function withVault(work: (vault: Vault) => Promise<void>): Promise<void> {
   }
 }
 
-async function tellStatus({ engine, keys, source }: Vault): Promise<void> {
+async function tellStatus({ engine, keys, source }: OfflineSecrets): Promise<void> {
   const { secrets, underKeys, problems } = await openAll(engine, new Sealer(keys), sealedRecords);
   const notes = new Map((await readKeyNotes(engine)).map(({ keyId, state }) => [keyId, state]));
   tell(`master keys from ${sourceName(source)}:`);
@@ -59,7 +59,7 @@ async function tellStatus({ engine, keys, source }: Vault): Promise<void> {
   if (problems.length > 0) process.exitCode = 1;
 }
 
-async function rotateAndTell(vault: Vault): Promise<void> {
+async function rotateAndTell(vault: OfflineSecrets): Promise<void> {
   const { keyId, rewrapped, problems, isComplete, retiring } = await rotate(partsOf(vault));
   for (const problem of problems) tell(problem);
   tell(`${rewrapped} records were put under master key ${keyId}`);
@@ -75,13 +75,13 @@ async function rotateAndTell(vault: Vault): Promise<void> {
   }
 }
 
-async function retireAndTell(vault: Vault): Promise<void> {
+async function retireAndTell(vault: OfflineSecrets): Promise<void> {
   const retired = await retire(partsOf(vault));
   if (retired.length === 0) throw new SettingsError(['there is no old master key to retire']);
   tell(`master key ${retired.join(', ')} is retired: ${sourceName(vault.source)} needs it no more`);
 }
 
-function partsOf({ engine, keys, source }: Vault): RotationParts {
+function partsOf({ engine, keys, source }: OfflineSecrets): RotationParts {
   const progress = (step: string) => process.stderr.write(`${step}\n`);
   return { engine, keys, source, records: sealedRecords, now: Date.now, tell: progress };
 }

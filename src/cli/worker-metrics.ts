@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatherMetrics } from '../app/service.ts';
 import { ServiceError } from '../errors.ts';
-import type { MetricTold, Told, ValueTold } from '../metrics.ts';
+import type { MetricsSnapshot, MetricValue, MetricValues } from '../metrics.ts';
 import { workerTellMsMax } from './limits.ts';
 
 /**
@@ -14,17 +14,17 @@ export type MetricsMessage =
   | { readonly kind: 'metrics_wanted'; readonly scrape: number }
   /** To each worker. */
   | { readonly kind: 'metrics_asked' }
-  | { readonly kind: 'metrics_told'; readonly told: Told }
+  | { readonly kind: 'metrics_told'; readonly told: MetricsSnapshot }
   /** To the worker that was scraped. */
-  | { readonly kind: 'metrics_of_all'; readonly scrape: number; readonly told: readonly Told[] };
+  | { readonly kind: 'metrics_of_all'; readonly scrape: number; readonly told: readonly MetricsSnapshot[] };
 
 /** The side of the process that starts the workers. */
-export class CrewMetrics {
+export class WorkerMetrics {
   /** What each worker told last: it counts as said by one that does not answer in time. */
-  readonly #told = new Map<ChildProcess, Told>();
+  readonly #told = new Map<ChildProcess, MetricsSnapshot>();
   readonly #asked = new Map<ChildProcess, (() => void)[]>();
   /** What workers that have died had counted: a counter that went back would be taken for one that began anew. */
-  #departed: Told = [];
+  #departed: MetricsSnapshot = [];
 
   /** A worker that is ready, from now on until it ends. */
   add(worker: ChildProcess): void {
@@ -56,7 +56,7 @@ export class CrewMetrics {
     });
   }
 
-  #note(worker: ChildProcess, told: Told | undefined): void {
+  #note(worker: ChildProcess, told: MetricsSnapshot | undefined): void {
     if (told !== undefined && this.#told.has(worker)) this.#told.set(worker, told);
     for (const resolve of this.#asked.get(worker) ?? []) resolve();
     this.#asked.delete(worker);
@@ -69,8 +69,8 @@ function send(worker: ChildProcess, message: MetricsMessage): void {
 }
 
 /** The counts of two, without what was only so at a moment. */
-function addedUp(one: Told, other: Told): Told {
-  const metrics = new Map<string, MetricTold>();
+function addedUp(one: MetricsSnapshot, other: MetricsSnapshot): MetricsSnapshot {
+  const metrics = new Map<string, MetricValues>();
   for (const metric of [...one, ...other]) {
     if (metric.type === 'gauge') continue;
     const before = metrics.get(metric.name);
@@ -80,8 +80,8 @@ function addedUp(one: Told, other: Told): Told {
   return [...metrics.values()];
 }
 
-function sums(values: readonly ValueTold[]): readonly ValueTold[] {
-  const byPlace = new Map<string, ValueTold>();
+function sums(values: readonly MetricValue[]): readonly MetricValue[] {
+  const byPlace = new Map<string, MetricValue>();
   for (const each of values) {
     const place = JSON.stringify([each.metricName, each.labels]);
     byPlace.set(place, { ...each, value: each.value + (byPlace.get(place)?.value ?? 0) });
@@ -90,8 +90,8 @@ function sums(values: readonly ValueTold[]): readonly ValueTold[] {
 }
 
 /** The side of a worker: tells what it has counted when it is asked, and asks for what all have. */
-export const gatherFromCrew: GatherMetrics = (own) => {
-  const waiting = new Map<number, (told: readonly Told[]) => void>();
+export const gatherFromWorkers: GatherMetrics = (own) => {
+  const waiting = new Map<number, (told: readonly MetricsSnapshot[]) => void>();
   let scrapes = 0;
   process.on('message', (message: MetricsMessage) => {
     if (message.kind === 'metrics_asked') tellParent({ kind: 'metrics_told', told: own() });
@@ -99,7 +99,7 @@ export const gatherFromCrew: GatherMetrics = (own) => {
   });
   return () => {
     const scrape = scrapes++;
-    const all = new Promise<readonly Told[]>((resolve) => waiting.set(scrape, resolve));
+    const all = new Promise<readonly MetricsSnapshot[]>((resolve) => waiting.set(scrape, resolve));
     tellParent({ kind: 'metrics_wanted', scrape });
     // Twice as long as the others have. A part would be worse than nothing: counters that go back.
     const late = sleep(2 * workerTellMsMax, undefined, { ref: false }).then(() => {

@@ -8,7 +8,7 @@ import { type Log, openLog } from '../log.ts';
 import type { Settings } from '../settings/schema.ts';
 import { workerDelayMsMax, workerDelayMsMin } from './limits.ts';
 import { readyLine } from './ready-line.ts';
-import { CrewMetrics, gatherFromCrew, type MetricsMessage } from './worker-metrics.ts';
+import { gatherFromWorkers, type MetricsMessage, WorkerMetrics } from './worker-metrics.ts';
 
 /** What a worker tells the process that started it. */
 type Ready = Pick<Service, 'origin' | 'paymentOrigin' | 'isOpen'>;
@@ -61,7 +61,7 @@ export async function serveAsWorker(settings: Settings, { simulate, count }: Pla
     simulate,
     processes: count,
     sharesPort: true,
-    gatherMetrics: gatherFromCrew,
+    gatherMetrics: gatherFromWorkers,
   });
   const stop = () => void service.stop().then(() => process.exit(0));
   process.once('SIGTERM', stop).once('disconnect', stop);
@@ -96,7 +96,7 @@ class Crew {
   readonly #plan: Plan;
   readonly #env: NodeJS.ProcessEnv;
   readonly #workers = new Set<ChildProcess>();
-  readonly #metrics = new CrewMetrics();
+  readonly #metrics = new WorkerMetrics();
   #isStopping = false;
   #delayMs = workerDelayMsMin;
 

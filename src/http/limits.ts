@@ -81,8 +81,8 @@ export const preflightSecondsMax = 600;
 /** A year, as the preload list of the browsers asks for (RFC 6797, 6.1.1). */
 export const strictTransportSeconds = 365 * 24 * 60 * 60;
 /** Answers that are sent as they are read, at once: each has its buffer and snapshot, and the system keeps 2 MB of one that stalls. */
-export const longAnswersMax = 256;
+export const longResponsesMax = 256;
 /** Of one address, so that one slow reader leaves room for others. */
-export const longAnswersPerAddressMax = longAnswersMax / 4;
+export const longResponsesPerAddressMax = longResponsesMax / 4;
 /** What one reader is given before others have their turn: a fraction of a millisecond. */
 export const readTurnBytes = 512 * 1024;

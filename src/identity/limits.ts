@@ -3,7 +3,7 @@
 /** A provider that takes longer to answer has lost the person who waits. */
 export const outboundMsMax = 5_000;
 /** Discovery documents and key sets are a few KB; the largest known ones are under 100 KB. */
-export const outboundAnswerBytesMax = 1024 * 1024;
+export const outboundResponseBytesMax = 1024 * 1024;
 /** What a provider says of itself changes by the month; an hour old is fresh enough. */
 export const discoveryAgeMsMax = 60 * 60 * 1_000;
 /** A provider that could not be asked is asked again soon; many who begin meanwhile make no further request. */

@@ -30,7 +30,7 @@ import { logoutOf } from './logout-token.ts';
 import type { Fetch } from './outbound.ts';
 import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
 import { providerKeys } from './provider-keys.ts';
-import { Kept } from './ttl-cache.ts';
+import { TtlCache } from './ttl-cache.ts';
 
 export interface OidcOptions {
   /** Whether the operator has named a host, which may then be asked over http. */
@@ -62,7 +62,7 @@ const asymmetric = /^(RS|PS|ES)(256|384|512)$|^EdDSA$|^Ed25519$/;
 /** Any provider of OpenID Connect that can be discovered, by openid-client and jose. */
 export function oidcProvider(options: OidcOptions): IdentityProvider {
   const { issuer } = options;
-  const known = new Kept<Known>({
+  const known = new TtlCache<Known>({
     ageMsMax: discoveryAgeMsMax,
     failureMsMax: discoveryFailureMsMax,
     countMax: providersKeptMax,

@@ -5,7 +5,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { isLoopback } from '../origins.ts';
 import { isLoopbackAddress, isPublicAddress, PrivateHosts } from './addresses.ts';
-import { outboundAnswerBytesMax, outboundMsMax } from './limits.ts';
+import { outboundMsMax, outboundResponseBytesMax } from './limits.ts';
 
 /** The part of the web's `fetch` that the libraries of this folder use; an answer is read whole before it is given. */
 export type Fetch = (url: string, init?: FetchInit) => Promise<Response>;
@@ -46,7 +46,7 @@ export class OutboundRefused extends Error {
  * The one way out of the service to what a caller named (OWASP, Server-Side Request Forgery Prevention): https alone;
  * a name is resolved once, all its addresses are checked, and the connection goes to one of those, so that a
  * resolver which answers otherwise the next time (rebinding) changes nothing. No redirect is followed, no
- * answer is compressed, none is longer than `outboundAnswerBytesMax` or takes longer than `outboundMsMax` as a whole. Every request
+ * answer is compressed, none is longer than `outboundResponseBytesMax` or takes longer than `outboundMsMax` as a whole. Every request
  * has a connection of its own: a code is exchanged once, and cannot be sent again when a kept connection turns out dead.
  */
 export function outbound(options: OutboundOptions): Fetch {
@@ -112,7 +112,7 @@ function send(
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > outboundAnswerBytesMax)
+        if (bytes > outboundResponseBytesMax)
           sent.destroy(new OutboundRefused('too_large', 'answer too large'));
         else chunks.push(chunk);
       });

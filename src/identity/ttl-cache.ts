@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-export interface KeptOptions<Value> {
+export interface TtlCacheOptions<Value> {
   readonly ageMsMax: number;
   /** A failure is remembered for so long, so that many who ask do not make many requests. */
   readonly failureMsMax: number;
@@ -16,11 +16,11 @@ interface Entry<Value> {
 }
 
 /** What was learned about providers, for a time: bounded in count and bytes, and learned once however many ask at once. */
-export class Kept<Value> {
-  readonly #options: KeptOptions<Value>;
+export class TtlCache<Value> {
+  readonly #options: TtlCacheOptions<Value>;
   readonly #entries: LRUCache<string, Entry<Value>>;
 
-  constructor(options: KeptOptions<Value>) {
+  constructor(options: TtlCacheOptions<Value>) {
     this.#options = options;
     const { countMax: max, bytesMax: maxSize } = options;
     this.#entries = new LRUCache({ max, maxSize });

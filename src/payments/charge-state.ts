@@ -1,4 +1,4 @@
-import { type Moves, move } from './transitions.ts';
+import { type Transitions, transition } from './transitions.ts';
 
 /**
  * The states of a charge and its legal transitions. `received` is never stored: the commit that reserves a charge stores
@@ -13,7 +13,7 @@ import { type Moves, move } from './transitions.ts';
  */
 export type ChargeState = 'received' | 'calling' | 'in_doubt' | 'succeeded' | 'declined' | 'needs_review';
 
-const moves: Moves<ChargeState> = {
+const moves: Transitions<ChargeState> = {
   received: ['calling'],
   calling: ['succeeded', 'declined', 'in_doubt'],
   in_doubt: ['in_doubt', 'succeeded', 'declined', 'needs_review'],
@@ -27,27 +27,27 @@ const moves: Moves<ChargeState> = {
  * the processor has signed, or has on its books, overrides it. It then needs review where the goods cannot follow the
  * money.
  */
-const provenMoves: Moves<ChargeState> = {
+const provenMoves: Transitions<ChargeState> = {
   ...moves,
   declined: ['succeeded', 'needs_review'],
 };
 
 /** @returns `to`; throws RangeError on a transition that is not legal, which is always a mistake of ours */
-export function moveCharge(from: ChargeState, to: ChargeState): ChargeState {
-  return move('charge', moves, from, to);
+export function transitionCharge(from: ChargeState, to: ChargeState): ChargeState {
+  return transition('charge', moves, from, to);
 }
 
-/** As `moveCharge`, for what the processor has signed or has on its books. */
-export function moveProvenCharge(from: ChargeState, to: ChargeState): ChargeState {
-  return move('charge', provenMoves, from, to);
+/** As `transitionCharge`, for what the processor has signed or has on its books. */
+export function transitionProvenCharge(from: ChargeState, to: ChargeState): ChargeState {
+  return transition('charge', provenMoves, from, to);
 }
 
 /** Whether nobody executes it any more. */
 export function hasEnded(state: ChargeState): boolean {
-  return isKnown(state) || state === 'needs_review';
+  return isFinal(state) || state === 'needs_review';
 }
 
 /** Whether it is known what became of it. */
-export function isKnown(state: ChargeState): boolean {
+export function isFinal(state: ChargeState): boolean {
   return moves[state].length === 0;
 }

@@ -8,19 +8,19 @@ import type { Engine } from '../storage/engine.ts';
 import type { Traces } from '../tracing.ts';
 import type { Accounts } from './accounts.ts';
 import type { ItemWriter } from './fulfilment.ts';
-import type { Drivers } from './ownership/heartbeat.ts';
+import type { Heartbeats } from './ownership/heartbeat.ts';
 import type { RoutePolicy } from './payment-routes.ts';
-import type { FinalPayments } from './replay-cache.ts';
+import type { ReplayCache } from './replay-cache.ts';
 
 /** What payments need. */
-export interface PaymentParts extends ItemWriter {
+export interface PaymentContext extends ItemWriter {
   readonly engine: Engine;
   /** By path segment; undefined stands for a processor that is known but has no key in the settings. */
   readonly processors: ReadonlyMap<string, Processor | undefined>;
   readonly routes: ReadonlyMap<string, RoutePolicy>;
   readonly sealer: Sealer;
-  readonly drivers: Drivers;
-  readonly finals: FinalPayments;
+  readonly heartbeats: Heartbeats;
+  readonly replayCache: ReplayCache;
   readonly accounts: Accounts;
   /** For how long a charge in doubt is asked for again, from when a caller last wanted it. */
   readonly wantedMs: number;
@@ -33,7 +33,7 @@ export interface PaymentParts extends ItemWriter {
   readonly now: () => number;
 }
 
-export function findProcessor({ processors }: Pick<PaymentParts, 'processors'>, name: string): Processor {
+export function findProcessor({ processors }: Pick<PaymentContext, 'processors'>, name: string): Processor {
   const processor = processors.get(name);
   if (processor !== undefined) return processor;
   throw new ServiceError(processors.has(name) ? 'processor_not_configured' : 'processor_not_found');

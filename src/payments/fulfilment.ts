@@ -50,14 +50,14 @@ export async function checkItemIsFree(
 
 /** The item does not exist yet; the hold may be released. */
 export async function itemIsHeld(
-  parts: { readonly engine: Engine },
+  store: { readonly engine: Engine },
   keeping: Write,
 ): Promise<ServiceError | undefined> {
-  const holder = await parts.engine.get(awaitedSpace, keeping.id);
-  const payment = holder === undefined ? undefined : await findPayment(parts, holder);
+  const holder = await store.engine.get(awaitedSpace, keeping.id);
+  const payment = holder === undefined ? undefined : await findPayment(store, holder);
   // Between the two commits of an override a process may have died.
   if (payment?.item !== undefined && payment.item.state !== 'awaited') {
-    await parts.engine.commit([{ kind: 'delete', space: awaitedSpace, id: keeping.id, ifValue: payment.id }]);
+    await store.engine.commit([{ kind: 'delete', space: awaitedSpace, id: keeping.id, ifValue: payment.id }]);
     return undefined;
   }
   const until =
@@ -76,17 +76,17 @@ export function itemExists(): ServiceError {
 }
 
 /** Keeps the item's id for this payment; the charge id needs no keeping. */
-export function keptFor(item: PaidItem, paymentId: string): Write[] {
+export function reserveItem(item: PaidItem, paymentId: string): Write[] {
   if (item.id === undefined) return [];
   return [{ kind: 'create', space: awaitedSpace, id: entryOf(item), value: paymentId, makeSpace: true }];
 }
 
-export function isKeeping({ space }: Write): boolean {
+export function isItemReservation({ space }: Write): boolean {
   return space === awaitedSpace;
 }
 
 /** Releases the hold of this payment; one that does not hold the item any more has nothing to release. */
-export function letGo(item: PaidItem, paymentId: string): Write[] {
+export function releaseItem(item: PaidItem, paymentId: string): Write[] {
   if (item.id === undefined || item.state !== 'awaited') return [];
   return [{ kind: 'delete', space: awaitedSpace, id: entryOf(item), ifValue: paymentId }];
 }

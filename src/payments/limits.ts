@@ -8,9 +8,9 @@ export const idempotencyKeyCharactersMax = 255;
 /** Stripe answers nearly all charges within 10 s; after that waiting helps nobody and the truth is looked up. */
 export const processorCallMsMax = 30_000;
 /** How often a process that drives charges tells that it lives. */
-export const driverBeatMs = 1_000;
+export const heartbeatMs = 1_000;
 /** Silent for so long, it is taken for dead: five beats, so that a slow disk or a pause is no death. */
-export const driverSilenceMsMax = 5_000;
+export const ownerSilenceMsMax = 5_000;
 /** When looking for a charge whose key the processor may have forgotten has come to nothing for so long, a person must look. */
 export const chargeSoughtMsMax = 3 * 24 * 60 * 60 * 1_000;
 /** Clocks are set right by seconds; one that says that a charge was made this long after now has been put back. */
@@ -41,7 +41,7 @@ export const refundAttemptsKeptMax = 50;
 /** Ids of the processor's events that a payment remembers; a processor repeats an event for some days. */
 export const eventsPerPaymentMax = 100;
 /** Payments kept in memory for whoever asks again: with their records some megabytes. */
-export const finalPaymentsKeptMax = 5_000;
+export const replayCacheMax = 5_000;
 /** Payments of one page. */
 export const paymentsPageMax = 100;
 /** Payments looked at for one page, of all routes: what is not found among them comes with the next page. */

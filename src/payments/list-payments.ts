@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { checkIdempotencyKey } from './charge/request.ts';
-import { findProcessor, type PaymentParts } from './context.ts';
+import { findProcessor, type PaymentContext } from './context.ts';
 import { paymentsPageMax, paymentsScannedMax } from './limits.ts';
 import { callerKeyEntry, type Payment } from './payment.ts';
 import { findRoute } from './payment-routes.ts';
@@ -26,10 +26,10 @@ export interface PaymentsPage {
  * Payments of one route in the order in which they were made. A page may have fewer than were asked for and still
  * have a next one. Refuses with `processor_not_found`, `route_not_found`, `invalid_request`.
  */
-export async function listPayments(parts: PaymentParts, list: PaymentList): Promise<PaymentsPage> {
+export async function listPayments(context: PaymentContext, list: PaymentList): Promise<PaymentsPage> {
   const { processor, route, limit, after, since } = list;
-  findProcessor(parts, processor);
-  findRoute(parts, route);
+  findProcessor(context, processor);
+  findRoute(context, route);
   if (!Number.isInteger(limit) || limit < 1 || limit > paymentsPageMax) {
     const message = `limit must be a whole number from 1 to ${paymentsPageMax}.`;
     throw new ServiceError('invalid_request', { param: 'limit', message });
@@ -38,7 +38,9 @@ export async function listPayments(parts: PaymentParts, list: PaymentList): Prom
   let scanned = 0;
   let last: string | undefined;
   const payments =
-    after === undefined && since !== undefined ? paymentsSince(parts, since) : paymentsAfter(parts, after);
+    after === undefined && since !== undefined
+      ? paymentsSince(context, since)
+      : paymentsAfter(context, after);
   for await (const payment of payments) {
     if (found.length === limit || scanned === paymentsScannedMax) return { payments: found, next: last };
     scanned++;
@@ -50,13 +52,13 @@ export async function listPayments(parts: PaymentParts, list: PaymentList): Prom
 
 /** What became of a request whose answer was lost. Refuses as `listPayments` does, and with `payment_not_found`. */
 export async function findByIdempotencyKey(
-  parts: PaymentParts,
+  context: PaymentContext,
   { processor, route, caller, key }: { processor: string; route: string; caller: string; key: string },
 ): Promise<Payment> {
-  findProcessor(parts, processor);
-  findRoute(parts, route);
+  findProcessor(context, processor);
+  findRoute(context, route);
   const checked = checkIdempotencyKey(key, 'idempotency_key') as string;
-  const payment = await findPaymentByKey(parts, callerKeyEntry(caller, processor, route, checked));
+  const payment = await findPaymentByKey(context, callerKeyEntry(caller, processor, route, checked));
   if (payment === undefined) {
     // Its request may still be on its way: that nothing was charged cannot be said.
     throw new ServiceError('payment_not_found', {

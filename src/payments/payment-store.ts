@@ -19,19 +19,19 @@ export async function findPayment({ engine }: Records, id: string): Promise<Paym
 }
 
 /** The payment that an entry of `service:payment-keys` leads to. */
-export async function findPaymentByKey(parts: Records, keyEntry: string): Promise<Payment | undefined> {
-  const id = await parts.engine.get(paymentKeysSpace, keyEntry);
-  return id === undefined ? undefined : findPayment(parts, id);
+export async function findPaymentByKey(store: Records, keyEntry: string): Promise<Payment | undefined> {
+  const id = await store.engine.get(paymentKeysSpace, keyEntry);
+  return id === undefined ? undefined : findPayment(store, id);
 }
 
 /** The payment that a charge on the processor's books belongs to. */
 export async function findPaymentByCharge(
-  parts: Records,
+  store: Records,
   processor: string,
   chargeId: string,
 ): Promise<Payment | undefined> {
-  const id = await parts.engine.get(chargesSpace, chargeEntry(processor, chargeId));
-  return id === undefined ? undefined : findPayment(parts, id);
+  const id = await store.engine.get(chargesSpace, chargeEntry(processor, chargeId));
+  return id === undefined ? undefined : findPayment(store, id);
 }
 
 /** Payments in the order in which they were made. @param after an id; only those behind it */
@@ -44,8 +44,8 @@ export async function* paymentsAfter(
 }
 
 /** Payments made from a moment on, in that order. @param since milliseconds since 1970 */
-export function paymentsSince(parts: Records, since: number): AsyncGenerator<Payment> {
-  return paymentsAfter(parts, idPrefix(Math.max(0, since)));
+export function paymentsSince(store: Records, since: number): AsyncGenerator<Payment> {
+  return paymentsAfter(store, idPrefix(Math.max(0, since)));
 }
 
 /** What becomes of a payment, and what is written with it in the same commit. */
@@ -62,17 +62,17 @@ export interface Change {
  * @returns the payment as it is afterwards, and whether this call changed it
  */
 export async function changePayment(
-  parts: Records,
+  store: Records,
   id: string,
   change: (payment: Payment) => Change | undefined,
   known?: Payment,
 ): Promise<{ readonly payment: Payment; readonly isChanged: boolean }> {
   for (let last = known; ; last = undefined) {
-    const before = last ?? (await findPayment(parts, id));
+    const before = last ?? (await findPayment(store, id));
     if (before === undefined) throw new Error(`there is no payment ${id}`);
     const changed = change(before);
     if (changed === undefined) return { payment: before, isChanged: false };
-    const refusal = await parts.engine.commit([replaced(before, changed.payment), ...(changed.writes ?? [])]);
+    const refusal = await store.engine.commit([replaced(before, changed.payment), ...(changed.writes ?? [])]);
     if (refusal === undefined) return { payment: changed.payment, isChanged: true };
     if (refusal.write !== 0) throw new WriteRefused(refusal, changed.writes?.[refusal.write - 1]);
   }

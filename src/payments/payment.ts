@@ -3,7 +3,7 @@ import { randomBytes } from '../random.ts';
 import type { SecretPlace } from '../secrets/sealer.ts';
 import type { ChargeState } from './charge-state.ts';
 import type { Refund } from './refund-state.ts';
-import type { StoredAnswer } from './stored-response.ts';
+import type { StoredResponse } from './stored-response.ts';
 
 /** The record of one payment and all that came of it, kept for ever in `service:payments` under its id. */
 export interface Payment {
@@ -41,7 +41,7 @@ export interface Payment {
   readonly chargeId?: string;
   readonly declineCode?: string;
   /** The answer, to the byte; absent while there is none to repeat. */
-  readonly answer?: StoredAnswer;
+  readonly answer?: StoredResponse;
   /** The item that the route makes when the charge succeeds. */
   readonly item?: PaidItem;
   readonly refunds?: readonly Refund[];

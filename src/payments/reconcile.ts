@@ -1,6 +1,6 @@
 import type { Period, Processor, ProcessorCharge } from '../processors/processor.ts';
-import { isKnown } from './charge-state.ts';
-import type { PaymentParts } from './context.ts';
+import { isFinal } from './charge-state.ts';
+import type { PaymentContext } from './context.ts';
 import type { Payment } from './payment.ts';
 import { findPayment, paymentsSince } from './payment-store.ts';
 
@@ -30,7 +30,7 @@ const slackMs = 60 * 60 * 1_000;
  * changed. Rejects when the processor's books cannot be read.
  */
 export async function reconcile(
-  parts: PaymentParts,
+  context: PaymentContext,
   processor: Processor,
   { from, until }: Period,
 ): Promise<Reconciled> {
@@ -45,7 +45,7 @@ export async function reconcile(
       continue;
     }
     charges++;
-    const payment = await findPayment(parts, paymentId);
+    const payment = await findPayment(context, paymentId);
     if (payment?.processor !== processor.name) {
       differences.push({
         paymentId,
@@ -60,7 +60,7 @@ export async function reconcile(
     for (const what of differencesOf(payment, charge)) differences.push({ paymentId, chargeId, what });
   }
   let payments = 0;
-  for await (const payment of paymentsSince(parts, from)) {
+  for await (const payment of paymentsSince(context, from)) {
     if (Date.parse(payment.createdAt) >= until) break;
     if (payment.processor !== processor.name) continue;
     payments++;
@@ -68,7 +68,7 @@ export async function reconcile(
     if (state === 'succeeded' && !seen.has(paymentId)) {
       differences.push({ paymentId, chargeId, what: 'has succeeded, and is not on the processor’s books' });
     }
-    if (!isKnown(state) && !seen.has(paymentId)) {
+    if (!isFinal(state) && !seen.has(paymentId)) {
       differences.push({ paymentId, chargeId, what: `is ${state}, and not on the processor’s books` });
     }
   }

@@ -1,5 +1,5 @@
-import type { StoredAnswer } from './stored-response.ts';
-import { type Moves, move } from './transitions.ts';
+import type { StoredResponse } from './stored-response.ts';
+import { type Transitions, transition } from './transitions.ts';
 
 /**
  * The states of a refund and its legal moves; as with a charge the commit that reserves it stores it as `calling`.
@@ -16,7 +16,7 @@ import { type Moves, move } from './transitions.ts';
 export type RefundState = 'calling' | 'in_doubt' | 'pending' | 'succeeded' | 'failed' | 'needs_review';
 
 const outcomes = ['pending', 'succeeded', 'failed'] as const;
-const moves: Moves<RefundState> = {
+const moves: Transitions<RefundState> = {
   calling: [...outcomes, 'in_doubt'],
   in_doubt: [...outcomes, 'in_doubt', 'needs_review'],
   needs_review: outcomes,
@@ -26,14 +26,14 @@ const moves: Moves<RefundState> = {
 };
 
 /** @returns `to`; throws RangeError on a move that is not legal, which is always a mistake of ours */
-export function moveRefund(from: RefundState, to: RefundState): RefundState {
-  return move('refund', moves, from, to);
+export function transitionRefund(from: RefundState, to: RefundState): RefundState {
+  return transition('refund', moves, from, to);
 }
 
 /**
  * A failed refund without a processor id was never confirmed; the processor's books override it.
  */
-export function mayMoveRefund({ state: from, processorRefundId }: Refund, to: RefundState): boolean {
+export function mayTransitionRefund({ state: from, processorRefundId }: Refund, to: RefundState): boolean {
   if (from === 'failed' && processorRefundId === undefined) return to === 'succeeded' || to === 'pending';
   return moves[from].includes(to);
 }
@@ -62,5 +62,5 @@ export interface AskedRefund {
   /** Whether the caller left the amount out: all there was. */
   readonly isRest: boolean;
   /** The answer, to the byte; absent while there is none to repeat. */
-  readonly answer?: StoredAnswer;
+  readonly answer?: StoredResponse;
 }

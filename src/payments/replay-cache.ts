@@ -1,4 +1,4 @@
-import { finalPaymentsKeptMax } from './limits.ts';
+import { replayCacheMax } from './limits.ts';
 import type { Payment } from './payment.ts';
 
 /**
@@ -6,7 +6,7 @@ import type { Payment } from './payment.ts';
  * response stay what they are for ever. Proof may still override a decline. What else their records say, refunds for
  * instance, is of no concern to a repeated request.
  */
-export class FinalPayments {
+export class ReplayCache {
   readonly #byKey = new Map<string, Payment>();
 
   get(keyEntry: string): Payment | undefined {
@@ -15,7 +15,7 @@ export class FinalPayments {
 
   note(keyEntry: string, payment: Payment): void {
     if (payment.state !== 'succeeded' || payment.answer === undefined) return;
-    if (this.#byKey.size >= finalPaymentsKeptMax) this.#byKey.clear();
+    if (this.#byKey.size >= replayCacheMax) this.#byKey.clear();
     this.#byKey.set(keyEntry, payment);
   }
 }

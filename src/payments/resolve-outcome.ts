@@ -19,9 +19,9 @@ export interface Age {
 /** If the clock moved backwards, the age is unknown: the charge is only looked up, and never given up. */
 export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor): Age {
   const ageMs = now - Date.parse(createdAt);
-  const isKnown = ageMs > -clockStepMsMax;
+  const isConclusive = ageMs > -clockStepMsMax;
   return {
-    isKeyRemembered: isKnown && ageMs < keyLifeMs,
+    isKeyRemembered: isConclusive && ageMs < keyLifeMs,
     isHopeless: ageMs >= keyLifeMs + chargeSoughtMsMax,
     isLate: ageMs >= keyLifeMs,
   };
@@ -38,7 +38,7 @@ export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor):
  * @param ask undefined where asking could do it twice
  * @param end makes sure that an earlier request can do nothing any more, or finds what it did; asked only after a rejection
  */
-export async function findOut<Known extends Outcome>(
+export async function resolveOutcome<Known extends Outcome>(
   ask: (() => Promise<Known>) | undefined,
   lookUp: () => Promise<LookUp<Known>>,
   end: () => Promise<Known | Canceled | Unknown>,
@@ -46,10 +46,10 @@ export async function findOut<Known extends Outcome>(
   const asked = await ask?.().catch(unknownOf);
   if (asked !== undefined && (asked.kind === 'succeeded' || asked.kind === 'pending')) return asked;
   const found = await lookUp().catch(unknownOf);
-  if (asked === undefined || !isKnown(asked) || found.kind !== 'absent') return found;
+  if (asked === undefined || !isConclusive(asked) || found.kind !== 'absent') return found;
   const ended = await end();
   if (isCanceled(ended)) return asked;
-  if (isKnown(ended)) return ended;
+  if (isConclusive(ended)) return ended;
   return { kind: 'unknown', detail: 'rejected, and an earlier request may be under way' };
 }
 
@@ -68,10 +68,10 @@ export function unknownOf(error: unknown): Unknown {
 }
 
 /** Being turned away now proves nothing about an earlier attempt, and absence nothing about what is on its way. */
-export function isKnown<Any extends Outcome>(
+export function isConclusive<Any extends Outcome>(
   outcome: Any,
-): outcome is Exclude<Any, { kind: 'unknown' | 'not_taken' | 'absent' }> {
-  return !['unknown', 'not_taken', 'absent'].includes(outcome.kind);
+): outcome is Exclude<Any, { kind: 'unknown' | 'not_attempted' | 'absent' }> {
+  return !['unknown', 'not_attempted', 'absent'].includes(outcome.kind);
 }
 
 /** For the log, where it is not known. */

@@ -3,7 +3,7 @@ import type { Write } from '../storage/engine.ts';
 import { soughtOf } from './charge/execute.ts';
 import type { Settlement } from './charge/outcome.ts';
 import { settleCharge } from './charge/settle.ts';
-import { findProcessor, type PaymentParts } from './context.ts';
+import { findProcessor, type PaymentContext } from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import type { Payment } from './payment.ts';
 
@@ -20,7 +20,7 @@ export type Resolution =
  * account's.
  */
 export async function resolvePayment(
-  parts: PaymentParts,
+  context: PaymentContext,
   payment: Payment,
   resolution: Resolution,
   audit: Write,
@@ -30,13 +30,17 @@ export async function resolvePayment(
     throw disagrees('This payment has been declined already.');
   if (payment.state !== 'needs_review' && resolution.state === 'declined')
     throw disagrees('The service is still finding out what became of this payment: cancel it instead.');
-  await parts.accounts.checkSame(payment, findProcessor(parts, payment.processor));
-  const outcome = await checked(parts, payment, resolution);
-  return settleCharge(parts, payment.id, { outcome, basis: 'proof', audit });
+  await context.accounts.checkSame(payment, findProcessor(context, payment.processor));
+  const outcome = await checked(context, payment, resolution);
+  return settleCharge(context, payment.id, { outcome, basis: 'proof', audit });
 }
 
-async function checked(parts: PaymentParts, payment: Payment, resolution: Resolution): Promise<Settlement> {
-  const processor = findProcessor(parts, payment.processor);
+async function checked(
+  context: PaymentContext,
+  payment: Payment,
+  resolution: Resolution,
+): Promise<Settlement> {
+  const processor = findProcessor(context, payment.processor);
   if (resolution.state === 'succeeded') {
     const { chargeId } = resolution;
     const owner = await processor.findOwner(chargeId, lookUpMsMax);
@@ -46,7 +50,7 @@ async function checked(parts: PaymentParts, payment: Payment, resolution: Resolu
     if (!owner.isPaid) throw disagrees(`The charge ${chargeId} of this payment has moved no money.`);
     return { kind: 'succeeded', chargeId };
   }
-  const found = await processor.findCharge(soughtOf(parts, processor, payment));
+  const found = await processor.findCharge(soughtOf(context, processor, payment));
   if (found.kind === 'succeeded')
     throw disagrees(`The processor’s books have the charge: resolve it with --succeeded ${found.chargeId}.`);
   if (found.kind === 'declined') return found;

@@ -1,5 +1,5 @@
 /** What was responded to a request, to the byte. */
-export interface StoredAnswer {
+export interface StoredResponse {
   readonly status: number;
   readonly text: string;
 }

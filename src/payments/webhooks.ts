@@ -1,16 +1,16 @@
 import { ServiceError } from '../errors.ts';
 import type { EventOutcome } from '../metrics.ts';
 import type {
-  ChargeNews,
+  ChargeChange,
   Delivery,
-  DisputeNews,
+  DisputeChange,
   Processor,
   ProcessorEvent,
-  RefundNews,
+  RefundChange,
   RefundOutcome,
 } from '../processors/processor.ts';
 import { settleCharge, withEvent } from './charge/settle.ts';
-import { findProcessor, type PaymentParts } from './context.ts';
+import { findProcessor, type PaymentContext } from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import { openSpace } from './ownership/marker.ts';
 import type { Dispute, Payment } from './payment.ts';
@@ -28,25 +28,25 @@ import type { Refund } from './refund-state.ts';
  * `unauthenticated`; with `unavailable` where it cannot be told yet whose event it is.
  */
 export async function takeEvent(
-  parts: PaymentParts,
+  context: PaymentContext,
   processorName: string,
   delivery: Delivery,
 ): Promise<void> {
-  const processor = findProcessor(parts, processorName);
+  const processor = findProcessor(context, processorName);
   // Until all of it is on disk; the processor sends it again.
   let outcome: EventOutcome = 'not_yet';
   const told = (known: EventOutcome) => {
     outcome = known;
   };
   try {
-    await takeFrom(parts, processor, delivery, told);
+    await takeFrom(context, processor, delivery, told);
   } finally {
-    parts.metrics.event(processor.name, outcome);
+    context.metrics.event(processor.name, outcome);
   }
 }
 
 async function takeFrom(
-  parts: PaymentParts,
+  context: PaymentContext,
   processor: Processor,
   delivery: Delivery,
   told: (outcome: EventOutcome) => void,
@@ -66,14 +66,14 @@ async function takeFrom(
   }
   if (reading.kind === 'irrelevant') return;
   const { event } = reading;
-  const payment = await paymentOf(parts, processor, event);
+  const payment = await paymentOf(context, processor, event);
   // Others may use the same account of the processor.
   if (payment === undefined) return told('irrelevant');
   if (payment.events?.includes(event.id)) return told('repeated');
-  await apply(parts, payment, event);
+  await apply(context, payment, event);
   told('taken');
   const { id: event_id } = event;
-  parts.log.info('event', {
+  context.log.info('event', {
     event_id,
     payment_id: payment.id,
     processor: processor.name,
@@ -82,100 +82,100 @@ async function takeFrom(
 }
 
 async function paymentOf(
-  parts: PaymentParts,
+  context: PaymentContext,
   processor: Processor,
   { news }: ProcessorEvent,
 ): Promise<Payment | undefined> {
-  if (news.about === 'charge') return paymentOn(parts, processor, news.paymentId);
-  const known = await findPaymentByCharge(parts, processor.name, news.chargeId);
-  return known ?? paymentInDoubtOf(parts, processor, news.chargeId);
+  if (news.about === 'charge') return paymentOn(context, processor, news.paymentId);
+  const known = await findPaymentByCharge(context, processor.name, news.chargeId);
+  return known ?? paymentInDoubtOf(context, processor, news.chargeId);
 }
 
 /** News may be faster than what settles the charge that they are about: then its id is not known here yet. */
 async function paymentInDoubtOf(
-  parts: PaymentParts,
+  context: PaymentContext,
   processor: Processor,
   chargeId: string,
 ): Promise<Payment | undefined> {
-  const open = await parts.engine.scan(openSpace, { limit: 1 });
+  const open = await context.engine.scan(openSpace, { limit: 1 });
   if ((await Array.fromAsync(open?.chunks ?? [])).length === 0) return undefined;
   const owner = await processor.findOwner(chargeId, lookUpMsMax);
-  if (owner.kind === 'owner') return paymentOn(parts, processor, owner.paymentId);
+  if (owner.kind === 'owner') return paymentOn(context, processor, owner.paymentId);
   // The processor sends again what is not taken.
   throw new ServiceError('unavailable', { retryAfterSeconds: 60, detail: owner.detail });
 }
 
 async function paymentOn(
-  parts: PaymentParts,
+  context: PaymentContext,
   processor: Processor,
   paymentId: string | undefined,
 ): Promise<Payment | undefined> {
-  const payment = paymentId === undefined ? undefined : await findPayment(parts, paymentId);
+  const payment = paymentId === undefined ? undefined : await findPayment(context, paymentId);
   return payment?.processor === processor.name ? payment : undefined;
 }
 
-async function apply(parts: PaymentParts, payment: Payment, event: ProcessorEvent): Promise<void> {
+async function apply(context: PaymentContext, payment: Payment, event: ProcessorEvent): Promise<void> {
   const { news } = event;
-  if (news.about === 'charge') await applyCharge(parts, payment, event.id, news);
-  else if (news.about === 'refund') await applyRefund(parts, payment, event.id, news);
-  else await applyDispute(parts, payment, event, news);
+  if (news.about === 'charge') await applyCharge(context, payment, event.id, news);
+  else if (news.about === 'refund') await applyRefund(context, payment, event.id, news);
+  else await applyDispute(context, payment, event, news);
 }
 
 async function applyCharge(
-  parts: PaymentParts,
+  context: PaymentContext,
   { id }: Payment,
   eventId: string,
-  { outcome }: ChargeNews,
+  { outcome }: ChargeChange,
 ): Promise<void> {
-  const payment = await settleCharge(parts, id, { outcome, eventId, basis: 'proof' });
+  const payment = await settleCharge(context, id, { outcome, eventId, basis: 'proof' });
   if (outcome.kind !== 'succeeded' || payment.chargeId === outcome.chargeId) return;
-  parts.log.error('second_charge', { payment_id: id, processor: payment.processor, event_id: eventId });
+  context.log.error('second_charge', { payment_id: id, processor: payment.processor, event_id: eventId });
 }
 
 async function applyRefund(
-  parts: PaymentParts,
+  context: PaymentContext,
   payment: Payment,
   eventId: string,
-  news: RefundNews,
+  news: RefundChange,
 ): Promise<void> {
   const { processorRefundId, state } = news;
   const known = refundOf(payment, news);
-  if (known === undefined) return noteRefund(parts, payment.id, eventId, news);
+  if (known === undefined) return noteRefund(context, payment.id, eventId, news);
   const outcome: RefundOutcome = { kind: state, processorRefundId };
-  await settleRefund(parts, payment.id, known.id, { outcome, eventId, basis: 'proof' });
+  await settleRefund(context, payment.id, known.id, { outcome, eventId, basis: 'proof' });
 }
 
-function refundOf(payment: Payment, { refundId, processorRefundId }: RefundNews): Refund | undefined {
+function refundOf(payment: Payment, { refundId, processorRefundId }: RefundChange): Refund | undefined {
   const asked = refundId === undefined ? undefined : findRefund(payment, refundId);
   return asked ?? payment.refunds?.find((refund) => refund.processorRefundId === processorRefundId);
 }
 
 /** One that was made elsewhere. */
 async function noteRefund(
-  parts: PaymentParts,
+  context: PaymentContext,
   paymentId: string,
   eventId: string,
-  news: RefundNews,
+  news: RefundChange,
 ): Promise<void> {
   const { processorRefundId, state, amount } = news;
-  const createdAt = new Date(parts.now()).toISOString();
-  const { payment } = await changePayment(parts, paymentId, (before) => {
+  const createdAt = new Date(context.now()).toISOString();
+  const { payment } = await changePayment(context, paymentId, (before) => {
     if (refundOf(before, news) !== undefined) return undefined;
     const refund: Refund = { id: processorRefundId, state, amount, createdAt, processorRefundId };
     return { payment: { ...withRefund(before, refund), events: withEvent(before, eventId) } };
   });
   // Another event of the same refund may have been faster, and have said less.
-  if (!payment.events?.includes(eventId)) await applyRefund(parts, payment, eventId, news);
+  if (!payment.events?.includes(eventId)) await applyRefund(context, payment, eventId, news);
 }
 
 async function applyDispute(
-  parts: PaymentParts,
+  context: PaymentContext,
   { id }: Payment,
   event: ProcessorEvent,
-  { disputeId, amount, status, reason }: DisputeNews,
+  { disputeId, amount, status, reason }: DisputeChange,
 ): Promise<void> {
   const dispute: Dispute = { id: disputeId, amount, status, reason, toldAt: event.happenedAt };
-  const { isChanged } = await changePayment(parts, id, (before) => {
+  const { isChanged } = await changePayment(context, id, (before) => {
     const others = before.disputes?.filter((each) => each.id !== disputeId) ?? [];
     const earlier = before.disputes?.find((each) => each.id === disputeId);
     if (earlier !== undefined && earlier.toldAt > dispute.toldAt) return undefined;
@@ -183,5 +183,5 @@ async function applyDispute(
       payment: { ...before, disputes: [...others, dispute], events: withEvent(before, event.id) },
     };
   });
-  if (isChanged) parts.log.warn('dispute', { payment_id: id, state: status });
+  if (isChanged) context.log.warn('dispute', { payment_id: id, state: status });
 }

@@ -49,7 +49,7 @@ export interface Processor {
   check(timeoutMs: number): Promise<Check>;
 
   /** Reads an event that the processor has sent, having checked its signature in constant time. */
-  readEvent(delivery: Delivery): Promise<Reading>;
+  readEvent(delivery: Delivery): Promise<ParsedEvent>;
 }
 
 export interface ChargeRequest {
@@ -115,7 +115,7 @@ export type RefundOutcome =
  * looked at it. After a second send, by whomever, a rejection is `unknown`.
  */
 export interface NotTaken {
-  readonly kind: 'not_taken';
+  readonly kind: 'not_attempted';
   readonly detail: string;
 }
 
@@ -199,7 +199,7 @@ export interface Delivery {
   readonly receivedAt: number;
 }
 
-export type Reading =
+export type ParsedEvent =
   /** The settings have no secret to check signatures with. */
   | { readonly kind: 'not_configured' }
   /** It was not the processor that signed this, or too long ago; `detail` says which. */
@@ -213,16 +213,16 @@ export interface ProcessorEvent {
   readonly id: string;
   /** When it happened, in milliseconds since 1970; events arrive in any order. */
   readonly happenedAt: number;
-  readonly news: ChargeNews | RefundNews | DisputeNews;
+  readonly news: ChargeChange | RefundChange | DisputeChange;
 }
 
-export interface ChargeNews {
+export interface ChargeChange {
   readonly about: 'charge';
   readonly paymentId: string;
   readonly outcome: Extract<ChargeOutcome, { kind: 'succeeded' | 'declined' }>;
 }
 
-export interface RefundNews {
+export interface RefundChange {
   readonly about: 'refund';
   readonly chargeId: string;
   readonly processorRefundId: string;
@@ -232,7 +232,7 @@ export interface RefundNews {
   readonly state: 'pending' | 'succeeded' | 'failed';
 }
 
-export interface DisputeNews {
+export interface DisputeChange {
   readonly about: 'dispute';
   readonly chargeId: string;
   readonly disputeId: string;

@@ -1,4 +1,4 @@
-import type { Aggregator, MetricTold, ValueTold } from '../metrics.ts';
+import type { Aggregator, MetricValue, MetricValues } from '../metrics.ts';
 
 /*
  * What is counted, as plain numbers. prom-client's own counters build a key from the labels at every count, which costs
@@ -6,7 +6,7 @@ import type { Aggregator, MetricTold, ValueTold } from '../metrics.ts';
  * addition. What prom-client is for is telling: its JSON shape is what `tell` gives, and it merges and prints that.
  */
 export interface Family {
-  tell(): MetricTold;
+  tell(): MetricValues;
 }
 
 interface FamilyHead {
@@ -63,7 +63,7 @@ export class CounterFamily implements Family {
     return this.#children.of(values);
   }
 
-  tell(): MetricTold {
+  tell(): MetricValues {
     const { name, help, labels = [] } = this.#head;
     const values = this.#children.all(labels).map(([told, { value }]) => ({ value, labels: told }));
     return { name, help, type: 'counter', aggregator: 'sum', values };
@@ -83,7 +83,7 @@ export class GaugeFamily implements Family {
     this.#value = value;
   }
 
-  tell(): MetricTold {
+  tell(): MetricValues {
     const { name, help, aggregator, type = 'gauge' } = this.#head;
     const value = this.#value();
     return { name, help, type, aggregator, values: value === undefined ? [] : [{ value, labels: {} }] };
@@ -110,9 +110,9 @@ export class Distribution {
     this.#sum += value;
   }
 
-  tell(name: string, labels: Readonly<Record<string, string>>): ValueTold[] {
+  tell(name: string, labels: Readonly<Record<string, string>>): MetricValue[] {
     let count = 0;
-    const buckets = Array.from(this.#counts, (each, index): ValueTold => {
+    const buckets = Array.from(this.#counts, (each, index): MetricValue => {
       count += each;
       const le = this.#bounds[index] ?? '+Inf';
       return { metricName: `${name}_bucket`, value: count, labels: { le, ...labels } };
@@ -139,7 +139,7 @@ export class HistogramFamily implements Family {
     return this.#children.of(values);
   }
 
-  tell(): MetricTold {
+  tell(): MetricValues {
     const { name, help, labels = [] } = this.#head;
     const values = this.#children.all(labels).flatMap(([told, child]) => child.tell(name, told));
     return { name, help, type: 'histogram', aggregator: 'sum', values };

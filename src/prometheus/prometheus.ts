@@ -1,4 +1,4 @@
-import type { Metrics, Told } from '../metrics.ts';
+import type { Metrics, MetricsSnapshot } from '../metrics.ts';
 import { diskMetrics } from './disk.ts';
 import { ProcessMetrics } from './process.ts';
 import { Recorder } from './recorder.ts';
@@ -6,7 +6,7 @@ import { Recorder } from './recorder.ts';
 /** Counts, and tells. */
 export interface Prometheus {
   readonly metrics: Metrics;
-  readonly tell: () => Told;
+  readonly tell: () => MetricsSnapshot;
   close(): void;
 }
 

@@ -1,4 +1,4 @@
-import type { Told } from '../metrics.ts';
+import type { MetricsSnapshot } from '../metrics.ts';
 
 export interface MetricsText {
   readonly contentType: string;
@@ -9,7 +9,7 @@ export interface MetricsText {
  * What the processes of one service tell, as one text in Prometheus' format
  * (https://prometheus.io/docs/instrumenting/exposition_formats/). The library is loaded when it is first asked for.
  */
-export async function metricsText(told: readonly Told[]): Promise<MetricsText> {
+export async function metricsText(told: readonly MetricsSnapshot[]): Promise<MetricsText> {
   const { AggregatorRegistry } = (await import('prom-client')).default;
   // It has no types for what it gives and takes here: its own JSON.
   const registry = AggregatorRegistry.aggregate(told as unknown as object[]);

@@ -1,6 +1,6 @@
-import { addressesOf, type SignInParts } from './context.ts';
+import { addressesOf, type SignInContext } from './context.ts';
 import { asRefusal } from './finish-sign-in.ts';
-import type { BegunSignIn, SignInOrder } from './pending-sign-ins.ts';
+import type { BegunSignIn, SignInRequest } from './pending-sign-ins.ts';
 import { isProviderName } from './providers.ts';
 import { SignInRefusal } from './refusal.ts';
 import { returnAddress } from './return-to.ts';
@@ -25,18 +25,18 @@ const challengePattern = /^[A-Za-z0-9_-]{43}$/;
  * @returns where the browser is sent, and what it must keep
  */
 export async function beginSignIn(
-  parts: SignInParts,
+  context: SignInContext,
   link: SignInLink,
 ): Promise<BegunSignIn & { readonly authorizationUrl: string }> {
-  const integration = await parts.integrations.findClient(link.provider, link.name);
+  const integration = await context.integrations.findClient(link.provider, link.name);
   const { provider, name, clientId, returnUrls, registrationId } = integration;
-  const home = `${parts.origin}${parts.prefix}/v3/auth/session`;
-  const returnTo = returnAddress(link.returnTo, { origin: parts.origin, returnUrls, home });
-  const codeChallenge = appChallenge(parts, link, returnTo.isOurs);
+  const home = `${context.origin}${context.prefix}/v3/auth/session`;
+  const returnTo = returnAddress(link.returnTo, { origin: context.origin, returnUrls, home });
+  const codeChallenge = appChallenge(context, link, returnTo.isOurs);
 
-  const checks = parts.pending.newChecks();
-  const client = { ...integration, redirectUri: addressesOf(parts, integration).redirectUri };
-  const authorizationUrl = await parts.providers[provider].begin(client, checks).catch(asRefusal);
+  const checks = context.pending.newChecks();
+  const client = { ...integration, redirectUri: addressesOf(context, integration).redirectUri };
+  const authorizationUrl = await context.providers[provider].begin(client, checks).catch(asRefusal);
   const order = {
     provider,
     integration: name,
@@ -45,12 +45,12 @@ export async function beginSignIn(
     returnTo,
     ...(codeChallenge === undefined ? {} : { codeChallenge }),
   };
-  const begun = parts.pending.seal(order, checks);
+  const begun = context.pending.seal(order, checks);
   return { ...begun, authorizationUrl: authorizationUrl.href };
 }
 
 /** Required of an app on another origin, which is handed a code, and of nobody else. */
-function appChallenge({ appTokens }: SignInParts, link: SignInLink, isOurs: boolean): string | undefined {
+function appChallenge({ appTokens }: SignInContext, link: SignInLink, isOurs: boolean): string | undefined {
   const { codeChallenge, codeChallengeMethod } = link;
   if (isOurs) {
     if (codeChallenge === undefined && codeChallengeMethod === undefined) return undefined;
@@ -68,16 +68,16 @@ function appChallenge({ appTokens }: SignInParts, link: SignInLink, isOurs: bool
  * @param order what was begun, where that is known
  */
 export function againUrl(
-  parts: SignInParts,
+  context: SignInContext,
   { provider, name }: { readonly provider: string; readonly name: string },
-  order?: SignInOrder,
+  order?: SignInRequest,
 ): string | undefined {
   if (!isProviderName(provider) || !/^[a-z0-9-]+$/.test(name)) return undefined;
-  const { signInUrl } = addressesOf(parts, { provider, name });
-  return order === undefined ? signInUrl : `${signInUrl}?${linkQuery(order, parts.origin)}`;
+  const { signInUrl } = addressesOf(context, { provider, name });
+  return order === undefined ? signInUrl : `${signInUrl}?${linkQuery(order, context.origin)}`;
 }
 
-function linkQuery({ returnTo: { url, isOurs }, codeChallenge }: SignInOrder, origin: string): string {
+function linkQuery({ returnTo: { url, isOurs }, codeChallenge }: SignInRequest, origin: string): string {
   const query = new URLSearchParams({ return_to: isOurs ? url.slice(origin.length) : url });
   if (codeChallenge !== undefined) {
     query.set('code_challenge', codeChallenge);

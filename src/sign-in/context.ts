@@ -11,7 +11,7 @@ import type { AppTokens } from './tokens/app-tokens.ts';
 import type { Users } from './users.ts';
 
 /** What sign-in needs; `main.ts` fills it in. */
-export interface SignInParts {
+export interface SignInContext {
   readonly integrations: Integrations;
   readonly pending: PendingSignIns;
   readonly oneTimeIds: OneTimeIds;
@@ -33,7 +33,7 @@ export interface SignInParts {
 
 /** Where the routes of an integration lie, as browsers know them. */
 export function addressesOf(
-  { origin, prefix }: Pick<SignInParts, 'origin' | 'prefix'>,
+  { origin, prefix }: Pick<SignInContext, 'origin' | 'prefix'>,
   { provider, name }: { readonly provider: string; readonly name: string },
 ): { readonly redirectUri: string; readonly signInUrl: string } {
   const path = `${origin}${prefix}/v3/auth/${provider}/${name}`;

@@ -1,9 +1,9 @@
-import type { SignInParts } from './context.ts';
+import type { SignInContext } from './context.ts';
 import type { Session } from './session.ts';
 
 /** Who is signed in in a browser; undefined too where the integration was deleted since, or registered anew. */
 export async function currentSession(
-  { sessions, integrations }: Pick<SignInParts, 'sessions' | 'integrations'>,
+  { sessions, integrations }: Pick<SignInContext, 'sessions' | 'integrations'>,
   cookie: string | undefined,
 ): Promise<Session | undefined> {
   const session = cookie === undefined ? undefined : await sessions.find(cookie);

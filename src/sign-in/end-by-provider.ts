@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { ProviderFailure } from '../identity/provider.ts';
-import { addressesOf, type SignInParts } from './context.ts';
+import { addressesOf, type SignInContext } from './context.ts';
 import { userKey } from './identity.ts';
 import type { SessionFilter } from './session-filter.ts';
 
@@ -17,12 +17,12 @@ export interface ProviderLogout {
  * `integration_not_found`, `invalid_request`, and with `identity_provider_error` when the provider's keys cannot be had.
  */
 export async function endByProvider(
-  parts: SignInParts,
+  context: SignInContext,
   { provider, name, token, requestId }: ProviderLogout,
 ): Promise<void> {
-  const client = await parts.integrations.findClient(provider, name);
-  const { redirectUri } = addressesOf(parts, client);
-  const logout = await parts.providers[client.provider]
+  const client = await context.integrations.findClient(provider, name);
+  const { redirectUri } = addressesOf(context, client);
+  const logout = await context.providers[client.provider]
     .readLogoutToken({ ...client, redirectUri }, token)
     .catch(asError);
   const { issuer, subject, providerSession } = logout;
@@ -34,12 +34,12 @@ export async function endByProvider(
     ...(providerSession === undefined ? {} : { providerSession }),
   };
   const id = { kind: 'logout_token', id: `${issuer} ${logout.id}`, expiresAt: logout.expiresAt } as const;
-  if (await parts.oneTimeIds.isUsed(id)) throw invalidToken('used before');
-  await parts.accessEnding
+  if (await context.oneTimeIds.isUsed(id)) throw invalidToken('used before');
+  await context.accessEnding
     .end({
       filter,
       act: { what: 'user.signed_out', on: user ?? integration, by: 'provider', requestId },
-      also: parts.oneTimeIds.use(id),
+      also: context.oneTimeIds.use(id),
     })
     .catch((error: unknown) => {
       throw error instanceof ServiceError && error.code === 'precondition_failed'

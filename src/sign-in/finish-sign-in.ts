@@ -1,10 +1,10 @@
 import { type Asked, audited } from '../access/audit.ts';
 import { ProviderFailure } from '../identity/provider.ts';
-import { addressesOf, type SignInParts } from './context.ts';
+import { addressesOf, type SignInContext } from './context.ts';
 import { currentSession } from './current-session.ts';
 import { type Identity, userKey } from './identity.ts';
 import { callbackCharactersMax } from './limits.ts';
-import type { SignInOrder } from './pending-sign-ins.ts';
+import type { SignInRequest } from './pending-sign-ins.ts';
 import { SignInRefusal } from './refusal.ts';
 import type { OpenedSession } from './sessions.ts';
 import { signOut } from './sign-out.ts';
@@ -20,7 +20,7 @@ export interface Callback {
   readonly sessionCookie: string | undefined;
   readonly requestId: string;
   /** Told as soon as it is known what was begun, so that a refusal can lead back to its beginning. */
-  readonly onFound: (order: SignInOrder) => void;
+  readonly onFound: (order: SignInRequest) => void;
 }
 
 export interface FinishedSignIn extends OpenedSession {
@@ -48,16 +48,16 @@ const singleParameters = [
  * @returns undefined when it was finished before and somebody is signed in in this browser: they went back
  */
 export async function finishSignIn(
-  parts: SignInParts,
+  context: SignInContext,
   callback: Callback,
 ): Promise<FinishedSignIn | undefined> {
   const { provider, name, parameters } = callback;
-  const client = await parts.integrations.findClient(provider, name);
+  const client = await context.integrations.findClient(provider, name);
   const state = stateOf(parameters);
-  if (await isBack(parts, state, callback.sessionCookie)) return undefined;
-  const { order, checks } = parts.pending.read(state, callback.cookieOf);
+  if (await isBack(context, state, callback.sessionCookie)) return undefined;
+  const { order, checks } = context.pending.read(state, callback.cookieOf);
   callback.onFound(order);
-  await parts.pending.use(state);
+  await context.pending.use(state);
   // An answer that comes to another integration's address than the one the browser was sent from (RFC 9700, 4.4).
   if (order.provider !== client.provider || order.integration !== client.name) {
     throw new SignInRefusal('other_provider', 'integration');
@@ -65,14 +65,14 @@ export async function finishSignIn(
   const isSameClient = order.clientId === client.clientId && order.registrationId === client.registrationId;
   if (!isSameClient) throw new SignInRefusal('other_provider', 'client');
 
-  const proven = await parts.providers[client.provider]
-    .finish({ ...client, redirectUri: addressesOf(parts, client).redirectUri }, parameters, checks)
+  const proven = await context.providers[client.provider]
+    .finish({ ...client, redirectUri: addressesOf(context, client).redirectUri }, parameters, checks)
     .catch(asRefusal);
   const { providerSession, ...profile } = proven;
   const identity = { ...profile, provider: client.provider, integration: client.name };
   const asked = { by: 'user', requestId: callback.requestId } as const;
-  await endSessionOfOther(parts, identity, callback.sessionCookie, asked);
-  const opened = await parts.sessions.begin(
+  await endSessionOfOther(context, identity, callback.sessionCookie, asked);
+  const opened = await context.sessions.begin(
     {
       identity,
       cookieBefore: callback.sessionCookie,
@@ -80,27 +80,27 @@ export async function finishSignIn(
       providerSession,
     },
     async () => [
-      await parts.users.signedIn(identity),
-      audited({ what: 'user.signed_in', on: userKey(identity), ...asked }, parts.now()),
+      await context.users.signedIn(identity),
+      audited({ what: 'user.signed_in', on: userKey(identity), ...asked }, context.now()),
     ],
   );
-  return { ...opened, location: await locationOf(parts, order, opened, asked) };
+  return { ...opened, location: await locationOf(context, order, opened, asked) };
 }
 
-async function isBack(parts: SignInParts, state: string, cookie: string | undefined): Promise<boolean> {
-  return (await currentSession(parts, cookie)) !== undefined && (await parts.pending.isUsed(state));
+async function isBack(context: SignInContext, state: string, cookie: string | undefined): Promise<boolean> {
+  return (await currentSession(context, cookie)) !== undefined && (await context.pending.isUsed(state));
 }
 
 /** Another user's session in this browser ends before the new one begins, and with it its tokens. */
 async function endSessionOfOther(
-  parts: SignInParts,
+  context: SignInContext,
   identity: Identity,
   cookie: string | undefined,
   asked: Asked,
 ): Promise<void> {
-  const session = cookie === undefined ? undefined : await parts.sessions.find(cookie);
+  const session = cookie === undefined ? undefined : await context.sessions.find(cookie);
   if (session === undefined || userKey(session.identity) === userKey(identity)) return;
-  await signOut(parts, { session, isEverywhere: false, asked });
+  await signOut(context, { session, isEverywhere: false, asked });
 }
 
 function stateOf(parameters: URLSearchParams): string {
@@ -113,12 +113,12 @@ function stateOf(parameters: URLSearchParams): string {
 }
 
 async function locationOf(
-  parts: SignInParts,
-  { returnTo: { url, isOurs }, codeChallenge }: SignInOrder,
+  context: SignInContext,
+  { returnTo: { url, isOurs }, codeChallenge }: SignInRequest,
   { session, cookie }: OpenedSession,
   asked: Asked,
 ): Promise<string> {
-  const { appTokens, sessions, integrations } = parts;
+  const { appTokens, sessions, integrations } = context;
   if (isOurs) return url;
   if (appTokens === undefined || codeChallenge === undefined) throw new SignInRefusal('return_address');
   const { identity, id: sessionId, registrationId } = session;
@@ -135,7 +135,7 @@ async function locationOf(
   });
   // Everything of the user may have been ended meanwhile, before there was this code to end.
   if ((await sessions.find(cookie)) === undefined) {
-    await signOut(parts, { session, isEverywhere: false, asked });
+    await signOut(context, { session, isEverywhere: false, asked });
     throw new SignInRefusal('unknown_state', 'signed out meanwhile');
   }
   // The registered address stays as it is, to the character.

@@ -9,7 +9,7 @@ import { digestOf, randomText } from './random-text.ts';
 import { SignInRefusal } from './refusal.ts';
 
 /** What a sign-in was begun for. */
-export interface SignInOrder {
+export interface SignInRequest {
   readonly provider: ProviderName;
   readonly integration: string;
   /** The client at the provider; another one cannot finish what this one began. */
@@ -31,12 +31,12 @@ export interface BegunSignIn {
 }
 
 /** What is sealed in the cookie. The state is not in it: it names the place of the seal. */
-interface SealedSignIn extends SignInOrder {
+interface SealedSignIn extends SignInRequest {
   readonly nonce: string;
   readonly codeVerifier: string;
 }
 
-export interface PendingSignInParts {
+export interface PendingSignInContext {
   readonly engine: Engine;
   readonly sealer: Sealer;
   readonly oneTimeIds: OneTimeIds;
@@ -52,23 +52,23 @@ const statePattern = /^[0-9a-z]{9}\.[A-Za-z0-9_-]{43}$/;
  * their cookies are too old.
  */
 export class PendingSignIns {
-  readonly #parts: PendingSignInParts;
+  readonly #context: PendingSignInContext;
 
-  constructor(parts: PendingSignInParts) {
-    this.#parts = parts;
+  constructor(context: PendingSignInContext) {
+    this.#context = context;
   }
 
   /** New checks for a sign-in. */
   newChecks(): Checks {
-    const state = `${stampOf(this.#parts.now())}.${randomText()}`;
+    const state = `${stampOf(this.#context.now())}.${randomText()}`;
     return { state, nonce: randomText(), codeVerifier: randomText() };
   }
 
   /** Seals what was begun. Nothing is written. */
-  seal(order: SignInOrder, checks: Checks): BegunSignIn {
+  seal(order: SignInRequest, checks: Checks): BegunSignIn {
     const { state, nonce, codeVerifier } = checks;
     const sealed: SealedSignIn = { ...order, nonce, codeVerifier };
-    const cookie = this.#parts.sealer.seal(JSON.stringify(sealed), placeOf(state));
+    const cookie = this.#context.sealer.seal(JSON.stringify(sealed), placeOf(state));
     return { checks, cookieSuffix: cookieSuffixOf(state), cookie };
   }
 
@@ -76,9 +76,9 @@ export class PendingSignIns {
   read(
     state: string,
     cookieOf: (cookieSuffix: string) => string | undefined,
-  ): { readonly order: SignInOrder; readonly checks: Checks } {
+  ): { readonly order: SignInRequest; readonly checks: Checks } {
     if (!statePattern.test(state)) throw new SignInRefusal('callback', 'state');
-    const age = this.#parts.now() - momentOf(state);
+    const age = this.#context.now() - momentOf(state);
     if (age > signInMsMax || age < -clockToleranceSeconds * 1_000)
       throw new SignInRefusal('unknown_state', 'expired');
     const cookie = cookieOf(cookieSuffixOf(state));
@@ -92,19 +92,19 @@ export class PendingSignIns {
    * one wins. Refuses with `unknown_state`.
    */
   async use(state: string): Promise<void> {
-    const { engine, oneTimeIds } = this.#parts;
+    const { engine, oneTimeIds } = this.#context;
     if ((await engine.commit([oneTimeIds.use(idOf(state))])) !== undefined)
       throw new SignInRefusal('unknown_state', 'used');
   }
 
   /** Whether a sign-in was finished with this state, as long as that is remembered. */
   async isUsed(state: string): Promise<boolean> {
-    return statePattern.test(state) && (await this.#parts.oneTimeIds.isUsed(idOf(state)));
+    return statePattern.test(state) && (await this.#context.oneTimeIds.isUsed(idOf(state)));
   }
 
   #open(cookie: string, state: string): SealedSignIn {
     try {
-      return JSON.parse(this.#parts.sealer.open(cookie, placeOf(state))) as SealedSignIn;
+      return JSON.parse(this.#context.sealer.open(cookie, placeOf(state))) as SealedSignIn;
     } catch (error) {
       throw new SignInRefusal('other_browser', 'the cookie does not open', error);
     }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Asked } from '../access/audit.ts';
-import { addressesOf, type SignInParts } from './context.ts';
+import { addressesOf, type SignInContext } from './context.ts';
 import { userKey } from './identity.ts';
 import { signOutUrlMsMax } from './limits.ts';
 import type { Session } from './session.ts';
@@ -14,7 +14,7 @@ export interface SignOut {
 
 /** Ends a session and what came of it, or all of its user. The session itself ends last. */
 export async function signOut(
-  { accessEnding }: Pick<SignInParts, 'accessEnding'>,
+  { accessEnding }: Pick<SignInContext, 'accessEnding'>,
   { session, isEverywhere, asked }: SignOut,
 ): Promise<void> {
   const user = userKey(session.identity);
@@ -30,16 +30,16 @@ export async function signOut(
  * not say so in time.
  */
 export async function providerSignOutUrl(
-  parts: SignInParts,
+  context: SignInContext,
   { identity }: Session,
 ): Promise<string | undefined> {
   const over = new AbortController();
   try {
-    const client = await parts.integrations.findClient(identity.provider, identity.integration);
-    const { redirectUri } = addressesOf(parts, client);
-    const asked = parts.providers[identity.provider].signOutUrl(
+    const client = await context.integrations.findClient(identity.provider, identity.integration);
+    const { redirectUri } = addressesOf(context, client);
+    const asked = context.providers[identity.provider].signOutUrl(
       { ...client, redirectUri },
-      `${parts.origin}${parts.prefix}/v3/auth/signed-out`,
+      `${context.origin}${context.prefix}/v3/auth/signed-out`,
     );
     const late = sleep(signOutUrlMsMax, undefined, { signal: over.signal }).catch(() => undefined);
     return (await Promise.race([asked, late]))?.href;

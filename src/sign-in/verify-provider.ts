@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { type FailureReason, ProviderFailure } from '../identity/provider.ts';
-import { addressesOf, type SignInParts } from './context.ts';
+import { addressesOf, type SignInContext } from './context.ts';
 import { identityProviders, isProviderName } from './providers.ts';
 import type { RegistrationFields } from './registration.ts';
 
@@ -17,16 +17,16 @@ const reasons: Readonly<Record<FailureReason, string>> = {
  * and `invalid_request`, which names the issuer and says what is wrong with it.
  */
 export async function verifyProvider(
-  parts: SignInParts,
+  context: SignInContext,
   provider: string,
   name: string,
   fields: RegistrationFields,
 ): Promise<void> {
-  const registration = parts.integrations.read(provider, name, fields);
+  const registration = context.integrations.read(provider, name, fields);
   if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
-  const { redirectUri } = addressesOf(parts, { provider, name });
+  const { redirectUri } = addressesOf(context, { provider, name });
   try {
-    await parts.providers[provider].discover({ ...registration, redirectUri });
+    await context.providers[provider].discover({ ...registration, redirectUri });
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error;
     const { needsIssuer } = identityProviders[provider];

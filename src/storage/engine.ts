@@ -23,7 +23,7 @@ export const serviceSpaces = [
   'payment-keys',
   'open-payments',
   'charges',
-  'drivers',
+  'heartbeats',
   'awaited-items',
   'integrations',
   'one-time-ids',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { checkKeyOrder, type KeyOrder } from '../../src/access/key-order.ts';
+import { type CreateKeyRequest, checkCreateKeyRequest } from '../../src/access/key-order.ts';
 import { keyCreated } from '../../src/access/key-store.ts';
 import { apiKeysMax } from '../../src/access/limits.ts';
 import type { Scope } from '../../src/access/scopes.ts';
@@ -100,7 +100,7 @@ for (const [args, told] of [
 test('a key is not made that would not do what it seems to say', () => {
   const browser = { kind: 'publishable', scopes: ['payments:create'] } as const;
   const origins = ['https://a.example'];
-  const orders: readonly (readonly [Partial<KeyOrder>, RegExp])[] = [
+  const orders: readonly (readonly [Partial<CreateKeyRequest>, RegExp])[] = [
     [{ scopes: [] }, /needs a scope/],
     [{ scopes: ['tables:all' as Scope] }, /no scope tables:all/],
     [{ scopes: ['admin'], tables: ['a'] }, /cannot be limited/],
@@ -122,13 +122,13 @@ test('a key is not made that would not do what it seems to say', () => {
     ...['', 'a\nb', 'a\u0000', 'x'.repeat(101)].map((name) => [{ name }, /name must be/] as const),
   ];
   for (const [fields, told] of orders) {
-    assert.throws(() => checkKeyOrder(keyOrder(fields), Date.now()), told, JSON.stringify(fields));
+    assert.throws(() => checkCreateKeyRequest(keyOrder(fields), Date.now()), told, JSON.stringify(fields));
   }
   for (const fields of [
     { tables: ['a'], routes: ['stripe/charge'] },
     { ...browser, origins: ['https://a.example:8443', 'http://localhost:3000'], routes: ['stripe/charge'] },
   ]) {
-    checkKeyOrder(keyOrder(fields), Date.now());
+    checkCreateKeyRequest(keyOrder(fields), Date.now());
   }
 });
 

@@ -8,8 +8,8 @@ import { apiKeysAgeMsMax, apiKeysRefreshMs } from '../../src/access/limits.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { operationRoutes } from '../../src/http/routes/health.ts';
 import { tableRoutes } from '../../src/http/routes/tables.ts';
-import { openDoor } from '../../src/http/server/app.ts';
-import { Gate } from '../../src/http/server/authorize.ts';
+import { openApp } from '../../src/http/server/app.ts';
+import { Authorizer } from '../../src/http/server/authorize.ts';
 import { Listener } from '../../src/http/server/listener.ts';
 import { openLog } from '../../src/log.ts';
 import type { Engine } from '../../src/storage/engine.ts';
@@ -129,7 +129,7 @@ test('lets nobody in while it cannot be known which keys there are, and tells th
   const key = add();
   const keys = new KeyRing(engine, Date.now);
   await keys.refresh();
-  const gate = new Gate({
+  const gate = new Authorizer({
     keys,
     limits: new CallLimits({}),
     declines: new DeclineLimits({ engine, cachedMs: 0, now: Date.now }),
@@ -140,7 +140,7 @@ test('lets nobody in while it cannot be known which keys there are, and tells th
   });
   const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   const tables = new Tables(engine, { tables: 'open', declared: [] });
-  const door = await openDoor(listener, {
+  const door = await openApp(listener, {
     ...unguarded,
     gate,
     log: openLog('silent'),

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
-import { emptyRun, type Run, startOf, textBytes } from '../../src/storage/lmdb/sorted-run.ts';
+import { emptySortedRun, type SortedRun, startOf, textBytes } from '../../src/storage/lmdb/sorted-run.ts';
 import { firstKey, openStore, type Store } from '../../src/storage/lmdb/store.ts';
 import { verifyStore } from '../../src/storage/lmdb/verify.ts';
 import { newDataFolder } from '../support/service.ts';
@@ -60,7 +60,7 @@ const damages: Readonly<Record<string, { damage: (store: Store) => void; told: R
     told: /is out of order/,
   },
   'a leaf without items': {
-    damage: (store) => store.leaves.putSync(secondLeaf(store).key, emptyRun),
+    damage: (store) => store.leaves.putSync(secondLeaf(store).key, emptySortedRun),
     told: /is empty/,
   },
   'leaves of a space that nobody knows': {
@@ -134,8 +134,8 @@ async function fold(folder: string): Promise<void> {
   await store.close();
 }
 
-function secondLeaf(store: Store): { readonly key: string; readonly run: Run } {
-  const leaves: { readonly key: string; readonly run: Run }[] = [];
+function secondLeaf(store: Store): { readonly key: string; readonly run: SortedRun } {
+  const leaves: { readonly key: string; readonly run: SortedRun }[] = [];
   for (const { key, value } of store.leaves.getRange({ start: firstKey, limit: 2 })) {
     leaves.push({ key, run: Buffer.from(value) });
   }
@@ -143,7 +143,7 @@ function secondLeaf(store: Store): { readonly key: string; readonly run: Run } {
   return leaves[1];
 }
 
-function change(store: Store, damage: (leaf: Run) => void): void {
+function change(store: Store, damage: (leaf: SortedRun) => void): void {
   const { key, run } = secondLeaf(store);
   damage(run);
   store.leaves.putSync(key, run);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { gatherFromCrew } from '../../src/cli/worker-metrics.ts';
+import { gatherFromWorkers } from '../../src/cli/worker-metrics.ts';
 import { Scraped } from '../support/metrics.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 
@@ -47,7 +47,7 @@ test('a scrape of any worker tells of all of them, and of one that has died', as
 
 test('a scrape that the other workers do not answer tells nothing, for a part would be counters that go back', async () => {
   // Nobody started this process as a worker, so that nobody answers.
-  await assert.rejects(gatherFromCrew(() => [])(), { code: 'unavailable' });
+  await assert.rejects(gatherFromWorkers(() => [])(), { code: 'unavailable' });
 });
 
 function workersOf(pid: number): number[] {

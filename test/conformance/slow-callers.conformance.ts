@@ -5,7 +5,7 @@ import { Agent, get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { longAnswersPerAddressMax, responseStallMsMax } from '../../src/http/limits.ts';
+import { longResponsesPerAddressMax, responseStallMsMax } from '../../src/http/limits.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { connectionsOf } from './connections.ts';
 import { need } from './needs.ts';
@@ -45,7 +45,7 @@ const modes: Readonly<Record<string, Mode>> = {
     seconds: responseStallMsMax / 1_000 + rampSeconds + 10,
     closedMsMax: responseStallMsMax + 10_000,
     // The others are told at once that it is too much.
-    heldMin: longAnswersPerAddressMax,
+    heldMin: longResponsesPerAddressMax,
   },
 };
 

@@ -95,7 +95,7 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
   });
 
   promise('tells that nothing was asked when it is turned away', async ({ processor, charges, tokens }) => {
-    assert.equal((await processor.charge(chargeOf(tokens.turnedAway))).kind, 'not_taken');
+    assert.equal((await processor.charge(chargeOf(tokens.turnedAway))).kind, 'not_attempted');
     assert.deepEqual(charges(), []);
   });
 

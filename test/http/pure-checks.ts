@@ -7,7 +7,7 @@ import { isPlainName, parseStrictJson } from '../../src/http/server/strict-json.
 import { parentOf } from '../../src/opentelemetry/traceparent.ts';
 import { isLoopback, isWebOrigin } from '../../src/origins.ts';
 import { holdsCardNumber } from '../../src/payments/card-number.ts';
-import { checkIdempotencyKey, checkOrder } from '../../src/payments/charge/request.ts';
+import { checkChargeRequest, checkIdempotencyKey } from '../../src/payments/charge/request.ts';
 import { readRegistration } from '../../src/sign-in/registration.ts';
 import { returnAddress } from '../../src/sign-in/return-to.ts';
 import { partsOf } from '../../src/sign-in/tokens/refresh-family.ts';
@@ -31,10 +31,10 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
   'a card number in groups': (text) => holdsCardNumber(text, 'grouped'),
   'an idempotency key': (text) => checkIdempotencyKey(text),
   'a quoted idempotency key': (text) => checkIdempotencyKey(`"${text}"`),
-  'a token': (token) => checkOrder({ ...order, token }, policy),
-  'a currency': (currency) => checkOrder({ ...order, currency }, policy),
-  'a value of metadata': (value) => checkOrder({ ...order, metadata: { order: value } }, policy),
-  'a name of metadata': (name) => checkOrder({ ...order, metadata: { [name]: '1' } }, policy),
+  'a token': (token) => checkChargeRequest({ ...order, token }, policy),
+  'a currency': (currency) => checkChargeRequest({ ...order, currency }, policy),
+  'a value of metadata': (value) => checkChargeRequest({ ...order, metadata: { order: value } }, policy),
+  'a name of metadata': (name) => checkChargeRequest({ ...order, metadata: { [name]: '1' } }, policy),
 
   'a table name': tableSpace,
   'an item id': (text) => checkId(text),

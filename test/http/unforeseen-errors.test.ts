@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pino } from 'pino';
-import { openDoor } from '../../src/http/server/app.ts';
+import { openApp } from '../../src/http/server/app.ts';
 import { Listener } from '../../src/http/server/listener.ts';
 import { openLog } from '../../src/log.ts';
 import { exchange, type RawAnswer, RawConnection, requestText } from '../support/raw-http.ts';
@@ -102,7 +102,7 @@ interface ThrowingDoor {
 async function openThrowingDoor(t: TestContext, thrown: unknown): Promise<ThrowingDoor> {
   const file = join(dirname(newDataFolder(t)), 'log');
   const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
-  const door = await openDoor(listener, {
+  const door = await openApp(listener, {
     log: openLog('debug', pino.destination({ dest: file, sync: true })),
     ...unguarded,
     isStopping: () => false,

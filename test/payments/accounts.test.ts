@@ -14,7 +14,7 @@ test('another account’s books settle nothing, and the right key goes on', asyn
   stripe.repair();
 
   stripe.command({ set: { account: 'acct_another' } });
-  const other = await startWithStripe(t, { stripe, data: service.data, driverSilenceMsMax: 300 });
+  const other = await startWithStripe(t, { stripe, data: service.data, ownerSilenceMsMax: 300 });
   other.clock.aheadMs = 11 * 60_000;
   const giveUpAt = Date.now() + 20_000;
   while (!/"event":"charge_of_another_account"/.test(other.service.logged())) {
@@ -37,7 +37,7 @@ test('another account’s books settle nothing, and the right key goes on', asyn
   await other.service.stop();
 
   stripe.command({ set: { account: 'acct_scripted' } });
-  const back = await startWithStripe(t, { stripe, data: service.data, driverSilenceMsMax: 300 });
+  const back = await startWithStripe(t, { stripe, data: service.data, ownerSilenceMsMax: 300 });
   back.clock.aheadMs = 60 * 60_000;
   const payment = await paymentAfter(back.service, at, ['calling', 'in_doubt']);
   assert.deepEqual([payment.status, payment.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);

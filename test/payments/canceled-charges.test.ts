@@ -104,7 +104,7 @@ test('a charge in doubt ends though its table is no longer one that the settings
   const other = { tables: { policy: 'declared', declared: ['books'] } };
   const file = writeSettings(t, other);
   stripe.repair();
-  const next = await startWithStripe(t, { stripe, data: service.data, file, driverSilenceMsMax: 300 });
+  const next = await startWithStripe(t, { stripe, data: service.data, file, ownerSilenceMsMax: 300 });
   const payment = await paymentAfter(next.service, lost.headers.get('location') ?? '', [
     'calling',
     'in_doubt',

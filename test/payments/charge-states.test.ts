@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ChargeState, hasEnded, isKnown, moveCharge } from '../../src/payments/charge-state.ts';
+import { type ChargeState, hasEnded, isFinal, transitionCharge } from '../../src/payments/charge-state.ts';
 
 /** The design's own words: received → calling → succeeded | declined | in_doubt → … ; proof settles a review. */
 const legal: Readonly<Record<ChargeState, readonly ChargeState[]>> = {
@@ -18,9 +18,12 @@ for (const from of states) {
   for (const to of states) {
     const may = legal[from].includes(to);
     test(`a charge ${may ? 'may' : 'cannot'} go from ${from} to ${to}`, () => {
-      if (may) assert.equal(moveCharge(from, to), to);
+      if (may) assert.equal(transitionCharge(from, to), to);
       else
-        assert.throws(() => moveCharge(from, to), new RangeError(`a charge cannot go from ${from} to ${to}`));
+        assert.throws(
+          () => transitionCharge(from, to),
+          new RangeError(`a charge cannot go from ${from} to ${to}`),
+        );
     });
   }
 }
@@ -30,7 +33,7 @@ test('a charge has ended when it succeeded, was declined or was given to a perso
 });
 
 test('what became of a charge is known when it succeeded or was declined', () => {
-  assert.deepEqual(states.filter(isKnown), ['succeeded', 'declined']);
+  assert.deepEqual(states.filter(isFinal), ['succeeded', 'declined']);
 });
 
 test('no run of moves, legal or not, leaves a state in which it is known what became of a charge', () => {
@@ -40,11 +43,11 @@ test('no run of moves, legal or not, leaves a state in which it is known what be
       let known: ChargeState | undefined;
       for (const attempt of attempts) {
         try {
-          state = moveCharge(state, attempt);
+          state = transitionCharge(state, attempt);
         } catch (error) {
           assert.ok(error instanceof RangeError);
         }
-        if (isKnown(state)) known ??= state;
+        if (isFinal(state)) known ??= state;
         assert.equal(state, known ?? state);
       }
     }),
@@ -58,7 +61,7 @@ test('no run of moves goes back before the processor was asked', () => {
       const walked: ChargeState[] = ['received'];
       for (const attempt of attempts) {
         const here = walked.at(-1) as ChargeState;
-        if (legal[here].includes(attempt)) walked.push(moveCharge(here, attempt));
+        if (legal[here].includes(attempt)) walked.push(transitionCharge(here, attempt));
       }
       assert.ok(!walked.slice(1).includes('received'));
       assert.ok(!walked.slice(2).includes('calling'));

@@ -38,7 +38,7 @@ async function start(
     data,
     now,
     env: stripeSettings(stripe),
-    driverSilenceMsMax: silenceMs,
+    ownerSilenceMsMax: silenceMs,
   });
   return { service, stripe, data, clock };
 }

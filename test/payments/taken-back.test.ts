@@ -5,9 +5,9 @@ import { InFlight } from '../../src/lifecycle.ts';
 import { openLog } from '../../src/log.ts';
 import { noMetrics } from '../../src/metrics.ts';
 import { Accounts } from '../../src/payments/accounts.ts';
-import { takePayment } from '../../src/payments/charge/create.ts';
-import { Drivers } from '../../src/payments/ownership/heartbeat.ts';
-import { FinalPayments } from '../../src/payments/replay-cache.ts';
+import { createCharge } from '../../src/payments/charge/create.ts';
+import { Heartbeats } from '../../src/payments/ownership/heartbeat.ts';
+import { ReplayCache } from '../../src/payments/replay-cache.ts';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
@@ -49,10 +49,10 @@ for (const [what, fails, told] of [
       sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
       processors: new Map([['simulated', simulatedProcessor(ledger)]]),
       routes: new Map([['ticket', { unit: 'minor' as const, on_success: onSuccess }]]),
-      drivers: new Drivers(engine),
+      heartbeats: new Heartbeats(engine),
       accounts: new Accounts(),
       wantedMs: 600_000,
-      finals: new FinalPayments(),
+      replayCache: new ReplayCache(),
       itemWrite: (_table: string, { id, name }: { id: string; name: string }) => sold(id, name),
       inFlight: new InFlight(),
       log: openLog('silent'),
@@ -68,7 +68,7 @@ for (const [what, fails, told] of [
       caller: '',
       requestId: 'r',
     };
-    const taking = takePayment(parts, { ...order, ...place }).then(
+    const taking = createCharge(parts, { ...order, ...place }).then(
       ({ status }) => status,
       ({ code }: ServiceError) => code,
     );

@@ -143,7 +143,7 @@ test('scripted Stripe: remembers charges, keys and used tokens when its process 
   const request = chargeOf(singleUseToken);
   const outcome = await adapter.charge(request);
   await stripe.kill();
-  assert.equal((await adapter.charge(request)).kind, 'not_taken', 'nobody is there');
+  assert.equal((await adapter.charge(request)).kind, 'not_attempted', 'nobody is there');
   appendFileSync(join(folder, 'stripe.journal'), '["charges","ch_torn"');
   await stripe.start();
   assert.deepEqual(await adapter.charge(request), outcome);
@@ -169,7 +169,7 @@ test('scripted Stripe: a test sets what its process does', async (t) => {
   const stripe = await startStripeProcess(t);
   const adapter = await adapterOf(stripe);
   await stripe.command({ set: { turnsAway: true } });
-  assert.equal((await adapter.charge(chargeOf('tok_paid'))).kind, 'not_taken');
+  assert.equal((await adapter.charge(chargeOf('tok_paid'))).kind, 'not_attempted');
   await stripe.command({ repair: true });
   assert.equal((await adapter.charge(chargeOf('tok_paid'))).kind, 'succeeded');
   const paths = (await stripe.requests()).map(({ path }) => path);

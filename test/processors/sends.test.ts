@@ -9,7 +9,7 @@ test('a rejection after a resend is unknown also when another call has the same 
     sends.count('key');
     sends.count('key');
     await first.promise;
-    return { kind: 'not_taken', detail: '429' };
+    return { kind: 'not_attempted', detail: '429' };
   });
   const second = sends.only('key', async () => {
     sends.count('key');

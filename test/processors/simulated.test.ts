@@ -95,7 +95,7 @@ test('simulated: a ledger that cannot be reached was sent nothing', async (t) =>
   const ledger = new MemoryLedger();
   const { origin } = await startLedger(t, ledger);
   const unreachable = new RemoteLedger(origin.replace(/:\d+$/, ':1'));
-  assert.equal((await simulatedProcessor(unreachable).charge(chargeOf('tok_paid'))).kind, 'not_taken');
+  assert.equal((await simulatedProcessor(unreachable).charge(chargeOf('tok_paid'))).kind, 'not_attempted');
   assert.deepEqual(ledger.charges, []);
 });
 

@@ -205,8 +205,8 @@ test('square: an access token that Square does not know takes no charge', async 
     apiBase: square.origin,
     webhookKeys: [],
   });
-  assert.equal((await stranger.charge(chargeOf('cnon:paid'))).kind, 'not_taken');
-  assert.equal((await processor.charge(chargeOf('cnon:forbidden'))).kind, 'not_taken');
+  assert.equal((await stranger.charge(chargeOf('cnon:paid'))).kind, 'not_attempted');
+  assert.equal((await processor.charge(chargeOf('cnon:forbidden'))).kind, 'not_attempted');
   assert.deepEqual(square.charges, []);
 });
 
@@ -391,8 +391,8 @@ for (const [word, kind] of [
 }
 
 for (const [word, kind] of [
-  ['refund-already-pending', 'not_taken'],
-  ['refund-rate-limited', 'not_taken'],
+  ['refund-already-pending', 'not_attempted'],
+  ['refund-rate-limited', 'not_attempted'],
   ['refund-disputed', 'refused'],
   ['refund-error', 'unknown'],
 ] as const) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Reading } from '../../src/processors/processor.ts';
+import type { ParsedEvent } from '../../src/processors/processor.ts';
 import { chargeOf } from '../contracts/processor.ts';
 import { openStripe, type StripeWithAdapter } from '../support/stripe/adapter.ts';
 import { deliveryOf, disputeOf, eventOf, eventsOf, type StripeEvent } from '../support/stripe/events.ts';
@@ -10,7 +10,7 @@ import { charge, created, intent, refund } from '../support/stripe/samples.ts';
 const signedAt = created * 1_000;
 
 /** Reads an event that was signed as it should be. */
-async function read(processor: StripeWithAdapter['processor'], event: StripeEvent): Promise<Reading> {
+async function read(processor: StripeWithAdapter['processor'], event: StripeEvent): Promise<ParsedEvent> {
   return processor.readEvent(deliveryOf(event, { signedAt }));
 }
 

@@ -93,7 +93,7 @@ test('stripe: refuses what Stripe refuses, and a charge that Stripe does not kno
 test('stripe: a refund that is turned away was not taken, and is made when it is let in', async (t) => {
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_refund_rate_limited');
-  assert.equal((await opened.processor.refund(request)).kind, 'not_taken');
+  assert.equal((await opened.processor.refund(request)).kind, 'not_attempted');
   assert.deepEqual(await opened.processor.findRefund(found(request)), { kind: 'absent' });
   opened.stripe.repair();
   assert.equal((await opened.processor.refund(request)).kind, 'succeeded');

@@ -115,8 +115,8 @@ test('stripe: a key that Stripe does not know takes no charge', async (t) => {
     apiBase: stripe.origin,
     webhookSecrets: [],
   });
-  assert.equal((await stranger.charge(chargeOf('tok_paid'))).kind, 'not_taken');
-  assert.equal((await processor.charge(chargeOf('tok_bad_key'))).kind, 'not_taken');
+  assert.equal((await stranger.charge(chargeOf('tok_paid'))).kind, 'not_attempted');
+  assert.equal((await processor.charge(chargeOf('tok_bad_key'))).kind, 'not_attempted');
   assert.deepEqual(stripe.charges, []);
 });
 
@@ -179,7 +179,7 @@ test('stripe: is turned away before the key is looked at, and learns what it was
   const request = chargeOf('pm_card_visa');
   const first = await processor.charge(request);
   stripe.turnsAway = true;
-  assert.equal((await processor.charge(request)).kind, 'not_taken');
+  assert.equal((await processor.charge(request)).kind, 'not_attempted');
   stripe.turnsAway = false;
   assert.deepEqual(await processor.charge(request), first);
 });
@@ -201,7 +201,7 @@ for (const [ending, timeoutMs] of [
   test(`stripe: a first call that ends in ${ending.replace('_', ' ')} has charged nothing`, async (t) => {
     const { stripe, processor } = await openStripe(t);
     const outcome = await processor.charge(chargeOf(`tok_method_${ending}`, { timeoutMs }));
-    assert.equal(outcome.kind, 'not_taken');
+    assert.equal(outcome.kind, 'not_attempted');
     assert.ok(stripe.requests.every(({ path }) => path === '/v1/payment_methods'));
     assert.deepEqual(stripe.charges, []);
   });
@@ -239,9 +239,9 @@ for (const [what, token, kind] of [
   [
     'a token that can be used once is not attempted: it is exchanged for the same method again',
     singleUseToken,
-    'not_taken',
+    'not_attempted',
   ],
-  ['a token that can be used again is not taken', 'tok_visa', 'not_taken'],
+  ['a token that can be used again is not taken', 'tok_visa', 'not_attempted'],
 ] as const) {
   test(`stripe: turned away at the second call, ${what}`, async (t) => {
     const server = createServer((request, response) => {

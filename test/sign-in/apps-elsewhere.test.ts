@@ -6,7 +6,7 @@ import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
 import { beginSignIn } from '../../src/sign-in/begin-sign-in.ts';
-import type { SignInParts } from '../../src/sign-in/context.ts';
+import type { SignInContext } from '../../src/sign-in/context.ts';
 import { finishSignIn } from '../../src/sign-in/finish-sign-in.ts';
 import { Integrations } from '../../src/sign-in/integrations.ts';
 import { OneTimeIds } from '../../src/sign-in/one-time-ids.ts';
@@ -83,7 +83,7 @@ async function startParts(t: TestContext) {
     readLogoutToken: async () => assert.fail('no logout comes'),
   };
   const oneTimeIds = new OneTimeIds(engine, Date.now);
-  const parts: SignInParts = {
+  const parts: SignInContext = {
     integrations: new Integrations(engine, sealer, Date.now),
     pending: new PendingSignIns({ engine, sealer, oneTimeIds, now: Date.now }),
     oneTimeIds,

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { distantRecoveryIntervalMs } from '../../src/app/limits.ts';
-import { Drivers } from '../../src/payments/ownership/heartbeat.ts';
+import { Heartbeats } from '../../src/payments/ownership/heartbeat.ts';
 import { openSpace } from '../../src/payments/ownership/marker.ts';
 import type { Units } from '../support/dynamodb/fault-proxy.ts';
 import { type FaultyStore, faultyStore } from '../support/dynamodb/faulty-store.ts';
@@ -51,8 +51,8 @@ const operations: Readonly<
   'register an integration': (service) =>
     service.post('/v3/create/service/auth/google/web', { IDP_CLIENT_ID: 'c', IDP_CLIENT_SECRET: 's' }),
   'a minute of a process that has nothing to do': async (_, { calm, proxy }) => {
-    const drivers = new Drivers(calm);
-    await drivers.watch();
+    const heartbeats = new Heartbeats(calm);
+    await heartbeats.watch();
     await calm.scan(openSpace);
     const rounds = 60_000 / distantRecoveryIntervalMs;
     return { status: 200, units: { read: proxy.units.read * rounds, write: proxy.units.write * rounds } };
@@ -97,7 +97,7 @@ test('no operation costs more on DynamoDB than its row says', async (t) => {
 /** The looks of recovery, the beats of who drives a charge, and the sweeps of what is over. */
 function isByItself({ operation, body }: DynamoRequest): boolean {
   const text = JSON.stringify(body);
-  if (operation !== 'Query') return text.includes('"drivers"');
+  if (operation !== 'Query') return text.includes('"heartbeats"');
   return !/"payments#\d+"/.test(text);
 }
 

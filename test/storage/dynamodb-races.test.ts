@@ -87,7 +87,7 @@ test('increments of one counter by many writers count once each, whatever is los
   store.proxy.script = ({ operation }) =>
     operation === 'TransactWriteItems' || operation === 'GetItem' ? faultAt(random) : undefined;
 
-  const told: Told = { done: [], unknown: [] };
+  const told: MetricsSnapshot = { done: [], unknown: [] };
   let isOver = false;
   const watching = watchPair(store.direct, () => isOver);
   const counting = Array.from({ length: writers }, (_, writer) => count(store, random, writer, told));
@@ -108,13 +108,18 @@ test('increments of one counter by many writers count once each, whatever is los
   t.diagnostic(`${told.done.length} made, ${told.unknown.length} unknown, ${store.proxy.count()} requests`);
 });
 
-interface Told {
+interface MetricsSnapshot {
   readonly done: string[];
   readonly unknown: string[];
 }
 
 /** Each increment makes an item too, in the same commit: so it can be told afterwards which there were. */
-async function count(store: FaultyStore, random: Random, writer: number, told: Told): Promise<void> {
+async function count(
+  store: FaultyStore,
+  random: Random,
+  writer: number,
+  told: MetricsSnapshot,
+): Promise<void> {
   for (let n = 0, tries = 0; n < incrementsEach; tries++) {
     const engine = random() < 0.3 ? store.hasty : store.patient;
     const id = `by ${writer}: ${n}, try ${tries}`;

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Space, Write } from '../../src/storage/engine.ts';
 import { journalSizeMax } from '../../src/storage/lmdb/limits.ts';
-import { Recent } from '../../src/storage/lmdb/memtable.ts';
+import { Memtable } from '../../src/storage/lmdb/memtable.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
@@ -66,7 +66,7 @@ test('a space whose changes are not folded yet is known, however many other spac
 test('what is folded stays in nobody’s memory', async (t) => {
   const file = newFile(t);
   const [first, second] = [new StoreOpener(file), new StoreOpener(file)];
-  const recent = new Recent(second.store);
+  const recent = new Memtable(second.store);
   for (let round = 0; round < 3; round++) {
     for (let n = 0; n < 5; n++) {
       first.transact(() => first.committer.carryOut([hundredNew(5 * round + n)]));

@@ -8,12 +8,12 @@ import type { Change } from '../../src/storage/lmdb/memtable.ts';
 import { joined, type RunSize, textBetween, withChanges } from '../../src/storage/lmdb/merge.ts';
 import {
   countOf,
-  emptyRun,
+  emptySortedRun,
   endOf,
   findText,
   idAtIndex,
   itemTextAt,
-  type Run,
+  type SortedRun,
   search,
   startOf,
   textBytes,
@@ -86,11 +86,11 @@ function asChanges(
   }));
 }
 
-function runOf(made: readonly Item[]): Run {
-  return withChanges(emptyRun, asChanges(made), oneRun)[0] ?? emptyRun;
+function runOf(made: readonly Item[]): SortedRun {
+  return withChanges(emptySortedRun, asChanges(made), oneRun)[0] ?? emptySortedRun;
 }
 
-function itemsIn(runs: readonly Run[]): Item[] {
+function itemsIn(runs: readonly SortedRun[]): Item[] {
   return runs.flatMap((run) => JSON.parse(`[${textOf(run).toString()}]`) as Item[]);
 }
 
@@ -204,7 +204,7 @@ test('a run that is full is cut in two that have room to grow', (t) => {
       bytes += textBytesOf(item) + 3;
       made.push(item);
     }
-    const runs = withChanges(emptyRun, asChanges(made), { bytesMax: leafBytesMax, filled: false });
+    const runs = withChanges(emptySortedRun, asChanges(made), { bytesMax: leafBytesMax, filled: false });
     assert.equal(runs.length, 2);
     for (const run of runs) assert.ok(run.length > leafBytesMax / 3 && run.length < (leafBytesMax * 2) / 3);
   });
@@ -221,7 +221,7 @@ for (const [title, character] of [
       const wanted = { bytesMax: leafBytesMax, filled };
       const runs = withChanges(runOf(small), asChanges([large]), wanted);
       assertRuns(runs, [...small, large].sort(byIdBytes), wanted);
-      const alone = runs.find((run) => run.length > leafBytesMax) as Run;
+      const alone = runs.find((run) => run.length > leafBytesMax) as SortedRun;
       assert.equal(countOf(alone), 1);
       assert.equal(findText(alone, Buffer.from('m'))?.length, textBytesOf(large));
       assert.deepEqual(search(alone, Buffer.from('n'), 0), { index: 1, found: false });
@@ -232,7 +232,11 @@ for (const [title, character] of [
 }
 
 /** That the runs hold just these items, each run as the format says, and are as large as they should be. */
-function assertRuns(runs: readonly Run[], expected: readonly Item[], { bytesMax, filled }: RunSize): void {
+function assertRuns(
+  runs: readonly SortedRun[],
+  expected: readonly Item[],
+  { bytesMax, filled }: RunSize,
+): void {
   assert.deepEqual(itemsIn(runs), expected);
   let first = 0;
   for (const run of runs) {

@@ -33,7 +33,7 @@ export class Caller {
     const headers = { ...ofBody, ...more };
     return new Promise((resolve, reject) => {
       const sent = request(this.#origin + path, { method, agent: this.#agent, headers }, (response) => {
-        void readAnswer(response).then(resolve);
+        void readResponse(response).then(resolve);
       });
       sent.setTimeout(silentMsMax, () => {
         reject(new Error(`${method} ${path}: no answer in ${silentMsMax} ms`));
@@ -51,7 +51,7 @@ export class Caller {
   }
 }
 
-async function readAnswer(response: IncomingMessage): Promise<Outcome> {
+async function readResponse(response: IncomingMessage): Promise<Outcome> {
   const chunks: Buffer[] = [];
   try {
     for await (const chunk of response) chunks.push(chunk);

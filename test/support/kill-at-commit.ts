@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
  * the service's own housekeeping do not count.
  */
 const [when, number] = (process.env.KILL_AT ?? '').split(' ');
-const housekeeping = new Set(['drivers', 'heartbeats', 'access', 'api-key-uses', 'sealing', 'signing-keys']);
+const housekeeping = new Set(['heartbeats', 'access', 'api-key-uses', 'sealing', 'signing-keys']);
 let commits = 0;
 
 const post = Worker.prototype.postMessage;

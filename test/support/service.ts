@@ -62,7 +62,7 @@ export async function startTestService(
     diskReserveBytes,
     storeCallMsMax,
     responseStallMs,
-    driverSilenceMsMax,
+    ownerSilenceMsMax,
     load = unhurried,
   } = options;
   const data = options.data ?? newDataFolder(t);
@@ -85,7 +85,7 @@ export async function startTestService(
     ...(now === undefined ? {} : { now }),
     ...(storeCallMsMax === undefined ? {} : { storeCallMsMax }),
     ...(responseStallMs === undefined ? {} : { responseStallMs }),
-    ...(driverSilenceMsMax === undefined ? {} : { driverSilenceMsMax }),
+    ...(ownerSilenceMsMax === undefined ? {} : { ownerSilenceMsMax }),
     ...(diskReserveBytes === undefined ? {} : { diskReserveBytes }),
     load,
   });

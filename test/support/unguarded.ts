@@ -1,9 +1,9 @@
-import type { DoorOptions } from '../../src/http/server/app.ts';
+import type { AppOptions } from '../../src/http/server/app.ts';
 import { CallerAddresses } from '../../src/http/server/caller-address.ts';
 import { CrossOrigin } from '../../src/http/server/cors.ts';
 
 /** A door that lets everybody in, for tests of what is behind it. */
-export const unguarded: Pick<DoorOptions, 'gate' | 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> = {
+export const unguarded: Pick<AppOptions, 'gate' | 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> = {
   gate: { admit: () => undefined },
   crossOrigin: new CrossOrigin([], () => new Set()),
   isHttpsOnly: false,

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { tableRoutes } from '../../src/http/routes/tables.ts';
-import { openDoor } from '../../src/http/server/app.ts';
+import { openApp } from '../../src/http/server/app.ts';
 import { Listener } from '../../src/http/server/listener.ts';
 import { openLog } from '../../src/log.ts';
 import type { Engine, Scan } from '../../src/storage/engine.ts';
@@ -22,7 +22,7 @@ export async function openDoorOver(t: TestContext, engine: Partial<Engine>): Pro
   lines.on('data', (line: Buffer) => log.push(line.toString()));
   const tables = new Tables({ ...emptyEngine, ...engine }, { tables: 'open', declared: [] });
   const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
-  const door = await openDoor(listener, {
+  const door = await openApp(listener, {
     log: openLog('debug', lines),
     ...unguarded,
     isStopping: () => false,

@@ -3,7 +3,7 @@ import { get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { longAnswersPerAddressMax } from '../../src/http/limits.ts';
+import { longResponsesPerAddressMax } from '../../src/http/limits.ts';
 import { requestText } from '../support/raw-http.ts';
 import { fill, items } from './filled-tables.ts';
 import { startSharedService } from './shared-service.ts';
@@ -22,7 +22,7 @@ test('refuses an address one more large table while as many as it may have are o
     reader.write(request);
     return reader;
   };
-  const readers = Array.from({ length: longAnswersPerAddressMax }, newReader);
+  const readers = Array.from({ length: longResponsesPerAddressMax }, newReader);
   const refused = await until(503, async () => {
     // It takes the place that the last question had.
     readers.push(newReader());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { foldIdleMs } from '../../src/storage/lmdb/limits.ts';
+import { compactionIdleMs } from '../../src/storage/lmdb/limits.ts';
 import { assertError } from '../http/error-answer.ts';
 import { ask } from '../support/exact-answer.ts';
 import { isLong } from '../support/extent.ts';
@@ -40,7 +40,7 @@ test('tells a table by another ETag after every change, and by the same one as l
   await own.post('/v3/table/films/create', { id: 'a', name: 'in another table' });
   assert.equal(await tagOf(table, own), last);
   // By then what was written has gone from the journal into the leaves.
-  await sleep(3 * foldIdleMs);
+  await sleep(3 * compactionIdleMs);
   await own.stop();
   const again = await startTestService(t, { data: own.data });
   assert.equal(await tagOf(table, again), last, 'the tag outlives the process');

@@ -1,7 +1,7 @@
 import { InFlight } from '../../lifecycle.ts';
 import { openLog } from '../../log.ts';
 import { noMetrics } from '../../metrics.ts';
-import type { PaymentParts } from '../../payments/context.ts';
+import type { PaymentContext } from '../../payments/context.ts';
 import { openSealer } from '../../secrets/open-sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { checkIsWhole } from '../../storage/copying/marker.ts';
@@ -10,8 +10,8 @@ import { existingStore, openEngine } from '../adapters.ts';
 import { openPayments, openTables } from '../domains.ts';
 import { masterKeySource } from './secrets.ts';
 
-export interface Books {
-  readonly payments: PaymentParts;
+export interface OfflinePayments {
+  readonly payments: PaymentContext;
   close(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export interface Books {
  * The payments of a data folder for a command beside the service, which may be running. The simulated processor is
  * there when its ledger lives in a process of its own. Throws SettingsError.
  */
-export async function openBooks(settings: Settings): Promise<Books> {
+export async function openOfflinePayments(settings: Settings): Promise<OfflinePayments> {
   // Its answer goes to standard output; what the service would log for every step is of no use here.
   const log = openLog('error');
   if (settings.store === 'lmdb') existingStore(settings);
@@ -39,7 +39,7 @@ export async function openBooks(settings: Settings): Promise<Books> {
       simulate: settings.simulated.ledger !== undefined,
     });
     const close = async () => {
-      await payments.drivers.close();
+      await payments.heartbeats.close();
       await engine.close();
       log.flush();
     };

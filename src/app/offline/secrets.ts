@@ -13,7 +13,7 @@ import { existingStore, openEngine } from '../adapters.ts';
 export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens, sealedSigningKeys];
 
 /** The secrets of a data folder, for the commands that look after them. */
-export interface Vault {
+export interface OfflineSecrets {
   readonly engine: Engine;
   readonly keys: MasterKeys;
   readonly source: MasterKeySource;
@@ -21,7 +21,7 @@ export interface Vault {
 }
 
 /** Opens them beside the service, which may be running. Throws SettingsError. */
-export async function openVault(settings: Settings): Promise<Vault> {
+export async function openOfflineSecrets(settings: Settings): Promise<OfflineSecrets> {
   if (settings.store === 'lmdb') existingStore(settings);
   const engine = await openEngine(settings, openLog('error'));
   try {

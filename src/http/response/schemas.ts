@@ -18,7 +18,7 @@ export function emptyWhenAbsent(request: FastifyRequest, _reply: unknown, done: 
 }
 
 /** An answer as the OpenAPI document tells it. */
-export function answerSchema(body: TSchema, description: string): TSchema {
+export function responseSchema(body: TSchema, description: string): TSchema {
   return Type.Object({ statusCode: Type.Literal(200), body }, { ...closed, description });
 }
 
@@ -36,7 +36,7 @@ const errorSchema = Type.Object(
 );
 
 /** Every error answer; `beside` are the documented fields of the operation as they read on a failure. */
-export function errorAnswerSchema(beside: Record<string, TSchema> = {}): TSchema {
+export function errorResponseSchema(beside: Record<string, TSchema> = {}): TSchema {
   return Type.Object(
     { statusCode: Type.Integer(), body: Type.Object({ ...beside, error: errorSchema }) },
     { description: 'Refused or failed; `body.error.code` says which' },

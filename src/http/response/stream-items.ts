@@ -6,7 +6,12 @@ import { countedAddress } from '../../access/counted-address.ts';
 import { jsonContentType } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Scan, SpaceFacts } from '../../tables/tables.ts';
-import { compressedBytesMin, longAnswersMax, longAnswersPerAddressMax, readTurnBytes } from '../limits.ts';
+import {
+  compressedBytesMin,
+  longResponsesMax,
+  longResponsesPerAddressMax,
+  readTurnBytes,
+} from '../limits.ts';
 import { AddressCounts } from '../server/address-counts.ts';
 import { type ContentCoding, compressor, wantedCoding } from './content-coding.ts';
 import { sendText } from './send.ts';
@@ -46,7 +51,7 @@ const longAnswersOf = new AddressCounts();
 
 /**
  * The items of a table: a table that is at hand in one piece, a larger one as it is read. Refuses with `overloaded` a larger
- * one while `longAnswersMax` are on their way, or `longAnswersPerAddressMax` to the same address.
+ * one while `longResponsesMax` are on their way, or `longResponsesPerAddressMax` to the same address.
  */
 export async function sendItems(
   request: FastifyRequest,
@@ -60,7 +65,7 @@ export async function sendItems(
   }
   const text = new ChunkReader(chunks);
   const ofAddress = longAnswersOf.of(countedAddress(request.address));
-  if (longAnswers >= longAnswersMax || ofAddress >= longAnswersPerAddressMax) {
+  if (longAnswers >= longResponsesMax || ofAddress >= longResponsesPerAddressMax) {
     text.leave();
     const message = 'Too many large tables are being read; try again shortly.';
     // Nor may those who come for nothing else stay.

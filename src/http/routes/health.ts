@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type FieldsBesideError, success } from '../../envelope.ts';
-import { answerSchema, errorAnswerSchema } from '../response/schemas.ts';
+import { errorResponseSchema, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 
@@ -21,7 +21,7 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
         schema: {
           tags,
           summary: 'Whether the process is alive',
-          response: { 200: answerSchema(Type.Object({ status: Type.Literal('alive') }), 'It is') },
+          response: { 200: responseSchema(Type.Object({ status: Type.Literal('alive') }), 'It is') },
         },
       },
       async (_request, reply) => sendEnvelope(reply, success({ status: 'alive' })),
@@ -35,8 +35,8 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
           tags,
           summary: 'Whether the service can take work',
           response: {
-            200: answerSchema(Type.Object({ status: Type.Literal('ready') }), 'It can'),
-            '5xx': errorAnswerSchema({
+            200: responseSchema(Type.Object({ status: Type.Literal('ready') }), 'It can'),
+            '5xx': errorResponseSchema({
               failed: Type.Array(Type.String(), { description: 'The checks that failed' }),
             }),
           },

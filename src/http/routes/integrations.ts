@@ -4,10 +4,10 @@ import type { Asked } from '../../access/audit.ts';
 import { actorOf } from '../../access/permission.ts';
 import { type FieldsBesideError, success } from '../../envelope.ts';
 
-import { addressesOf, type SignInParts } from '../../sign-in/context.ts';
+import { addressesOf, type SignInContext } from '../../sign-in/context.ts';
 import type { Integration } from '../../sign-in/stored-integration.ts';
 import { verifyProvider } from '../../sign-in/verify-provider.ts';
-import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 import { body, described, pageQuery, params, registered, verifyQuery } from './integration-schemas.ts';
@@ -18,8 +18,8 @@ const besideError: FieldsBesideError = () => ({ compelete: false });
 /**
  * The registry of sign-in integrations: register (interface.md, 4.5), tell, replace, remove. No answer holds a secret.
  */
-export function integrationRoutes(parts: SignInParts): Routes {
-  const { integrations, prefix } = parts;
+export function integrationRoutes(context: SignInContext): Routes {
+  const { integrations, prefix } = context;
   return (app) => {
     app.post(
       `${prefix}/v3/create/service/auth/:identity_provider/:INTEGRATION_NAME`,
@@ -32,16 +32,16 @@ export function integrationRoutes(parts: SignInParts): Routes {
           querystring: verifyQuery,
           body,
           response: {
-            200: answerSchema(registered, 'The integration is on disk, its secret sealed'),
-            '4xx': errorAnswerSchema({ compelete: Type.Literal(false) }),
+            200: responseSchema(registered, 'The integration is on disk, its secret sealed'),
+            '4xx': errorResponseSchema({ compelete: Type.Literal(false) }),
           },
         },
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        if (request.query.verify === 'true') await verifyProvider(parts, provider, name, request.body);
+        if (request.query.verify === 'true') await verifyProvider(context, provider, name, request.body);
         const integration = await integrations.register(provider, name, request.body, askedBy(request));
-        const { redirectUri, signInUrl } = addressesOf(parts, integration);
+        const { redirectUri, signInUrl } = addressesOf(context, integration);
         return sendEnvelope(
           reply,
           success({
@@ -68,12 +68,12 @@ export function integrationRoutes(parts: SignInParts): Routes {
           summary: 'Tell what is registered under a name',
           params,
           querystring: noQuery,
-          response: { 200: answerSchema(described, 'Without its secret'), '4xx': errorAnswerSchema() },
+          response: { 200: responseSchema(described, 'Without its secret'), '4xx': errorResponseSchema() },
         },
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        return sendEnvelope(reply, success(shown(parts, await integrations.find(provider, name))));
+        return sendEnvelope(reply, success(shown(context, await integrations.find(provider, name))));
       },
     );
 
@@ -88,16 +88,16 @@ export function integrationRoutes(parts: SignInParts): Routes {
           querystring: verifyQuery,
           body,
           response: {
-            200: answerSchema(described, 'The new credentials are on disk, the secret sealed'),
-            '4xx': errorAnswerSchema(),
+            200: responseSchema(described, 'The new credentials are on disk, the secret sealed'),
+            '4xx': errorResponseSchema(),
           },
         },
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        if (request.query.verify === 'true') await verifyProvider(parts, provider, name, request.body);
+        if (request.query.verify === 'true') await verifyProvider(context, provider, name, request.body);
         const integration = await integrations.replace(provider, name, request.body, askedBy(request));
-        return sendEnvelope(reply, success(shown(parts, integration)));
+        return sendEnvelope(reply, success(shown(context, integration)));
       },
     );
 
@@ -111,11 +111,11 @@ export function integrationRoutes(parts: SignInParts): Routes {
           params,
           querystring: noQuery,
           response: {
-            200: answerSchema(
+            200: responseSchema(
               Type.Object({ message: Type.Literal('Integration deleted') }, closed),
               'Nobody can sign in by it any more, and who did is signed out',
             ),
-            '4xx': errorAnswerSchema(),
+            '4xx': errorResponseSchema(),
           },
         },
       },
@@ -129,8 +129,8 @@ export function integrationRoutes(parts: SignInParts): Routes {
 }
 
 /** Lists of integrations, of all providers and of one. */
-export function integrationListRoutes(parts: SignInParts): Routes {
-  const path = `${parts.prefix}/v3/service/auth`;
+export function integrationListRoutes(context: SignInContext): Routes {
+  const path = `${context.prefix}/v3/service/auth`;
   const page = {
     querystring: pageQuery,
     response: {
@@ -142,12 +142,12 @@ export function integrationListRoutes(parts: SignInParts): Routes {
         },
         { ...closed, description: 'By provider and name; `next` when there are more' },
       ),
-      '4xx': errorAnswerSchema(),
+      '4xx': errorResponseSchema(),
     },
   };
   const send = async (reply: FastifyReply, provider: string | undefined, after: string | undefined) => {
-    const { integrations, next } = await parts.integrations.list(provider, after);
-    const envelope = success(integrations.map((each) => shown(parts, each)));
+    const { integrations, next } = await context.integrations.list(provider, after);
+    const envelope = success(integrations.map((each) => shown(context, each)));
     return sendEnvelope(reply, next === undefined ? envelope : { ...envelope, ...{ next } });
   };
   return (app) => {
@@ -175,8 +175,8 @@ export function integrationListRoutes(parts: SignInParts): Routes {
   };
 }
 
-function shown(parts: SignInParts, integration: Integration) {
-  const { redirectUri, signInUrl } = addressesOf(parts, integration);
+function shown(context: SignInContext, integration: Integration) {
+  const { redirectUri, signInUrl } = addressesOf(context, integration);
   return {
     name: integration.name,
     provider: integration.provider,

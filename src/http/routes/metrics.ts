@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { errorAnswerSchema } from '../response/schemas.ts';
+import { errorResponseSchema } from '../response/schemas.ts';
 import type { Routes } from '../server/routes.ts';
 
 /** In Prometheus' text format. */
-export interface MetricsAnswer {
+export interface MetricsResponse {
   readonly contentType: string;
   readonly text: string;
 }
@@ -12,7 +12,7 @@ export interface MetricsAnswer {
  * What the service counts, for Prometheus. The one answer that is in no envelope when it succeeds: its reader takes its
  * own format alone. Refusals are in the envelope like all others.
  */
-export function metricsRoutes(tell: () => Promise<MetricsAnswer>): Routes {
+export function metricsRoutes(tell: () => Promise<MetricsResponse>): Routes {
   return (app) => {
     app.get(
       '/metrics',
@@ -26,8 +26,8 @@ export function metricsRoutes(tell: () => Promise<MetricsAnswer>): Routes {
               description: 'Text in the exposition format of Prometheus, 0.0.4',
               content: { 'text/plain': { schema: Type.String() } },
             },
-            '4xx': errorAnswerSchema(),
-            '5xx': errorAnswerSchema(),
+            '4xx': errorResponseSchema(),
+            '5xx': errorResponseSchema(),
           },
         },
       },

@@ -5,24 +5,24 @@ import { actorOf, shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { cancelPayment } from '../../payments/charge/cancel.ts';
-import { takePayment } from '../../payments/charge/create.ts';
+import { createCharge } from '../../payments/charge/create.ts';
 import { isOfBadCard, paymentFieldsBesideError } from '../../payments/charge/response.ts';
-import type { PaymentParts } from '../../payments/context.ts';
+import type { PaymentContext } from '../../payments/context.ts';
 import { findPaymentOn } from '../../payments/find-payment.ts';
 import { findByIdempotencyKey, listPayments } from '../../payments/list-payments.ts';
 import { publicPayment } from '../../payments/public-payment.ts';
 import { refundPayment } from '../../payments/refund/create.ts';
-import type { StoredAnswer } from '../../payments/stored-response.ts';
+import type { StoredResponse } from '../../payments/stored-response.ts';
 import {
-  answerSchema,
   closed,
   emptyWhenAbsent,
-  errorAnswerSchema,
+  errorResponseSchema,
   noBody,
   noQuery,
+  responseSchema,
 } from '../response/schemas.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
-import type { Gate } from '../server/authorize.ts';
+import type { Authorizer } from '../server/authorize.ts';
 import type { Routes } from '../server/routes.ts';
 import {
   body,
@@ -46,9 +46,9 @@ const pageItemsDefault = 20;
  * @param counts what is counted of charges
  */
 export function paymentRoutes(
-  parts: PaymentParts,
+  context: PaymentContext,
   prefix: string,
-  counts: Pick<Gate, 'takeChargeOfKey' | 'noteDecline'>,
+  counts: Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline'>,
 ): Routes {
   const path = `${prefix}/stage/payment/:processor/:route_id`;
   return (app) => {
@@ -64,16 +64,16 @@ export function paymentRoutes(
           headers,
           body,
           response: {
-            200: answerSchema(paid, 'The processor confirmed the charge, and that is on disk'),
-            '4xx': errorAnswerSchema({ message: Type.Object({ message: Type.String() }) }),
-            '5xx': errorAnswerSchema({ message: Type.Object({ message: Type.String() }) }),
+            200: responseSchema(paid, 'The processor confirmed the charge, and that is on disk'),
+            '4xx': errorResponseSchema({ message: Type.Object({ message: Type.String() }) }),
+            '5xx': errorResponseSchema({ message: Type.Object({ message: Type.String() }) }),
           },
         },
       },
       async (request, reply) => {
         counts.takeChargeOfKey(request, reply);
         const { processor, route_id: route } = request.params;
-        const taking = takePayment(parts, {
+        const taking = createCharge(context, {
           processor,
           route,
           ...request.body,
@@ -82,7 +82,7 @@ export function paymentRoutes(
           requestId: request.id,
           traceparent: request.raw.headers.traceparent?.toString(),
         });
-        const answer = await parts.inFlight.add(taking);
+        const answer = await context.inFlight.add(taking);
         if (isOfBadCard(answer) && !answer.replayed) await counts.noteDecline(request);
         return sendAnswer(reply, answer, `${prefix}/stage/payment/${processor}/${route}/${answer.paymentId}`);
       },
@@ -106,7 +106,7 @@ export function paymentRoutes(
               },
               { ...closed, description: 'In the order in which they were made; `next` when there are more' },
             ),
-            '4xx': errorAnswerSchema(),
+            '4xx': errorResponseSchema(),
           },
         },
       },
@@ -114,7 +114,7 @@ export function paymentRoutes(
         const { processor, route_id: route } = request.params;
         const { idempotency_key: key, ...page } = request.query;
         if (key === undefined) {
-          const { payments, next } = await listPayments(parts, { processor, route, ...pageOf(page) });
+          const { payments, next } = await listPayments(context, { processor, route, ...pageOf(page) });
           const envelope = {
             ...success(payments.map(publicPayment)),
             ...(next === undefined ? {} : { next }),
@@ -125,7 +125,7 @@ export function paymentRoutes(
           const message = 'idempotency_key finds one payment: nothing else may stand beside it.';
           throw new ServiceError('invalid_request', { param: 'idempotency_key', message });
         }
-        const payment = await findByIdempotencyKey(parts, {
+        const payment = await findByIdempotencyKey(context, {
           processor,
           route,
           caller: shopOf(request.caller),
@@ -145,14 +145,14 @@ export function paymentRoutes(
           params: paymentParams,
           querystring: noQuery,
           response: {
-            200: answerSchema(paymentState, 'The payment as it stands'),
-            '4xx': errorAnswerSchema(),
+            200: responseSchema(paymentState, 'The payment as it stands'),
+            '4xx': errorResponseSchema(),
           },
         },
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const payment = await findPaymentOn(parts, { processor, route, paymentId });
+        const payment = await findPaymentOn(context, { processor, route, paymentId });
         return sendEnvelope(reply, success(publicPayment(payment)));
       },
     );
@@ -171,19 +171,19 @@ export function paymentRoutes(
           querystring: noQuery,
           body: noBody,
           response: {
-            200: answerSchema(paymentState, 'The payment as it is then'),
-            '4xx': errorAnswerSchema(),
-            '5xx': errorAnswerSchema(),
+            200: responseSchema(paymentState, 'The payment as it is then'),
+            '4xx': errorResponseSchema(),
+            '5xx': errorResponseSchema(),
           },
         },
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const payment = await findPaymentOn(parts, { processor, route, paymentId });
+        const payment = await findPaymentOn(context, { processor, route, paymentId });
         const by = actorOf(request.caller);
         const audit = audited({ what: 'payment.canceled', on: paymentId, by, requestId: request.id });
-        const canceling = cancelPayment(parts, payment, audit);
-        return sendEnvelope(reply, success(publicPayment(await parts.inFlight.add(canceling))));
+        const canceling = cancelPayment(context, payment, audit);
+        return sendEnvelope(reply, success(publicPayment(await context.inFlight.add(canceling))));
       },
     );
 
@@ -201,15 +201,15 @@ export function paymentRoutes(
           headers,
           body: refundBody,
           response: {
-            200: answerSchema(refundState, 'The processor has taken the refund, and that is on disk'),
-            '4xx': errorAnswerSchema(),
-            '5xx': errorAnswerSchema(),
+            200: responseSchema(refundState, 'The processor has taken the refund, and that is on disk'),
+            '4xx': errorResponseSchema(),
+            '5xx': errorResponseSchema(),
           },
         },
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const refunding = refundPayment(parts, {
+        const refunding = refundPayment(context, {
           processor,
           route,
           paymentId,
@@ -218,7 +218,7 @@ export function paymentRoutes(
           caller: shopOf(request.caller),
           requestId: request.id,
         });
-        const answer = await parts.inFlight.add(refunding);
+        const answer = await context.inFlight.add(refunding);
         reply.header('refund-id', answer.refundId);
         const location = `${prefix}/stage/payment/${processor}/${route}/${paymentId}`;
         return sendAnswer(reply, { ...answer, paymentId }, location);
@@ -227,7 +227,7 @@ export function paymentRoutes(
   };
 }
 
-interface Answer extends StoredAnswer {
+interface Answer extends StoredResponse {
   readonly paymentId: string;
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;

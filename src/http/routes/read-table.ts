@@ -23,7 +23,7 @@ export const readQuery = Type.Object(
   closed,
 );
 
-export const readAnswer = Type.Object(
+export const readResponse = Type.Object(
   {
     statusCode: Type.Literal(200),
     body: Type.Union([Type.Array(item), item]),

@@ -2,12 +2,18 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import type { SignInParts } from '../../sign-in/context.ts';
+import type { SignInContext } from '../../sign-in/context.ts';
 import { currentSession } from '../../sign-in/current-session.ts';
 import { endOf, type Session } from '../../sign-in/session.ts';
 import { providerSignOutUrl, signOut } from '../../sign-in/sign-out.ts';
 import { Cookies } from '../response/cookies.ts';
-import { answerSchema, closed, emptyWhenAbsent, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import {
+  closed,
+  emptyWhenAbsent,
+  errorResponseSchema,
+  noQuery,
+  responseSchema,
+} from '../response/schemas.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
 import { htmlPage, privateHeaders, sendPage, signedOutPage } from '../response/sign-in-page.ts';
 import type { Routes } from '../server/routes.ts';
@@ -41,8 +47,8 @@ const signOutBody = Type.Object(
 );
 
 /** Who is signed in in this browser, and the end of that. */
-export function sessionRoutes(parts: SignInParts): Routes {
-  const { prefix, origin, sessions } = parts;
+export function sessionRoutes(context: SignInContext): Routes {
+  const { prefix, origin, sessions } = context;
   const cookies = new Cookies(origin);
   return (app) => {
     app.get(
@@ -54,14 +60,14 @@ export function sessionRoutes(parts: SignInParts): Routes {
           summary: 'Tell who is signed in',
           querystring: noQuery,
           response: {
-            200: answerSchema(sessionState, 'Who is signed in in this browser'),
-            '4xx': errorAnswerSchema(),
+            200: responseSchema(sessionState, 'Who is signed in in this browser'),
+            '4xx': errorResponseSchema(),
           },
         },
       },
       async (request, reply) => {
         const cookie = cookies.read(request.headers.cookie, sessionCookie);
-        const session = await currentSession(parts, cookie);
+        const session = await currentSession(context, cookie);
         reply.headers(privateHeaders);
         if (session === undefined) throw notSignedIn();
         return sendText(reply, 200, answerText(session));
@@ -85,11 +91,11 @@ export function sessionRoutes(parts: SignInParts): Routes {
           querystring: noQuery,
           body: signOutBody,
           response: {
-            200: answerSchema(
+            200: responseSchema(
               Type.Object({ message: Type.Literal('Signed out'), sign_out_url: signOutUrl }, closed),
               'The session has ended, and that is on disk',
             ),
-            '4xx': errorAnswerSchema(),
+            '4xx': errorResponseSchema(),
           },
         },
       },
@@ -100,8 +106,8 @@ export function sessionRoutes(parts: SignInParts): Routes {
         // Whose sessions are meant, only a session can tell.
         if (session === undefined && isEverywhere) throw notSignedIn();
         const asked = { by: 'user', requestId: request.id } as const;
-        if (session !== undefined) await signOut(parts, { session, isEverywhere, asked });
-        const url = session && (await providerSignOutUrl(parts, session));
+        if (session !== undefined) await signOut(context, { session, isEverywhere, asked });
+        const url = session && (await providerSignOutUrl(context, session));
         cookies.clear(reply, sessionCookie);
         reply.headers(privateHeaders);
         const next = url === undefined ? {} : { sign_out_url: url };
@@ -116,7 +122,10 @@ export function sessionRoutes(parts: SignInParts): Routes {
         schema: {
           tags,
           summary: 'Where a provider sends the browser after a sign-out there',
-          response: { 200: { ...htmlPage, description: 'A page that says so' }, '4xx': errorAnswerSchema() },
+          response: {
+            200: { ...htmlPage, description: 'A page that says so' },
+            '4xx': errorResponseSchema(),
+          },
         },
       },
       (_request, reply) => sendPage(reply, signedOutPage),

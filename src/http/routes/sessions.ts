@@ -3,12 +3,12 @@ import { actorOf } from '../../access/permission.ts';
 import { durationOf } from '../../duration.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import type { SignInParts } from '../../sign-in/context.ts';
+import type { SignInContext } from '../../sign-in/context.ts';
 import { userKey } from '../../sign-in/identity.ts';
 import { publicSession } from '../../sign-in/public-people.ts';
 import type { SessionFilter } from '../../sign-in/session-filter.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';
-import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 
@@ -38,7 +38,7 @@ const sessionBody = Type.Object(
 const params = Type.Object({ session_id: Type.String() });
 
 /** Who is signed in, for operators, and the end of that. */
-export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignInParts): Routes {
+export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignInContext): Routes {
   const filterOf = ({ user, integration, older_than }: Static<typeof filterQuery>): SessionFilter => ({
     ...(user === undefined ? {} : { user }),
     ...(integration === undefined ? {} : { integration }),
@@ -55,7 +55,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
           querystring: Type.Object({ ...filters, ...pageSize }, closed),
           response: {
             200: pageOf(sessionBody, 'Those that live; `next` when there are more'),
-            '4xx': errorAnswerSchema(),
+            '4xx': errorResponseSchema(),
           },
         },
       },
@@ -78,11 +78,11 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
             'Those that every given condition holds for, with the tokens that came of them. At least one is needed.',
           querystring: filterQuery,
           response: {
-            200: answerSchema(
+            200: responseSchema(
               Type.Object({ ended: Type.Integer({ minimum: 0 }) }, closed),
               'How many sessions ended',
             ),
-            '4xx': errorAnswerSchema(),
+            '4xx': errorResponseSchema(),
           },
         },
       },
@@ -112,11 +112,11 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
           params,
           querystring: noQuery,
           response: {
-            200: answerSchema(
+            200: responseSchema(
               Type.Object({ message: Type.Literal('Session ended') }, closed),
               'The session has ended, and the tokens that came of it',
             ),
-            '4xx': errorAnswerSchema(),
+            '4xx': errorResponseSchema(),
           },
         },
       },

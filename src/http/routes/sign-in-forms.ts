@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
-import type { SignInParts } from '../../sign-in/context.ts';
+import type { SignInContext } from '../../sign-in/context.ts';
 import { endByProvider } from '../../sign-in/end-by-provider.ts';
 import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
-import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import { takeForms } from '../server/forms.ts';
 import type { App, Routes } from '../server/routes.ts';
@@ -15,8 +15,8 @@ const params = Type.Object({
 });
 
 /** What programs of others send in forms, as their specifications have it: logout tokens, and tokens to revoke. */
-export function formRoutes(parts: SignInParts, grants: TokenGrants): Routes {
-  const path = `${parts.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
+export function formRoutes(context: SignInContext, grants: TokenGrants): Routes {
+  const path = `${context.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   return async (parent) => {
     await parent.register(async (scoped) => {
       const app = scoped as unknown as App;
@@ -33,17 +33,17 @@ export function formRoutes(parts: SignInParts, grants: TokenGrants): Routes {
             consumes: ['application/x-www-form-urlencoded'],
             body: Type.Object({ logout_token: Type.String({ minLength: 1 }) }),
             response: {
-              200: answerSchema(
+              200: responseSchema(
                 Type.Object({ message: Type.Literal('Signed out') }, closed),
                 'Whom the token names is signed out',
               ),
-              '4xx': errorAnswerSchema(),
+              '4xx': errorResponseSchema(),
             },
           },
         },
         async (request, reply) => {
           const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-          await endByProvider(parts, {
+          await endByProvider(context, {
             provider,
             name,
             token: request.body.logout_token,
@@ -68,11 +68,11 @@ export function formRoutes(parts: SignInParts, grants: TokenGrants): Routes {
               token_type_hint: Type.Optional(Type.String()),
             }),
             response: {
-              200: answerSchema(
+              200: responseSchema(
                 Type.Object({ message: Type.Literal('Token revoked') }, closed),
                 'The token is good no more; also where it never was',
               ),
-              '4xx': errorAnswerSchema(),
+              '4xx': errorResponseSchema(),
             },
           },
         },

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { againUrl, beginSignIn } from '../../sign-in/begin-sign-in.ts';
-import type { SignInParts } from '../../sign-in/context.ts';
+import type { SignInContext } from '../../sign-in/context.ts';
 import { finishSignIn } from '../../sign-in/finish-sign-in.ts';
 import { sessionMsMax, signInMsMax } from '../../sign-in/limits.ts';
-import type { SignInOrder } from '../../sign-in/pending-sign-ins.ts';
+import type { SignInRequest } from '../../sign-in/pending-sign-ins.ts';
 import { isProviderName } from '../../sign-in/providers.ts';
 import { SignInRefusal } from '../../sign-in/refusal.ts';
 import { signInCookiesBytesMax, signInsPerBrowserMax } from '../limits.ts';
@@ -51,7 +51,7 @@ const signedInAlready = { ...page, description: 'A page that says that this sign
 /** What a refused request is known to belong to. */
 declare module 'fastify' {
   interface FastifyRequest {
-    signInOrder?: SignInOrder;
+    signInOrder?: SignInRequest;
   }
 }
 
@@ -61,21 +61,21 @@ declare module 'fastify' {
  *
  * @param count counts a sign-in that is begun, and throws where it is one too many
  */
-export function signInRoutes(parts: SignInParts, count: (request: FastifyRequest) => void): Routes {
-  const cookies = new Cookies(parts.origin);
-  const path = `${parts.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
+export function signInRoutes(context: SignInContext, count: (request: FastifyRequest) => void): Routes {
+  const cookies = new Cookies(context.origin);
+  const path = `${context.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   // A HEAD would begin a sign-in, or use one up.
   const route = { exposeHeadRoute: false, config: { access: 'public' } } as const;
   const tell = (provider: string, outcome: string) =>
-    parts.metrics?.signIn(isProviderName(provider) ? provider : 'none', outcome);
+    context.metrics?.signIn(isProviderName(provider) ? provider : 'none', outcome);
   const errorHandler = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const error = asServiceError(thrown);
-    logFailure(parts.log, error, request, reply);
+    logFailure(context.log, error, request, reply);
     const { identity_provider: provider = '', INTEGRATION_NAME: name = '' } = request.params as Params;
     tell(provider, error instanceof SignInRefusal ? error.reason : error.code);
     const again = error.code.endsWith('_not_found')
       ? undefined
-      : againUrl(parts, { provider, name }, request.signInOrder);
+      : againUrl(context, { provider, name }, request.signInOrder);
     return sendRefusalPage(reply, { error, requestId: request.id, againUrl: again });
   };
 
@@ -90,7 +90,7 @@ export function signInRoutes(parts: SignInParts, count: (request: FastifyRequest
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         count(request);
-        const begun = await beginSignIn(parts, {
+        const begun = await beginSignIn(context, {
           provider,
           name,
           returnTo: request.query.return_to,
@@ -121,7 +121,7 @@ export function signInRoutes(parts: SignInParts, count: (request: FastifyRequest
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         const { cookie } = request.headers;
-        const finished = await finishSignIn(parts, {
+        const finished = await finishSignIn(context, {
           provider,
           name,
           parameters: queryOf(request.url),

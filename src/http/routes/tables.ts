@@ -3,10 +3,10 @@ import { type FieldsBesideError, success } from '../../envelope.ts';
 import { commitWritesMax, itemIdBytesMax } from '../../storage/limits.ts';
 import type { Tables, TableWrite } from '../../tables/tables.ts';
 import { ifMatch } from '../response/conditional-requests.ts';
-import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
-import { read, readAnswer, readQuery } from './read-table.ts';
+import { read, readQuery, readResponse } from './read-table.ts';
 
 const tags = ['Tables'];
 const params = Type.Object({
@@ -67,7 +67,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             summary: 'Read all items, one, or a page',
             params,
             querystring: readQuery,
-            response: { 200: readAnswer, '4xx': errorAnswerSchema() },
+            response: { 200: readResponse, '4xx': errorResponseSchema() },
           },
         },
         (request, reply) => read(tables, request, reply),
@@ -85,11 +85,11 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             querystring: noQuery,
             body: itemBody,
             response: {
-              200: answerSchema(
+              200: responseSchema(
                 Type.Object({ msg: Type.Literal('Item added to table'), complete: Type.Literal(true) }),
                 'The item is on disk',
               ),
-              '4xx': errorAnswerSchema({ msg: Type.String(), complete: Type.Literal(false) }),
+              '4xx': errorResponseSchema({ msg: Type.String(), complete: Type.Literal(false) }),
             },
           },
         },
@@ -112,11 +112,11 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             headers: ifMatchHeader,
             body: itemBody,
             response: {
-              200: answerSchema(
+              200: responseSchema(
                 Type.Object({ message: Type.Literal('Item updated') }),
                 'The change is on disk',
               ),
-              '4xx': errorAnswerSchema({ message: Type.String() }),
+              '4xx': errorResponseSchema({ message: Type.String() }),
             },
           },
         },
@@ -139,11 +139,11 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             headers: ifMatchHeader,
             body: idBody,
             response: {
-              200: answerSchema(
+              200: responseSchema(
                 Type.Object({ message: Type.Literal('Item deleted') }),
                 'The item is gone from disk',
               ),
-              '4xx': errorAnswerSchema({ message: Type.String() }),
+              '4xx': errorResponseSchema({ message: Type.String() }),
             },
           },
         },
@@ -165,11 +165,11 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             querystring: noQuery,
             body: batchBody,
             response: {
-              200: answerSchema(
+              200: responseSchema(
                 Type.Object({ message: Type.Literal('Batch written') }),
                 'All of the writes are on disk',
               ),
-              '4xx': errorAnswerSchema({ message: Type.String() }),
+              '4xx': errorResponseSchema({ message: Type.String() }),
             },
           },
         },

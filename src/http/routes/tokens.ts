@@ -3,7 +3,7 @@ import { success } from '../../envelope.ts';
 import type { SigningKeys } from '../../sign-in/tokens/signing-keys.ts';
 import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
 import { publishedKeysCachedSeconds } from '../limits.ts';
-import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 
@@ -55,7 +55,7 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
           params,
           querystring: noQuery,
           body,
-          response: { 200: answerSchema(tokens, 'Tokens, not to be cached'), '4xx': errorAnswerSchema() },
+          response: { 200: responseSchema(tokens, 'Tokens, not to be cached'), '4xx': errorResponseSchema() },
         },
       },
       async (request, reply) => {
@@ -83,7 +83,7 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
           tags,
           summary: 'Keys that access tokens are verified by',
           querystring: noQuery,
-          response: { 200: jwkSetAnswer, '4xx': errorAnswerSchema() },
+          response: { 200: jwkSetAnswer, '4xx': errorResponseSchema() },
         },
       },
       async (_request, reply) => {

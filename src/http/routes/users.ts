@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { actorOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
-import type { SignInParts } from '../../sign-in/context.ts';
+import type { SignInContext } from '../../sign-in/context.ts';
 import { publicUser } from '../../sign-in/public-people.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';
-import { answerSchema, closed, errorAnswerSchema, noQuery } from '../response/schemas.ts';
+import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 
@@ -28,7 +28,7 @@ const userBody = Type.Object(
 );
 
 /** Who has signed in, for operators. */
-export function userRoutes({ users, accessEnding, prefix }: SignInParts): Routes {
+export function userRoutes({ users, accessEnding, prefix }: SignInContext): Routes {
   return (app) => {
     app.get(
       `${prefix}/v3/users`,
@@ -40,7 +40,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInParts): Routes
           querystring: Type.Object(pageSize, closed),
           response: {
             200: pageOf(userBody, 'By id; `next` when there are more'),
-            '4xx': errorAnswerSchema(),
+            '4xx': errorResponseSchema(),
           },
         },
       },
@@ -61,7 +61,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInParts): Routes
           summary: 'Retrieve a user',
           params,
           querystring: noQuery,
-          response: { 200: answerSchema(userBody, 'The user'), '4xx': errorAnswerSchema() },
+          response: { 200: responseSchema(userBody, 'The user'), '4xx': errorResponseSchema() },
         },
       },
       async (request, reply) =>
@@ -80,11 +80,11 @@ export function userRoutes({ users, accessEnding, prefix }: SignInParts): Routes
           params,
           querystring: noQuery,
           response: {
-            200: answerSchema(
+            200: responseSchema(
               Type.Object({ message: Type.Literal('User deleted') }, closed),
               'Nothing personal of the user is left',
             ),
-            '4xx': errorAnswerSchema(),
+            '4xx': errorResponseSchema(),
           },
         },
       },

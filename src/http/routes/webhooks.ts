@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
-import type { PaymentParts } from '../../payments/context.ts';
+import type { PaymentContext } from '../../payments/context.ts';
 import { takeEvent } from '../../payments/webhooks.ts';
-import { answerSchema, errorAnswerSchema } from '../response/schemas.ts';
+import { errorResponseSchema, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 
@@ -10,7 +10,7 @@ import type { Routes } from '../server/routes.ts';
  * Where payment processors send their events (webhooks). The body is taken as it comes, byte for byte: that is what
  * is signed. @param prefix in front of `/stage`
  */
-export function eventRoutes(parts: PaymentParts, prefix: string): Routes {
+export function eventRoutes(context: PaymentContext, prefix: string): Routes {
   return async (app) => {
     await app.register(async (scope) => {
       scope.removeAllContentTypeParsers();
@@ -24,19 +24,19 @@ export function eventRoutes(parts: PaymentParts, prefix: string): Routes {
             summary: 'Take an event of a payment processor',
             params: Type.Object({ processor: Type.String({ description: 'stripe or square' }) }),
             response: {
-              200: answerSchema(
+              200: responseSchema(
                 Type.Object({ message: Type.Literal('Event taken') }),
                 'What it says is on disk, or was known',
               ),
-              '4xx': errorAnswerSchema(),
-              '5xx': errorAnswerSchema(),
+              '4xx': errorResponseSchema(),
+              '5xx': errorResponseSchema(),
             },
           },
         },
         async (request, reply) => {
           const { processor } = request.params as { processor: string };
           const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-          await takeEvent(parts, processor, { headers: request.headers, body, receivedAt: parts.now() });
+          await takeEvent(context, processor, { headers: request.headers, body, receivedAt: context.now() });
           return sendEnvelope(reply, success({ message: 'Event taken' }));
         },
       );

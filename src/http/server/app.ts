@@ -13,7 +13,7 @@ import {
   pathParameterCharactersMax,
   requestBodyBytesMax,
 } from '../limits.ts';
-import type { Gate } from './authorize.ts';
+import type { Authorizer } from './authorize.ts';
 import type { CallerAddresses } from './caller-address.ts';
 import type { CrossOrigin } from './cors.ts';
 import { asServiceError, isConnectionEnd, logFailure, requestFields, sendError } from './error-handler.ts';
@@ -28,9 +28,9 @@ import { parseStrictJson } from './strict-json.ts';
 import { Uploads } from './uploads.ts';
 import { useStrictValidation } from './validation.ts';
 
-export interface DoorOptions {
+export interface AppOptions {
   readonly log: Log;
-  readonly gate: Pick<Gate, 'admit'>;
+  readonly gate: Pick<Authorizer, 'admit'>;
   readonly crossOrigin: CrossOrigin;
   /** Whether browsers reach the service by https alone. */
   readonly isHttpsOnly: boolean;
@@ -43,14 +43,14 @@ export interface DoorOptions {
   readonly routes: readonly Routes[];
 }
 
-export interface Door {
+export interface HttpApp {
   /** Every route, and what a request on it needs. */
   readonly routes: readonly ServedRoute[];
   close(): Promise<void>;
 }
 
-/** The HTTP face of the service on one listener; requests reach it once `openDoor` resolves. */
-export async function openDoor(listener: Listener, options: DoorOptions): Promise<Door> {
+/** The HTTP face of the service on one listener; requests reach it once `openApp` resolves. */
+export async function openApp(listener: Listener, options: AppOptions): Promise<HttpApp> {
   let requests: RequestListener = () => undefined;
   const paths = new KnownPaths();
   const app = Fastify({
@@ -148,7 +148,7 @@ function isReadableQuery(url: string): boolean {
   }
 }
 
-function addressOf({ socket, headers }: FastifyRequest, { callerAddresses }: DoorOptions): string {
+function addressOf({ socket, headers }: FastifyRequest, { callerAddresses }: AppOptions): string {
   return callerAddresses.of(socket.remoteAddress ?? '', headers);
 }
 
@@ -162,7 +162,7 @@ const bodyBytesMax: Readonly<Record<string, number>> = {
 /** Whoever looks after an overloaded service must hear what is the matter with it. */
 const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz', '/metrics']);
 
-function guardRequests(app: App, paths: KnownPaths, options: DoorOptions, { load }: Listener): void {
+function guardRequests(app: App, paths: KnownPaths, options: AppOptions, { load }: Listener): void {
   const uploads = new Uploads();
   const { log, gate, crossOrigin, isHttpsOnly, isStopping } = options;
   // The framework takes no object that all requests would share; each is given it when it comes.

@@ -19,7 +19,7 @@ declare module 'fastify' {
   }
 }
 
-export interface GateParts {
+export interface AuthorizerContext {
   readonly keys: KeyRing;
   readonly limits: CallLimits;
   readonly declines: DeclineLimits;
@@ -37,11 +37,11 @@ export interface GateParts {
  * Who may come in. Before the body is read: addresses are counted, the key is found and held against what the route
  * needs, keys and charges are counted. Where no promise is needed none is made: most requests pass in some microseconds.
  */
-export class Gate {
-  readonly #parts: GateParts;
+export class Authorizer {
+  readonly #context: AuthorizerContext;
 
-  constructor(parts: GateParts) {
-    this.#parts = parts;
+  constructor(context: AuthorizerContext) {
+    this.#context = context;
   }
 
   /**
@@ -52,7 +52,7 @@ export class Gate {
    * @returns undefined when that was done, or a promise of it
    */
   admit(request: FastifyRequest, reply: FastifyReply, access: Access | undefined): Promise<void> | undefined {
-    const { keys, limits } = this.#parts;
+    const { keys, limits } = this.#context;
     const at = performance.now();
     const authorizations = checkHeaderCounts(request);
     limits.takeRequest(countedAddress(request.address), !this.#areKeysRequired, at);
@@ -67,22 +67,22 @@ export class Gate {
 
   /** Counts a sign-in that is begun. Throws `rate_limited`. @param now milliseconds by any clock that is always the same */
   takeSignIn({ address }: FastifyRequest, now: number): void {
-    this.#parts.limits.takeSignIn(countedAddress(address), !this.#areKeysRequired, now);
+    this.#context.limits.takeSignIn(countedAddress(address), !this.#areKeysRequired, now);
   }
 
   /** Counts a charge that its processor declined. */
   async noteDecline({ caller, address }: FastifyRequest): Promise<void> {
-    this.#parts.limits.noteDecline(caller, performance.now());
-    if (this.#isOfBuyer(caller)) await this.#parts.declines.note(address);
+    this.#context.limits.noteDecline(caller, performance.now());
+    if (this.#isOfBuyer(caller)) await this.#context.declines.note(address);
   }
 
   get #areKeysRequired(): boolean {
-    return this.#parts.isNeverOpen || this.#parts.keys.areRequired;
+    return this.#context.isNeverOpen || this.#context.keys.areRequired;
   }
 
   #judge(asking: Asking): Promise<void> | undefined {
     const { request, authorizations } = asking;
-    const { keys, trustedOrigins } = this.#parts;
+    const { keys, trustedOrigins } = this.#context;
     if (authorizations === 0 && !this.#areKeysRequired) {
       checkDirectCaller(request);
       checkOwnPage(request, trustedOrigins);
@@ -101,7 +101,7 @@ export class Gate {
 
   #letInWithKey(asking: Asking, key: ApiKey): Promise<void> | undefined {
     const { request, needed, at } = asking;
-    const { keys, limits } = this.#parts;
+    const { keys, limits } = this.#context;
     request.caller = { id: key.id, key };
     limits.takeRequestOfKey(key.id, at);
     checkPermission(key, needed, targetOf(request));
@@ -112,7 +112,7 @@ export class Gate {
   #letIn({ request, reply, needed, at }: Asking): Promise<void> | undefined {
     if (needed !== 'payments:create') return undefined;
     const { caller, address } = request;
-    const left = this.#parts.limits.takeChargeOfAddress(caller, countedAddress(address), at);
+    const left = this.#context.limits.takeChargeOfAddress(caller, countedAddress(address), at);
     if (left !== undefined) reply.headers(rateLimitHeaders(left));
     return this.#isOfBuyer(caller) ? this.#checkBuyer(request) : undefined;
   }
@@ -122,18 +122,18 @@ export class Gate {
    * which anybody has, with requests that are none. Throws `rate_limited`.
    */
   takeChargeOfKey({ caller, address }: FastifyRequest, reply: FastifyReply): void {
-    const { limits } = this.#parts;
+    const { limits } = this.#context;
     const left = limits.takeChargeOfKey(caller, countedAddress(address), performance.now());
     if (left !== undefined) reply.headers(rateLimitHeaders(left));
   }
 
   /** By a secret key the shop's own server sends the charges of all its buyers: its address is no buyer's. */
   #isOfBuyer({ key }: Caller): boolean {
-    return key === undefined ? this.#parts.areOpenDeclinesCounted : key.kind === 'publishable';
+    return key === undefined ? this.#context.areOpenDeclinesCounted : key.kind === 'publishable';
   }
 
   async #checkBuyer({ caller, address, headers }: FastifyRequest): Promise<void> {
-    const { declines, challenge } = this.#parts;
+    const { declines, challenge } = this.#context;
     await declines.check(address);
     if (caller.key !== undefined && challenge !== undefined)
       await challenge(headers['challenge-token']?.toString(), address);

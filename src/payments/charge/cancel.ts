@@ -1,7 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import type { Write } from '../../storage/engine.ts';
 import { hasEnded } from '../charge-state.ts';
-import { findProcessor, type PaymentParts } from '../context.ts';
+import { findProcessor, type PaymentContext } from '../context.ts';
 import type { Payment } from '../payment.ts';
 import { changePayment } from '../payment-store.ts';
 import { unknownOf } from '../resolve-outcome.ts';
@@ -19,20 +19,24 @@ import { settleCharge } from './settle.ts';
  *
  * Throws `processor_not_configured`, `unavailable`, and `invalid_request` for a payment that has succeeded: it can be refunded.
  */
-export async function cancelPayment(parts: PaymentParts, found: Payment, audit?: Write): Promise<Payment> {
-  const processor = findProcessor(parts, found.processor);
-  await parts.accounts.checkSame(found, processor);
-  const { payment } = await changePayment(parts, found.id, (before) => {
+export async function cancelPayment(
+  context: PaymentContext,
+  found: Payment,
+  audit?: Write,
+): Promise<Payment> {
+  const processor = findProcessor(context, found.processor);
+  await context.accounts.checkSame(found, processor);
+  const { payment } = await changePayment(context, found.id, (before) => {
     if (before.state === 'succeeded') throw alreadySucceeded();
     if (hasEnded(before.state) || before.cancelRequestedAt !== undefined) return undefined;
-    const cancelRequestedAt = new Date(parts.now()).toISOString();
+    const cancelRequestedAt = new Date(context.now()).toISOString();
     const writes = audit === undefined ? [] : [audit];
     return { payment: { ...before, cancelRequestedAt }, writes };
   });
   if (hasEnded(payment.state)) return payment;
-  const outcome = await canceled(parts, processor, payment).catch(unknownOf);
+  const outcome = await canceled(context, processor, payment).catch(unknownOf);
   if (outcome.kind === 'unknown') return payment;
-  return settleCharge(parts, payment.id, { outcome, basis: 'proof' });
+  return settleCharge(context, payment.id, { outcome, basis: 'proof' });
 }
 
 function alreadySucceeded(): ServiceError {

@@ -2,11 +2,18 @@ import { ServiceError } from '../../errors.ts';
 import type { Processor } from '../../processors/processor.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import type { Trace } from '../../tracing.ts';
-import { moveCharge } from '../charge-state.ts';
-import { findProcessor, type PaymentParts } from '../context.ts';
-import { awaitedItem, checkItemIsFree, isKeeping, itemIsHeld, keptFor, letGo } from '../fulfilment.ts';
+import { transitionCharge } from '../charge-state.ts';
+import { findProcessor, type PaymentContext } from '../context.ts';
+import {
+  awaitedItem,
+  checkItemIsFree,
+  isItemReservation,
+  itemIsHeld,
+  releaseItem,
+  reserveItem,
+} from '../fulfilment.ts';
 import { wantedStepMs } from '../limits.ts';
-import { closed, opened, openId } from '../ownership/marker.ts';
+import { createMarker, openId, removeMarker } from '../ownership/marker.ts';
 import {
   callerKeyEntry,
   newPaymentId,
@@ -21,9 +28,14 @@ import {
 } from '../payment.ts';
 import { findRoute } from '../payment-routes.ts';
 import { changePayment, findPayment, findPaymentByKey, textOf } from '../payment-store.ts';
-import { driveCharge, isWanted } from './execute.ts';
-import { checkOrder, differingField, type Order, type PaymentRequest } from './request.ts';
-import { answerNow, type PaymentAnswer } from './response.ts';
+import { executeCharge, isWanted } from './execute.ts';
+import {
+  type CheckedChargeRequest,
+  checkChargeRequest,
+  differingField,
+  type UncheckedChargeRequest,
+} from './request.ts';
+import { currentResponse, type PaymentResponse } from './response.ts';
 import { waitForFirst } from './wait-for-first.ts';
 
 /**
@@ -33,28 +45,35 @@ import { waitForFirst } from './wait-for-first.ts';
  * Refuses with `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`,
  * `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`. Everything else is an answer.
  */
-export async function takePayment(parts: PaymentParts, request: PaymentRequest): Promise<PaymentAnswer> {
+export async function createCharge(
+  context: PaymentContext,
+  request: UncheckedChargeRequest,
+): Promise<PaymentResponse> {
   const { traceparent } = request;
-  return parts.traces.charge({ name: 'charge', traceparent }, (trace) => take(parts, request, trace));
+  return context.traces.charge({ name: 'charge', traceparent }, (trace) => take(context, request, trace));
 }
 
-async function take(parts: PaymentParts, request: PaymentRequest, trace: Trace): Promise<PaymentAnswer> {
-  const processor = findProcessor(parts, request.processor);
+async function take(
+  context: PaymentContext,
+  request: UncheckedChargeRequest,
+  trace: Trace,
+): Promise<PaymentResponse> {
+  const processor = findProcessor(context, request.processor);
   trace.tell({ processor: processor.name });
-  const policy = findRoute(parts, request.route);
-  const order = checkOrder(request, policy);
+  const policy = findRoute(context, request.route);
+  const order = checkChargeRequest(request, policy);
   const keyEntry = keyEntryOf(request, order, processor);
-  const earlier = keyEntry === undefined ? undefined : await findEarlier(parts, keyEntry);
-  if (earlier !== undefined) return replay(parts, earlier, order, trace);
+  const earlier = keyEntry === undefined ? undefined : await findEarlier(context, keyEntry);
+  if (earlier !== undefined) return replay(context, earlier, order, trace);
 
-  const id = newPaymentId(parts.now());
+  const id = newPaymentId(context.now());
   trace.tell({ payment_id: id });
-  const account = await parts.accounts.required(processor);
+  const account = await context.accounts.required(processor);
   const item = policy.on_success && awaitedItem(policy.on_success, id, order.metadata);
-  if (item !== undefined) await checkItemIsFree(parts, item);
+  if (item !== undefined) await checkItemIsFree(context, item);
   const payment: Payment = {
     id,
-    state: moveCharge('received', 'calling'),
+    state: transitionCharge('received', 'calling'),
     processor: request.processor,
     ...(account === undefined ? {} : { account }),
     route: request.route,
@@ -66,37 +85,41 @@ async function take(parts: PaymentParts, request: PaymentRequest, trace: Trace):
     attempts: 0,
     ...(keyEntry === undefined ? {} : { keyEntry }),
     requestId: request.requestId,
-    createdAt: new Date(parts.now()).toISOString(),
-    wantedUntil: parts.now() + parts.wantedMs,
-    sealedToken: parts.sealer.seal(order.token, tokenPlace(id)),
+    createdAt: new Date(context.now()).toISOString(),
+    wantedUntil: context.now() + context.wantedMs,
+    sealedToken: context.sealer.seal(order.token, tokenPlace(id)),
     ...(item === undefined ? {} : { item }),
   };
-  return parts.drivers.drive(openId(id), async () => {
+  return context.heartbeats.own(openId(id), async () => {
     const faster = await trace
-      .step('reserve', () => reserve(parts, payment))
+      .step('reserve', () => reserve(context, payment))
       .catch((error) => {
         if (error instanceof CommitUnknown) return payment;
         throw error;
       });
     // It may be reserved, and recovery then charges it: nobody may be told that it was not taken.
-    if (faster === payment) return answerNow(payment, { replayed: false });
-    if (faster !== undefined) return replay(parts, faster, order, trace);
-    parts.metrics.charge(payment.processor, payment.route, 'received');
-    if (item !== undefined && !(await isStillFree(parts, payment, item)))
-      return answerNow(payment, { replayed: false });
-    return driveCharge(parts, payment, order.token, trace);
+    if (faster === payment) return currentResponse(payment, { replayed: false });
+    if (faster !== undefined) return replay(context, faster, order, trace);
+    context.metrics.charge(payment.processor, payment.route, 'received');
+    if (item !== undefined && !(await isStillFree(context, payment, item)))
+      return currentResponse(payment, { replayed: false });
+    return executeCharge(context, payment, order.token, trace);
   });
 }
 
-async function findEarlier(parts: PaymentParts, keyEntry: string): Promise<Payment | undefined> {
-  const final = parts.finals.get(keyEntry);
+async function findEarlier(context: PaymentContext, keyEntry: string): Promise<Payment | undefined> {
+  const final = context.replayCache.get(keyEntry);
   if (final !== undefined) return final;
-  const earlier = await findPaymentByKey(parts, keyEntry);
-  if (earlier !== undefined) parts.finals.note(keyEntry, earlier);
+  const earlier = await findPaymentByKey(context, keyEntry);
+  if (earlier !== undefined) context.replayCache.note(keyEntry, earlier);
   return earlier;
 }
 
-function keyEntryOf(request: PaymentRequest, order: Order, processor: Processor): string | undefined {
+function keyEntryOf(
+  request: UncheckedChargeRequest,
+  order: CheckedChargeRequest,
+  processor: Processor,
+): string | undefined {
   if (order.idempotencyKey !== undefined) {
     return callerKeyEntry(request.caller, request.processor, request.route, order.idempotencyKey);
   }
@@ -104,25 +127,25 @@ function keyEntryOf(request: PaymentRequest, order: Order, processor: Processor)
 }
 
 /** @returns the payment that already has the key, or undefined when this one is reserved. Refuses with `item_exists` */
-async function reserve(parts: PaymentParts, payment: Payment): Promise<Payment | undefined> {
+async function reserve(context: PaymentContext, payment: Payment): Promise<Payment | undefined> {
   const { id, keyEntry, item } = payment;
   const writes: Write[] = [
     ...(keyEntry === undefined ? [] : [created(paymentKeysSpace, keyEntry, id)]),
-    ...(item === undefined ? [] : keptFor(item, id)),
+    ...(item === undefined ? [] : reserveItem(item, id)),
     created(paymentsSpace, id, textOf(payment)),
-    opened(parts, openId(id), payment.processor),
+    createMarker(context, openId(id), payment.processor),
   ];
   for (;;) {
-    const refusal = await parts.engine.commit(writes);
+    const refusal = await context.engine.commit(writes);
     if (refusal === undefined) return undefined;
     const refused = writes[refusal.write] as Write;
-    if (isKeeping(refused)) {
-      const held = await itemIsHeld(parts, refused);
+    if (isItemReservation(refused)) {
+      const held = await itemIsHeld(context, refused);
       if (held !== undefined) throw held;
       continue;
     }
     if (refused.space !== paymentKeysSpace) throw new Error(`payment id ${id} was given out twice`);
-    const earlier = await findPaymentByKey(parts, refused.id);
+    const earlier = await findPaymentByKey(context, refused.id);
     // Between the two, the earlier payment may have let go of the key: then it is free to be taken.
     if (earlier !== undefined) return earlier;
   }
@@ -132,17 +155,17 @@ async function reserve(parts: PaymentParts, payment: Payment): Promise<Payment |
  * The previous holder may have created the item. Then this payment is taken back, for nobody was asked, and
  * the refusal thrown. @returns false when it could not be taken back: then recovery may still charge it
  */
-async function isStillFree(parts: PaymentParts, payment: Payment, item: PaidItem): Promise<boolean> {
+async function isStillFree(context: PaymentContext, payment: Payment, item: PaidItem): Promise<boolean> {
   try {
-    await checkItemIsFree(parts, item);
+    await checkItemIsFree(context, item);
     return true;
   } catch (error) {
     const { id, keyEntry } = payment;
     const key = { kind: 'delete', space: paymentKeysSpace, id: keyEntry ?? '' } as const;
-    const takingBack = parts.engine.commit([
+    const takingBack = context.engine.commit([
       { kind: 'delete', space: paymentsSpace, id },
-      closed(openId(id)),
-      ...letGo(item, id),
+      removeMarker(openId(id)),
+      ...releaseItem(item, id),
       ...(keyEntry === undefined ? [] : [key]),
     ]);
     const isTakenBack = await takingBack.then(
@@ -160,11 +183,11 @@ function created(space: Write['space'], id: string, value: string): Write {
 
 /** Answers a repeated request as the first one was answered, waiting for it where it is still running. */
 async function replay(
-  parts: PaymentParts,
+  context: PaymentContext,
   earlier: Payment,
-  order: Order,
+  order: CheckedChargeRequest,
   trace: Trace,
-): Promise<PaymentAnswer> {
+): Promise<PaymentResponse> {
   trace.tell({ payment_id: earlier.id, outcome: 'replayed' });
   const field = differingField(earlier, order);
   if (field !== undefined) {
@@ -173,23 +196,23 @@ async function replay(
       message: `This idempotency key was used before with another ${field}; nothing was charged.`,
     });
   }
-  await wantLonger(parts, earlier);
+  await wantLonger(context, earlier);
   return (
     answerOnceRun(earlier) ??
     waitForFirst(async () => {
-      const payment = await findPayment(parts, earlier.id);
+      const payment = await findPayment(context, earlier.id);
       return payment && answerOnceRun(payment);
     })
   );
 }
 
 /** A repeated request extends `wantedUntil`. */
-async function wantLonger(parts: PaymentParts, earlier: Payment): Promise<void> {
-  const now = parts.now();
-  const wantedUntil = now + parts.wantedMs;
+async function wantLonger(context: PaymentContext, earlier: Payment): Promise<void> {
+  const now = context.now();
+  const wantedUntil = now + context.wantedMs;
   if (earlier.state !== 'in_doubt' || !isWanted(earlier, now)) return;
-  if (wantedUntil - earlier.wantedUntil < Math.min(wantedStepMs, parts.wantedMs / 10)) return;
-  await changePayment(parts, earlier.id, (payment) =>
+  if (wantedUntil - earlier.wantedUntil < Math.min(wantedStepMs, context.wantedMs / 10)) return;
+  await changePayment(context, earlier.id, (payment) =>
     payment.state === 'in_doubt' && isWanted(payment, now)
       ? { payment: { ...payment, wantedUntil: Math.max(wantedUntil, payment.wantedUntil) } }
       : undefined,
@@ -197,7 +220,7 @@ async function wantLonger(parts: PaymentParts, earlier: Payment): Promise<void> 
 }
 
 /** Undefined while the first request is still running. */
-function answerOnceRun(payment: Payment): PaymentAnswer | undefined {
+function answerOnceRun(payment: Payment): PaymentResponse | undefined {
   const isRunning = payment.answer === undefined && payment.state === 'calling';
-  return isRunning ? undefined : answerNow(payment, { replayed: true });
+  return isRunning ? undefined : currentResponse(payment, { replayed: true });
 }

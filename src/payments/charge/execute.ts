@@ -1,30 +1,30 @@
 import { errorFields } from '../../log.ts';
 import type { ChargeOutcome, Processor } from '../../processors/processor.ts';
 import type { Trace } from '../../tracing.ts';
-import { findProcessor, type PaymentParts } from '../context.ts';
+import { findProcessor, type PaymentContext } from '../context.ts';
 import { lookUpMsMax, processorCallMsMax } from '../limits.ts';
 import { type Payment, tokenKey, tokenPlace } from '../payment.ts';
-import { ageOf, detailOf, findOut, isKnown, unknownOf } from '../resolve-outcome.ts';
-import type { Settlement } from './outcome.ts';
-import { answerNow, type PaymentAnswer } from './response.ts';
-import { type Finding, giveToReview, settleCharge } from './settle.ts';
+import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
+import type { Finding, Settlement } from './outcome.ts';
+import { currentResponse, type PaymentResponse } from './response.ts';
+import { markForReview, settleCharge } from './settle.ts';
 
 /** The second and third step of a charge that this process drives: asks, and stores what became of it. */
-export async function driveCharge(
-  parts: PaymentParts,
+export async function executeCharge(
+  context: PaymentContext,
   payment: Payment,
   token: string,
   trace: Trace,
-): Promise<PaymentAnswer> {
-  const processor = findProcessor(parts, payment.processor);
+): Promise<PaymentResponse> {
+  const processor = findProcessor(context, payment.processor);
   const outcome = await trace.step('ask', () => ask(processor, payment, token, false).catch(unknownOf));
   try {
-    const settled = await settle(parts, payment, { outcome, basis: 'reply' }, trace);
-    return answerNow(settled, { replayed: false });
+    const settled = await settle(context, payment, { outcome, basis: 'reply' }, trace);
+    return currentResponse(settled, { replayed: false });
   } catch (error) {
     // The charge may have been made, and its record says "calling": recovery will tell the truth from there.
-    parts.log.error('charge_not_settled', { payment_id: payment.id, ...errorFields(error) });
-    return answerNow(payment, { replayed: false });
+    context.log.error('charge_not_settled', { payment_id: payment.id, ...errorFields(error) });
+    return currentResponse(payment, { replayed: false });
   }
 }
 
@@ -33,35 +33,35 @@ export async function driveCharge(
  * its key, it is asked for again with the same key; what that leaves open is looked for on the processor's books. When
  * nobody wants it any more it is canceled. Once the key may be forgotten it is only looked for: asking could charge twice.
  */
-export async function resumeCharge(parts: PaymentParts, payment: Payment): Promise<void> {
-  await parts.traces.charge({ name: 'recover_charge' }, async (trace) => {
+export async function resumeCharge(context: PaymentContext, payment: Payment): Promise<void> {
+  await context.traces.charge({ name: 'recover_charge' }, async (trace) => {
     trace.tell({ payment_id: payment.id, processor: payment.processor });
-    await resume(parts, payment, trace);
+    await resume(context, payment, trace);
   });
 }
 
-async function resume(parts: PaymentParts, payment: Payment, trace: Trace): Promise<void> {
-  const processor = findProcessor(parts, payment.processor);
-  const { isKeyRemembered, isHopeless, isLate } = ageOf(payment.createdAt, parts.now(), processor);
-  const settleAs = (outcome: Settlement) => settle(parts, payment, { outcome, basis: 'proof' }, trace);
-  if (isKeyRemembered && !isWanted(payment, parts.now())) {
-    await settleAs(await trace.step('cancel', () => canceled(parts, processor, payment)));
+async function resume(context: PaymentContext, payment: Payment, trace: Trace): Promise<void> {
+  const processor = findProcessor(context, payment.processor);
+  const { isKeyRemembered, isHopeless, isLate } = ageOf(payment.createdAt, context.now(), processor);
+  const settleAs = (outcome: Settlement) => settle(context, payment, { outcome, basis: 'proof' }, trace);
+  if (isKeyRemembered && !isWanted(payment, context.now())) {
+    await settleAs(await trace.step('cancel', () => canceled(context, processor, payment)));
     return;
   }
-  const askAgain = isKeyRemembered ? again(parts, processor, payment, trace) : undefined;
-  const lookUp = () => processor.findCharge(soughtOf(parts, processor, payment));
-  const end = () => canceled(parts, processor, payment);
-  const found = await findOut(askAgain, () => trace.step('look_up', lookUp), end);
-  if (isKnown(found)) await settleAs(found);
-  else if (isHopeless || (isLate && found.kind === 'absent')) await giveToReview(parts, payment.id);
+  const askAgain = isKeyRemembered ? again(context, processor, payment, trace) : undefined;
+  const lookUp = () => processor.findCharge(soughtOf(context, processor, payment));
+  const end = () => canceled(context, processor, payment);
+  const found = await resolveOutcome(askAgain, () => trace.step('look_up', lookUp), end);
+  if (isConclusive(found)) await settleAs(found);
+  else if (isHopeless || (isLate && found.kind === 'absent')) await markForReview(context, payment.id);
   else await settleAs({ kind: 'unknown', detail: detailOf(found) });
 }
 
-function again(parts: PaymentParts, processor: Processor, payment: Payment, trace: Trace) {
+function again(context: PaymentContext, processor: Processor, payment: Payment, trace: Trace) {
   const { id, sealedToken } = payment;
   if (sealedToken === undefined) return undefined;
   return () => {
-    const token = parts.sealer.open(sealedToken, tokenPlace(id));
+    const token = context.sealer.open(sealedToken, tokenPlace(id));
     return trace.step('ask', () => ask(processor, payment, token, true));
   };
 }
@@ -76,17 +76,17 @@ export function isWanted({ wantedUntil, cancelRequestedAt }: Payment, now: numbe
  * taken out of use: then the charge is only looked up.
  */
 export async function canceled(
-  parts: PaymentParts,
+  context: PaymentContext,
   processor: Processor,
   payment: Payment,
 ): Promise<Settlement> {
   const { processorKey, currency, cancelRequestedAt } = payment;
-  const sought = soughtOf(parts, processor, payment);
-  if (!ageOf(payment.createdAt, parts.now(), processor).isKeyRemembered) {
+  const sought = soughtOf(context, processor, payment);
+  if (!ageOf(payment.createdAt, context.now(), processor).isKeyRemembered) {
     const found = await processor.findCharge(sought).catch(unknownOf);
-    return isKnown(found) ? found : { kind: 'unknown', detail: detailOf(found) };
+    return isConclusive(found) ? found : { kind: 'unknown', detail: detailOf(found) };
   }
-  const silentMs = parts.now() - sought.askedUntil;
+  const silentMs = context.now() - sought.askedUntil;
   const outcome = await processor
     .cancelCharge({ ...sought, processorKey, currency, silentMs })
     .catch(unknownOf);
@@ -95,12 +95,12 @@ export async function canceled(
 }
 
 async function settle(
-  parts: PaymentParts,
+  context: PaymentContext,
   payment: Payment,
   finding: Finding,
   trace: Trace,
 ): Promise<Payment> {
-  const settled = await trace.step('settle', () => settleCharge(parts, payment.id, finding, payment));
+  const settled = await trace.step('settle', () => settleCharge(context, payment.id, finding, payment));
   trace.tell({ outcome: settled.state });
   return settled;
 }
@@ -125,7 +125,7 @@ async function ask(
 }
 
 /** Nobody asks for a charge after its end or its cancellation, nor after the processor may have forgotten its key. */
-export function soughtOf({ now }: PaymentParts, { keyLifeMs }: Processor, payment: Payment) {
+export function soughtOf({ now }: PaymentContext, { keyLifeMs }: Processor, payment: Payment) {
   const { createdAt, cancelRequestedAt, wantedUntil } = payment;
   const askedFrom = Date.parse(createdAt);
   const canceledAt =

@@ -13,7 +13,7 @@ import { type Metadata, type Payment, tokenDigest } from '../payment.ts';
 import type { RoutePolicy } from '../payment-routes.ts';
 
 /** What a caller asks for, as it came. */
-export interface PaymentRequest {
+export interface UncheckedChargeRequest {
   readonly processor: string;
   readonly route: string;
   readonly amount: number;
@@ -29,7 +29,7 @@ export interface PaymentRequest {
 }
 
 /** A payment request whose every field is known to be good. */
-export interface Order {
+export interface CheckedChargeRequest {
   /** In the smallest unit of the currency. */
   readonly amount: number;
   /** Upper case. */
@@ -40,7 +40,10 @@ export interface Order {
 }
 
 /** Refuses with `invalid_request`, naming the field; no message repeats what was sent. */
-export function checkOrder(request: PaymentRequest, policy: RoutePolicy): Order {
+export function checkChargeRequest(
+  request: UncheckedChargeRequest,
+  policy: RoutePolicy,
+): CheckedChargeRequest {
   const currency = checkCurrency(request.currency, policy);
   return {
     amount: checkAmount(request.amount, currency, policy),
@@ -162,7 +165,7 @@ function invalid(param: string, message: string): ServiceError {
 /** The field in which a repeated request differs from the first, or undefined. */
 export function differingField(
   payment: Payment,
-  order: Order,
+  order: CheckedChargeRequest,
 ): 'amount' | 'currency' | 'token' | 'metadata' | undefined {
   if (payment.amount !== order.amount) return 'amount';
   if (payment.currency !== order.currency) return 'currency';

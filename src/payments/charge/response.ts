@@ -1,26 +1,26 @@
 import { type FieldsBesideError, failure, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Payment } from '../payment.ts';
-import type { StoredAnswer } from '../stored-response.ts';
+import type { StoredResponse } from '../stored-response.ts';
 import type { Settlement } from './outcome.ts';
 
 /** The documented field of the payment endpoint stays truthful beside an error. */
 export const paymentFieldsBesideError: FieldsBesideError = (message) => ({ message: { message } });
 
-export function paidAnswer(chargeId: string): StoredAnswer {
+export function successResponse(chargeId: string): StoredResponse {
   const body = { message: { message: 'Payment successful!', charge_id: chargeId } };
   return { status: 200, text: JSON.stringify(success(body)) };
 }
 
-export function errorAnswer(error: ServiceError, requestId: string): StoredAnswer {
+export function errorResponse(error: ServiceError, requestId: string): StoredResponse {
   return { status: error.status, text: JSON.stringify(failure(error, requestId, paymentFieldsBesideError)) };
 }
 
 /** The answer that an outcome has, for the request that made the payment. */
-export function answerOf(outcome: Settlement, payment: Payment): StoredAnswer {
+export function responseOf(outcome: Settlement, payment: Payment): StoredResponse {
   return outcome.kind === 'succeeded'
-    ? paidAnswer(outcome.chargeId)
-    : errorAnswer(errorOf(outcome, payment), payment.requestId);
+    ? successResponse(outcome.chargeId)
+    : errorResponse(errorOf(outcome, payment), payment.requestId);
 }
 
 function errorOf(outcome: Exclude<Settlement, { kind: 'succeeded' }>, payment: Payment): ServiceError {
@@ -32,7 +32,7 @@ function errorOf(outcome: Exclude<Settlement, { kind: 'succeeded' }>, payment: P
       });
     case 'refused':
       return new ServiceError('invalid_request', { param: outcome.param, message: outcome.message });
-    case 'not_taken':
+    case 'not_attempted':
       return new ServiceError('processor_error');
     case 'canceled':
       return new ServiceError('card_declined', {
@@ -74,12 +74,12 @@ const reviewMessage =
   'It could not be found out what became of this charge. It may have succeeded: look it up at the payment processor ' +
   'by its payment id before you charge again.';
 
-export function reviewAnswer({ requestId }: Payment, message = reviewMessage): StoredAnswer {
+export function reviewResponse({ requestId }: Payment, message = reviewMessage): StoredResponse {
   const error = new ServiceError('payment_outcome_unknown', { retryable: false, message });
-  return errorAnswer(error, requestId);
+  return errorResponse(error, requestId);
 }
 
-export interface PaymentAnswer extends StoredAnswer {
+export interface PaymentResponse extends StoredResponse {
   readonly paymentId: string;
   /** Whether this is the answer to an earlier request with the same key. */
   readonly replayed: boolean;
@@ -89,14 +89,17 @@ export interface PaymentAnswer extends StoredAnswer {
 export const unknownRetryAfterSeconds = 2;
 
 /** The answer that a payment has now, be it that nobody knows. */
-export function answerNow(payment: Payment, { replayed }: { readonly replayed: boolean }): PaymentAnswer {
+export function currentResponse(
+  payment: Payment,
+  { replayed }: { readonly replayed: boolean },
+): PaymentResponse {
   const known = { paymentId: payment.id, replayed };
   if (payment.answer !== undefined) return { ...payment.answer, ...known };
-  const answer = errorAnswer(outcomeUnknown(payment), payment.requestId);
+  const answer = errorResponse(outcomeUnknown(payment), payment.requestId);
   return { ...answer, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
 }
 
 /** Declined, or a token that its processor does not know: whoever tests cards or tokens is answered so. */
-export function isOfBadCard({ status, text }: StoredAnswer): boolean {
+export function isOfBadCard({ status, text }: StoredResponse): boolean {
   return status === 402 || (status === 400 && text.includes('"param":"token"'));
 }

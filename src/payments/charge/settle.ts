@@ -1,28 +1,21 @@
 import { ServiceError } from '../../errors.ts';
 import type { Write } from '../../storage/engine.ts';
-import { type ChargeState, hasEnded, isKnown, moveCharge, moveProvenCharge } from '../charge-state.ts';
-import type { PaymentParts } from '../context.ts';
-import { keptFor, letGo, made } from '../fulfilment.ts';
+import {
+  type ChargeState,
+  hasEnded,
+  isFinal,
+  transitionCharge,
+  transitionProvenCharge,
+} from '../charge-state.ts';
+import type { PaymentContext } from '../context.ts';
+import { made, releaseItem, reserveItem } from '../fulfilment.ts';
 import { eventsPerPaymentMax } from '../limits.ts';
-import { closed, openId, waiting } from '../ownership/marker.ts';
+import { openId, postponeMarker, removeMarker } from '../ownership/marker.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from '../payment.ts';
 import { type Change, changePayment, WriteRefused } from '../payment-store.ts';
-import type { Settlement } from './outcome.ts';
-import { answerOf, reviewAnswer } from './response.ts';
-
-/** What has been learned of a charge, and from whom. */
-export interface Finding {
-  readonly outcome: Settlement;
-  /** The processor's event that reported it; absent where the processor was asked. */
-  readonly eventId?: string;
-  /**
-   * `reply`: the reply to the request that this process sent. `proof`: the processor's books were looked at, or it has signed
-   * an event. A success is proof either way, for it names a charge.
-   */
-  readonly basis: 'reply' | 'proof';
-  /** What is to be written with it, where this is an administrative act (`audited`). */
-  readonly audit?: Write;
-}
+import type { Finding, Settlement } from './outcome.ts';
+import { report } from './report.ts';
+import { responseOf, reviewResponse } from './response.ts';
 
 /**
  * The third step: one commit with the outcome, the exact answer, the item of the route, and the marker removed; the
@@ -33,7 +26,7 @@ export interface Finding {
  * @returns the payment as it is now
  */
 export async function settleCharge(
-  parts: PaymentParts,
+  context: PaymentContext,
   id: string,
   finding: Finding,
   known?: Payment,
@@ -44,12 +37,12 @@ export async function settleCharge(
       let before: Payment | undefined;
       const change = (payment: Payment) => {
         before = payment;
-        return changed(parts, payment, finding, refused);
+        return changed(context, payment, finding, refused);
       };
-      const { payment, isChanged } = await changePayment(parts, id, change, known);
-      if (isChanged && before?.state !== payment.state) report(parts, payment, finding, before?.state);
-      else if (isChanged && payment.state === 'in_doubt') report(parts, payment, finding, before?.state);
-      if (before?.state === 'declined') await releaseHold(parts, payment);
+      const { payment, isChanged } = await changePayment(context, id, change, known);
+      if (isChanged && before?.state !== payment.state) report(context, payment, finding, before?.state);
+      else if (isChanged && payment.state === 'in_doubt') report(context, payment, finding, before?.state);
+      if (before?.state === 'declined') await releaseHold(context, payment);
       return payment;
     } catch (error) {
       // An item that somebody has made meanwhile, or a charge id that is known: the money has moved all the same.
@@ -61,31 +54,34 @@ export async function settleCharge(
 }
 
 function changed(
-  parts: PaymentParts,
+  context: PaymentContext,
   payment: Payment,
   finding: Finding,
   refused: readonly Write[],
 ): Change | undefined {
   const outcome = conclusion(payment, finding);
   if (payment.state === 'declined' && outcome.kind === 'succeeded')
-    return overridden(parts, payment, finding, refused);
+    return overridden(context, payment, finding, refused);
   // A charge that is proven to be made, and needs review for its item, is a person's to end.
   if (payment.chargeId !== undefined && finding.audit === undefined) return noted(payment, finding);
-  if (isKnown(payment.state) || (hasEnded(payment.state) && outcome.kind === 'unknown')) return undefined;
+  if (isFinal(payment.state) || (hasEnded(payment.state) && outcome.kind === 'unknown')) return undefined;
   const id = openId(payment.id);
   const wasOpen = !hasEnded(payment.state);
-  const after = { ...withFinding(payment, finding), state: moveCharge(payment.state, stateOf(outcome)) };
+  const after = {
+    ...withFinding(payment, finding),
+    state: transitionCharge(payment.state, stateOf(outcome)),
+  };
   if (!hasEnded(after.state))
-    return { payment: after, writes: [waiting(parts, id, payment, after.attempts)] };
+    return { payment: after, writes: [postponeMarker(context, id, payment, after.attempts)] };
 
   const ended = withOutcome(after, outcome);
-  const item = itemMade(parts, ended).filter((write) => isFree(write, refused));
+  const item = itemMade(context, ended).filter((write) => isFree(write, refused));
   return {
     payment: { ...ended, ...itemState(ended, item.length > 0) },
     writes: [
-      ...(wasOpen ? [closed(id)] : []),
-      ...(payment.item === undefined ? [] : letGo(payment.item, payment.id)),
-      ...(outcome.kind === 'not_taken' ? keyFreed(payment) : []),
+      ...(wasOpen ? [removeMarker(id)] : []),
+      ...(payment.item === undefined ? [] : releaseItem(payment.item, payment.id)),
+      ...(outcome.kind === 'not_attempted' ? keyFreed(payment) : []),
       ...chargeNoted(ended).filter((write) => isFree(write, refused)),
       ...item,
       ...auditOf(finding),
@@ -95,23 +91,26 @@ function changed(
 
 /** Proof of success overrides an inferred decline. If the item is taken or held, the payment needs review. */
 function overridden(
-  parts: PaymentParts,
+  context: PaymentContext,
   payment: Payment,
   finding: Finding,
   refused: readonly Write[],
 ): Change {
   const { outcome } = finding;
   const { declineCode: _inferred, ...kept } = withFinding(payment, finding);
-  const succeeded = withOutcome({ ...kept, state: moveProvenCharge(payment.state, 'succeeded') }, outcome);
-  const item = itemMade(parts, succeeded).filter((write) => isFree(write, refused));
-  const hold = payment.item === undefined ? [] : keptFor(payment.item, payment.id);
+  const succeeded = withOutcome(
+    { ...kept, state: transitionProvenCharge(payment.state, 'succeeded') },
+    outcome,
+  );
+  const item = itemMade(context, succeeded).filter((write) => isFree(write, refused));
+  const hold = payment.item === undefined ? [] : reserveItem(payment.item, payment.id);
   const isHeldByOther = hold.some((write) => !isFree(write, refused));
   const isLost = payment.item !== undefined && (item.length === 0 || isHeldByOther);
   const after: Payment = isLost
     ? {
         ...succeeded,
-        state: moveProvenCharge(payment.state, 'needs_review'),
-        answer: reviewAnswer(payment, chargedWithoutItem),
+        state: transitionProvenCharge(payment.state, 'needs_review'),
+        answer: reviewResponse(payment, chargedWithoutItem),
       }
     : succeeded;
   return {
@@ -136,8 +135,8 @@ function noted(payment: Payment, { eventId }: Finding): Change | undefined {
 }
 
 /** The hold that an override has taken. Should it stay, the next buyer of the item removes it. */
-async function releaseHold(parts: PaymentParts, { item, id }: Payment): Promise<void> {
-  if (item?.state === 'made') await parts.engine.commit(letGo({ ...item, state: 'awaited' }, id));
+async function releaseHold(context: PaymentContext, { item, id }: Payment): Promise<void> {
+  if (item?.state === 'made') await context.engine.commit(releaseItem({ ...item, state: 'awaited' }, id));
 }
 
 function withFinding(payment: Payment, { eventId }: Finding): Payment {
@@ -164,7 +163,7 @@ function keyFreed({ keyEntry }: Payment): Write[] {
  */
 function conclusion({ state }: Payment, { outcome, basis }: Finding): Settlement {
   if (outcome.kind === 'succeeded' || outcome.kind === 'unknown' || state === 'calling') return outcome;
-  if (basis !== 'reply' && outcome.kind !== 'not_taken') return outcome;
+  if (basis !== 'reply' && outcome.kind !== 'not_attempted') return outcome;
   const detail = 'detail' in outcome ? outcome.detail : outcome.kind;
   return { kind: 'unknown', detail: `rejected when it may have been sent twice: ${detail}` };
 }
@@ -180,7 +179,7 @@ function withOutcome(payment: Payment, outcome: Settlement): Payment {
     ...withoutToken(payment),
     ...(outcome.kind === 'succeeded' ? { chargeId: outcome.chargeId } : {}),
     ...('declineCode' in outcome ? { declineCode: outcome.declineCode } : {}),
-    answer: answerOf(outcome, payment),
+    answer: responseOf(outcome, payment),
   };
 }
 
@@ -207,10 +206,10 @@ function chargeNoted({ id, processor, chargeId }: Payment): Write[] {
 }
 
 /** None where the settings no longer let the item be made: the charge ends all the same, and the log says so. */
-function itemMade(parts: PaymentParts, payment: Payment): Write[] {
+function itemMade(context: PaymentContext, payment: Payment): Write[] {
   if (payment.state !== 'succeeded') return [];
   try {
-    const write = made(parts, payment);
+    const write = made(context, payment);
     return write === undefined ? [] : [write];
   } catch (error) {
     if (error instanceof ServiceError) return [];
@@ -225,34 +224,15 @@ function itemState({ item, state }: Payment, isMade: boolean): Pick<Payment, 'it
 }
 
 /** Nobody can find out what became of it: the end, unless the processor itself reports it one day. */
-export async function giveToReview(parts: PaymentParts, id: string): Promise<void> {
-  const { payment, isChanged } = await changePayment(parts, id, (before) => {
+export async function markForReview(context: PaymentContext, id: string): Promise<void> {
+  const { payment, isChanged } = await changePayment(context, id, (before) => {
     if (hasEnded(before.state)) return undefined;
-    const state = moveCharge(before.state, 'needs_review');
-    const reviewed = { ...withoutToken(before), state, answer: reviewAnswer(before) };
-    return { payment: reviewed, writes: [closed(openId(id))] };
+    const state = transitionCharge(before.state, 'needs_review');
+    const reviewed = { ...withoutToken(before), state, answer: reviewResponse(before) };
+    return { payment: reviewed, writes: [removeMarker(openId(id))] };
   });
   if (!isChanged) return;
   const { processor, route, state } = payment;
-  parts.metrics.charge(processor, route, state);
-  parts.log.error('charge_needs_review', { payment_id: payment.id, processor });
-}
-
-function report(
-  parts: PaymentParts,
-  payment: Payment,
-  { outcome, eventId }: Finding,
-  before: ChargeState | undefined,
-): void {
-  const { id: payment_id, processor, route, state } = payment;
-  const event = eventId === undefined ? {} : { event_id: eventId };
-  // One that stays in doubt has come there once.
-  if (state !== 'in_doubt' || before !== 'in_doubt') parts.metrics.charge(processor, route, state);
-  const detail = 'detail' in outcome ? outcome.detail : undefined;
-  parts.log.info('charge', { request_id: payment.requestId, payment_id, processor, state, detail, ...event });
-  if (before === 'declined') {
-    parts.metrics.chargeOverridden(processor);
-    parts.log.error('decline_overridden', { payment_id, processor, state, ...event });
-  }
-  if (payment.item?.state === 'conflict') parts.log.error('item_not_made', { payment_id });
+  context.metrics.charge(processor, route, state);
+  context.log.error('charge_needs_review', { payment_id: payment.id, processor });
 }

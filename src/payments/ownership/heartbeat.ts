@@ -1,51 +1,50 @@
 import { randomBytes } from 'node:crypto';
 import type { Engine, Space, Write } from '../../storage/engine.ts';
 import { itemsOf } from '../../storage/item-text.ts';
-import { driverBeatMs, driverSilenceMsMax } from '../limits.ts';
+import { heartbeatMs, ownerSilenceMsMax } from '../limits.ts';
 
-const space: Space = 'service:drivers';
+const space: Space = 'service:heartbeats';
 
 /**
- * Which processes drive charges, and whether they still live. While a process drives any, its entry in
- * `service:drivers` counts up; a driver whose entry has stood still for `driverSilenceMsMax` is taken for dead, and
- * what it drove may be taken over. Only the time that this process has itself watched counts, so that no clock need
- * agree with another. A driver that merely slept does no harm: the processor's key and the record's state keep two
- * from doing the same thing twice.
+ * Records which processes are alive, so that charges of a dead one are taken over. While a process owns a charge or refund, its
+ * counter in `service:heartbeats` goes up. An owner whose counter has not changed for `ownerSilenceMsMax` counts as dead. Only
+ * the time that this process has itself watched counts, so clocks need not agree. Taking over from an owner that merely
+ * paused is safe: the processor's idempotency key and the state of the payment prevent a second charge.
  */
-export class Drivers {
-  /** This process among the drivers. */
+export class Heartbeats {
+  /** The id of this process. */
   readonly self = randomBytes(9).toString('base64url');
   readonly #engine: Engine;
   readonly #silenceMsMax: number;
-  /** By driver: its entry as last seen, and since when. */
+  /** By owner: its counter as last seen, and since when it has not changed. */
   readonly #seen = new Map<string, { readonly count: string; readonly since: number }>();
-  readonly #driven = new Set<string>();
+  readonly #owned = new Set<string>();
   #count = 0;
   #beat: NodeJS.Timeout | undefined;
   #lastBeat: Promise<unknown> = Promise.resolve();
 
-  constructor(engine: Engine, silenceMsMax: number = driverSilenceMsMax) {
+  constructor(engine: Engine, silenceMsMax: number = ownerSilenceMsMax) {
     this.#engine = engine;
     this.#silenceMsMax = silenceMsMax;
   }
 
-  /** Drives a charge or a refund: until that is done, this process tells that it lives. @param id of its marker */
-  async drive<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
-    this.#driven.add(id);
-    this.#beat ??= setInterval(() => this.#tell(), driverBeatMs);
+  /** Runs work on a charge or refund and beats until it is done. @param id of its marker */
+  async own<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
+    this.#owned.add(id);
+    this.#beat ??= setInterval(() => this.#pulse(), heartbeatMs);
     try {
       return await work();
     } finally {
-      this.#driven.delete(id);
-      if (this.#driven.size === 0) {
+      this.#owned.delete(id);
+      if (this.#owned.size === 0) {
         clearInterval(this.#beat);
         this.#beat = undefined;
       }
     }
   }
 
-  #tell(): void {
-    // A beat that does not come through is the silence that it is.
+  #pulse(): void {
+    // A failed write is a missed beat.
     this.#lastBeat = this.#lastBeat.then(() => this.#write(String(++this.#count))).catch(() => undefined);
   }
 
@@ -55,7 +54,7 @@ export class Drivers {
     if (refusal !== undefined) await this.#engine.commit([{ kind: 'create', ...write, makeSpace: true }]);
   }
 
-  /** Looks at all drivers; `hasLetGo` then tells of them. To be called before each round of taking over. */
+  /** Reads all counters. Call it before `hasReleased`. */
   async watch(): Promise<void> {
     const now = performance.now();
     const scan = await this.#engine.scan(space);
@@ -65,30 +64,30 @@ export class Drivers {
   }
 
   /**
-   * Whether a driver does not drive this any more: this process has done with it, another one is silent.
+   * Whether an owner no longer works on a charge or refund: this process has finished with it, or another one is silent.
    *
-   * @param knownSince since when this process knows that the driver drives it, as `performance.now()` tells; a driver
-   *   that had nothing to drive before had no reason to tell that it lives
+   * @param knownSince when this process first saw this owner on the marker, by `performance.now()`: an owner of nothing
+   *   does not beat
    */
-  hasLetGo(driver: string, id: string, knownSince: number): boolean {
-    if (driver === this.self) return !this.#driven.has(id);
-    const since = Math.max(knownSince, this.#seen.get(driver)?.since ?? knownSince);
+  hasReleased(owner: string, id: string, knownSince: number): boolean {
+    if (owner === this.self) return !this.#owned.has(id);
+    const since = Math.max(knownSince, this.#seen.get(owner)?.since ?? knownSince);
     return performance.now() - since >= this.#silenceMsMax;
   }
 
-  /** Forgets, here and in the store, those long silent. @param holding drivers that still stand on something */
+  /** Removes the counters of long dead processes. @param holding owners that markers still name */
   async forgetOthers(holding: ReadonlySet<string>): Promise<void> {
     const gone = [...this.#seen].filter(
-      ([driver, { since }]) =>
-        driver !== this.self && !holding.has(driver) && performance.now() - since > 10 * this.#silenceMsMax,
+      ([owner, { since }]) =>
+        owner !== this.self && !holding.has(owner) && performance.now() - since > 10 * this.#silenceMsMax,
     );
-    for (const [driver] of gone) {
-      this.#seen.delete(driver);
-      await this.#engine.commit([{ kind: 'delete', space, id: driver } satisfies Write]);
+    for (const [owner] of gone) {
+      this.#seen.delete(owner);
+      await this.#engine.commit([{ kind: 'delete', space, id: owner } satisfies Write]);
     }
   }
 
-  /** Nothing is driven any more. */
+  /** Call it when no work is left. */
   async close(): Promise<void> {
     clearInterval(this.#beat);
     await this.#lastBeat;

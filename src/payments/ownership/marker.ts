@@ -1,19 +1,19 @@
 import type { Write } from '../../storage/engine.ts';
 import { recoveryDelayMsMax, recoveryDelayMsMin } from '../limits.ts';
 import type { Payment } from '../payment.ts';
-import type { Drivers } from './heartbeat.ts';
+import type { Heartbeats } from './heartbeat.ts';
 
 /**
  * Marks what has not ended, under `openId`: who drives it now, or, where nobody does, from when on somebody may
  * (milliseconds since 1970). `processor`: whose answer it waits for; recovery goes processor by processor.
  */
 export type OpenMarker = { readonly processor: string } & (
-  | { readonly driver: string }
+  | { readonly owner: string }
   | { readonly dueAt: number }
 );
 
 interface Owner {
-  readonly drivers: Drivers;
+  readonly heartbeats: Heartbeats;
 }
 
 interface Clock {
@@ -33,19 +33,19 @@ export function idsOf(openId: string): { readonly paymentId: string; readonly re
   return refundId === undefined ? { paymentId } : { paymentId, refundId };
 }
 
-export function opened({ drivers }: Owner, id: string, processor: string): Write {
-  const value = text({ processor, driver: drivers.self });
+export function createMarker({ heartbeats }: Owner, id: string, processor: string): Write {
+  const value = text({ processor, owner: heartbeats.self });
   return { kind: 'create', space: openSpace, id, value, makeSpace: true };
 }
 
 /** Refused when somebody else was faster. @param before the marker's text as it was seen */
-export function taken({ drivers }: Owner, id: string, before: string): Write {
+export function claimMarker({ heartbeats }: Owner, id: string, before: string): Write {
   const { processor } = JSON.parse(before) as OpenMarker;
   return {
     kind: 'replace',
     space: openSpace,
     id,
-    value: text({ processor, driver: drivers.self }),
+    value: text({ processor, owner: heartbeats.self }),
     ifValue: before,
   };
 }
@@ -53,7 +53,7 @@ export function taken({ drivers }: Owner, id: string, before: string): Write {
 /**
  * To be taken up again after a pause, which grows with the attempts. Jitter spreads retries of charges that failed together.
  */
-export function waiting(
+export function postponeMarker(
   { now }: Clock,
   id: string,
   { processor }: Pick<Payment, 'processor'>,
@@ -65,12 +65,12 @@ export function waiting(
 }
 
 /** What had ended and turns out to be under way. */
-export function reopened({ now }: Clock, id: string, { processor }: Pick<Payment, 'processor'>): Write {
+export function restoreMarker({ now }: Clock, id: string, { processor }: Pick<Payment, 'processor'>): Write {
   const value = text({ processor, dueAt: now() + recoveryDelayMsMin });
   return { kind: 'create', space: openSpace, id, value, makeSpace: true };
 }
 
-export function closed(id: string): Write {
+export function removeMarker(id: string): Write {
   return { kind: 'delete', space: openSpace, id };
 }
 

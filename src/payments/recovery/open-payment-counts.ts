@@ -7,7 +7,7 @@ import { madeAt } from '../payment.ts';
  * Counts what recovery goes through anyway, for the operator. In doubt is a charge that waits to be asked about again,
  * and one that is older than any processor may take to answer: whoever drives it is finding out.
  */
-export class OpenSeen {
+export class OpenPaymentCounts {
   readonly #now: number;
   #charges = 0;
   #chargesInDoubt = 0;

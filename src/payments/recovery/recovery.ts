@@ -1,16 +1,16 @@
 import { errorFields } from '../../log.ts';
 import { itemsOf } from '../../storage/item-text.ts';
 import { resumeCharge } from '../charge/execute.ts';
-import { hasEnded, moveCharge } from '../charge-state.ts';
-import { findProcessor, type PaymentParts } from '../context.ts';
+import { hasEnded, transitionCharge } from '../charge-state.ts';
+import { findProcessor, type PaymentContext } from '../context.ts';
 import { recoveryDelayMsMax } from '../limits.ts';
-import { idsOf, type OpenMarker, openSpace, taken, waiting } from '../ownership/marker.ts';
+import { claimMarker, idsOf, type OpenMarker, openSpace, postponeMarker } from '../ownership/marker.ts';
 import type { Payment } from '../payment.ts';
 import { findPayment, replaced } from '../payment-store.ts';
 import { findRefund, withRefund } from '../refund/amounts.ts';
 import { resumeRefund } from '../refund/execute.ts';
-import { moveRefund } from '../refund-state.ts';
-import { OpenSeen } from './open-payment-counts.ts';
+import { transitionRefund } from '../refund-state.ts';
+import { OpenPaymentCounts } from './open-payment-counts.ts';
 import { RecoveryQueue } from './queue.ts';
 
 interface Due {
@@ -20,7 +20,7 @@ interface Due {
   readonly marker: string;
 }
 
-type Known = Map<string, { readonly driver: string; readonly since: number }>;
+type Known = Map<string, { readonly owner: string; readonly since: number }>;
 
 /**
  * Finds out what became of charges and refunds that nobody drives: those left by a process that died and those in
@@ -31,15 +31,15 @@ type Known = Map<string, { readonly driver: string; readonly since: number }>;
  * where the calls are sent (`processors/sending/pace.ts`).
  */
 export class Recovery {
-  readonly #parts: PaymentParts;
-  /** Markers of other drivers: since when this process knows of them, as `performance.now()` tells. */
+  readonly #context: PaymentContext;
+  /** Markers of other heartbeats: since when this process knows of them, as `performance.now()` tells. */
   #known: Known = new Map();
   /** Payments of other accounts that the log names already. */
   readonly #reported = new Set<string>();
   readonly #queues = new Map<string, RecoveryQueue<Due>>();
 
-  constructor(parts: PaymentParts) {
-    this.#parts = parts;
+  constructor(context: PaymentContext) {
+    this.#context = context;
   }
 
   /** Looks for all that is due and queues it; resolves when it is queued. @param signal nothing is begun after it */
@@ -53,47 +53,47 @@ export class Recovery {
   #queueOf(processor: string): RecoveryQueue<Due> {
     let queue = this.#queues.get(processor);
     if (queue === undefined) {
-      queue = new RecoveryQueue((due) => this.#parts.inFlight.add(this.#recover(due)));
+      queue = new RecoveryQueue((due) => this.#context.inFlight.add(this.#recover(due)));
       this.#queues.set(processor, queue);
     }
     return queue;
   }
 
   async #findDue(): Promise<Due[]> {
-    const { engine, drivers, now, metrics } = this.#parts;
-    const seen = new OpenSeen(now());
-    await drivers.watch();
+    const { engine, heartbeats, now, metrics } = this.#context;
+    const seen = new OpenPaymentCounts(now());
+    await heartbeats.watch();
     const due: Due[] = [];
     const known: Known = new Map();
     for await (const { id, name: marker } of itemsOf((await engine.scan(openSpace))?.chunks ?? [])) {
       const open = JSON.parse(marker) as OpenMarker;
       const { processor } = open;
       seen.note(id, open);
-      if ('driver' in open) {
+      if ('owner' in open) {
         const before = this.#known.get(id);
-        const since = before?.driver === open.driver ? before.since : performance.now();
-        known.set(id, { driver: open.driver, since });
-        if (drivers.hasLetGo(open.driver, id, since)) due.push({ id, marker, processor });
+        const since = before?.owner === open.owner ? before.since : performance.now();
+        known.set(id, { owner: open.owner, since });
+        if (heartbeats.hasReleased(open.owner, id, since)) due.push({ id, marker, processor });
       } else if (isDue(open.dueAt, now())) due.push({ id, marker, processor });
     }
     this.#known = known;
     metrics.openPayments(seen.facts());
-    await drivers.forgetOthers(new Set(Array.from(known.values(), ({ driver }) => driver)));
+    await heartbeats.forgetOthers(new Set(Array.from(known.values(), ({ owner }) => owner)));
     // Ids sort by time: the oldest first.
     return due;
   }
 
   async #recover({ id, marker, processor }: Due): Promise<void> {
-    const { drivers, log } = this.#parts;
-    await drivers.drive(id, async () => {
+    const { heartbeats, log } = this.#context;
+    await heartbeats.own(id, async () => {
       const { paymentId, refundId } = idsOf(id);
       try {
         const payment = await this.#take(id, marker);
         if (payment === undefined) return;
         if (!(await this.#mayConclude(payment))) return await this.#postpone(id, processor);
         const refund = refundId === undefined ? undefined : findRefund(payment, refundId);
-        if (refund === undefined) await resumeCharge(this.#parts, payment);
-        else await resumeRefund(this.#parts, payment, refund);
+        if (refund === undefined) await resumeCharge(this.#context, payment);
+        else await resumeRefund(this.#context, payment, refund);
       } catch (error) {
         const ids = { payment_id: paymentId, refund_id: refundId };
         log.error('charge_not_recovered', { ...ids, ...errorFields(error) });
@@ -104,8 +104,8 @@ export class Recovery {
 
   /** Another account's books prove nothing about this payment. */
   async #mayConclude(payment: Payment): Promise<boolean> {
-    const { accounts, log } = this.#parts;
-    const differs = await accounts.differs(payment, findProcessor(this.#parts, payment.processor));
+    const { accounts, log } = this.#context;
+    const differs = await accounts.differs(payment, findProcessor(this.#context, payment.processor));
     if (differs === 'yes' && !this.#reported.has(payment.id)) {
       this.#reported.add(payment.id);
       log.error('charge_of_another_account', { payment_id: payment.id, processor: payment.processor });
@@ -115,16 +115,16 @@ export class Recovery {
 
   /** @returns the payment, in doubt where it was under way, or undefined when somebody else was faster */
   async #take(id: string, marker: string): Promise<Payment | undefined> {
-    const payment = await findPayment(this.#parts, idsOf(id).paymentId);
+    const payment = await findPayment(this.#context, idsOf(id).paymentId);
     if (payment === undefined) return undefined;
     const inDoubt = asInDoubt(payment, idsOf(id).refundId);
-    const writes = [taken(this.#parts, id, marker)];
+    const writes = [claimMarker(this.#context, id, marker)];
     if (inDoubt !== payment) writes.push(replaced(payment, inDoubt));
-    return (await this.#parts.engine.commit(writes)) === undefined ? inDoubt : undefined;
+    return (await this.#context.engine.commit(writes)) === undefined ? inDoubt : undefined;
   }
 
   async #postpone(id: string, processor: string): Promise<void> {
-    await this.#parts.engine.commit([waiting(this.#parts, id, { processor }, postponedAttempts)]);
+    await this.#context.engine.commit([postponeMarker(this.#context, id, { processor }, postponedAttempts)]);
   }
 }
 
@@ -140,9 +140,9 @@ function isDue(dueAt: number, now: number): boolean {
 function asInDoubt(payment: Payment, refundId: string | undefined): Payment {
   if (refundId === undefined) {
     if (hasEnded(payment.state) || payment.state === 'in_doubt') return payment;
-    return { ...payment, state: moveCharge(payment.state, 'in_doubt') };
+    return { ...payment, state: transitionCharge(payment.state, 'in_doubt') };
   }
   const refund = findRefund(payment, refundId);
   if (refund?.state !== 'calling') return payment;
-  return withRefund(payment, { ...refund, state: moveRefund(refund.state, 'in_doubt') });
+  return withRefund(payment, { ...refund, state: transitionRefund(refund.state, 'in_doubt') });
 }

@@ -2,21 +2,21 @@ import { ServiceError } from '../../errors.ts';
 import type { Write } from '../../storage/engine.ts';
 import { checkIdempotencyKey, minorUnits } from '../charge/request.ts';
 import { waitForFirst } from '../charge/wait-for-first.ts';
-import { findProcessor, type PaymentParts } from '../context.ts';
+import { findProcessor, type PaymentContext } from '../context.ts';
 import { currencyExponent } from '../currencies.ts';
 import { findPaymentOn } from '../find-payment.ts';
 import { refundAttemptsKeptMax, refundsPerPaymentMax } from '../limits.ts';
-import { opened, openId } from '../ownership/marker.ts';
+import { createMarker, openId } from '../ownership/marker.ts';
 import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from '../payment.ts';
 import { findRoute, type RoutePolicy } from '../payment-routes.ts';
 import { changePayment, findPayment } from '../payment-store.ts';
 import type { Refund } from '../refund-state.ts';
 import { amountRefundable, findRefund, isCharged, withRefund } from './amounts.ts';
-import { driveRefund } from './execute.ts';
-import { type RefundAnswer, refundAnswerNow } from './response.ts';
+import { executeRefund } from './execute.ts';
+import { currentRefundResponse, type RefundResponse } from './response.ts';
 
 /** What a caller asks for, as it came. */
-export interface RefundOrder {
+export interface CreateRefundRequest {
   readonly processor: string;
   readonly route: string;
   readonly paymentId: string;
@@ -36,17 +36,20 @@ export interface RefundOrder {
  * Refuses with `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`,
  * `invalid_request`, `idempotency_key_reused`, `idempotency_key_in_use`. Everything else is an answer.
  */
-export async function refundPayment(parts: PaymentParts, order: RefundOrder): Promise<RefundAnswer> {
-  const policy = findRoute(parts, order.route);
-  const payment = await findPaymentOn(parts, order);
-  await parts.accounts.checkSame(payment, findProcessor(parts, payment.processor));
+export async function refundPayment(
+  context: PaymentContext,
+  order: CreateRefundRequest,
+): Promise<RefundResponse> {
+  const policy = findRoute(context, order.route);
+  const payment = await findPaymentOn(context, order);
+  await context.accounts.checkSame(payment, findProcessor(context, payment.processor));
   const key = checkIdempotencyKey(order.idempotencyKey);
   const amount = order.amount === undefined ? undefined : checkAmount(order.amount, payment, policy);
   const refund: Refund = {
-    id: newRefundId(parts.now()),
+    id: newRefundId(context.now()),
     state: 'calling',
     amount: amount ?? 0,
-    createdAt: new Date(parts.now()).toISOString(),
+    createdAt: new Date(context.now()).toISOString(),
     asked: {
       processorKey: newProcessorKey(),
       attempts: 0,
@@ -55,11 +58,11 @@ export async function refundPayment(parts: PaymentParts, order: RefundOrder): Pr
       ...(key === undefined ? {} : { keyDigest: refundKeyDigest(order.caller, key) }),
     },
   };
-  return parts.drivers.drive(openId(payment.id, refund.id), async () => {
-    const { payment: reserved, earlier } = await reserve(parts, payment.id, refund, order.audit);
+  return context.heartbeats.own(openId(payment.id, refund.id), async () => {
+    const { payment: reserved, earlier } = await reserve(context, payment.id, refund, order.audit);
     return earlier === undefined
-      ? driveRefund(parts, reserved, refund.id)
-      : replay(parts, payment.id, earlier, refund);
+      ? executeRefund(context, reserved, refund.id)
+      : replay(context, payment.id, earlier, refund);
   });
 }
 
@@ -76,13 +79,13 @@ function checkAmount(amount: number, { currency }: Payment, { unit }: RoutePolic
 
 /** One commit: the refund in its payment's record, and its marker. */
 async function reserve(
-  parts: PaymentParts,
+  context: PaymentContext,
   paymentId: string,
   refund: Refund,
   audit: Write | undefined,
 ): Promise<{ readonly payment: Payment; readonly earlier: Refund | undefined }> {
   let earlier: Refund | undefined;
-  const { payment } = await changePayment(parts, paymentId, (before) => {
+  const { payment } = await changePayment(context, paymentId, (before) => {
     earlier = withSameKey(before, refund);
     if (earlier !== undefined) return undefined;
     const amount = refund.asked?.isRest ? amountRefundable(before) : refund.amount;
@@ -90,7 +93,7 @@ async function reserve(
     return {
       payment: withRefund(withoutOldAttempts(before), { ...refund, amount }),
       writes: [
-        opened(parts, openId(paymentId, refund.id), before.processor),
+        createMarker(context, openId(paymentId, refund.id), before.processor),
         ...(audit === undefined ? [] : [audit]),
       ],
     };
@@ -142,11 +145,11 @@ function checkRefundable(payment: Payment, amount: number): void {
 
 /** Answers a repeated request as the first one was answered, waiting for it where it is still running. */
 async function replay(
-  parts: PaymentParts,
+  context: PaymentContext,
   paymentId: string,
   earlier: Refund,
   { asked, amount }: Refund,
-): Promise<RefundAnswer> {
+): Promise<RefundResponse> {
   const isSame = earlier.asked?.isRest === asked?.isRest && (asked?.isRest || earlier.amount === amount);
   if (!isSame) {
     throw new ServiceError('idempotency_key_reused', {
@@ -155,11 +158,11 @@ async function replay(
     });
   }
   return waitForFirst(async () => {
-    const payment = await findPayment(parts, paymentId);
+    const payment = await findPayment(context, paymentId);
     const refund = payment && findRefund(payment, earlier.id);
     return refund === undefined || refund.state === 'calling'
       ? undefined
-      : refundAnswerNow(refund, { replayed: true });
+      : currentRefundResponse(refund, { replayed: true });
   });
 }
 

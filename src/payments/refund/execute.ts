@@ -1,52 +1,52 @@
 import { errorFields } from '../../log.ts';
 import type { Processor, RefundOutcome } from '../../processors/processor.ts';
-import { findProcessor, type PaymentParts } from '../context.ts';
+import { findProcessor, type PaymentContext } from '../context.ts';
 import { lookUpMsMax, processorCallMsMax, refundArrivalMsMax } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import type { Refund } from '../refund-state.ts';
-import { ageOf, detailOf, findOut, isKnown, unknownOf } from '../resolve-outcome.ts';
+import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
 import { findRefund } from './amounts.ts';
-import { type RefundAnswer, refundAnswerNow } from './response.ts';
+import { currentRefundResponse, type RefundResponse } from './response.ts';
 import { giveRefundToReview, settleRefund } from './settle.ts';
 
 /** The second and third step of a refund that this process drives: asks, and stores what became of it. */
-export async function driveRefund(
-  parts: PaymentParts,
+export async function executeRefund(
+  context: PaymentContext,
   payment: Payment,
   refundId: string,
-): Promise<RefundAnswer> {
+): Promise<RefundResponse> {
   const refund = findRefund(payment, refundId) as Refund;
-  const processor = findProcessor(parts, payment.processor);
+  const processor = findProcessor(context, payment.processor);
   const outcome = await ask(processor, payment, refund, false).catch(unknownOf);
   try {
-    const settled = await settleRefund(parts, payment.id, refundId, { outcome, basis: 'reply' });
-    return refundAnswerNow(settled, { replayed: false });
+    const settled = await settleRefund(context, payment.id, refundId, { outcome, basis: 'reply' });
+    return currentRefundResponse(settled, { replayed: false });
   } catch (error) {
     // It may have been made, and its record says "calling": recovery will tell the truth from there.
     const ids = { payment_id: payment.id, refund_id: refundId };
-    parts.log.error('refund_not_settled', { ...ids, ...errorFields(error) });
-    return refundAnswerNow(refund, { replayed: false });
+    context.log.error('refund_not_settled', { ...ids, ...errorFields(error) });
+    return currentRefundResponse(refund, { replayed: false });
   }
 }
 
 /** The way on for a refund that nobody drives any more: as with a charge; one that is pending is only looked after. */
-export async function resumeRefund(parts: PaymentParts, payment: Payment, refund: Refund): Promise<void> {
-  const processor = findProcessor(parts, payment.processor);
-  const { isKeyRemembered, isHopeless, isLate } = ageOf(refund.createdAt, parts.now(), processor);
+export async function resumeRefund(context: PaymentContext, payment: Payment, refund: Refund): Promise<void> {
+  const processor = findProcessor(context, payment.processor);
+  const { isKeyRemembered, isHopeless, isLate } = ageOf(refund.createdAt, context.now(), processor);
   const isPending = refund.state === 'pending';
   const askAgain = isKeyRemembered && !isPending ? () => ask(processor, payment, refund, true) : undefined;
   const { chargeId = '' } = payment;
   const sought = { refundId: refund.id, chargeId, timeoutMs: lookUpMsMax };
   const end = async () => {
-    const isOver = parts.now() - Date.parse(refund.createdAt) > refundArrivalMsMax;
+    const isOver = context.now() - Date.parse(refund.createdAt) > refundArrivalMsMax;
     return isOver ? ({ kind: 'canceled' } as const) : unfinished;
   };
-  const found = await findOut(askAgain, () => processor.findRefund(sought), end);
+  const found = await resolveOutcome(askAgain, () => processor.findRefund(sought), end);
   const settle = (outcome: RefundOutcome) =>
-    settleRefund(parts, payment.id, refund.id, { outcome, basis: 'proof' });
-  if (isKnown(found)) await settle(found);
+    settleRefund(context, payment.id, refund.id, { outcome, basis: 'proof' });
+  if (isConclusive(found)) await settle(found);
   else if (!isPending && (isHopeless || (isLate && found.kind === 'absent')))
-    await giveRefundToReview(parts, payment.id, refund.id);
+    await giveRefundToReview(context, payment.id, refund.id);
   else await settle({ kind: 'unknown', detail: detailOf(found) });
 }
 

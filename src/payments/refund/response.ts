@@ -4,9 +4,9 @@ import type { RefundOutcome } from '../../processors/processor.ts';
 import { unknownRetryAfterSeconds } from '../charge/response.ts';
 import type { Payment } from '../payment.ts';
 import type { AskedRefund, Refund } from '../refund-state.ts';
-import type { StoredAnswer } from '../stored-response.ts';
+import type { StoredResponse } from '../stored-response.ts';
 
-export interface RefundAnswer extends StoredAnswer {
+export interface RefundResponse extends StoredResponse {
   readonly refundId: string;
   /** Whether this is the answer to an earlier request with the same key. */
   readonly replayed: boolean;
@@ -14,25 +14,25 @@ export interface RefundAnswer extends StoredAnswer {
 }
 
 /** The answer that an outcome has, for the request that asked for the refund; undefined while there is none. */
-export function refundAnswerOf(
+export function refundResponseOf(
   outcome: RefundOutcome,
   payment: Payment,
   refund: Refund,
   { requestId }: AskedRefund,
-): StoredAnswer | undefined {
+): StoredResponse | undefined {
   switch (outcome.kind) {
     case 'succeeded':
     case 'pending':
       return { status: 200, text: JSON.stringify(success(publicRefund(payment, refund))) };
     case 'failed':
-      return errorAnswer(
+      return errorResponse(
         new ServiceError('processor_error', { retryable: false, message: failedMessage }),
         requestId,
       );
     case 'refused':
-      return errorAnswer(new ServiceError('invalid_request', { message: outcome.message }), requestId);
-    case 'not_taken':
-      return errorAnswer(new ServiceError('processor_error', { message: notTakenMessage }), requestId);
+      return errorResponse(new ServiceError('invalid_request', { message: outcome.message }), requestId);
+    case 'not_attempted':
+      return errorResponse(new ServiceError('processor_error', { message: notTakenMessage }), requestId);
     case 'unknown':
       return undefined;
   }
@@ -48,10 +48,10 @@ const reviewMessage =
   'before you refund again.';
 
 /** The answer that a refund has now, be it that nobody knows. */
-export function refundAnswerNow(
+export function currentRefundResponse(
   { id: refundId, asked, state }: Refund,
   { replayed }: { readonly replayed: boolean },
-): RefundAnswer {
+): RefundResponse {
   const known = { refundId, replayed };
   if (asked?.answer !== undefined) return { ...asked.answer, ...known };
   const isReviewed = state === 'needs_review';
@@ -59,7 +59,7 @@ export function refundAnswerNow(
   const retryable = !isReviewed && asked?.keyDigest !== undefined;
   const message = isReviewed ? reviewMessage : unknownMessage;
   const error = new ServiceError('payment_outcome_unknown', { retryable, message });
-  const answer = errorAnswer(error, asked?.requestId ?? '');
+  const answer = errorResponse(error, asked?.requestId ?? '');
   return { ...answer, ...known, ...(isReviewed ? {} : { retryAfterSeconds: unknownRetryAfterSeconds }) };
 }
 
@@ -76,6 +76,6 @@ export function publicRefund(payment: Payment, { id, state, amount, createdAt, p
   };
 }
 
-function errorAnswer(error: ServiceError, requestId: string): StoredAnswer {
+function errorResponse(error: ServiceError, requestId: string): StoredResponse {
   return { status: error.status, text: JSON.stringify(failure(error, requestId)) };
 }

@@ -1,12 +1,12 @@
 import type { RefundOutcome } from '../../processors/processor.ts';
 import { withEvent } from '../charge/settle.ts';
-import type { PaymentParts } from '../context.ts';
-import { closed, openId, reopened, waiting } from '../ownership/marker.ts';
+import type { PaymentContext } from '../context.ts';
+import { openId, postponeMarker, removeMarker, restoreMarker } from '../ownership/marker.ts';
 import type { Payment } from '../payment.ts';
 import { type Change, changePayment } from '../payment-store.ts';
-import { type AskedRefund, mayMoveRefund, type Refund, type RefundState } from '../refund-state.ts';
+import { type AskedRefund, mayTransitionRefund, type Refund, type RefundState } from '../refund-state.ts';
 import { findRefund, withRefund } from './amounts.ts';
-import { refundAnswerOf } from './response.ts';
+import { refundResponseOf } from './response.ts';
 
 export interface RefundFinding {
   readonly outcome: RefundOutcome;
@@ -23,26 +23,26 @@ export interface RefundFinding {
  * @returns the refund as it is now
  */
 export async function settleRefund(
-  parts: PaymentParts,
+  context: PaymentContext,
   paymentId: string,
   refundId: string,
   finding: RefundFinding,
 ): Promise<Refund> {
   let stateBefore: RefundState | undefined;
-  const { payment, isChanged } = await changePayment(parts, paymentId, (before) => {
+  const { payment, isChanged } = await changePayment(context, paymentId, (before) => {
     const refund = theRefund(before, refundId);
     stateBefore = refund.state;
-    return settled(parts, before, refund, finding);
+    return settled(context, before, refund, finding);
   });
   const refund = theRefund(payment, refundId);
   if (isChanged) {
     const { outcome } = finding;
     // One that is still being looked after has come to its state once.
     if (!isOpen(refund.state) || (refund.asked?.attempts ?? 0) <= 1)
-      parts.metrics.refund(payment.processor, refund.state);
+      context.metrics.refund(payment.processor, refund.state);
     if (stateBefore === 'failed')
-      parts.log.error('refund_overridden', { payment_id: paymentId, refund_id: refundId });
-    parts.log.info('refund', {
+      context.log.error('refund_overridden', { payment_id: paymentId, refund_id: refundId });
+    context.log.info('refund', {
       payment_id: paymentId,
       refund_id: refundId,
       processor: payment.processor,
@@ -54,7 +54,7 @@ export async function settleRefund(
 }
 
 function settled(
-  parts: PaymentParts,
+  context: PaymentContext,
   payment: Payment,
   refund: Refund,
   { outcome: learned, eventId, basis }: RefundFinding,
@@ -64,10 +64,10 @@ function settled(
   const { asked, ...kept } = refund;
   const attempts = (asked?.attempts ?? 0) + (eventId === undefined ? 1 : 0);
   const id = openId(payment.id, refund.id);
-  if (!mayMoveRefund(refund, state)) {
+  if (!mayTransitionRefund(refund, state)) {
     if (refund.state !== 'pending' || asked === undefined || eventId !== undefined) return undefined;
     const still = withRefund(payment, { ...refund, asked: { ...asked, attempts } });
-    return { payment: still, writes: [waiting(parts, id, payment, attempts)] };
+    return { payment: still, writes: [postponeMarker(context, id, payment, attempts)] };
   }
   const moved: Refund = {
     ...kept,
@@ -78,16 +78,22 @@ function settled(
   const events = eventId === undefined ? {} : { events: withEvent(payment, eventId) };
   return {
     payment: withRefund({ ...payment, ...events }, { ...moved, ...after }),
-    writes: markerOf(parts, payment, refund, moved, attempts),
+    writes: markerOf(context, payment, refund, moved, attempts),
   };
 }
 
 /** What has not come to its end is looked after; one that was made elsewhere, or has ended before, has no marker. */
-function markerOf(parts: PaymentParts, payment: Payment, before: Refund, after: Refund, attempts: number) {
+function markerOf(
+  context: PaymentContext,
+  payment: Payment,
+  before: Refund,
+  after: Refund,
+  attempts: number,
+) {
   const id = openId(payment.id, after.id);
   if (before.asked === undefined) return [];
-  if (!isOpen(before.state)) return isOpen(after.state) ? [reopened(parts, id, payment)] : [];
-  return isOpen(after.state) ? [waiting(parts, id, payment, attempts)] : [closed(id)];
+  if (!isOpen(before.state)) return isOpen(after.state) ? [restoreMarker(context, id, payment)] : [];
+  return isOpen(after.state) ? [postponeMarker(context, id, payment, attempts)] : [removeMarker(id)];
 }
 
 function isOpen(state: RefundState): boolean {
@@ -101,16 +107,16 @@ function withAnswer(
   asked: AskedRefund,
   outcome: RefundOutcome,
 ): AskedRefund {
-  const answer = asked.answer ?? refundAnswerOf(outcome, payment, refund, asked);
+  const answer = asked.answer ?? refundResponseOf(outcome, payment, refund, asked);
   const { keyDigest, ...kept } = asked;
   // Nothing was asked: the same request may fare better later.
-  const key = outcome.kind === 'not_taken' || keyDigest === undefined ? {} : { keyDigest };
+  const key = outcome.kind === 'not_attempted' || keyDigest === undefined ? {} : { keyDigest };
   return { ...kept, ...key, ...(answer === undefined ? {} : { answer }) };
 }
 
 /** A rejection in reply to a request counts while that request is the only one, as with a charge. */
 function conclusion({ state }: Refund, outcome: RefundOutcome, basis: RefundFinding['basis']): RefundOutcome {
-  if (state === 'calling' || (outcome.kind !== 'not_taken' && outcome.kind !== 'refused')) return outcome;
+  if (state === 'calling' || (outcome.kind !== 'not_attempted' && outcome.kind !== 'refused')) return outcome;
   if (basis === 'proof' && outcome.kind === 'refused') return outcome;
   return { kind: 'unknown', detail: outcome.detail };
 }
@@ -122,19 +128,19 @@ function stateOf({ kind }: RefundOutcome): RefundState {
 
 /** Nobody can find out what became of it: the end, unless the processor itself reports it one day. */
 export async function giveRefundToReview(
-  parts: PaymentParts,
+  context: PaymentContext,
   paymentId: string,
   refundId: string,
 ): Promise<void> {
-  const { payment, isChanged } = await changePayment(parts, paymentId, (before) => {
+  const { payment, isChanged } = await changePayment(context, paymentId, (before) => {
     const refund = theRefund(before, refundId);
-    if (!mayMoveRefund(refund, 'needs_review')) return undefined;
+    if (!mayTransitionRefund(refund, 'needs_review')) return undefined;
     const reviewed = withRefund(before, { ...refund, state: 'needs_review' });
-    return { payment: reviewed, writes: [closed(openId(paymentId, refundId))] };
+    return { payment: reviewed, writes: [removeMarker(openId(paymentId, refundId))] };
   });
   if (!isChanged) return;
-  parts.metrics.refund(payment.processor, 'needs_review');
-  parts.log.error('refund_needs_review', { payment_id: paymentId, refund_id: refundId });
+  context.metrics.refund(payment.processor, 'needs_review');
+  context.log.error('refund_needs_review', { payment_id: paymentId, refund_id: refundId });
 }
 
 function theRefund(payment: Payment, id: string): Refund {

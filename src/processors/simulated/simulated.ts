@@ -71,14 +71,14 @@ function outcomeOf(reply: LedgerReply): ChargeOutcome {
         detail: 'no such token',
       };
     case 'error':
-      return { kind: 'not_taken', detail: 'scripted processor error' };
+      return { kind: 'not_attempted', detail: 'scripted processor error' };
     case 'lost':
       return { kind: 'unknown', detail: 'scripted loss of the reply' };
   }
 }
 
 function failed(error: unknown): NotTaken | Unknown {
-  return error instanceof NotSentError ? { kind: 'not_taken', detail: error.message } : unreachable;
+  return error instanceof NotSentError ? { kind: 'not_attempted', detail: error.message } : unreachable;
 }
 
 function findCharge(

@@ -55,7 +55,7 @@ export function outcomeOfStatus(
 function outcomeOfError(error: unknown): ChargeOutcome {
   const fault = faultOf(error);
   const { status, codes, categories, detail } = fault;
-  if (wasTurnedAway(fault)) return { kind: 'not_taken', detail };
+  if (wasTurnedAway(fault)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRefusal(fault)) return { kind: 'unknown', detail };
   const parameter = parameterOfCodes(codes);
   if (parameter !== undefined) return refused(fault, parameter);

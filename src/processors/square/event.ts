@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { ChargeNews, Delivery, DisputeNews, Reading, RefundNews } from '../processor.ts';
+import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../processor.ts';
 import { type Json, objectOf, textOf } from './api.ts';
 import { outcomeOfStatus } from './charge.ts';
 import { paymentIdOf } from './look-up.ts';
@@ -21,7 +21,7 @@ export interface Subscription {
  * none is refused for its age. One that was overheard and is sent again does no harm: it has the same id, and what it
  * says was true.
  */
-export function readEvent({ keys, url }: Subscription, { headers, body }: Delivery): Reading {
+export function readEvent({ keys, url }: Subscription, { headers, body }: Delivery): ParsedEvent {
   if (keys.length === 0 || url === undefined) return { kind: 'not_configured' };
   const signature = headers['x-square-hmacsha256-signature'];
   if (typeof signature !== 'string') return { kind: 'forged', detail: 'no x-square-hmacsha256-signature' };
@@ -37,7 +37,7 @@ function isSignedBy(key: string, url: string, body: Buffer, signature: string): 
 }
 
 /** What Square has signed and is not as documented says nothing to us. */
-function readingOf(body: Buffer): Reading {
+function readingOf(body: Buffer): ParsedEvent {
   const event = jsonOf(body);
   const id = textOf(event.event_id);
   const happenedAt = Date.parse(textOf(event.created_at) ?? '');
@@ -55,7 +55,7 @@ function jsonOf(body: Buffer): Json {
 }
 
 /** https://developer.squareup.com/docs/webhooks/v2webhook-events-tech-ref */
-function newsOf(event: Json): ChargeNews | RefundNews | DisputeNews | undefined {
+function newsOf(event: Json): ChargeChange | RefundChange | DisputeChange | undefined {
   const { payment, refund, dispute } = objectOf(objectOf(event.data).object);
   switch (event.type) {
     case 'payment.created':
@@ -72,7 +72,7 @@ function newsOf(event: Json): ChargeNews | RefundNews | DisputeNews | undefined 
   }
 }
 
-function chargeNews({ id, status, reference_id, card_details }: Json): ChargeNews | undefined {
+function chargeNews({ id, status, reference_id, card_details }: Json): ChargeChange | undefined {
   const paymentId = paymentIdOf(textOf(reference_id));
   const { errors } = objectOf(card_details);
   const failures = Array.isArray(errors) ? errors.map((each) => textOf(objectOf(each).code)) : [];
@@ -86,7 +86,7 @@ function chargeNews({ id, status, reference_id, card_details }: Json): ChargeNew
   return { about: 'charge', paymentId, outcome };
 }
 
-function refundNews({ id, payment_id, status, reason, amount_money }: Json): RefundNews | undefined {
+function refundNews({ id, payment_id, status, reason, amount_money }: Json): RefundChange | undefined {
   const processorRefundId = textOf(id);
   const chargeId = textOf(payment_id);
   const amount = amountOf(amount_money);
@@ -97,7 +97,7 @@ function refundNews({ id, payment_id, status, reason, amount_money }: Json): Ref
 }
 
 /** Older events name the dispute by `dispute_id` (https://developer.squareup.com/reference/square/objects/Dispute). */
-function disputeNews(dispute: Json): DisputeNews | undefined {
+function disputeNews(dispute: Json): DisputeChange | undefined {
   const disputeId = textOf(dispute.id) ?? textOf(dispute.dispute_id);
   const chargeId = textOf(objectOf(dispute.disputed_payment).payment_id);
   const amount = amountOf(dispute.amount_money);

@@ -68,7 +68,8 @@ function outcomeOfError(error: unknown): RefundOutcome {
   const fault = faultOf(error);
   const { codes, detail } = fault;
   // Square takes no second refund while one is pending; later it will.
-  if (wasTurnedAway(fault) || codes.includes('REFUND_ALREADY_PENDING')) return { kind: 'not_taken', detail };
+  if (wasTurnedAway(fault) || codes.includes('REFUND_ALREADY_PENDING'))
+    return { kind: 'not_attempted', detail };
   if (!isDefiniteRefusal(fault)) return { kind: 'unknown', detail };
   const why = codes[0] === undefined ? '' : ` (${codes[0]})`;
   return { kind: 'refused', message: `Square refused the refund${why}; nothing was refunded.`, detail };

@@ -19,7 +19,7 @@ export async function charge(client: Stripe, sends: Sends, request: ChargeReques
   const problem = amountProblem(request.amount, request.currency);
   if (problem !== undefined) return { kind: 'refused', param: 'amount', ...problem };
   const method = await inTime(paymentMethodOf(client, request), request.timeoutMs, {
-    kind: 'not_taken',
+    kind: 'not_attempted',
     detail: 'no payment method in time',
   });
   if (method.kind !== 'method') return method;
@@ -61,7 +61,7 @@ async function paymentMethodOf(
       if (isServerError(error)) keysSpent++;
       // No charge has been asked for yet, so that not even a lost reply leaves a doubt.
       const isLast = tries === methodTriesMax || performance.now() + methodPauseMs >= deadline;
-      if (isLast) return { kind: 'not_taken', detail: outcome.detail };
+      if (isLast) return { kind: 'not_attempted', detail: outcome.detail };
     }
     await sleep(methodPauseMs * tries);
   }
@@ -108,7 +108,7 @@ function outcomeOfError(error: unknown): ChargeOutcome {
   const { statusCode, code, decline_code, param } = error as Partial<Stripe.errors.StripeError>;
   const detail = detailOf(error);
   if (statusCode === 402) return declined(decline_code || code || 'generic_decline');
-  if (wasTurnedAway(error)) return { kind: 'not_taken', detail };
+  if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRefusal(error)) return { kind: 'unknown', detail };
   const field = fieldOf(param);
   const message = `Stripe refused the ${field ?? 'charge'}${code === undefined ? '' : ` (${code})`}; nothing was charged.`;

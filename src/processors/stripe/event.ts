@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { ChargeNews, Delivery, DisputeNews, Reading, RefundNews } from '../processor.ts';
+import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../processor.ts';
 import { isoAmount } from './amount.ts';
 import { outcomeOfIntent, paymentIdKey } from './charge.ts';
 import { refundIdKey, stateOfRefund } from './refund.ts';
@@ -13,7 +13,7 @@ const toleranceSeconds = 300;
  *
  * @param secrets any of them may have signed, so that they can be rotated
  */
-export function readEvent(client: Stripe, secrets: readonly string[], delivery: Delivery): Reading {
+export function readEvent(client: Stripe, secrets: readonly string[], delivery: Delivery): ParsedEvent {
   if (secrets.length === 0) return { kind: 'not_configured' };
   const header = delivery.headers['stripe-signature'];
   if (typeof header !== 'string') return { kind: 'forged', detail: 'no Stripe-Signature' };
@@ -45,14 +45,14 @@ function isSigned(
   }
 }
 
-function readingOf(event: Stripe.Event): Reading {
+function readingOf(event: Stripe.Event): ParsedEvent {
   const news = newsOf(event);
   if (news === undefined) return { kind: 'irrelevant' };
   return { kind: 'event', event: { id: event.id, happenedAt: event.created * 1_000, news } };
 }
 
 /** https://docs.stripe.com/api/events/types */
-function newsOf(event: Stripe.Event): ChargeNews | RefundNews | DisputeNews | undefined {
+function newsOf(event: Stripe.Event): ChargeChange | RefundChange | DisputeChange | undefined {
   switch (event.type) {
     case 'payment_intent.succeeded':
     case 'payment_intent.payment_failed':
@@ -72,7 +72,7 @@ function newsOf(event: Stripe.Event): ChargeNews | RefundNews | DisputeNews | un
   }
 }
 
-function chargeNews(intent: Stripe.PaymentIntent): ChargeNews | undefined {
+function chargeNews(intent: Stripe.PaymentIntent): ChargeChange | undefined {
   const paymentId = intent.metadata[paymentIdKey];
   const outcome = outcomeOfIntent(intent);
   if (paymentId === undefined || (outcome.kind !== 'succeeded' && outcome.kind !== 'declined'))
@@ -87,7 +87,7 @@ function refundNews({
   currency,
   status,
   metadata,
-}: Stripe.Refund): RefundNews | undefined {
+}: Stripe.Refund): RefundChange | undefined {
   const chargeId = idOf(charge);
   if (chargeId === undefined) return undefined;
   return {
@@ -107,7 +107,7 @@ function disputeNews({
   currency,
   status,
   reason,
-}: Stripe.Dispute): DisputeNews | undefined {
+}: Stripe.Dispute): DisputeChange | undefined {
   const chargeId = idOf(charge);
   if (chargeId === undefined) return undefined;
   return {

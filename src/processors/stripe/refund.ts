@@ -51,7 +51,7 @@ function outcomeOfRefund({ id, status }: Stripe.Refund): RefundOutcome {
 function outcomeOfError(error: unknown): RefundOutcome {
   const { code } = error as Partial<Stripe.errors.StripeError>;
   const detail = detailOf(error);
-  if (wasTurnedAway(error)) return { kind: 'not_taken', detail };
+  if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRefusal(error)) return { kind: 'unknown', detail };
   const why = code === undefined ? '' : ` (${code})`;
   return { kind: 'refused', message: `Stripe refused the refund${why}; nothing was refunded.`, detail };

@@ -3,7 +3,7 @@ import { type Identity, userKey } from '../identity.ts';
 import { accessTokenMs } from '../limits.ts';
 import { type Signer, signingAlgorithm } from './signing-keys.ts';
 
-export interface AccessTokenOrder {
+export interface AccessTokenRequest {
   readonly identity: Identity;
   /** The origin of the return URL. */
   readonly audience: string;
@@ -17,7 +17,7 @@ export interface AccessTokenOrder {
  * A JWT that any app can verify by the published keys (RFC 9068). `sub` is the user's key at this service; the same
  * person at another provider is another one. `client_id` is `<provider>/<integration>`.
  */
-export async function signAccessToken({ kid, key }: Signer, order: AccessTokenOrder): Promise<string> {
+export async function signAccessToken({ kid, key }: Signer, order: AccessTokenRequest): Promise<string> {
   const { identity, audience, issuer, now } = order;
   const { SignJWT } = await import('jose');
   const issuedAt = Math.floor(now / 1_000);

@@ -35,7 +35,7 @@ export interface GrantedTokens {
   readonly expiresInSeconds: number;
 }
 
-export interface TokenGrantParts {
+export interface TokenGrantContext {
   readonly engine: Engine;
   readonly keys: SigningKeys;
   /** The issuer that access tokens name: public origin and base path. */
@@ -58,10 +58,10 @@ type Redeemed = { readonly familyId: string; readonly family: RefreshFamily; rea
  * family, a refresh token the next. Every change is one compare-and-swap, so that of several processes one grants.
  */
 export class TokenGrants implements AppTokens {
-  readonly #parts: TokenGrantParts;
+  readonly #context: TokenGrantContext;
 
-  constructor(parts: TokenGrantParts) {
-    this.#parts = parts;
+  constructor(context: TokenGrantContext) {
+    this.#context = context;
   }
 
   async issueCode(order: Parameters<AppTokens['issueCode']>[0]): Promise<string> {
@@ -70,7 +70,7 @@ export class TokenGrants implements AppTokens {
       throw invalid('code_challenge', 'code_challenge must be SHA-256 in base64url, by the method S256.');
     }
     const code = randomBytes(32).toString('base64url');
-    const issuedAt = this.#parts.now();
+    const issuedAt = this.#context.now();
     const family = newFamilyId(identity);
     const begun: RefreshFamily = {
       identity,
@@ -81,7 +81,7 @@ export class TokenGrants implements AppTokens {
       createdAt: issuedAt,
     };
     const stored: SignInCode = { family, returnUrl, codeChallenge, issuedAt };
-    const refusal = await this.#parts.engine.commit([
+    const refusal = await this.#context.engine.commit([
       created(signInCodesSpace, codeId(code), stored),
       created(refreshFamiliesSpace, family, begun),
     ]);
@@ -96,10 +96,10 @@ export class TokenGrants implements AppTokens {
    */
   async grant(provider: string, integration: string, request: TokenRequest): Promise<GrantedTokens> {
     if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
-    const registration = await this.#parts.findRegistration(provider, integration);
+    const registration = await this.#context.findRegistration(provider, integration);
     if (registration === undefined) throw new ServiceError('integration_not_found');
     // First of all: a key that cannot sign must not use up a code.
-    const signer = await this.#parts.keys.signer();
+    const signer = await this.#context.keys.signer();
     const isOurs = ({ identity }: RefreshFamily) =>
       identity.provider === provider && identity.integration === integration;
     const isGood = ({ registrationId, returnUrl }: RefreshFamily) =>
@@ -111,7 +111,7 @@ export class TokenGrants implements AppTokens {
         ? await this.#redeemCode(codeFields(request), judge)
         : await this.#redeemToken(refreshField(request), judge);
     const { familyId, family, random } = redeemed;
-    const { issuer, now } = this.#parts;
+    const { issuer, now } = this.#context;
     const { identity, audience } = family;
     const accessToken = await signAccessToken(signer, { identity, audience, issuer, now: now() });
     return { accessToken, refreshToken: `${familyId}.${random}`, expiresInSeconds: accessTokenMs / 1_000 };
@@ -123,7 +123,7 @@ export class TokenGrants implements AppTokens {
    */
   async revoke(provider: string, integration: string, token: string): Promise<void> {
     const parts = partsOf(token);
-    const text = parts && (await this.#parts.engine.get(refreshFamiliesSpace, parts.family));
+    const text = parts && (await this.#context.engine.get(refreshFamiliesSpace, parts.family));
     if (parts === undefined || text === undefined) return;
     const family = JSON.parse(text) as RefreshFamily;
     const { identity } = family;
@@ -133,7 +133,7 @@ export class TokenGrants implements AppTokens {
 
   /** Removes what has expired. */
   async sweep(): Promise<void> {
-    const { engine, now, keys } = this.#parts;
+    const { engine, now, keys } = this.#context;
     const isPast = {
       [signInCodesSpace]: (text: string) => isExpired(JSON.parse(text) as SignInCode, now()),
       [refreshFamiliesSpace]: (text: string) => isOver(JSON.parse(text) as RefreshFamily, now()),
@@ -153,7 +153,7 @@ export class TokenGrants implements AppTokens {
     sent: { readonly code: string; readonly codeVerifier: string; readonly returnUrl: string },
     judge: Judge,
   ): Promise<Redeemed> {
-    const { engine, now } = this.#parts;
+    const { engine, now } = this.#context;
     const id = codeId(sent.code);
     for (;;) {
       const codeText = await engine.get(signInCodesSpace, id);
@@ -179,7 +179,7 @@ export class TokenGrants implements AppTokens {
   }
 
   async #redeemToken(token: string, judge: Judge): Promise<Redeemed> {
-    const { engine, now } = this.#parts;
+    const { engine, now } = this.#context;
     const parts = partsOf(token);
     if (parts === undefined) throw tokenRefused();
     const { family: familyId, random } = parts;
@@ -204,7 +204,7 @@ export class TokenGrants implements AppTokens {
 
   /** Whatever it reads by now; one that is gone already is as well. */
   async #remove(family: string): Promise<void> {
-    await this.#parts.engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id: family }]);
+    await this.#context.engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id: family }]);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Refusal, Space, Write } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
-import { Folding } from './compaction.ts';
+import { Compaction } from './compaction.ts';
 import { textInLeaves } from './leaves.ts';
-import { foldShare, journalSizeMax } from './limits.ts';
-import { Recent, type SpaceEntry } from './memtable.ts';
+import { compactionShare, journalSizeMax } from './limits.ts';
+import { Memtable, type SpaceEntry } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 export type Batch = readonly (readonly Write[])[];
@@ -19,15 +19,15 @@ interface Found {
 /** Judges commits, appends what they change to the journal and folds the journal, all within write transactions. */
 export class Committer {
   readonly #store: Store;
-  readonly #recent: Recent;
-  readonly #folding: Folding;
+  readonly #recent: Memtable;
+  readonly #folding: Compaction;
   /** What the batch changes: ids by space. */
   #changed = new Map<Space, Set<string>>();
 
   constructor(store: Store) {
     this.#store = store;
-    this.#recent = new Recent(store);
-    this.#folding = new Folding(store, this.#recent);
+    this.#recent = new Memtable(store);
+    this.#folding = new Compaction(store, this.#recent);
   }
 
   get hasUnfolded(): boolean {
@@ -40,7 +40,7 @@ export class Committer {
     const refusals = batch.map((writes) => this.#commit(writes));
     if (this.#changed.size > 0) {
       const spaces = JSON.stringify(this.#changedSpaces());
-      this.#foldSome(spaces.length * foldShare);
+      this.#foldSome(spaces.length * compactionShare);
       this.#append(spaces);
     }
     return refusals;

@@ -1,9 +1,9 @@
 import type { Space } from '../engine.ts';
 import { changesIn, leafAfter, leafOf } from './leaves.ts';
 import { leafBytesMax } from './limits.ts';
-import type { Change, Recent } from './memtable.ts';
+import type { Change, Memtable } from './memtable.ts';
 import { joined, type RunSize, withChanges } from './merge.ts';
-import { countOf, emptyRun, idAtIndex, type Run } from './sorted-run.ts';
+import { countOf, emptySortedRun, idAtIndex, type SortedRun } from './sorted-run.ts';
 import { bytesOf, lastLeafKey, leafKey, type Store } from './store.ts';
 
 /** A smaller leaf is joined with the next one, if both together fill at most three quarters of a leaf. */
@@ -15,15 +15,15 @@ const joinedLeaf: RunSize = { bytesMax: (leafBytesMax * 3) / 4, filled: false };
  * for: a leaf is rewritten once for all the changes that have gathered for it. Until the last step the journal keeps
  * them all, and what the journal says goes before what the leaves say, so that a step more or less changes nothing.
  */
-export class Folding {
+export class Compaction {
   readonly #store: Store;
-  readonly #recent: Recent;
+  readonly #recent: Memtable;
   #spaces: { readonly space: Space; readonly changes: readonly Change[] }[] = [];
   /** What is folded at the end: all commits up to this one. */
   #last = 0;
   #isUnderWay = false;
 
-  constructor(store: Store, recent: Recent) {
+  constructor(store: Store, recent: Memtable) {
     this.#store = store;
     this.#recent = recent;
   }
@@ -53,7 +53,7 @@ export class Folding {
       const { space, changes } = next;
       let count = 0;
       while (count < changes.length && left > 0) left -= sizeOf(changes[count++] as Change);
-      foldInto(this.#store, space, this.#asTheyAre(space, changes.slice(0, count)));
+      compactInto(this.#store, space, this.#asTheyAre(space, changes.slice(0, count)));
       if (count < changes.length) this.#spaces.push({ space, changes: changes.slice(count) });
       else this.#foldRecord(space);
     }
@@ -89,7 +89,7 @@ function sizeOf({ id, value = '' }: Change): number {
 }
 
 /** Applies changes, in the order of their ids, to the leaves. */
-export function foldInto(store: Store, space: Space, changes: readonly Change[]): void {
+export function compactInto(store: Store, space: Space, changes: readonly Change[]): void {
   let next = 0;
   while (next < changes.length) {
     const { key, run } = leafOf(store, space, (changes[next] as Change).idBytes);
@@ -101,7 +101,7 @@ export function foldInto(store: Store, space: Space, changes: readonly Change[])
   }
 }
 
-function putLeaves(store: Store, space: Space, key: string, runs: Run[]): void {
+function putLeaves(store: Store, space: Space, key: string, runs: SortedRun[]): void {
   const last = runs.pop();
   if (last === undefined) {
     store.leaves.removeSync(key);
@@ -115,10 +115,10 @@ function putLeaves(store: Store, space: Space, key: string, runs: Run[]): void {
 }
 
 /** @returns whether the next leaf has taken the items of a small one */
-function joinWithNext(store: Store, space: Space, key: string, small: Run): boolean {
+function joinWithNext(store: Store, space: Space, key: string, small: SortedRun): boolean {
   const next = leafAfter(store, space, key);
   if (next === undefined || small.length + next.run.length > joinedLeaf.bytesMax) return false;
-  const [run = emptyRun] = joined(small, next.run, joinedLeaf);
+  const [run = emptySortedRun] = joined(small, next.run, joinedLeaf);
   store.leaves.removeSync(key);
   store.leaves.putSync(next.key, run);
   return true;

@@ -2,14 +2,14 @@ import type { ScanOptions, Space } from '../engine.ts';
 import { scanChunkBytes } from '../limits.ts';
 import type { Change } from './memtable.ts';
 import { passingRun, textBetween, withChanges } from './merge.ts';
-import { countOf, emptyRun, findText, type Run, search } from './sorted-run.ts';
+import { countOf, emptySortedRun, findText, type SortedRun, search } from './sorted-run.ts';
 import { bytesOf, endKey, lastLeafKey, leafKey, type Store } from './store.ts';
 
 export type Transaction = ReturnType<Store['root']['useReadTransaction']>;
 
 export interface Leaf {
   readonly key: string;
-  readonly run: Run;
+  readonly run: SortedRun;
 }
 
 /** The leaf in which an id is or belongs; where a space has none that reaches so far, an empty last one. */
@@ -21,7 +21,7 @@ export function leafOf(store: Store, space: Space, idBytes: string): Leaf {
   })) {
     return { key, run };
   }
-  return { key: lastLeafKey(space), run: emptyRun };
+  return { key: lastLeafKey(space), run: emptySortedRun };
 }
 
 /** The leaf behind a key, or undefined where that was the last. */
@@ -54,7 +54,7 @@ export function* runsOf(
   space: Space,
   changes: readonly Change[],
   { after, transaction }: { readonly after?: string | undefined; readonly transaction?: Transaction },
-): Generator<Run> {
+): Generator<SortedRun> {
   const start = leafKey(space, after === undefined ? '' : bytesOf(after));
   let next = changes.findIndex(({ idBytes }) => leafKey(space, idBytes) >= start);
   if (next < 0) next = changes.length;
@@ -65,14 +65,14 @@ export function* runsOf(
     if (changed.length === 0) yield run;
     else yield* withChanges(run, changed, passingRun);
   }
-  if (next < changes.length) yield* withChanges(emptyRun, changes.slice(next), passingRun);
+  if (next < changes.length) yield* withChanges(emptySortedRun, changes.slice(next), passingRun);
 }
 
 const noChanges: readonly Change[] = [];
 
 /** The text of runs in chunks of a size, one buffer for all of them; none is empty. */
 export function* chunksOf(
-  runs: Iterable<Run>,
+  runs: Iterable<SortedRun>,
   { after, limit = Number.POSITIVE_INFINITY }: ScanOptions,
   chunkBytes = scanChunkBytes,
 ): Generator<Buffer> {
@@ -95,7 +95,7 @@ export function* chunksOf(
   if (!chunk.isEmpty) yield chunk.take();
 }
 
-function firstAfter(run: Run, id: Buffer): number {
+function firstAfter(run: SortedRun, id: Buffer): number {
   const { index, found } = search(run, id, 0);
   return found ? index + 1 : index;
 }

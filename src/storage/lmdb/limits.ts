@@ -17,12 +17,12 @@ export const leafBytesMax = 8 * 1024 - 24;
 /** Characters that the journal may hold before its changes go into the leaves: about 12,000 small ones. */
 export const journalSizeMax = 1024 * 1024;
 /** Characters folded per character committed: the journal shrinks while writing goes on. */
-export const foldShare = 3;
+export const compactionShare = 3;
 /** Without a commit for so long, the journal is folded, in steps that hold up a commit for some milliseconds. */
-export const foldIdleMs = 100;
-export const foldStepSize = 32 * 1024;
+export const compactionIdleMs = 100;
+export const compactionStepSize = 32 * 1024;
 /** What a stop spends on it: a full journal takes half as long. */
-export const foldClosingMsMax = 2_000;
+export const compactionClosingMsMax = 2_000;
 /** Spaces up to this are kept in memory as they were read, and answered in one piece. */
 export const smallSpaceBytesMax = 32 * 1024;
 /** So many of them: with their answers at most 16 MiB. */

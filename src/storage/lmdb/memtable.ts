@@ -31,7 +31,7 @@ const keptRecordsMax = 10_000;
  * What the journal says, by space and id; the leaves say the rest. Each thread keeps its own, and catches up with
  * the journal within the transaction in which it then reads the leaves.
  */
-export class Recent {
+export class Memtable {
   readonly #store: Store;
   readonly #spaces = new Map<Space, SpaceChanges>();
   /** Of spaces whose changes are all in the leaves. */

@@ -1,6 +1,15 @@
 import { itemText } from '../item-text.ts';
 import type { Change } from './memtable.ts';
-import { countOf, endOf, itemTextAt, type Run, search, startOf, textOf, wordBytes } from './sorted-run.ts';
+import {
+  countOf,
+  endOf,
+  itemTextAt,
+  type SortedRun,
+  search,
+  startOf,
+  textOf,
+  wordBytes,
+} from './sorted-run.ts';
 
 const comma = 0x2c;
 
@@ -19,7 +28,7 @@ export const passingRun: RunSize = { bytesMax: 0xffff, filled: true };
  *
  * @param changes in the order of their ids, each id once
  */
-export function withChanges(run: Run, changes: readonly Change[], size: RunSize): Run[] {
+export function withChanges(run: SortedRun, changes: readonly Change[], size: RunSize): SortedRun[] {
   const items = new Items();
   // The run is copied in stretches between the changes, which are few.
   let copied = 0;
@@ -34,7 +43,7 @@ export function withChanges(run: Run, changes: readonly Change[], size: RunSize)
 }
 
 /** The items of two runs, of which the second sorts after the first. */
-export function joined(first: Run, second: Run, size: RunSize): Run[] {
+export function joined(first: SortedRun, second: SortedRun, size: RunSize): SortedRun[] {
   const items = new Items();
   items.addFrom(first, 0, countOf(first));
   items.addFrom(second, 0, countOf(second));
@@ -42,7 +51,7 @@ export function joined(first: Run, second: Run, size: RunSize): Run[] {
 }
 
 /** The text of the items from one index up to, not with, another. */
-export function textBetween(run: Run, first: number, end: number): Buffer {
+export function textBetween(run: SortedRun, first: number, end: number): Buffer {
   if (first === 0 && end === countOf(run)) return textOf(run);
   return first < end ? run.subarray(startOf(run, first), endOf(run, end - 1)) : run.subarray(0, 0);
 }
@@ -58,7 +67,7 @@ class Items {
     this.#starts.push(this.#append(text));
   }
 
-  addFrom(run: Run, first: number, end: number): void {
+  addFrom(run: SortedRun, first: number, end: number): void {
     if (first >= end) return;
     if (end === first + 1) {
       this.add(itemTextAt(run, first));
@@ -69,7 +78,7 @@ class Items {
     for (let index = first; index < end; index++) this.#starts.push(startOf(run, index) + shift);
   }
 
-  inRuns(size: RunSize): Run[] {
+  inRuns(size: RunSize): SortedRun[] {
     const text = this.#text();
     const cuts = this.#cuts(size);
     return cuts.map((first, n) => this.#slice(text, first, cuts[n + 1] ?? this.#starts.length));
@@ -113,7 +122,7 @@ class Items {
     return cuts;
   }
 
-  #slice(text: Buffer, first: number, end: number): Run {
+  #slice(text: Buffer, first: number, end: number): SortedRun {
     const from = this.#starts[first] as number;
     const to = (this.#starts[end] ?? text.length + 1) - 1;
     const count = end - first;

@@ -3,7 +3,7 @@ import type { Item } from '../item-text.ts';
 import type { LastCommit } from './last-commit.ts';
 import { chunksOf, runsOf, type Transaction, textInLeaves } from './leaves.ts';
 import { smallSpaceBytesMax, smallSpacesKeptMax } from './limits.ts';
-import { type Change, Recent } from './memtable.ts';
+import { type Change, Memtable } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 /**
@@ -29,7 +29,7 @@ interface SmallSpace {
 export class Reader {
   readonly #store: Store;
   readonly #lastCommit: LastCommit;
-  readonly #recent: Recent;
+  readonly #recent: Memtable;
   readonly #snapshots: Snapshots;
   readonly #smallSpaces = new Map<Space, SmallSpace>();
   #commitSeen = -1;
@@ -38,7 +38,7 @@ export class Reader {
   constructor(store: Store, lastCommit: LastCommit) {
     this.#store = store;
     this.#lastCommit = lastCommit;
-    this.#recent = new Recent(store);
+    this.#recent = new Memtable(store);
     this.#snapshots = store.root as unknown as Snapshots;
     this.#snapshots.addListener('begin-transaction', () => {
       this.#isCaughtUp = false;

@@ -8,7 +8,7 @@
  * An item is found by binary search on the text itself, without parsing it. Offsets have 16 bits: a run has at most
  * 64 KiB of text, or one item alone, of any size.
  */
-export type Run = Buffer;
+export type SortedRun = Buffer;
 
 /** `{"id":"` */
 const idAt = Buffer.byteLength('{"id":"');
@@ -17,32 +17,32 @@ const backslash = 0x5c;
 /** Bytes of an offset, and of the count. */
 export const wordBytes = 2;
 
-export const emptyRun: Run = Buffer.alloc(wordBytes);
+export const emptySortedRun: SortedRun = Buffer.alloc(wordBytes);
 
-export function countOf(run: Run): number {
+export function countOf(run: SortedRun): number {
   return wordAt(run, run.length - wordBytes);
 }
 
 /** The text of the items, as an answer carries it. */
-export function textOf(run: Run): Buffer {
+export function textOf(run: SortedRun): Buffer {
   return run.subarray(0, textBytes(run));
 }
 
-export function textBytes(run: Run): number {
+export function textBytes(run: SortedRun): number {
   return run.length - wordBytes * (countOf(run) + 1);
 }
 
 /** The text of one item, or undefined. @param id UTF-8 bytes */
-export function findText(run: Run, id: Buffer): Buffer | undefined {
+export function findText(run: SortedRun, id: Buffer): Buffer | undefined {
   const { index, found } = search(run, id, 0);
   return found ? itemTextAt(run, index) : undefined;
 }
 
-export function itemTextAt(run: Run, index: number): Buffer {
+export function itemTextAt(run: SortedRun, index: number): Buffer {
   return run.subarray(startOf(run, index), endOf(run, index));
 }
 
-export function idAtIndex(run: Run, index: number): string {
+export function idAtIndex(run: SortedRun, index: number): string {
   const start = startOf(run, index) + idAt;
   return JSON.parse(run.toString('utf8', start - 1, idEnd(run, start) + 1)) as string;
 }
@@ -54,7 +54,7 @@ export interface Place {
 }
 
 /** Where an id is, or where it would be, among the items from an index on. @param id UTF-8 bytes */
-export function search(run: Run, id: Buffer, from: number): Place {
+export function search(run: SortedRun, id: Buffer, from: number): Place {
   let low = from;
   let high = countOf(run);
   while (low < high) {
@@ -67,12 +67,12 @@ export function search(run: Run, id: Buffer, from: number): Place {
   return { index: low, found: false };
 }
 
-export function startOf(run: Run, index: number): number {
+export function startOf(run: SortedRun, index: number): number {
   return wordAt(run, textBytes(run) + wordBytes * index);
 }
 
 /** The end of an item's text, before the comma. */
-export function endOf(run: Run, index: number): number {
+export function endOf(run: SortedRun, index: number): number {
   return index + 1 < countOf(run) ? startOf(run, index + 1) - 1 : textBytes(run);
 }
 
@@ -80,7 +80,7 @@ export function endOf(run: Run, index: number): number {
  * Compares the id that stands in JSON text at `at` with an id's bytes. Up to the first escape the two are compared
  * as they are; an escaped character sorts elsewhere than its backslash, so from there on the id is decoded.
  */
-function compareId(run: Run, at: number, id: Buffer): number {
+function compareId(run: SortedRun, at: number, id: Buffer): number {
   for (let n = 0; ; n++) {
     const byte = run[at + n] as number;
     if (byte === quote) return n === id.length ? 0 : -1;
@@ -91,7 +91,7 @@ function compareId(run: Run, at: number, id: Buffer): number {
   }
 }
 
-function compareDecoded(run: Run, at: number, id: Buffer): number {
+function compareDecoded(run: SortedRun, at: number, id: Buffer): number {
   const decoded = JSON.parse(run.toString('utf8', at - 1, idEnd(run, at) + 1)) as string;
   return Buffer.from(decoded).compare(id);
 }
@@ -103,6 +103,6 @@ function idEnd(text: Buffer, at: number): number {
   return end;
 }
 
-function wordAt(run: Run, at: number): number {
+function wordAt(run: SortedRun, at: number): number {
   return (run[at] as number) | ((run[at + 1] as number) << 8);
 }

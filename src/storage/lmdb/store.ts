@@ -2,7 +2,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 import type { Space } from '../engine.ts';
 import { checkFile, type Format, formatOf } from './format.ts';
 import { snapshotsMax } from './limits.ts';
-import type { Run } from './sorted-run.ts';
+import type { SortedRun } from './sorted-run.ts';
 import { StoreMutex } from './store-mutex.ts';
 
 /**
@@ -22,7 +22,7 @@ export interface Store {
    * one under `lastLeafKey`. What is read is valid until the next read of the same thread: the library hands out
    * one buffer again and again.
    */
-  readonly leaves: Database<Run, string>;
+  readonly leaves: Database<SortedRun, string>;
   /** By commit number, `JournalEntry` as JSON. */
   readonly journal: Database<string, number>;
   /** One transaction, while no other process writes, or opens the store. Throws what the work throws, with nothing written. */
@@ -56,7 +56,7 @@ const numberKeys = {
 
 /** Hands over the library's own buffer, cut to the length of the value. */
 const runs = {
-  encode: (run: Run) => run,
+  encode: (run: SortedRun) => run,
   decode: (bytes: Buffer) => bytes.subarray(0, bytes.length),
 };
 

@@ -1,9 +1,17 @@
 import type { Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { changesIn, type Transaction } from './leaves.ts';
-import { type Change, Recent } from './memtable.ts';
+import { type Change, Memtable } from './memtable.ts';
 import { passingRun, withChanges } from './merge.ts';
-import { countOf, emptyRun, itemTextAt, type Run, startOf, textBytes, textOf } from './sorted-run.ts';
+import {
+  countOf,
+  emptySortedRun,
+  itemTextAt,
+  type SortedRun,
+  startOf,
+  textBytes,
+  textOf,
+} from './sorted-run.ts';
 import { bytesOf, endKey, firstKey, leafKey, openStore, type Store, spaceOf } from './store.ts';
 
 export interface Verified {
@@ -34,7 +42,7 @@ export async function verifyStore(file: string, progress: Progress = () => undef
 class Verification {
   readonly #store: Store;
   readonly #progress: Progress;
-  readonly #recent: Recent;
+  readonly #recent: Memtable;
   readonly #problems: string[] = [];
   #untold = 0;
   #items = 0;
@@ -43,7 +51,7 @@ class Verification {
   constructor(store: Store, progress: Progress) {
     this.#store = store;
     this.#progress = progress;
-    this.#recent = new Recent(store);
+    this.#recent = new Memtable(store);
   }
 
   run(): Verified {
@@ -78,7 +86,7 @@ class Verification {
       this.#count(changed.length === 0 ? [run] : withChanges(run, changed, passingRun), found);
       before = key;
     }
-    this.#count(withChanges(emptyRun, changes.slice(folded) as readonly Change[], passingRun), found);
+    this.#count(withChanges(emptySortedRun, changes.slice(folded) as readonly Change[], passingRun), found);
     const record = this.#recent.record(space);
     for (const name of ['count', 'textBytes'] as const) {
       if (record?.[name] !== found[name]) {
@@ -89,7 +97,7 @@ class Verification {
     }
   }
 
-  #count(runs: readonly Run[], found: { count: number; textBytes: number }): void {
+  #count(runs: readonly SortedRun[], found: { count: number; textBytes: number }): void {
     for (const run of runs) {
       found.count += countOf(run);
       found.textBytes += textBytes(run) - (countOf(run) - 1);
@@ -99,7 +107,7 @@ class Verification {
   }
 
   /** @returns whether its items can be counted */
-  #checkLeaf(space: Space, run: Run, before: string, key: string): boolean {
+  #checkLeaf(space: Space, run: SortedRun, before: string, key: string): boolean {
     const name = `${space}: the leaf up to ${JSON.stringify(key.slice(space.length + 1))}`;
     const broken = brokenOffset(run);
     if (broken !== undefined) {
@@ -143,8 +151,8 @@ class Verification {
   }
 }
 
-function brokenOffset(run: Run): string | undefined {
-  if (run.length < emptyRun.length) return 'has no count';
+function brokenOffset(run: SortedRun): string | undefined {
+  if (run.length < emptySortedRun.length) return 'has no count';
   if (countOf(run) === 0) return 'is empty';
   if (textBytes(run) <= 0) return 'counts more items than it has room for';
   for (let index = 0; index < countOf(run); index++) {

@@ -4,7 +4,7 @@ import type { Refusal } from '../engine.ts';
 import { type Batch, Committer } from './committer.ts';
 import { DiskProbe, type Failure, isSystemError } from './failure.ts';
 import { fillUp } from './format.ts';
-import { foldClosingMsMax, foldIdleMs, foldStepSize } from './limits.ts';
+import { compactionClosingMsMax, compactionIdleMs, compactionStepSize } from './limits.ts';
 import { openStore } from './store.ts';
 
 /**
@@ -81,8 +81,8 @@ function attempt(size: number, work: () => Outcome): Outcome {
 async function foldWhenIdle(): Promise<void> {
   isFolding = true;
   do {
-    await sleep(foldIdleMs, undefined, { ref: false });
-    if (performance.now() - lastCommitAt < foldIdleMs || isClosing) continue;
+    await sleep(compactionIdleMs, undefined, { ref: false });
+    if (performance.now() - lastCommitAt < compactionIdleMs || isClosing) continue;
     const outcome = foldStep();
     if (outcome.kind === 'lost') parentPort?.postMessage(outcome);
     // The next commit meets the same trouble, and has somebody to tell.
@@ -92,8 +92,8 @@ async function foldWhenIdle(): Promise<void> {
 }
 
 function foldStep(): Outcome {
-  return attempt(foldStepSize, () => {
-    committer.fold(foldStepSize);
+  return attempt(compactionStepSize, () => {
+    committer.fold(compactionStepSize);
     return { kind: 'durable', refusals: {} };
   });
 }
@@ -101,7 +101,7 @@ function foldStep(): Outcome {
 async function close(): Promise<void> {
   isClosing = true;
   // The next start reads what is in the journal before it answers anything.
-  const until = performance.now() + foldClosingMsMax;
+  const until = performance.now() + compactionClosingMsMax;
   while (foldStep().kind === 'durable' && committer.hasUnfolded && performance.now() < until);
   // Within a transaction, so that no other process writes meanwhile.
   attempt(0, () => {

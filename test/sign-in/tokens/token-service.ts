@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { signInTokenRoutes } from '../../../src/http/routes/tokens.ts';
-import { openDoor } from '../../../src/http/server/app.ts';
+import { openApp } from '../../../src/http/server/app.ts';
 import { Listener } from '../../../src/http/server/listener.ts';
 import { openLog } from '../../../src/log.ts';
 import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
@@ -70,7 +70,7 @@ export async function startProcess(t: TestContext, shared: Shared): Promise<Toke
   const lines = new PassThrough();
   const log: string[] = [];
   lines.on('data', (line: Buffer) => log.push(line.toString()));
-  const door = await openDoor(listener, {
+  const door = await openApp(listener, {
     log: openLog('debug', lines),
     ...unguarded,
     isStopping: () => false,

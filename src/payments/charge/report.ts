@@ -1,0 +1,31 @@
+import type { ChargeState } from '../charge-state.ts';
+import type { PaymentContext } from '../context.ts';
+import type { Payment } from '../payment.ts';
+import type { Finding } from './outcome.ts';
+
+/** Logs and counts what a charge has come to. @param before its state until now */
+export function report(
+  context: Pick<PaymentContext, 'log' | 'metrics'>,
+  payment: Payment,
+  { outcome, eventId }: Finding,
+  before: ChargeState | undefined,
+): void {
+  const { id: payment_id, processor, route, state } = payment;
+  const event = eventId === undefined ? {} : { event_id: eventId };
+  // One that stays in doubt has come there once.
+  if (state !== 'in_doubt' || before !== 'in_doubt') context.metrics.charge(processor, route, state);
+  const detail = 'detail' in outcome ? outcome.detail : undefined;
+  context.log.info('charge', {
+    request_id: payment.requestId,
+    payment_id,
+    processor,
+    state,
+    detail,
+    ...event,
+  });
+  if (before === 'declined') {
+    context.metrics.chargeOverridden(processor);
+    context.log.error('decline_overridden', { payment_id, processor, state, ...event });
+  }
+  if (payment.item?.state === 'conflict') context.log.error('item_not_made', { payment_id });
+}
