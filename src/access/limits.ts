@@ -25,7 +25,7 @@ export const declinesOfKeyPerMinute = 60;
 export const challengeMsMax = 5_000;
 /** Turnstile's bound is 2,048 characters. */
 export const challengeTokenCharactersMax = 8_192;
-/** Begun a minute from one address: more than an office or a school needs; the bound on open sign-ins would need hundreds of addresses. */
+/** Sign-ins that one address begins in a minute: more than an office or a school needs. */
 export const signInsPerMinuteDefault = 120;
 /** Requests a second of one key, and from one address: a fraction of what one process serves. */
 export const requestsPerSecondDefault = 2_000;

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { SettingsError } from '../errors.ts';
+import { isUserKey } from '../sign-in/identity.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicSession } from '../sign-in/public-people.ts';
 import type { Session } from '../sign-in/session.ts';
@@ -72,6 +73,8 @@ type Values = { readonly [Name in keyof typeof conditions]?: string | undefined 
 function filterOf({ user, integration, 'older-than': olderThan }: Values): SessionFilter {
   if (integration !== undefined && !/^[a-z]+\/[a-z0-9-]+$/.test(integration))
     throw new SettingsError(['--integration: must be a provider and a name, such as google/web']);
+  if (user !== undefined && !isUserKey(user))
+    throw new SettingsError(['--user: must be the id of a user; "users list" shows it']);
   return {
     ...(user === undefined ? {} : { user }),
     ...(integration === undefined ? {} : { integration }),

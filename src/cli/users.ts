@@ -3,6 +3,7 @@ import { SettingsError } from '../errors.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicUser } from '../sign-in/public-people.ts';
 import type { User } from '../sign-in/users.ts';
+import { printable } from './printable.ts';
 import { reportProblems } from './problems.ts';
 import { withPeople } from './with-people.ts';
 
@@ -56,20 +57,19 @@ async function remove(args: readonly string[]): Promise<void> {
   const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true });
   const id = only(positionals);
   await withPeople(async (people) => {
-    await people.users.find(id);
     await people.accessEnding.deleteUser(id, { by: 'cli' });
   });
   process.stdout.write(`User ${id} is deleted\n`);
 }
 
 function print(user: User, asJson: boolean): void {
-  process.stdout.write(`${asJson ? JSON.stringify(publicUser(user)) : lineOf(user)}\n`);
+  process.stdout.write(`${asJson ? printable(JSON.stringify(publicUser(user))) : lineOf(user)}\n`);
 }
 
 function lineOf({ id, name, email, provider, integration, subject, lastSignInAt }: User): string {
-  const known = [name, email].filter((each) => each !== undefined);
+  const known = [name, email].filter((each) => each !== undefined).map(printable);
   const from = `${provider}/${integration}`;
-  return [id, ...known, from, `subject ${subject}`, `last sign-in ${lastSignInAt}`].join('  ');
+  return [id, ...known, from, `subject ${printable(subject)}`, `last sign-in ${lastSignInAt}`].join('  ');
 }
 
 function only(positionals: readonly string[]): string {

@@ -49,6 +49,17 @@ export function identityOf(payload: JWTPayload, { clientId }: Client): ProvenIde
     throw new ProviderFailure('untrusted', 'tid');
   }
   if (!subjectPattern.test(sub)) throw new ProviderFailure('untrusted', 'sub');
-  const isSession = typeof sid === 'string' && sid.length <= sessionCharactersMax;
-  return { issuer: iss, subject: sub, ...profileOf(payload), ...(isSession ? { providerSession: sid } : {}) };
+  const isSession = typeof sid === 'string' && sid !== '';
+  return {
+    issuer: iss,
+    subject: sub,
+    ...profileOf(payload),
+    ...(isSession ? { providerSession: providerSessionOf(sid) } : {}),
+  };
+}
+
+/** The id of a session at the provider as it is kept: a long one as its digest. */
+export function providerSessionOf(sid: string): string {
+  if (sid.length <= sessionCharactersMax) return sid;
+  return createHash('sha256').update(sid).digest('base64url');
 }

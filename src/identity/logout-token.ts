@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose';
-import { checkIssuedAt, checkType } from './id-token.ts';
+import { checkIssuedAt, checkType, providerSessionOf } from './id-token.ts';
 import { clockToleranceSeconds } from './limits.ts';
 import { type Logout, ProviderFailure } from './provider.ts';
 
@@ -11,17 +11,23 @@ export function logoutOf(payload: JWTPayload, typ: string | undefined): Logout {
   checkIssuedAt(payload);
   const { iss = '', sub, sid, jti, exp = 0, events } = payload;
   const isLogout = isObject(events) && isObject(events[logoutEvent]) && !('nonce' in payload);
-  const namesSomebody = sub !== undefined || sid !== undefined;
-  const areTexts = [jti ?? '', sub ?? '', sid ?? ''].every((name) => typeof name === 'string');
-  if (!isLogout || !namesSomebody || !areTexts || jti === undefined)
-    throw new ProviderFailure('untrusted', 'logout_token');
+  const isWhole = isText(jti) && isTextOrAbsent(sub) && isTextOrAbsent(sid) && (isText(sub) || isText(sid));
+  if (!isLogout || !isWhole) throw new ProviderFailure('untrusted', 'logout_token');
   return {
     issuer: iss,
     ...(sub === undefined ? {} : { subject: sub }),
-    ...(sid === undefined ? {} : { providerSession: sid as string }),
+    ...(sid === undefined ? {} : { providerSession: providerSessionOf(sid as string) }),
     id: jti,
     expiresAt: (exp + clockToleranceSeconds) * 1_000,
   };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || isText(value);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,15 +1,17 @@
 import { type AdministrativeAct, type Asked, audited } from '../access/audit.ts';
 import { ServiceError } from '../errors.ts';
-import { randomBytes } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
-import { userKeyOf } from './identity.ts';
-import { endingRecoveryMs } from './limits.ts';
+import { accessEndingsSpace, deletionId } from './ending-markers.ts';
+import { isUserKey, userKeyOf } from './identity.ts';
+import { endingRecoveryMs, refreshFamiliesPerUserMax, sessionsPerUserMax } from './limits.ts';
+import { digestOf } from './random-text.ts';
 import type { Session } from './session.ts';
 import { matches, matchesFamily, type SessionFilter } from './session-filter.ts';
 import { sessionsSpace } from './sessions.ts';
 import { type RefreshFamily, refreshFamiliesSpace } from './tokens/refresh-family.ts';
+import { userRecords } from './user-records.ts';
 import { type StoredUser, usersSpace } from './users.ts';
 
 /** Whose access ends, and what of it. */
@@ -34,13 +36,19 @@ interface StoredEnding extends Extent {
   readonly beganAt: number;
 }
 
+const space = accessEndingsSpace;
+
 /** What of a user is to end, in the order in which it goes. */
 interface Doomed {
   readonly writes: readonly Write[];
   readonly sessions: number;
 }
 
-const space = 'service:access-endings';
+/** All that a user has. */
+interface Access {
+  readonly sessions: readonly { readonly id: string; readonly session: Session }[];
+  readonly families: readonly { readonly id: string; readonly family: RefreshFamily }[];
+}
 
 /**
  * Ends sessions and the tokens that came of them. An ending is complete when it resolves. What fits goes in one commit. What
@@ -71,21 +79,38 @@ export class AccessEnding {
       // Something of it has changed meanwhile: look again.
       if (refusal.write < recorded.length) throw new ServiceError('precondition_failed');
     }
-    const id = randomBytes(16).toString('hex');
+    const isAny = filter.user !== undefined || (await this.#isAny(filter));
+    const id = markerId(ending);
     const stored: StoredEnding = { ...extent, filter, beganAt: this.#now() };
     const marker: Write = { kind: 'create', space, id, value: JSON.stringify(stored), makeSpace: true };
-    if ((await this.#engine.commit([marker, audit, ...recorded])) !== undefined)
-      throw new ServiceError('precondition_failed');
-    return this.#finish(id, ending);
+    const begins = isAny ? [...recorded, marker, audit] : recorded;
+    let refusal = begins.length === 0 ? undefined : await this.#engine.commit(begins);
+    // The same ending was begun before, and is in the audit.
+    if (refusal?.write === recorded.length)
+      refusal = recorded.length === 0 ? undefined : await this.#engine.commit(recorded);
+    if (refusal !== undefined) throw new ServiceError('precondition_failed');
+    return isAny ? this.#finish(id, ending) : 0;
   }
 
-  /** Ends all access of a user and erases what is known of them. */
+  /** Ends all access of a user and erases what is known of them. Refuses with `user_not_found`. */
   async deleteUser(user: string, asked: Asked): Promise<void> {
-    await this.end({
-      filter: { user },
-      deletesUser: true,
-      act: { what: 'user.deleted', on: user, ...asked },
-    });
+    const extent = { filter: { user }, deletesUser: true };
+    if (!isUserKey(user) || (await this.#doomed(user, extent)).writes.length === 0)
+      throw new ServiceError('user_not_found');
+    await this.end({ ...extent, act: { what: 'user.deleted', on: user, ...asked } });
+  }
+
+  /** Ends the oldest of what a user has too much of. */
+  async trim(user: string): Promise<void> {
+    const { sessions, families } = await this.#accessOf(user);
+    const oldest = sessions.toSorted((one, other) => one.session.createdAt - other.session.createdAt);
+    for (const { session } of oldest.slice(0, Math.max(0, sessions.length - sessionsPerUserMax))) {
+      const act = { what: 'sessions.ended', on: session.id, by: 'service' } as const;
+      await this.end({ filter: { user, session: session.id }, act });
+    }
+    const old = families.toSorted((one, other) => one.family.createdAt - other.family.createdAt);
+    for (const { id } of old.slice(0, Math.max(0, families.length - refreshFamiliesPerUserMax)))
+      await this.#engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id }]);
   }
 
   /** Finishes what processes began that have died since: sessions and tokens of before that. */
@@ -115,36 +140,58 @@ export class AccessEnding {
 
   async #endBitByBit(user: string, extent: Extent): Promise<number> {
     for (let sessions = 0; ; ) {
-      const doomed = await this.#doomed(user, extent);
-      sessions = Math.max(sessions, doomed.sessions);
-      if (doomed.writes.length === 0) return sessions;
-      const writes = doomed.writes.slice(0, commitWritesMax);
-      if ((await this.#engine.commit(writes)) === undefined) continue;
-      // One that is gone already does not keep the others.
-      for (const write of writes) await this.#engine.commit([write]);
+      const { writes, sessions: found } = await this.#doomed(user, extent);
+      sessions = Math.max(sessions, found);
+      if (writes.length === 0) return sessions;
+      for (let n = 0; n < writes.length; n += commitWritesMax) {
+        const some = writes.slice(n, n + commitWritesMax);
+        if ((await this.#engine.commit(some)) === undefined) continue;
+        // One that is gone already does not keep the others.
+        for (const write of some) await this.#engine.commit([write]);
+      }
     }
   }
 
   async #doomed(user: string, { filter, deletesUser = false, last }: Extent): Promise<Doomed> {
     // Read first: a sign-in changes the record, so that its deletion is refused when a session was begun meanwhile.
     const record = deletesUser ? await this.#engine.get(usersSpace, user) : undefined;
-    const sessions: { readonly id: string; readonly session: Session }[] = [];
-    for await (const { id, name } of this.#itemsOf(sessionsSpace, user)) {
-      const session = JSON.parse(name) as Session;
-      if (matches(session, filter)) sessions.push({ id, session });
-    }
+    const access = await this.#accessOf(user);
+    const sessions = access.sessions.filter(({ session }) => matches(session, filter));
     const ids = new Set(sessions.map(({ session }) => session.id));
-    const writes: Write[] = [];
-    for await (const { id, name } of this.#itemsOf(refreshFamiliesSpace, user)) {
-      if (matchesFamily(JSON.parse(name) as RefreshFamily, filter, ids))
-        writes.push({ kind: 'delete', space: refreshFamiliesSpace, id });
-    }
+    const families = access.families.filter(({ family }) => matchesFamily(family, filter, ids));
+    const writes: Write[] = families.map(({ id }) => ({ kind: 'delete', space: refreshFamiliesSpace, id }));
     for (const isLast of [false, true])
       for (const { id, session } of sessions)
         if ((session.id === last) === isLast) writes.push({ kind: 'delete', space: sessionsSpace, id });
     if (record !== undefined && isBefore(record, filter.createdBefore))
       writes.push({ kind: 'delete', space: usersSpace, id: user, ifValue: record });
     return { writes, sessions: sessions.length };
+  }
+
+  /** A family is seen only with its session, unless that has ended before it. */
+  async #accessOf(user: string): Promise<Access> {
+    for (let sessions = await this.#sessionsOf(user); ; ) {
+      const families: { readonly id: string; readonly family: RefreshFamily }[] = [];
+      for await (const { id, name } of userRecords(this.#engine, refreshFamiliesSpace, user))
+        families.push({ id, family: JSON.parse(name) as RefreshFamily });
+      const seen = new Set(sessions.map(({ session }) => session.id));
+      const unseen = new Set(families.map(({ family }) => family.sessionId).filter((id) => !seen.has(id)));
+      if (unseen.size === 0) return { sessions, families };
+      sessions = await this.#sessionsOf(user);
+      if (!sessions.some(({ session }) => unseen.has(session.id))) return { sessions, families };
+    }
+  }
+
+  async #sessionsOf(user: string): Promise<Access['sessions']> {
+    const sessions: { readonly id: string; readonly session: Session }[] = [];
+    for await (const { id, name } of userRecords(this.#engine, sessionsSpace, user))
+      sessions.push({ id, session: JSON.parse(name) as Session });
+    return sessions;
+  }
+
+  async #isAny(filter: SessionFilter): Promise<boolean> {
+    for await (const _ of this.#usersOf(filter)) return true;
+    return false;
   }
 
   /** Whoever has a session that matches, then whoever has tokens that do. */
@@ -165,15 +212,12 @@ export class AccessEnding {
       }
     }
   }
+}
 
-  async *#itemsOf(from: typeof sessionsSpace | typeof refreshFamiliesSpace, user: string) {
-    for await (const page of pagesOf(this.#engine, from, `${user}.`)) {
-      for (const item of page) {
-        if (userKeyOf(item.id) !== user) return;
-        yield item;
-      }
-    }
-  }
+/** The same ending has the same id, so that one that is asked for again goes on with what was begun. */
+function markerId({ filter, deletesUser }: Extent): string {
+  if (deletesUser && filter.user !== undefined) return deletionId(filter.user);
+  return `end.${digestOf(JSON.stringify(Object.entries(filter).toSorted()))}`;
 }
 
 function isBefore(record: string, moment: number | undefined): boolean {

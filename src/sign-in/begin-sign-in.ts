@@ -2,6 +2,7 @@ import { addressesOf, type SignInContext } from './context.ts';
 import { asRefusal } from './finish-sign-in.ts';
 import type { BegunSignIn, SignInRequest } from './pending-sign-ins.ts';
 import { isProviderName } from './providers.ts';
+import { digestOf } from './random-text.ts';
 import { SignInRefusal } from './refusal.ts';
 import { returnAddress } from './return-to.ts';
 
@@ -40,7 +41,7 @@ export async function beginSignIn(
   const order = {
     provider,
     integration: name,
-    clientId,
+    clientDigest: digestOf(clientId),
     ...(registrationId === undefined ? {} : { registrationId }),
     returnTo,
     ...(codeChallenge === undefined ? {} : { codeChallenge }),

@@ -14,7 +14,7 @@ export interface ProviderLogout {
 /**
  * Ends what a provider says has ended (OpenID Connect Back-Channel Logout 1.0): the sign-ins of a user by this integration,
  * or those of one session at the provider. A token is good once. Refuses with `provider_not_found`,
- * `integration_not_found`, `invalid_request`, and with `identity_provider_error` when the provider's keys cannot be had.
+ * `integration_not_found`, and with `invalid_request` (2.8) also when the provider's keys cannot be read.
  */
 export async function endByProvider(
   context: SignInContext,
@@ -50,15 +50,14 @@ export async function endByProvider(
 
 function asError(error: unknown): never {
   if (!(error instanceof ProviderFailure)) throw error;
-  if (error.reason === 'unreachable') throw new ServiceError('identity_provider_error', { cause: error });
-  throw invalidToken(error.detail);
+  throw invalidToken(`${error.reason}: ${error.detail}`);
 }
 
 /** @param detail for the log alone */
 function invalidToken(detail: string): ServiceError {
   return new ServiceError('invalid_request', {
     param: 'logout_token',
-    message: 'logout_token is not valid, or was used before.',
+    message: 'logout_token is not valid, was used before, or cannot be checked now.',
     detail,
   });
 }

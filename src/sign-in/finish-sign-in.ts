@@ -5,9 +5,11 @@ import { currentSession } from './current-session.ts';
 import { type Identity, userKey } from './identity.ts';
 import { callbackCharactersMax } from './limits.ts';
 import type { SignInRequest } from './pending-sign-ins.ts';
+import { digestOf } from './random-text.ts';
 import { SignInRefusal } from './refusal.ts';
 import type { OpenedSession } from './sessions.ts';
 import { signOut } from './sign-out.ts';
+import type { AppRequest } from './tokens/app-tokens.ts';
 
 /** A callback as a browser brought it. */
 export interface Callback {
@@ -62,7 +64,8 @@ export async function finishSignIn(
   if (order.provider !== client.provider || order.integration !== client.name) {
     throw new SignInRefusal('other_provider', 'integration');
   }
-  const isSameClient = order.clientId === client.clientId && order.registrationId === client.registrationId;
+  const isSameClient =
+    order.clientDigest === digestOf(client.clientId) && order.registrationId === client.registrationId;
   if (!isSameClient) throw new SignInRefusal('other_provider', 'client');
 
   const proven = await context.providers[client.provider]
@@ -70,25 +73,33 @@ export async function finishSignIn(
     .catch(asRefusal);
   const { providerSession, ...profile } = proven;
   const identity = { ...profile, provider: client.provider, integration: client.name };
+  const user = userKey(identity);
+  const app = await appRequestOf(context, order);
   const asked = { by: 'user', requestId: callback.requestId } as const;
   await endSessionOfOther(context, identity, callback.sessionCookie, asked);
+  let code: string | undefined;
   const opened = await context.sessions.begin(
     {
       identity,
       cookieBefore: callback.sessionCookie,
-      registrationId: client.registrationId,
-      providerSession,
+      ...(client.registrationId === undefined ? {} : { registrationId: client.registrationId }),
+      ...(providerSession === undefined ? {} : { providerSession }),
+      stateDigest: digestOf(state),
     },
-    async () => [
-      await context.users.signedIn(identity),
-      audited({ what: 'user.signed_in', on: userKey(identity), ...asked }, context.now()),
-    ],
+    async (session) => {
+      const issued = app === undefined ? undefined : context.appTokens?.newCode(session, app);
+      code = issued?.code;
+      const act = audited({ what: 'user.signed_in', on: user, ...asked }, context.now());
+      return [await context.users.signedIn(identity), act, ...(issued?.writes ?? [])];
+    },
   );
-  return { ...opened, location: await locationOf(context, order, opened, asked) };
+  await context.accessEnding.trim(user);
+  return { ...opened, location: locationOf(order.returnTo.url, code) };
 }
 
+/** Whether this browser is signed in by the sign-in of this state. */
 async function isBack(context: SignInContext, state: string, cookie: string | undefined): Promise<boolean> {
-  return (await currentSession(context, cookie)) !== undefined && (await context.pending.isUsed(state));
+  return (await currentSession(context, cookie))?.stateDigest === digestOf(state);
 }
 
 /** Another user's session in this browser ends before the new one begins, and with it its tokens. */
@@ -112,33 +123,24 @@ function stateOf(parameters: URLSearchParams): string {
   return state;
 }
 
-async function locationOf(
-  context: SignInContext,
-  { returnTo: { url, isOurs }, codeChallenge }: SignInRequest,
-  { session, cookie }: OpenedSession,
-  asked: Asked,
-): Promise<string> {
-  const { appTokens, sessions, integrations } = context;
-  if (isOurs) return url;
+/** What an app on another origin is to get; undefined where the browser stays on ours. */
+async function appRequestOf(
+  { appTokens, integrations }: SignInContext,
+  order: SignInRequest,
+): Promise<AppRequest | undefined> {
+  const { returnTo, codeChallenge } = order;
+  if (returnTo.isOurs) return undefined;
   if (appTokens === undefined || codeChallenge === undefined) throw new SignInRefusal('return_address');
-  const { identity, id: sessionId, registrationId } = session;
   // It may have been registered anew since the sign-in began, or without this address.
-  const registration = await integrations.findRegistration(identity.provider, identity.integration);
-  if (registration?.id !== registrationId || !registration?.returnUrls.includes(url))
+  const registration = await integrations.findRegistration(order.provider, order.integration);
+  if (registration?.id !== order.registrationId || !registration?.returnUrls.includes(returnTo.url))
     throw new SignInRefusal('return_address', 'no longer registered');
-  const code = await appTokens.issueCode({
-    identity,
-    returnUrl: url,
-    codeChallenge,
-    sessionId,
-    registrationId,
-  });
-  // Everything of the user may have been ended meanwhile, before there was this code to end.
-  if ((await sessions.find(cookie)) === undefined) {
-    await signOut(context, { session, isEverywhere: false, asked });
-    throw new SignInRefusal('unknown_state', 'signed out meanwhile');
-  }
-  // The registered address stays as it is, to the character.
+  return { returnUrl: returnTo.url, codeChallenge };
+}
+
+/** The registered address stays as it is, to the character. */
+function locationOf(url: string, code: string | undefined): string {
+  if (code === undefined) return url;
   return `${url}${url.includes('?') ? '&' : '?'}code=${encodeURIComponent(code)}`;
 }
 

@@ -29,3 +29,7 @@ export function userKey({ issuer, subject }: Pick<Identity, 'issuer' | 'subject'
 export function userKeyOf(recordId: string): string {
   return recordId.slice(0, userKeyCharacters);
 }
+
+export function isUserKey(text: string): boolean {
+  return /^[A-Za-z0-9_-]{22}$/.test(text);
+}

@@ -20,7 +20,11 @@ export const callbackCharactersMax = 8 * 1024;
 export const signOutUrlMsMax = 2_000;
 /** An end of access that was begun so long ago, and is not complete, was begun by a process that has died. */
 export const endingRecoveryMs = 60 * 1_000;
-/** Users and sessions of one page, as most. */
+/** Browsers in which one person is signed in; the oldest session ends. */
+export const sessionsPerUserMax = 100;
+/** Apps in which one person is signed in; the oldest tokens end. */
+export const refreshFamiliesPerUserMax = 200;
+/** Users and sessions of one page, at most. */
 export const peoplePageMax = 100;
 /** Whoever is away longer signs in again. */
 export const sessionIdleMsMax = 7 * 24 * 60 * 60 * 1_000;

@@ -12,8 +12,8 @@ import { SignInRefusal } from './refusal.ts';
 export interface SignInRequest {
   readonly provider: ProviderName;
   readonly integration: string;
-  /** The client at the provider; another one cannot finish what this one began. */
-  readonly clientId: string;
+  /** The digest of the client id at the provider: another client cannot finish what this one began. */
+  readonly clientDigest: string;
   /** Of the integration; absent where it was registered before there were any. */
   readonly registrationId?: string;
   readonly returnTo: { readonly url: string; readonly isOurs: boolean };
@@ -95,11 +95,6 @@ export class PendingSignIns {
     const { engine, oneTimeIds } = this.#context;
     if ((await engine.commit([oneTimeIds.use(idOf(state))])) !== undefined)
       throw new SignInRefusal('unknown_state', 'used');
-  }
-
-  /** Whether a sign-in was finished with this state, as long as that is remembered. */
-  async isUsed(state: string): Promise<boolean> {
-    return statePattern.test(state) && (await this.#context.oneTimeIds.isUsed(idOf(state)));
   }
 
   #open(cookie: string, state: string): SealedSignIn {

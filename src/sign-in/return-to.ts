@@ -34,6 +34,8 @@ function pathOnOrigin(text: string, origin: string): string | undefined {
   if (text.length > returnUrlCharactersMax || !plainPath.test(text) || !URL.canParse(text, origin))
     return undefined;
   const url = new URL(text, origin);
+  // Percent-encoded it may be longer.
+  if (url.href.length - origin.length > returnUrlCharactersMax) return undefined;
   // Dots that are taken out can leave two slashes at the front.
   return url.origin === origin && !url.pathname.startsWith('//') ? url.href : undefined;
 }

@@ -16,15 +16,11 @@ export interface SessionFilter {
   readonly createdBefore?: number;
 }
 
+/** What a condition looks at, of a session and of a family of refresh tokens alike. */
+type Filtered = Pick<Session, 'identity' | 'providerSession' | 'createdAt'>;
+
 export function matches(session: Session, filter: SessionFilter): boolean {
-  const { user, integration, session: id, providerSession, createdBefore } = filter;
-  return (
-    (user === undefined || user === userKey(session.identity)) &&
-    (integration === undefined || integration === integrationOf(session)) &&
-    (id === undefined || id === session.id) &&
-    (providerSession === undefined || providerSession === session.providerSession) &&
-    (createdBefore === undefined || session.createdAt < createdBefore)
-  );
+  return meets(session, filter) && (filter.session === undefined || filter.session === session.id);
 }
 
 /**
@@ -35,16 +31,25 @@ export function matches(session: Session, filter: SessionFilter): boolean {
  */
 export function matchesFamily(
   family: RefreshFamily,
-  { user, integration, session, providerSession, createdBefore }: SessionFilter,
+  filter: SessionFilter,
   ended: ReadonlySet<string>,
 ): boolean {
   if (ended.has(family.sessionId)) return true;
+  return meets(family, filter) && (filter.session === undefined || filter.session === family.sessionId);
+}
+
+function meets(
+  each: Filtered,
+  { user, integration, providerSession, createdBefore }: SessionFilter,
+): boolean {
+  // Where the user is named, a sign-in that knows no session at the provider may have been of this one.
+  const isOther = each.providerSession !== providerSession;
+  const isUnknown = user !== undefined && each.providerSession === undefined;
   return (
-    providerSession === undefined &&
-    (user === undefined || user === userKey(family.identity)) &&
-    (integration === undefined || integration === integrationOf(family)) &&
-    (session === undefined || session === family.sessionId) &&
-    (createdBefore === undefined || family.createdAt < createdBefore)
+    (user === undefined || user === userKey(each.identity)) &&
+    (integration === undefined || integration === integrationOf(each)) &&
+    (providerSession === undefined || !isOther || isUnknown) &&
+    (createdBefore === undefined || each.createdAt < createdBefore)
   );
 }
 

@@ -10,6 +10,8 @@ export interface Session {
   readonly registrationId?: string;
   /** The id of the user's session at the provider, where it told one (`sid`). */
   readonly providerSession?: string;
+  /** The digest of the state of its sign-in. */
+  readonly stateDigest?: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** To the exactness of `sessionSeenStepMs`. */

@@ -2,11 +2,12 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Engine, Write } from '../storage/engine.ts';
 import { type Item, itemsOf, pagesOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
-import { type Identity, userKey, userKeyOf } from './identity.ts';
+import { userKey } from './identity.ts';
 import { sessionIdleMsMax, sessionMsMax, sessionSeenStepMs, sessionsKeptMax } from './limits.ts';
 import { digestOf, randomText } from './random-text.ts';
 import type { Session } from './session.ts';
 import { matches, type SessionFilter } from './session-filter.ts';
+import { userRecords } from './user-records.ts';
 
 /** A session with the secret that opens it, which only the browser keeps. */
 export interface OpenedSession {
@@ -15,12 +16,10 @@ export interface OpenedSession {
 }
 
 /** Who signs in, and what the session is bound to. */
-export interface NewSession {
-  readonly identity: Identity;
+export interface NewSession
+  extends Pick<Session, 'identity' | 'registrationId' | 'providerSession' | 'stateDigest'> {
   /** What opens the session that the browser has so far. */
   readonly cookieBefore?: string | undefined;
-  readonly registrationId?: string | undefined;
-  readonly providerSession?: string | undefined;
 }
 
 export interface SessionPage {
@@ -62,24 +61,24 @@ export class Sessions {
    * the session id), and the one that the browser had before opens nothing any more. The same user in the same browser
    * keeps the public id, and with it what hangs on it.
    *
-   * @param also what belongs to the sign-in; asked for again when the engine refused one of these writes
+   * @param also what belongs to the session; asked for again when the engine refused one of these writes
    */
   async begin(
-    { identity, cookieBefore, ...bound }: NewSession,
-    also: () => Promise<readonly Write[]> = async () => [],
+    { cookieBefore, ...begun }: NewSession,
+    also: (session: Session) => Promise<readonly Write[]> = async () => [],
   ): Promise<OpenedSession> {
-    const key = userKey(identity);
+    const key = userKey(begun.identity);
     const now = this.#now();
     const cookie = `${key}.${randomText()}`;
     for (;;) {
       const before = cookieBefore === undefined ? undefined : await this.#read(cookieBefore);
       const isSameUser = before !== undefined && userKey(before.session.identity) === key;
       const id = isSameUser ? before.session.id : `ses_${randomText().slice(0, 22)}`;
-      const session: Session = { id, identity, ...definedOf(bound), createdAt: now, lastSeenAt: now };
+      const session: Session = { id, ...begun, createdAt: now, lastSeenAt: now };
       const value = JSON.stringify(session);
       const made: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
       const ended: Write[] = before === undefined ? [] : [{ kind: 'delete', space, id: before.recordId }];
-      const refusal = await this.#engine.commit([made, ...ended, ...(await also())]);
+      const refusal = await this.#engine.commit([made, ...ended, ...(await also(session))]);
       if (refusal === undefined) return { session, cookie };
       if (refusal.write === 0) throw new Error('two sessions are the same');
       // The one before has ended by itself, or the user has signed in elsewhere: look again.
@@ -105,20 +104,14 @@ export class Sessions {
 
   /** A page of the sessions that live and match, in an order of its own. @param after what `next` of the page before said */
   async list(filter: SessionFilter, limit: number, after?: string): Promise<SessionPage> {
-    const { user } = filter;
-    const start = after ?? (user === undefined ? undefined : `${user}.`);
     const sessions: Session[] = [];
     let last: string | undefined;
-    for await (const page of pagesOf(this.#engine, space, start)) {
-      for (const { id, name } of page) {
-        if (user !== undefined && userKeyOf(id) !== user) return { sessions, next: undefined };
-        const session = JSON.parse(name) as Session;
-        if (this.#isOver(session) || !matches(session, filter)) continue;
-        if (sessions.length === limit) return { sessions, next: last };
-        sessions.push(session);
-        last = id;
-      }
-      await turn();
+    for await (const { id, name } of this.#records(filter.user, after)) {
+      const session = JSON.parse(name) as Session;
+      if (this.#isOver(session) || !matches(session, filter)) continue;
+      if (sessions.length === limit) return { sessions, next: last };
+      sessions.push(session);
+      last = id;
     }
     return { sessions, next: undefined };
   }
@@ -139,6 +132,16 @@ export class Sessions {
       // Requests have their turn between the pages.
       await turn();
     } while (after !== undefined && !signal.aborted);
+  }
+
+  async *#records(user: string | undefined, after: string | undefined): AsyncGenerator<Item> {
+    if (user !== undefined) yield* userRecords(this.#engine, space, user, after);
+    else
+      for await (const page of pagesOf(this.#engine, space, after)) {
+        yield* page;
+        // Requests have their turn between the pages.
+        await turn();
+      }
   }
 
   /** At most `commitWritesMax`; one that is gone already does not keep the others. */
@@ -176,16 +179,6 @@ export class Sessions {
     const now = this.#now();
     return now - createdAt > sessionMsMax || now - lastSeenAt > sessionIdleMsMax;
   }
-}
-
-function definedOf({
-  registrationId,
-  providerSession,
-}: Pick<NewSession, 'registrationId' | 'providerSession'>) {
-  return {
-    ...(registrationId === undefined ? {} : { registrationId }),
-    ...(providerSession === undefined ? {} : { providerSession }),
-  };
 }
 
 function recordId(cookie: string): string {

@@ -31,11 +31,13 @@ export async function signOut(
  */
 export async function providerSignOutUrl(
   context: SignInContext,
-  { identity }: Session,
+  { identity, registrationId }: Session,
 ): Promise<string | undefined> {
   const over = new AbortController();
   try {
     const client = await context.integrations.findClient(identity.provider, identity.integration);
+    // Registered anew, it may be another provider.
+    if (client.registrationId !== registrationId) return undefined;
     const { redirectUri } = addressesOf(context, client);
     const asked = context.providers[identity.provider].signOutUrl(
       { ...client, redirectUri },

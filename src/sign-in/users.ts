@@ -1,7 +1,8 @@
 import { ServiceError } from '../errors.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
-import { type Identity, userKey } from './identity.ts';
+import { accessEndingsSpace, deletionId } from './ending-markers.ts';
+import { type Identity, isUserKey, userKey } from './identity.ts';
 
 /** Who has signed in, known by issuer and subject. */
 export interface User extends Identity {
@@ -22,7 +23,6 @@ export interface UserPage {
 }
 
 export const usersSpace = 'service:users';
-const idPattern = /^[A-Za-z0-9_-]{22}$/;
 
 /** Everybody who has signed in and was not deleted. The profile is that of the last sign-in. */
 export class Users {
@@ -39,8 +39,10 @@ export class Users {
     const id = userKey(identity);
     const lastSignInAt = new Date(this.#now()).toISOString();
     const ifValue = await this.#engine.get(usersSpace, id);
-    const firstSignInAt =
-      ifValue === undefined ? lastSignInAt : (JSON.parse(ifValue) as StoredUser).firstSignInAt;
+    // Whoever signs in while a deletion is still to be completed is a new user.
+    const isNew =
+      ifValue === undefined || (await this.#engine.get(accessEndingsSpace, deletionId(id))) !== undefined;
+    const firstSignInAt = isNew ? lastSignInAt : (JSON.parse(ifValue) as StoredUser).firstSignInAt;
     const value = JSON.stringify({ ...identity, firstSignInAt, lastSignInAt } satisfies StoredUser);
     return ifValue === undefined
       ? { kind: 'create', space: usersSpace, id, value, makeSpace: true }
@@ -49,7 +51,7 @@ export class Users {
 
   /** Refuses with `user_not_found`. */
   async find(id: string): Promise<User> {
-    const text = idPattern.test(id) ? await this.#engine.get(usersSpace, id) : undefined;
+    const text = isUserKey(id) ? await this.#engine.get(usersSpace, id) : undefined;
     if (text === undefined) throw new ServiceError('user_not_found');
     return userOf(id, text);
   }

@@ -16,7 +16,7 @@ import type { AppTokens } from '../../src/sign-in/tokens/app-tokens.ts';
 import { Users } from '../../src/sign-in/users.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 
-type Order = Parameters<AppTokens['issueCode']>[0];
+type Order = Parameters<AppTokens['newCode']>;
 
 const challenge = 'C'.repeat(43);
 const plain = 'https://app.example.com/in';
@@ -27,11 +27,7 @@ test('hands an app on another origin a code that is bound to all that it asked w
   const { signIn, orders } = await startParts(t);
   const finished = await signIn({ returnTo: plain, codeChallenge: challenge, codeChallengeMethod: 'S256' });
   assert.equal(finished.location, `${plain}?code=one%2Ftime`);
-  const { identity, id } = finished.session;
-  const { registrationId } = finished.session;
-  assert.ok(registrationId);
-  const bound = { identity, returnUrl: plain, codeChallenge: challenge, sessionId: id, registrationId };
-  assert.deepEqual(orders, [bound]);
+  assert.deepEqual(orders, [[finished.session, { returnUrl: plain, codeChallenge: challenge }]]);
 });
 
 test('leaves the address of an app as it is registered, to the character', async (t) => {
@@ -92,9 +88,9 @@ async function startParts(t: TestContext) {
     accessEnding: new AccessEnding(engine, Date.now),
     providers: { google: provider, microsoft: provider, github: provider, oidc: provider },
     appTokens: {
-      issueCode: async (order) => {
+      newCode: (...order) => {
         orders.push(order);
-        return 'one/time';
+        return { code: 'one/time', writes: [] };
       },
     },
     origin: 'https://id.example.com',

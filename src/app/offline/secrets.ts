@@ -9,7 +9,7 @@ import { sealedSigningKeys } from '../../sign-in/tokens/signing-keys.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { existingStore, openEngine } from '../adapters.ts';
 
-/** Where the secrets of the service lie: every domain that seals is among them, or rotation would leave it behind. */
+/** All sealed secrets of the store: a rotation rewraps these. What is sealed in a cookie lives for ten minutes only. */
 export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens, sealedSigningKeys];
 
 /** The secrets of a data folder, for the commands that look after them. */

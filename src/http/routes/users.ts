@@ -89,8 +89,10 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
         },
       },
       async (request, reply) => {
-        const { id: user } = await users.find(request.params.user_id);
-        await accessEnding.deleteUser(user, { by: actorOf(request.caller), requestId: request.id });
+        await accessEnding.deleteUser(request.params.user_id, {
+          by: actorOf(request.caller),
+          requestId: request.id,
+        });
         return sendEnvelope(reply, success({ message: 'User deleted' }));
       },
     );

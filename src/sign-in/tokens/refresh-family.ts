@@ -18,6 +18,8 @@ export interface RefreshFamily {
   readonly returnUrl?: string;
   /** The registration by which the user signed in: another one of its name is another one. */
   readonly registrationId?: string;
+  /** The id of the user's session at the provider, where it told one. */
+  readonly providerSession?: string;
   /** Milliseconds since 1970, as all moments here. */
   readonly createdAt: number;
   /** Absent until the code is exchanged. */
@@ -77,12 +79,6 @@ export function refreshed(family: RefreshFamily, random: string, now: number): R
   const isRepeat = tokens?.previous === used && Math.abs(now - tokens.rotatedAt) <= refreshRepeatMsMax;
   if (!isRepeat || tokens.salt === undefined) return { kind: 'reused' };
   return { kind: 'repeated', random: successor(random, tokens.salt) };
-}
-
-/** Whether a token is the family's last one, or the one before. */
-export function isOf({ tokens }: RefreshFamily, random: string): boolean {
-  const sent = digest(random);
-  return tokens !== undefined && (tokens.current === sent || tokens.previous === sent);
 }
 
 /** Whether its time is over; one whose code was never exchanged lives as long as the code. */

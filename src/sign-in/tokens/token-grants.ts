@@ -4,11 +4,11 @@ import type { Engine, Write } from '../../storage/engine.ts';
 import { pagesOf } from '../../storage/item-text.ts';
 import { accessTokenMs } from '../limits.ts';
 import { isProviderName, type ProviderName } from '../providers.ts';
+import type { Session } from '../session.ts';
 import type { BoundRegistration } from '../stored-integration.ts';
 import { signAccessToken } from './access-token.ts';
-import type { AppTokens } from './app-tokens.ts';
+import type { AppRequest, AppTokens } from './app-tokens.ts';
 import {
-  isOf,
   isOver,
   newFamilyId,
   partsOf,
@@ -48,6 +48,8 @@ export interface TokenGrantContext {
   readonly now: () => number;
 }
 
+const jwtPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
 /** `foreign` to the integration that is asked; `ended` with its registration, or the address of its app. */
 type Judge = (family: RefreshFamily) => 'good' | 'ended' | 'foreign';
 
@@ -64,11 +66,11 @@ export class TokenGrants implements AppTokens {
     this.#context = context;
   }
 
-  async issueCode(order: Parameters<AppTokens['issueCode']>[0]): Promise<string> {
-    const { identity, returnUrl, codeChallenge, sessionId, registrationId } = order;
+  newCode(session: Session, { returnUrl, codeChallenge }: AppRequest) {
     if (!isChallenge(codeChallenge)) {
       throw invalid('code_challenge', 'code_challenge must be SHA-256 in base64url, by the method S256.');
     }
+    const { identity, id: sessionId, registrationId, providerSession } = session;
     const code = randomBytes(32).toString('base64url');
     const issuedAt = this.#context.now();
     const family = newFamilyId(identity);
@@ -78,16 +80,15 @@ export class TokenGrants implements AppTokens {
       sessionId,
       returnUrl,
       ...(registrationId === undefined ? {} : { registrationId }),
+      ...(providerSession === undefined ? {} : { providerSession }),
       createdAt: issuedAt,
     };
     const stored: SignInCode = { family, returnUrl, codeChallenge, issuedAt };
-    const refusal = await this.#context.engine.commit([
+    const writes = [
       created(signInCodesSpace, codeId(code), stored),
       created(refreshFamiliesSpace, family, begun),
-    ]);
-    if (refusal !== undefined)
-      throw new ServiceError('internal', { detail: 'a random id was given out twice' });
-    return code;
+    ];
+    return { code, writes };
   }
 
   /**
@@ -118,17 +119,17 @@ export class TokenGrants implements AppTokens {
   }
 
   /**
-   * Ends the family of a refresh token (RFC 7009, 2.1), whichever of its tokens it is. What is no token of the integration
-   * ends nothing.
+   * Ends the family of a refresh token (RFC 7009, 2.1), whichever of its tokens it is: whoever knows its id has had one. What
+   * is no token of the integration ends nothing. Refuses with `invalid_request` an access token, which cannot be revoked.
    */
   async revoke(provider: string, integration: string, token: string): Promise<void> {
-    const parts = partsOf(token);
-    const text = parts && (await this.#context.engine.get(refreshFamiliesSpace, parts.family));
-    if (parts === undefined || text === undefined) return;
-    const family = JSON.parse(text) as RefreshFamily;
-    const { identity } = family;
-    const isOurs = identity.provider === provider && identity.integration === integration;
-    if (isOurs && isOf(family, parts.random)) await this.#remove(parts.family);
+    const family = partsOf(token)?.family;
+    if (family === undefined && jwtPattern.test(token))
+      throw invalid('token', 'An access token cannot be revoked: it expires within ten minutes.');
+    const text = family && (await this.#context.engine.get(refreshFamiliesSpace, family));
+    if (family === undefined || text === undefined) return;
+    const { identity } = JSON.parse(text) as RefreshFamily;
+    if (identity.provider === provider && identity.integration === integration) await this.#remove(family);
   }
 
   /** Removes what has expired. */

@@ -120,8 +120,9 @@ test('takes exactly the fields of its grant, and names the one that is wrong', a
   assert.equal((await process.token(exchange, 'oidc/unknown')).body.error.code, 'integration_not_found');
   assert.equal((await process.token(exchange, 'nobody/web')).body.error.code, 'provider_not_found');
   for (const codeChallenge of ['', 'plain', 'A'.repeat(44), `${'A'.repeat(42)}=`]) {
-    const order = { identity: ada, returnUrl, codeChallenge, sessionId: 's' };
-    await assert.rejects(process.grants.issueCode(order), { code: 'invalid_request' });
+    const session = { id: 's', identity: ada, createdAt: 0, lastSeenAt: 0 };
+    const issue = () => process.grants.newCode(session, { returnUrl, codeChallenge });
+    assert.throws(issue, { code: 'invalid_request' });
   }
 });
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
@@ -50,6 +51,7 @@ export interface Answer {
 }
 
 export interface TokenProcess {
+  readonly engine: Engine;
   readonly origin: string;
   readonly grants: TokenGrants;
   readonly keys: SigningKeys;
@@ -89,7 +91,7 @@ export async function startProcess(t: TestContext, shared: Shared): Promise<Toke
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, body: JSON.parse(text).body };
   };
-  return { origin: listener.origin, grants, keys, logged: () => log.join(''), token };
+  return { engine, origin: listener.origin, grants, keys, logged: () => log.join(''), token };
 }
 
 export interface SignedIn {
@@ -101,12 +103,14 @@ export interface SignedIn {
 
 /** As the sign-in ends: a code on its way to the app. */
 export async function signIn(
-  { grants }: TokenProcess,
+  { grants, engine }: TokenProcess,
   { identity = ada, sessionId = 'session-1' } = {},
 ): Promise<SignedIn> {
   const verifier = randomBytes(32).toString('base64url');
   const codeChallenge = createHash('sha256').update(verifier).digest('base64url');
-  const code = await grants.issueCode({ identity, returnUrl, codeChallenge, sessionId, registrationId });
+  const session = { id: sessionId, identity, registrationId, createdAt: 0, lastSeenAt: 0 };
+  const { code, writes } = grants.newCode(session, { returnUrl, codeChallenge });
+  assert.equal(await engine.commit(writes), undefined);
   const exchange = { grant_type: 'authorization_code', code, code_verifier: verifier, return_url: returnUrl };
   return { code, verifier, exchange };
 }

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { auditTrail } from '../../src/access/audit.ts';
+import { AccessEnding } from '../../src/sign-in/access-ending.ts';
+import { type Identity, userKey } from '../../src/sign-in/identity.ts';
+import { endingRecoveryMs, sessionsPerUserMax } from '../../src/sign-in/limits.ts';
+import type { Engine } from '../../src/storage/engine.ts';
+import { engineWith, startSignInKit } from '../support/sign-in-kit.ts';
+
+const running = new AbortController().signal;
+const ada: Identity = {
+  issuer: 'https://idp.example.com',
+  subject: 'ada',
+  provider: 'oidc',
+  integration: 'web',
+};
+
+for (const filter of [{}, { integration: 'oidc/web' }, 'delete'] as const) {
+  test(`a sign-in while access ends lives whole or not at all: ${JSON.stringify(filter)}`, async (t) => {
+    const { engine, context, user, enter, clock } = await startSignInKit(t);
+    await enter();
+    const id = userKey(user.proven);
+    // It comes between what the ending has seen and what it commits.
+    let entered: Awaited<ReturnType<typeof enter>> | undefined;
+    const late = engineWith(engine, {
+      commit: async (writes) => {
+        clock.now += 5;
+        entered ??= await enter();
+        return engine.commit(writes);
+      },
+    });
+    const ending = new AccessEnding(late, context.now);
+    if (filter === 'delete') await ending.deleteUser(id, { by: 'cli' });
+    else {
+      const act = { what: 'sessions.ended', on: id, by: 'cli' } as const;
+      await ending.end({ filter: { user: id, ...filter }, act });
+    }
+    const sessions = (await context.sessions.list({ user: id }, 10)).sessions.map(({ id: one }) => one);
+    const isHere = sessions.includes(entered?.session?.id ?? '');
+    const isGranted = await entered?.exchange().then(
+      () => true,
+      () => false,
+    );
+    assert.equal(isGranted, isHere);
+    if (filter === 'delete') assert.equal(await isKnown(context.users.find(id)), isHere);
+  });
+}
+
+test('a sign-out reads what its user has, and not what others have', async (t) => {
+  const { engine, context } = await startSignInKit(t);
+  for (let n = 0; n < 300; n++) await context.sessions.begin({ identity: { ...ada, subject: `user-${n}` } });
+  const { session } = await context.sessions.begin({ identity: ada });
+  let read = 0;
+  const counted = engineWith(engine, {
+    scan: async (space, options) => {
+      read += options?.limit ?? 1_000;
+      return engine.scan(space, options);
+    },
+  });
+  const user = userKey(ada);
+  const act = { what: 'user.signed_out', on: user, by: 'user' } as const;
+  await new AccessEnding(counted, context.now).end({ filter: { user, session: session.id }, act });
+  assert.ok(read <= 64, `${read} records were asked for`);
+});
+
+test('a user has a bounded number of sessions, of which the oldest ends', async (t) => {
+  const { engine, context, enter, clock } = await startSignInKit(t);
+  const first = await enter();
+  for (let n = 0; n < sessionsPerUserMax; n++) {
+    clock.now += 1;
+    await enter();
+  }
+  const { sessions } = await context.sessions.list({}, 1_000);
+  assert.equal(sessions.length, sessionsPerUserMax);
+  assert.ok(!sessions.some(({ id }) => id === first.session?.id));
+  await assert.rejects(first.exchange());
+  assert.equal((await actsOf(engine)).filter((what) => what === 'sessions.ended').length, 1);
+});
+
+test('a deletion that is interrupted and asked for again is one act, and who signs in meanwhile is a new user', async (t) => {
+  const { engine, context, clock } = await startSignInKit(t);
+  const begin = () =>
+    context.sessions.begin({ identity: ada }, async () => [await context.users.signedIn(ada)]);
+  for (let n = 0; n < 150; n++) await begin();
+  const user = userKey(ada);
+  let commits = 0;
+  const dying = engineWith(engine, {
+    commit: async (writes) => {
+      if (++commits === 2) throw new Error('the process has died');
+      return engine.commit(writes);
+    },
+  });
+  await assert.rejects(new AccessEnding(dying, context.now).deleteUser(user, { by: 'cli' }));
+  clock.now += endingRecoveryMs / 2;
+  const anew = new Date(clock.now).toISOString();
+  await begin();
+  clock.now += endingRecoveryMs;
+  await context.accessEnding.recover(running);
+  assert.equal((await context.users.find(user)).firstSignInAt, anew);
+  assert.equal((await context.sessions.list({ user }, 10)).sessions.length, 1);
+
+  for (let n = 0; n < 150; n++) await begin();
+  commits = 0;
+  await assert.rejects(new AccessEnding(dying, context.now).deleteUser(user, { by: 'cli' }));
+  await context.accessEnding.deleteUser(user, { by: 'cli' });
+  assert.deepEqual(await actsOf(engine), ['user.deleted', 'user.deleted']);
+  assert.equal(await isKnown(context.users.find(user)), false);
+});
+
+test('whoever has sessions and no record is deleted all the same', async (t) => {
+  const { context } = await startSignInKit(t);
+  await context.sessions.begin({ identity: ada });
+  await context.accessEnding.deleteUser(userKey(ada), { by: 'cli' });
+  assert.deepEqual((await context.sessions.list({}, 10)).sessions, []);
+  for (const id of [userKey(ada), 'x', ''])
+    await assert.rejects(context.accessEnding.deleteUser(id, { by: 'cli' }), { code: 'user_not_found' });
+});
+
+test('an ending of nobody is no act', async (t) => {
+  const { engine, context } = await startSignInKit(t);
+  const act = { what: 'sessions.ended', on: 'integration=oidc/none', by: 'cli' } as const;
+  assert.equal(await context.accessEnding.end({ filter: { integration: 'oidc/none' }, act }), 0);
+  assert.equal(await context.accessEnding.end({ filter: { user: userKey(ada) }, act }), 0);
+  assert.deepEqual(await actsOf(engine), []);
+});
+
+async function actsOf(engine: Engine): Promise<string[]> {
+  const acts = [];
+  for await (const { what } of auditTrail(engine))
+    if (/^(user\.deleted|sessions)/.test(what)) acts.push(what);
+  return acts;
+}
+
+function isKnown(finding: Promise<unknown>): Promise<boolean> {
+  return finding.then(
+    () => true,
+    () => false,
+  );
+}
