@@ -1,51 +1,108 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
+import { errorKinds } from '../src/errors.ts';
 import { decliningTokens } from '../src/processors/simulated/ledger.ts';
 import { leaves } from '../src/settings/load.ts';
-import { startTestService } from './support/service.ts';
+import { runCommand } from './support/command.ts';
+import { documents, documentText, examplesOf, patternOf, settingsOf, Terminal } from './support/documents.ts';
+import { newDataFolder, startTestService } from './support/service.ts';
 
-const readme = readFileSync('README.md', 'utf8');
-const documented = 'http://127.0.0.1:8080';
+const readmeLinesMax = 110;
 
-test('the commands of the README give the answers that it shows', async (t) => {
-  const { origin } = await startTestService(t);
-  const examples = examplesOf(readme);
-  assert.ok(examples.length >= 6, 'no examples were found');
-  for (const { command, answer } of examples) {
-    const { stdout } = await promisify(execFile)('sh', ['-c', command.replaceAll(documented, origin)]);
-    assert.match(stdout.replaceAll(origin, documented), patternOf(answer), command);
+for (const name of documents) {
+  const text = documentText(name);
+  const examples = examplesOf(text);
+  // A command that is not read as one would not be run.
+  assert.equal(examples.length, text.match(/^\$ /gm)?.length ?? 0, name);
+  if (examples.length === 0) continue;
+  test(`${name}: each command returns the response that is shown`, async (t) => {
+    const data = newDataFolder(t);
+    const file = `${data}.json`;
+    writeFileSync(file, settingsOf(text) ?? '{}');
+    const terminal = new Terminal(await startTestService(t, { data, file }));
+    for (const { command, response } of examples)
+      assert.match(await terminal.run(command), patternOf(response), command);
+  });
+}
+
+test('the documents have examples of payments, tables, sign-in and API keys', () => {
+  for (const name of [
+    'README.md',
+    'docs/payments.md',
+    'docs/tables.md',
+    'docs/sign-in.md',
+    'docs/api-keys.md',
+  ])
+    assert.ok(examplesOf(documentText(name)).length > 0, name);
+});
+
+test('README.md is short', () => {
+  assert.ok(documentText('README.md').split('\n').length - 1 <= readmeLinesMax);
+});
+
+test('docs/settings.md names every setting, and docs/payments.md every token of the simulated processor', () => {
+  const settings = documentText('docs/settings.md');
+  for (const { env, path } of leaves) {
+    assert.ok(settings.includes(`\`${env}\``), env);
+    assert.ok(settings.includes(`\`${path.join('.')}\``) || isSecret(env), path.join('.'));
+  }
+  const payments = documentText('docs/payments.md');
+  for (const word of decliningTokens) assert.ok(payments.includes(`\`tok_${word}\``), word);
+});
+
+test('the documents name only settings that exist', () => {
+  const known = new Set(leaves.map(({ env }) => env));
+  for (const name of documents) {
+    for (const variable of documentText(name).match(/COUNTERFOIL_[A-Z_]+/g) ?? [])
+      assert.ok(known.has(variable.replace(/_FILE$/, '')), `${name}: ${variable}`);
   }
 });
 
-test('the README names every setting and every scripted token', () => {
-  for (const { env } of leaves) assert.ok(readme.includes(`\`${env}\``), env);
-  for (const word of decliningTokens) assert.ok(readme.includes(`tok_${word}`), word);
-});
-
-test('the README names only settings that there are', () => {
-  const known = new Set(leaves.map(({ env }) => env));
-  const named = readme.match(/COUNTERFOIL_[A-Z_]+/g) ?? [];
-  for (const name of named) assert.ok(known.has(name.replace(/_FILE$/, '')), name);
-});
-
-interface Example {
-  readonly command: string;
-  readonly answer: string;
-}
-
-/** Within console blocks a line that begins with `$ ` is a command, and the next line its answer. */
-function examplesOf(markdown: string): Example[] {
-  const blocks = [...markdown.matchAll(/```console\n(.*?)```/gs)].map((match) => match[1] as string);
-  return blocks.flatMap((block) =>
-    [...block.matchAll(/^\$ (.+)\n(.+)$/gm)].map(([, command = '', answer = '']) => ({ command, answer })),
+test('docs/errors.md lists every error code, with its status and whether it is retryable', () => {
+  const rows = documentText('docs/errors.md').matchAll(
+    /^\| `(\w+)` \| (\d{3}) \| (yes|no)\b.* \| .+ \| .+ \|$/gm,
   );
+  const listed = Array.from(rows, ([, code, status, retryable]) => [
+    code,
+    Number(status),
+    retryable === 'yes',
+  ]);
+  const kinds = Object.entries(errorKinds).map(([code, { status, retryable }]) => [code, status, retryable]);
+  assert.deepEqual(listed.sort(byCode), kinds.sort(byCode));
+});
+
+test('docs/cli.md names every command and every option', async () => {
+  const cli = documentText('docs/cli.md');
+  const { output } = await runCommand(['help'], {});
+  const groups = Array.from(output.matchAll(/^ {2}(\w+) {2,}/gm), ([, group = '']) => group);
+  assert.ok(groups.length > 8);
+  const helps = await Promise.all(
+    groups
+      .filter((group) => output.includes(`"${group} help"`))
+      .map(async (group) => [group, (await runCommand([group, 'help'], {})).output] as const),
+  );
+  for (const group of groups) assert.ok(cli.includes(`\`${group}`), group);
+  for (const [group, help] of helps) {
+    for (const [, command] of help.matchAll(/^ {2}(\w+)/gm))
+      assert.ok(cli.includes(`\`${group} ${command}`), `${group} ${command}`);
+  }
+  for (const [option] of [output, ...helps.map(([, help]) => help)].join('').matchAll(/--[a-z-]+/g))
+    assert.ok(cli.includes(`\`${option}`), option);
+});
+
+test('the links between the documents lead somewhere', () => {
+  for (const name of documents) {
+    for (const [, target = ''] of documentText(name).matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))
+      assert.ok(existsSync(join(dirname(name), target)), `${name}: ${target}`);
+  }
+});
+
+function isSecret(env: string): boolean {
+  return leaves.some((leaf) => leaf.env === env && leaf.secret);
 }
 
-/** The answer to the letter, where `…` stands for what differs each time. */
-function patternOf(answer: string): RegExp {
-  const literal = answer.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${literal.join('[\\w.:-]+')}$`);
+function byCode([a]: readonly unknown[], [b]: readonly unknown[]): number {
+  return String(a) < String(b) ? -1 : 1;
 }

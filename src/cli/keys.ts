@@ -13,7 +13,7 @@ import { duration, moment } from './timestamps.ts';
 
 const usage = `Usage: counterfoil keys <command>
 
-  create                  make a key and print it; it is never shown again
+  create                  make a key and print it, once
     --name NAME             what you know it by
     --scope SCOPE           what it may do; several by several --scope:
                             ${scopes.slice(0, 5).join(', ')},
@@ -31,7 +31,8 @@ const usage = `Usage: counterfoil keys <command>
     --overlap DURATION      how long the present secret holds on; ${apiKeyOverlapMsDefault / 3_600_000}h without it, 0m ends it now
   revoke ID               end it at once
 
-The service may be running meanwhile; it follows within a second. From the first key on it answers nobody without one.
+The service may be running meanwhile; it follows within a second. From the first key on, requests need a key; sign-in,
+health, documentation and signed events do not.
 `;
 
 /** `counterfoil keys`: exit 0, or 2 when it could not be done. Standard output has the key alone. */
@@ -100,8 +101,13 @@ async function create(args: readonly string[]): Promise<void> {
 
 /** The key alone on standard output, so that a script can take it from there. */
 function show({ key, text }: ShownKey): void {
+  const { id, kind, name } = key;
   process.stdout.write(`${text}\n`);
-  process.stderr.write(`This is API key ${key.id} (${key.name}). Keep it: it is never shown again.\n`);
+  process.stderr.write(
+    kind === 'publishable'
+      ? `This is publishable API key ${id} (${name}). It is not a secret: put it into the pages of its origins. Copy it now: the service stores only its hash.\n`
+      : `This is API key ${id} (${name}). Keep it: it is never shown again.\n`,
+  );
 }
 
 function momentToCome(text: string): string {

@@ -62,6 +62,16 @@ test('keys create: makes the store where there is none, and prints the key alone
   for (const { output } of [listed, json]) assert.ok(!output.includes(secret));
 });
 
+test('keys create: calls a publishable key no secret, and a secret key one to keep', async (t) => {
+  const { run } = start(t);
+  const origin = 'https://shop.example';
+  const made = await run('keys', 'create', '--publishable', '--name', 'shop', '--origin', origin);
+  assert.equal(made.status, 0, made.errors);
+  assert.match(made.output, /^cfp_[0-9a-f]{16}\.[A-Za-z0-9_-]{43}\n$/);
+  assert.match(made.errors, /^This is publishable API key [0-9a-f]{16} \(shop\)\. It is not a secret/);
+  assert.doesNotMatch(made.errors, /never shown/);
+});
+
 test('keys rotate and revoke: two secrets at most, and an end that stays an end', async (t) => {
   const { data, run } = start(t);
   const key = await newKey(data, { name: 'a' });

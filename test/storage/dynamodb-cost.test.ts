@@ -11,7 +11,7 @@ import type { DynamoRequest } from '../support/dynamodb/request.ts';
 import { dynamoEnvironment } from '../support/dynamodb/stores.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';
 
-/** No operation costs more than its row of docs/dynamodb.md says. */
+/** No operation costs more than its row of docs/operating/dynamodb.md says. */
 const batchItems = 5;
 const chargePath = '/stage/payment/simulated/charge';
 const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
@@ -68,7 +68,7 @@ test('no operation costs more on DynamoDB than its row says', async (t) => {
       { kind: 'create', space: 'table:large', id: `i-${n}`, value, makeSpace: true },
     ]);
   }
-  const rows = rowsOf(readFileSync('docs/dynamodb.md', 'utf8'));
+  const rows = rowsOf(readFileSync('docs/operating/dynamodb.md', 'utf8'));
   assert.deepEqual([...rows.keys()].sort(), Object.keys(operations).sort(), 'the rows are what is measured');
 
   const env = {

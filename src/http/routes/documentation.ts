@@ -62,7 +62,9 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
       info: {
         title: 'Counterfoil',
         version,
-        description: 'Card payments, key-value tables and sign-in. Every answer is {"statusCode", "body"}.',
+        description:
+          'Card payments, key-value tables and sign-in. Operations and their errors respond with {"statusCode", "body"}; ' +
+          'metrics, key sets, this document, and the pages and redirects of a sign-in do not.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       components: {
