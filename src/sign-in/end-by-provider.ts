@@ -34,7 +34,6 @@ export async function endByProvider(
     ...(providerSession === undefined ? {} : { providerSession }),
   };
   const id = { kind: 'logout_token', id: `${issuer} ${logout.id}`, expiresAt: logout.expiresAt } as const;
-  if (await context.oneTimeIds.isUsed(id)) throw invalidToken('used before');
   await context.accessEnding
     .end({
       filter,

@@ -33,10 +33,6 @@ export class OneTimeIds {
     return { kind: 'create', space, id: recordId(id), value: '', makeSpace: true };
   }
 
-  async isUsed(id: OneTimeId): Promise<boolean> {
-    return (await this.#engine.get(space, recordId(id))) !== undefined;
-  }
-
   /** Removes the records of expired ids. */
   async sweep(signal: AbortSignal): Promise<void> {
     const end = stampOf(this.#now());
