@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { busyMachineMs } from '../support/busy-machine.ts';
 import { Caller } from '../support/caller.ts';
 import { count, isLong, workers } from '../support/extent.ts';
 import { between, pick, type Random, randomFrom, seedOf } from '../support/random.ts';
@@ -17,7 +18,8 @@ const killsPerFolder = 100;
 const loadMsMax = 400;
 const idleShare = 0.3;
 const firstAloneShare = 0.3;
-const reopenMsMax = 5_000;
+/** Promised are 5 s, which the diagnostic shows; a machine that has other things to do must not fail the test. */
+const reopenMsMax = 5_000 + 5 * busyMachineMs;
 const callersPerTable = 8;
 const itemsPerTable = 240;
 const manyItems = 1_000_000;
