@@ -18,6 +18,9 @@ const shared = [
   'version.ts',
   'origins.ts',
   'duration.ts',
+  'table-name.ts',
+  'timestamps.ts',
+  'time-ordered-id.ts',
   'lifecycle.ts',
 ];
 const ports = [

@@ -1,6 +1,6 @@
-import { randomBytes } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
+import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 
 /** What administrators and users do, and is never forgotten. */
 export type ActKind =
@@ -51,7 +51,7 @@ const space = 'service:audit';
  * other. @param now milliseconds since 1970
  */
 export function audited({ what, on, by, requestId }: AdministrativeAct, now = Date.now()): Write {
-  const id = `${idPrefix(now)}${randomBytes(10).toString('hex')}`;
+  const id = timeOrderedId('act', now);
   const entry: AuditEntry = {
     id,
     at: new Date(now).toISOString(),
@@ -65,11 +65,6 @@ export function audited({ what, on, by, requestId }: AdministrativeAct, now = Da
 
 /** The acts from a moment on, the oldest first. @param since milliseconds since 1970 */
 export async function* auditTrail(engine: Engine, since = 0): AsyncGenerator<AuditEntry> {
-  const scan = await engine.scan(space, { after: idPrefix(since) });
+  const scan = await engine.scan(space, { after: idsFrom('act', since) });
   for await (const { name } of itemsOf(scan?.chunks ?? [])) yield JSON.parse(name) as AuditEntry;
-}
-
-/** As a payment's id: 48 bits of milliseconds before what is random. */
-function idPrefix(now: number): string {
-  return `act_${now.toString(16).padStart(12, '0')}`;
 }

@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { isWebOrigin } from '../origins.ts';
+import { isTableName } from '../table-name.ts';
 import type { ApiKey } from './api-key.ts';
 import { apiKeyLimitsMax, apiKeyNameCharactersMax } from './limits.ts';
 import { type Scope, scopes } from './scopes.ts';
@@ -11,7 +12,6 @@ export type CreateKeyRequest = Pick<
 >;
 
 const namePattern = new RegExp(`^[^\\p{C}]{1,${apiKeyNameCharactersMax}}$`, 'u');
-const tablePattern = /^[A-Za-z0-9_.-]{1,255}$/;
 const routePattern = /^[a-z0-9][a-z0-9_-]*\/[a-z0-9][a-z0-9_-]*$/;
 
 /** All that a publishable key may ever do: everybody can read it. */
@@ -57,8 +57,7 @@ function checkPublishable({ scopes: asked, origins = [] }: CreateKeyRequest): vo
 function checkTables({ scopes: asked, tables }: CreateKeyRequest): void {
   if (tables === undefined) return;
   checkCount('table', tables);
-  if (!tables.every((table) => tablePattern.test(table)))
-    throw invalid('table', 'This is no name of a table.');
+  if (!tables.every(isTableName)) throw invalid('table', 'This is no name of a table.');
   checkLimitMeans('table', 'tables:', asked);
 }
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { randomBytes } from '../random.ts';
 import type { SecretPlace } from '../secrets/sealer.ts';
+import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 import type { ChargeState } from './charge-state.ts';
 import type { Refund } from './refund-state.ts';
 import type { StoredResponse } from './stored-response.ts';
@@ -77,14 +78,13 @@ export const paymentKeysSpace = 'service:payment-keys';
 /** Payment ids by the processor's charge ids, for events that name nothing else. */
 export const chargesSpace = 'service:charges';
 
-/** Ids sort by the time they were made: 48 bits of milliseconds, 80 random bits (as a ULID), in hexadecimal. */
 export function newPaymentId(now: number): string {
-  return `${idPrefix(now)}${randomBytes(10).toString('hex')}`;
+  return timeOrderedId('pay', now);
 }
 
 /** What the ids of payments made in this millisecond begin with. */
 export function idPrefix(now: number): string {
-  return `pay_${now.toString(16).padStart(12, '0')}`;
+  return idsFrom('pay', now);
 }
 
 /** When a payment was made, in milliseconds since 1970, by its id. */
@@ -93,7 +93,7 @@ export function madeAt(paymentId: string): number {
 }
 
 export function newRefundId(now: number): string {
-  return `ref_${now.toString(16).padStart(12, '0')}${randomBytes(10).toString('hex')}`;
+  return timeOrderedId('ref', now);
 }
 
 export function newProcessorKey(): string {

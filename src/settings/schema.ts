@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { amountMax } from '../payments/limits.ts';
+import { tableNamePattern } from '../table-name.ts';
 import { accessSettings } from './access.ts';
 import { chargeRetrySecondsMax } from './limits.ts';
 import { processorSettings } from './processor-settings.ts';
@@ -36,7 +37,7 @@ const paymentRoute = Type.Object(
     on_success: Type.Optional(
       Type.Object(
         {
-          table: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,255}$' }),
+          table: Type.String({ pattern: tableNamePattern }),
           id: itemSource,
           name: itemSource,
         },
@@ -156,7 +157,7 @@ export const settingsSchema = Type.Object(
               'default is open, on DynamoDB declared',
           }),
         ),
-        declared: Type.Array(Type.String({ pattern: '^[A-Za-z0-9_.-]{1,255}$' }), {
+        declared: Type.Array(Type.String({ pattern: tableNamePattern }), {
           env: 'COUNTERFOIL_DECLARED_TABLES',
           default: [],
           description: 'names of the declared tables',

@@ -5,6 +5,7 @@ import { isProviderName } from './providers.ts';
 import { digestOf } from './random-text.ts';
 import { SignInRefusal } from './refusal.ts';
 import { returnAddress } from './return-to.ts';
+import { isChallenge } from './tokens/sign-in-code.ts';
 
 /** What a sign-in link says. */
 export interface SignInLink {
@@ -14,9 +15,6 @@ export interface SignInLink {
   readonly codeChallenge?: string | undefined;
   readonly codeChallengeMethod?: string | undefined;
 }
-
-/** RFC 7636, 4.2: base64url of a SHA-256. */
-const challengePattern = /^[A-Za-z0-9_-]{43}$/;
 
 /**
  * Begins a sign-in: the integration is there, the address to return to is allowed, the provider is known; then the
@@ -59,7 +57,7 @@ function appChallenge({ appTokens }: SignInContext, link: SignInLink, isOurs: bo
   }
   // Without tokens there is nothing that such an app could be handed.
   if (appTokens === undefined) throw new SignInRefusal('return_address', 'no app tokens');
-  if (codeChallengeMethod === 'S256' && challengePattern.test(codeChallenge ?? '')) return codeChallenge;
+  if (codeChallengeMethod === 'S256' && isChallenge(codeChallenge ?? '')) return codeChallenge;
   throw new SignInRefusal('app_challenge');
 }
 

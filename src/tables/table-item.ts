@@ -1,6 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import type { Space } from '../storage/engine.ts';
 import { itemIdBytesMax, tableNameCharactersMax } from '../storage/limits.ts';
+import { isTableName } from '../table-name.ts';
 import { itemBytesMax } from './limits.ts';
 
 export interface TableItem {
@@ -8,7 +9,6 @@ export interface TableItem {
   readonly name: string;
 }
 
-const tableNamePattern = new RegExp(`^[A-Za-z0-9_.-]{1,${tableNameCharactersMax}}$`);
 const spacePrefix = 'table:';
 
 /**
@@ -16,7 +16,7 @@ const spacePrefix = 'table:';
  * "up" (RFC 3986, 5.2.4), so that most clients could not address such a table.
  */
 export function tableSpace(table: string): Space {
-  if (!tableNamePattern.test(table) || table === '.' || table === '..') {
+  if (!isTableName(table)) {
     throw new ServiceError('invalid_request', {
       param: 'TABLE_NAME',
       message: `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", and not "." or "..".`,

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/errors.ts';
 import { parseStrictJson } from '../../src/http/server/strict-json.ts';
+import { busyMachineMs } from '../support/busy-machine.ts';
 import { startTestService } from '../support/service.ts';
 import { create } from './documented-operations.ts';
 import { assertError } from './error-answer.ts';
@@ -202,7 +203,7 @@ test('answers 1 MiB of whatever is dear to parse within a second', async (t) => 
       const answer = await service.post(create.path, body);
       const ms = performance.now() - began;
       assertError(answer, { status: 400, code: answer.json.body.error.code });
-      assert.ok(ms < 1_000, `${Math.round(ms)} ms`);
+      assert.ok(ms < busyMachineMs, `${Math.round(ms)} ms`);
     });
   }
 });

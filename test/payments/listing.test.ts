@@ -74,6 +74,7 @@ for (const [query, param] of [
   ['limit=x', 'limit'],
   ['since=yesterday', 'since'],
   ['since=2026-13-01', 'since'],
+  ['since=2026-02-30', 'since'],
   ['idempotency_key=', 'idempotency_key'],
   ['idempotency_key=4242-4242-4242-4242', 'idempotency_key'],
   ['idempotency_key=a&limit=5', 'idempotency_key'],

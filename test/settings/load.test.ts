@@ -88,6 +88,14 @@ test('lists every problem at once, each with the name of its setting', (t) => {
   assert.ok(!text.includes('hunter2'), 'a problem repeats a secret');
 });
 
+test('a table that no path can name is rejected at the start', (t) => {
+  for (const table of ['.', '..', '', 'a/b', 'x'.repeat(256)]) {
+    const routes = { ticket: { on_success: { table, id: 'payment_id', name: 'charge_id' } } };
+    assert.match(problems({}, written(t, { payments: { routes } })), /on_success\.table/, table);
+    assert.match(problems({}, written(t, { tables: { declared: [table] } })), /tables\.declared/, table);
+  }
+});
+
 test('refuses settings that contradict each other', (t) => {
   for (const proxy of ['proxy', '10.0.0.0/33', '::/129', '10.0.0.0/0', '10.0.0.0/8/8', '*']) {
     assert.match(problems({ COUNTERFOIL_TRUSTED_PROXIES: proxy }), /is no address and no network/, proxy);

@@ -13,6 +13,7 @@ import { findByIdempotencyKey, listPayments } from '../../payments/list-payments
 import { publicPayment } from '../../payments/public-payment.ts';
 import { refundPayment } from '../../payments/refund/create.ts';
 import type { StoredResponse } from '../../payments/stored-response.ts';
+import { timestampOf } from '../../timestamps.ts';
 import {
   closed,
   emptyWhenAbsent,
@@ -250,13 +251,9 @@ function pageOf({ limit, after, since }: Omit<Static<typeof listQuery>, 'idempot
   };
 }
 
-/** RFC 3339, which is what a machine writes; anything else a program would read otherwise than its user. */
 function momentOf(text: string): number {
-  const isWhole = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/.test(text);
-  const moment = isWhole ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(moment)) {
-    const message = 'since must be a date (2026-11-21) or a moment (2026-11-21T10:00:00Z).';
-    throw new ServiceError('invalid_request', { param: 'since', message });
-  }
-  return moment;
+  const time = timestampOf(text);
+  if (time !== undefined) return time;
+  const message = 'since must be a date (2026-11-21) or a timestamp (2026-11-21T10:00:00Z).';
+  throw new ServiceError('invalid_request', { param: 'since', message });
 }
