@@ -14,23 +14,23 @@ import { type RefreshFamily, refreshFamiliesSpace } from './tokens/refresh-famil
 import { userRecords } from './user-records.ts';
 import { type StoredUser, usersSpace } from './users.ts';
 
-/** Whose access ends, and what of it. */
+/** The access that ends. */
 interface Extent {
   readonly filter: SessionFilter;
-  /** Whether the user's own record goes as well; the filter then names the user. */
+  /** Whether to delete the user's record as well; the filter then names the user. */
   readonly deletesUser?: boolean;
-  /** The public id of the session that ends after all others: whoever asked can then ask again. */
+  /** The public id of the session that ends last, so that the user it belongs to can retry. */
   readonly last?: string;
 }
 
 export interface Ending extends Extent {
-  /** Recorded if anything ends. */
+  /** Written to the audit if anything ends. */
   readonly act: AdministrativeAct;
-  /** What else belongs to it; when the engine refuses it, nothing ends. */
+  /** A write of the same commit. If the engine rejects it, nothing ends. */
   readonly also?: Write;
 }
 
-/** An ending that takes more than one commit, as it lies in `service:access-endings` until it is complete. */
+/** An ending that takes more than one commit. It is stored in `service:access-endings` until it is complete. */
 interface StoredEnding extends Extent {
   /** Milliseconds since 1970. */
   readonly beganAt: number;
@@ -38,21 +38,21 @@ interface StoredEnding extends Extent {
 
 const space = accessEndingsSpace;
 
-/** What of a user is to end, in the order in which it goes. */
+/** The deletions for one user, in order. */
 interface Doomed {
   readonly writes: readonly Write[];
   readonly sessions: number;
 }
 
-/** All that a user has. */
+/** All sessions and refresh token families of a user. */
 interface Access {
   readonly sessions: readonly { readonly id: string; readonly session: Session }[];
   readonly families: readonly { readonly id: string; readonly family: RefreshFamily }[];
 }
 
 /**
- * Ends sessions and the tokens that came of them. An ending is complete when it resolves. What fits goes in one commit. What
- * does not goes bit by bit, tokens first; when the process dies on the way, `recover` finishes it.
+ * Ends sessions and the tokens issued from them. An ending is complete when its promise resolves. It takes one commit if it
+ * fits; a larger one takes several, tokens first. If the process dies in between, `recover` finishes it.
  */
 export class AccessEnding {
   readonly #engine: Engine;
@@ -63,9 +63,7 @@ export class AccessEnding {
     this.#now = now;
   }
 
-  /**
-   * Refuses with `precondition_failed` where `also` was refused. @returns how many sessions ended
-   */
+  /** Throws `precondition_failed` if the engine rejects `also`. @returns how many sessions ended */
   async end(ending: Ending): Promise<number> {
     const { filter, act, also, ...extent } = ending;
     const recorded = also === undefined ? [] : [also];
@@ -74,25 +72,25 @@ export class AccessEnding {
       const doomed = await this.#doomed(user, ending);
       const writes = [...recorded, ...doomed.writes, ...(doomed.writes.length > 0 ? [audit] : [])];
       if (writes.length > commitWritesMax) break;
-      const refusal = writes.length === 0 ? undefined : await this.#engine.commit(writes);
-      if (refusal === undefined) return doomed.sessions;
-      // Something of it has changed meanwhile: look again.
-      if (refusal.write < recorded.length) throw new ServiceError('precondition_failed');
+      const rejection = writes.length === 0 ? undefined : await this.#engine.commit(writes);
+      if (rejection === undefined) return doomed.sessions;
+      // A record has changed in the meantime: read again.
+      if (rejection.write < recorded.length) throw new ServiceError('precondition_failed');
     }
     const isAny = filter.user !== undefined || (await this.#isAny(filter));
     const id = markerId(ending);
     const stored: StoredEnding = { ...extent, filter, beganAt: this.#now() };
     const marker: Write = { kind: 'create', space, id, value: JSON.stringify(stored), makeSpace: true };
     const begins = isAny ? [...recorded, marker, audit] : recorded;
-    let refusal = begins.length === 0 ? undefined : await this.#engine.commit(begins);
-    // The same ending was begun before, and is in the audit.
-    if (refusal?.write === recorded.length)
-      refusal = recorded.length === 0 ? undefined : await this.#engine.commit(recorded);
-    if (refusal !== undefined) throw new ServiceError('precondition_failed');
+    let rejection = begins.length === 0 ? undefined : await this.#engine.commit(begins);
+    // The same ending has begun before, and is in the audit.
+    if (rejection?.write === recorded.length)
+      rejection = recorded.length === 0 ? undefined : await this.#engine.commit(recorded);
+    if (rejection !== undefined) throw new ServiceError('precondition_failed');
     return isAny ? this.#finish(id, ending) : 0;
   }
 
-  /** Ends all access of a user and erases what is known of them. Refuses with `user_not_found`. */
+  /** Ends all access of a user and erases the profile. Throws `user_not_found`. */
   async deleteUser(user: string, asked: Asked): Promise<void> {
     const extent = { filter: { user }, deletesUser: true };
     if (!isUserKey(user) || (await this.#doomed(user, extent)).writes.length === 0)
@@ -100,7 +98,7 @@ export class AccessEnding {
     await this.end({ ...extent, act: { what: 'user.deleted', on: user, ...asked } });
   }
 
-  /** Ends the oldest of what a user has too much of. */
+  /** Ends the oldest sessions and refresh token families of a user above the limits. */
   async trim(user: string): Promise<void> {
     const { sessions, families } = await this.#accessOf(user);
     const oldest = sessions.toSorted((one, other) => one.session.createdAt - other.session.createdAt);
@@ -113,12 +111,12 @@ export class AccessEnding {
       await this.#engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id }]);
   }
 
-  /** Finishes what processes began that have died since: sessions and tokens of before that. */
+  /** Finishes the endings of processes that have died. Only sessions and tokens from before an ending began end. */
   async recover(signal: AbortSignal): Promise<void> {
     for await (const page of pagesOf(this.#engine, space)) {
       for (const { id, name } of page) {
         const { beganAt, filter, ...extent } = JSON.parse(name) as StoredEnding;
-        // What was created in the same millisecond may have been before it.
+        // A session created in the same millisecond may be older than the ending.
         const createdBefore = Math.min(beganAt + 1, filter.createdBefore ?? Number.POSITIVE_INFINITY);
         if (signal.aborted) return;
         if (Math.abs(this.#now() - beganAt) >= endingRecoveryMs)
@@ -146,14 +144,14 @@ export class AccessEnding {
       for (let n = 0; n < writes.length; n += commitWritesMax) {
         const some = writes.slice(n, n + commitWritesMax);
         if ((await this.#engine.commit(some)) === undefined) continue;
-        // One that is gone already does not keep the others.
+        // A record that is already deleted must not stop the others.
         for (const write of some) await this.#engine.commit([write]);
       }
     }
   }
 
   async #doomed(user: string, { filter, deletesUser = false, last }: Extent): Promise<Doomed> {
-    // Read first: a sign-in changes the record, so that its deletion is refused when a session was begun meanwhile.
+    // Read first: a sign-in changes the record, so the engine rejects the deletion if a session has begun since.
     const record = deletesUser ? await this.#engine.get(usersSpace, user) : undefined;
     const access = await this.#accessOf(user);
     const sessions = access.sessions.filter(({ session }) => matches(session, filter));
@@ -168,7 +166,7 @@ export class AccessEnding {
     return { writes, sessions: sessions.length };
   }
 
-  /** A family is seen only with its session, unless that has ended before it. */
+  /** Returns no family without its session, unless the session ended earlier. */
   async #accessOf(user: string): Promise<Access> {
     for (let sessions = await this.#sessionsOf(user); ; ) {
       const families: { readonly id: string; readonly family: RefreshFamily }[] = [];
@@ -194,7 +192,7 @@ export class AccessEnding {
     return false;
   }
 
-  /** Whoever has a session that matches, then whoever has tokens that do. */
+  /** Users with a session that matches, then users with tokens that match. */
   async *#usersOf(filter: SessionFilter): AsyncGenerator<string> {
     const isMeant = {
       [sessionsSpace]: (text: string) => matches(JSON.parse(text) as Session, filter),
@@ -214,12 +212,12 @@ export class AccessEnding {
   }
 }
 
-/** The same ending has the same id, so that one that is asked for again goes on with what was begun. */
+/** The same ending has the same id, so that a repeated request continues it. */
 function markerId({ filter, deletesUser }: Extent): string {
   if (deletesUser && filter.user !== undefined) return deletionId(filter.user);
   return `end.${digestOf(JSON.stringify(Object.entries(filter).toSorted()))}`;
 }
 
-function isBefore(record: string, moment: number | undefined): boolean {
-  return moment === undefined || Date.parse((JSON.parse(record) as StoredUser).lastSignInAt) < moment;
+function isBefore(record: string, time: number | undefined): boolean {
+  return time === undefined || Date.parse((JSON.parse(record) as StoredUser).lastSignInAt) < time;
 }

@@ -7,7 +7,7 @@ import { SignInRefusal } from './refusal.ts';
 import { returnAddress } from './return-to.ts';
 import { isChallenge } from './tokens/sign-in-code.ts';
 
-/** What a sign-in link says. */
+/** The parameters of a sign-in link. */
 export interface SignInLink {
   readonly provider: string;
   readonly name: string;
@@ -17,11 +17,11 @@ export interface SignInLink {
 }
 
 /**
- * Begins a sign-in: the integration is there, the address to return to is allowed, the provider is known; then the
- * browser may go. Nothing is written. Refuses with SignInRefusal, `provider_not_found`,
- * `integration_not_found` and `invalid_request`.
+ * Begins a sign-in. Checks that the integration exists, that the address to return to is allowed, and that the metadata of
+ * the provider is available. Nothing is written. Throws SignInRefusal, `provider_not_found`, `integration_not_found` and
+ * `invalid_request`.
  *
- * @returns where the browser is sent, and what it must keep
+ * @returns the address to send the browser to, and the cookie that it must store
  */
 export async function beginSignIn(
   context: SignInContext,
@@ -36,7 +36,7 @@ export async function beginSignIn(
   const checks = context.pending.newChecks();
   const client = { ...integration, redirectUri: addressesOf(context, integration).redirectUri };
   const authorizationUrl = await context.providers[provider].begin(client, checks).catch(asRefusal);
-  const order = {
+  const request = {
     provider,
     integration: name,
     clientDigest: digestOf(clientId),
@@ -44,36 +44,36 @@ export async function beginSignIn(
     returnTo,
     ...(codeChallenge === undefined ? {} : { codeChallenge }),
   };
-  const begun = context.pending.seal(order, checks);
+  const begun = context.pending.seal(request, checks);
   return { ...begun, authorizationUrl: authorizationUrl.href };
 }
 
-/** Required of an app on another origin, which is handed a code, and of nobody else. */
+/** An app on another origin receives a code, so it must send a challenge; a link to our own origin must not. */
 function appChallenge({ appTokens }: SignInContext, link: SignInLink, isOurs: boolean): string | undefined {
   const { codeChallenge, codeChallengeMethod } = link;
   if (isOurs) {
     if (codeChallenge === undefined && codeChallengeMethod === undefined) return undefined;
     throw new SignInRefusal('app_challenge', 'not asked for');
   }
-  // Without tokens there is nothing that such an app could be handed.
+  // Without app tokens there is no code to issue.
   if (appTokens === undefined) throw new SignInRefusal('return_address', 'no app tokens');
   if (codeChallengeMethod === 'S256' && isChallenge(codeChallenge ?? '')) return codeChallenge;
   throw new SignInRefusal('app_challenge');
 }
 
 /**
- * Where a sign-in can be begun anew; undefined for a place that cannot be one of an integration.
+ * The address to start a sign-in again; undefined for names that no integration can have.
  *
- * @param order what was begun, where that is known
+ * @param request the sign-in that was begun, where it is known
  */
 export function againUrl(
   context: SignInContext,
   { provider, name }: { readonly provider: string; readonly name: string },
-  order?: SignInRequest,
+  request?: SignInRequest,
 ): string | undefined {
   if (!isProviderName(provider) || !/^[a-z0-9-]+$/.test(name)) return undefined;
   const { signInUrl } = addressesOf(context, { provider, name });
-  return order === undefined ? signInUrl : `${signInUrl}?${linkQuery(order, context.origin)}`;
+  return request === undefined ? signInUrl : `${signInUrl}?${linkQuery(request, context.origin)}`;
 }
 
 function linkQuery({ returnTo: { url, isOurs }, codeChallenge }: SignInRequest, origin: string): string {

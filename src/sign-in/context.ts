@@ -10,7 +10,7 @@ import type { Sessions } from './sessions.ts';
 import type { AppTokens } from './tokens/app-tokens.ts';
 import type { Users } from './users.ts';
 
-/** What sign-in needs; `main.ts` fills it in. */
+/** The dependencies of sign-in. */
 export interface SignInContext {
   readonly integrations: Integrations;
   readonly pending: PendingSignIns;
@@ -19,19 +19,19 @@ export interface SignInContext {
   readonly users: Users;
   readonly accessEnding: AccessEnding;
   readonly providers: Readonly<Record<ProviderName, IdentityProvider>>;
-  /** Without it nobody can be sent back to an app on another origin. */
+  /** If undefined, sign-ins for apps on other origins fail. */
   readonly appTokens?: AppTokens | undefined;
-  /** As browsers know the service: origin, and the path in front of `/v3`. */
+  /** The public origin of the service, and the path in front of `/v3`. */
   readonly origin: string;
   readonly prefix: string;
   readonly log: Log;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Without it nothing is counted. */
+  /** If undefined, nothing is counted. */
   readonly metrics?: Metrics;
 }
 
-/** Where the routes of an integration lie, as browsers know them. */
+/** The public addresses of the routes of an integration. */
 export function addressesOf(
   { origin, prefix }: Pick<SignInContext, 'origin' | 'prefix'>,
   { provider, name }: { readonly provider: string; readonly name: string },

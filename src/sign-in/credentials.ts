@@ -3,24 +3,24 @@ import { isLoopback } from '../origins.ts';
 import { clientCredentialCharactersMax, issuerCharactersMax } from './limits.ts';
 import { identityProviders, type ProviderName } from './providers.ts';
 
-/** What the provider issued to the caller, checked. */
+/** The validated credentials that the provider issued to the caller. */
 export interface Credentials {
   readonly clientId: string;
   readonly clientSecret: string;
-  /** For `oidc` alone: the issuer identifier (OpenID Connect Discovery 1.0, section 3). */
+  /** Only for `oidc`: the issuer identifier (OpenID Connect Discovery 1.0, section 3). */
   readonly issuer?: string;
 }
 
-/** The body as it came: `IDP_…` names, or the provider's own prefix. */
+/** The body as received: names begin with `IDP_` or with the provider's prefix. */
 export type CredentialFields = Readonly<Record<string, string | undefined>>;
 
-/** Refuses with `invalid_request`, naming the field; no message repeats what was sent. */
+/** Throws `invalid_request` with the name of the field. No message repeats a value that was sent. */
 export function readCredentials(
   provider: ProviderName,
   fields: CredentialFields,
   isNamed: (host: string) => boolean = () => false,
 ): Credentials {
-  refuseUnknownFields(provider, fields);
+  rejectUnknownFields(provider, fields);
   const clientId = visibleAscii(oneOf(provider, fields, 'CLIENT_ID'));
   const clientSecret = visibleAscii(oneOf(provider, fields, 'CLIENT_SECRET'));
   if (!identityProviders[provider].needsIssuer) return { clientId, clientSecret };
@@ -32,29 +32,29 @@ interface Field {
   readonly value: string;
 }
 
-function refuseUnknownFields(provider: ProviderName, fields: CredentialFields): void {
+function rejectUnknownFields(provider: ProviderName, fields: CredentialFields): void {
   const { prefix, needsIssuer } = identityProviders[provider];
   const names = ['CLIENT_ID', 'CLIENT_SECRET', ...(needsIssuer ? ['ISSUER'] : [])];
   const known = new Set(names.flatMap((name) => [`IDP_${name}`, `${prefix}_${name}`]));
   const unknown = Object.keys(fields).find((name) => !known.has(name));
   if (unknown !== undefined) {
-    throw invalid(unknown, `This field is not known for ${provider}. It takes ${[...known].join(', ')}.`);
+    throw invalid(unknown, `Unknown field for ${provider}. Allowed fields: ${[...known].join(', ')}.`);
   }
 }
 
-/** The value under the neutral or the provider's own name; both at once must agree. */
+/** The value under the neutral name or under the provider's; if both are sent, they must be equal. */
 function oneOf(provider: ProviderName, fields: CredentialFields, name: string): Field {
   const neutral = `IDP_${name}`;
   const own = `${identityProviders[provider].prefix}_${name}`;
   const value = fields[neutral] ?? fields[own];
   if (value === undefined) throw invalid(neutral, `${neutral} (or ${own}) is required.`);
   if (fields[own] !== undefined && fields[own] !== value) {
-    throw invalid(own, `${neutral} and ${own} are both given and differ.`);
+    throw invalid(own, `${neutral} and ${own} are both present and differ.`);
   }
   return { name: fields[neutral] === undefined ? own : neutral, value };
 }
 
-/** RFC 6749, appendix A.1 and A.2, allows %x20-7E; no provider issues spaces, and pasted ones are mistakes. */
+/** RFC 6749, appendix A.1 and A.2, allows %x20-7E; but no provider issues spaces: a pasted space is a mistake. */
 function visibleAscii({ name, value }: Field): string {
   if (!/^[\x21-\x7e]+$/.test(value) || value.length > clientCredentialCharactersMax) {
     throw invalid(name, `${name} must be 1 to ${clientCredentialCharactersMax} visible ASCII characters.`);
@@ -72,12 +72,13 @@ function issuerOf({ name, value }: Field, isNamed: (host: string) => boolean): s
     /[?#]/.test(value) ||
     url.username !== '' ||
     url.password !== '' ||
-    // The address of a discovery document in place of the issuer: nothing could then be held against it.
+    // The address of a discovery document is no issuer: it equals no `iss`.
     url.pathname.includes('/.well-known/')
   ) {
     throw invalid(
       name,
-      `${name} must be the issuer itself, an https URL without user, query or fragment (http only on loopback and on COUNTERFOIL_PRIVATE_ISSUERS).`,
+      `${name} must be the issuer, an https URL without user, query or fragment ` +
+        '(http only for loopback and COUNTERFOIL_PRIVATE_ISSUERS).',
     );
   }
   return value;

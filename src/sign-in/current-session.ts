@@ -1,7 +1,7 @@
 import type { SignInContext } from './context.ts';
 import type { Session } from './session.ts';
 
-/** Who is signed in in a browser; undefined too where the integration was deleted since, or registered anew. */
+/** The session of a browser. Undefined also if its integration has been deleted or registered again since. */
 export async function currentSession(
   { sessions, integrations }: Pick<SignInContext, 'sessions' | 'integrations'>,
   cookie: string | undefined,

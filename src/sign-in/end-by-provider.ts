@@ -12,9 +12,9 @@ export interface ProviderLogout {
 }
 
 /**
- * Ends what a provider says has ended (OpenID Connect Back-Channel Logout 1.0): the sign-ins of a user by this integration,
- * or those of one session at the provider. A token is good once. Refuses with `provider_not_found`,
- * `integration_not_found`, and with `invalid_request` (2.8) also when the provider's keys cannot be read.
+ * Ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0): the sign-ins of a user by this
+ * integration, or those of one session at the provider. A token is valid once. Throws `provider_not_found`,
+ * `integration_not_found`, and `invalid_request` (2.8), also if the provider's keys cannot be read.
  */
 export async function endByProvider(
   context: SignInContext,
@@ -52,11 +52,11 @@ function asError(error: unknown): never {
   throw invalidToken(`${error.reason}: ${error.detail}`);
 }
 
-/** @param detail for the log alone */
+/** @param detail only for the log */
 function invalidToken(detail: string): ServiceError {
   return new ServiceError('invalid_request', {
     param: 'logout_token',
-    message: 'logout_token is not valid, was used before, or cannot be checked now.',
+    message: 'logout_token is invalid, was used before, or cannot be checked now.',
     detail,
   });
 }

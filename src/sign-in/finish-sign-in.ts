@@ -11,26 +11,25 @@ import type { OpenedSession } from './sessions.ts';
 import { signOut } from './sign-out.ts';
 import type { AppRequest } from './tokens/app-tokens.ts';
 
-/** A callback as a browser brought it. */
+/** A callback request. */
 export interface Callback {
   readonly provider: string;
   readonly name: string;
   readonly parameters: URLSearchParams;
-  /** The browser's cookie of a sign-in; undefined where it has none, or more than one. */
+  /** The cookie of a sign-in; undefined if the browser sent none, or more than one. */
   readonly cookieOf: (cookieSuffix: string) => string | undefined;
-  /** That of its session. */
   readonly sessionCookie: string | undefined;
   readonly requestId: string;
-  /** Told as soon as it is known what was begun, so that a refusal can lead back to its beginning. */
-  readonly onFound: (order: SignInRequest) => void;
+  /** Called as soon as the sign-in is known, so that an error page can link to its start. */
+  readonly onFound: (request: SignInRequest) => void;
 }
 
 export interface FinishedSignIn extends OpenedSession {
-  /** Where the browser goes. */
+  /** The address to send the browser to. */
   readonly location: string;
 }
 
-/** Each at most once (RFC 6749, 3.1): which of two is meant, two readers decide in two ways. */
+/** Each is allowed at most once (RFC 6749, 3.1): parsers differ in which of two they take. */
 const singleParameters = [
   'state',
   'code',
@@ -43,11 +42,11 @@ const singleParameters = [
 ];
 
 /**
- * Finishes a sign-in, one refusal for each step: one state; begun in this browser, by this integration, lately, and not
- * finished yet; what the provider proves (`IdentityProvider.finish`); a new session. Refuses with SignInRefusal,
- * `provider_not_found`, `integration_not_found`.
+ * Finishes a sign-in. Checks that the callback has one state, and that the sign-in began in this browser, by this
+ * integration, recently, and is not finished yet. Then the provider proves the identity (`IdentityProvider.finish`), and a
+ * new session begins. Throws SignInRefusal with a reason for each step, `provider_not_found` and `integration_not_found`.
  *
- * @returns undefined when it was finished before and somebody is signed in in this browser: they went back
+ * @returns undefined if this browser is already signed in by this sign-in: the user went back
  */
 export async function finishSignIn(
   context: SignInContext,
@@ -57,15 +56,15 @@ export async function finishSignIn(
   const client = await context.integrations.findClient(provider, name);
   const state = stateOf(parameters);
   if (await isBack(context, state, callback.sessionCookie)) return undefined;
-  const { order, checks } = context.pending.read(state, callback.cookieOf);
-  callback.onFound(order);
+  const { order: request, checks } = context.pending.read(state, callback.cookieOf);
+  callback.onFound(request);
   await context.pending.use(state);
-  // An answer that comes to another integration's address than the one the browser was sent from (RFC 9700, 4.4).
-  if (order.provider !== client.provider || order.integration !== client.name) {
+  // The response arrived at the address of another integration (mix-up attack: RFC 9700, 4.4).
+  if (request.provider !== client.provider || request.integration !== client.name) {
     throw new SignInRefusal('other_provider', 'integration');
   }
   const isSameClient =
-    order.clientDigest === digestOf(client.clientId) && order.registrationId === client.registrationId;
+    request.clientDigest === digestOf(client.clientId) && request.registrationId === client.registrationId;
   if (!isSameClient) throw new SignInRefusal('other_provider', 'client');
 
   const proven = await context.providers[client.provider]
@@ -74,7 +73,7 @@ export async function finishSignIn(
   const { providerSession, ...profile } = proven;
   const identity = { ...profile, provider: client.provider, integration: client.name };
   const user = userKey(identity);
-  const app = await appRequestOf(context, order);
+  const app = await appRequestOf(context, request);
   const asked = { by: 'user', requestId: callback.requestId } as const;
   await endSessionOfOther(context, identity, callback.sessionCookie, asked);
   let code: string | undefined;
@@ -94,15 +93,15 @@ export async function finishSignIn(
     },
   );
   await context.accessEnding.trim(user);
-  return { ...opened, location: locationOf(order.returnTo.url, code) };
+  return { ...opened, location: locationOf(request.returnTo.url, code) };
 }
 
-/** Whether this browser is signed in by the sign-in of this state. */
+/** Whether this browser is already signed in by the sign-in with this state. */
 async function isBack(context: SignInContext, state: string, cookie: string | undefined): Promise<boolean> {
   return (await currentSession(context, cookie))?.stateDigest === digestOf(state);
 }
 
-/** Another user's session in this browser ends before the new one begins, and with it its tokens. */
+/** Ends the session of another user in this browser, with its tokens, before the new one begins. */
 async function endSessionOfOther(
   context: SignInContext,
   identity: Identity,
@@ -123,28 +122,28 @@ function stateOf(parameters: URLSearchParams): string {
   return state;
 }
 
-/** What an app on another origin is to get; undefined where the browser stays on ours. */
+/** The code request of an app on another origin; undefined if the browser returns to our own. */
 async function appRequestOf(
   { appTokens, integrations }: SignInContext,
-  order: SignInRequest,
+  request: SignInRequest,
 ): Promise<AppRequest | undefined> {
-  const { returnTo, codeChallenge } = order;
+  const { returnTo, codeChallenge } = request;
   if (returnTo.isOurs) return undefined;
   if (appTokens === undefined || codeChallenge === undefined) throw new SignInRefusal('return_address');
-  // It may have been registered anew since the sign-in began, or without this address.
-  const registration = await integrations.findRegistration(order.provider, order.integration);
-  if (registration?.id !== order.registrationId || !registration?.returnUrls.includes(returnTo.url))
+  // The integration may have been registered again since the sign-in began, or without this address.
+  const registration = await integrations.findRegistration(request.provider, request.integration);
+  if (registration?.id !== request.registrationId || !registration?.returnUrls.includes(returnTo.url))
     throw new SignInRefusal('return_address', 'no longer registered');
   return { returnUrl: returnTo.url, codeChallenge };
 }
 
-/** The registered address stays as it is, to the character. */
+/** Appends the code. The registered address is not normalized. */
 function locationOf(url: string, code: string | undefined): string {
   if (code === undefined) return url;
   return `${url}${url.includes('?') ? '&' : '?'}code=${encodeURIComponent(code)}`;
 }
 
-/** Throws the refusal that a failure of the provider is. */
+/** Converts a ProviderFailure into a SignInRefusal, and throws it. */
 export function asRefusal(error: unknown): never {
   if (error instanceof ProviderFailure) throw new SignInRefusal(error.reason, error.detail, error);
   throw error;

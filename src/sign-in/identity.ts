@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ProviderName } from './providers.ts';
 
-/** Who signed in, as the provider told it. Known by issuer and subject alone, never by e-mail (OpenID Connect Core 1.0, 5.7). */
+/** A user as the provider reports them, identified only by issuer and subject, never by e-mail (OpenID Connect Core 1.0, 5.7). */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
@@ -13,19 +13,19 @@ export interface Identity {
   readonly picture?: string;
 }
 
-/** 128 bits of a digest: nobody finds two users of one key. */
+/** At least 128 bits of a digest, so that two users never share a key. */
 const userKeyCharacters = 22;
 
-/** Stands for a user in keys of the store: base64url of SHA-256 over issuer and subject, 22 characters of it. */
+/** The id of a user in the store: the first 22 characters of the base64url SHA-256 of issuer and subject. */
 export function userKey({ issuer, subject }: Pick<Identity, 'issuer' | 'subject'>): string {
-  // JSON keeps the two apart: ("a", "bc") and ("ab", "c") are different users.
+  // JSON separates the two: ("a", "bc") and ("ab", "c") are different users.
   const digest = createHash('sha256')
     .update(JSON.stringify([issuer, subject]))
     .digest('base64url');
   return digest.slice(0, userKeyCharacters);
 }
 
-/** Of a record that lies under `<user key>.<what tells it from others of the user>`. */
+/** The user key of a record id, `<user key>.<rest>`. */
 export function userKeyOf(recordId: string): string {
   return recordId.slice(0, userKeyCharacters);
 }

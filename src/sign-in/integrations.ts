@@ -18,7 +18,7 @@ import {
   integrationsSpace as space,
 } from './stored-integration.ts';
 
-/** Integrations behind one another; `next` leads on where there are more. */
+/** A page of integrations; `next` is undefined on the last page. */
 export interface IntegrationPage {
   readonly integrations: readonly Integration[];
   readonly next: string | undefined;
@@ -33,7 +33,7 @@ export class Integrations {
   readonly #now: () => number;
   readonly #isNamed: (host: string) => boolean;
 
-  /** @param isNamed whether the operator has named a host, which may then be asked over http */
+  /** @param isNamed whether the operator has named a host; the service may call it over http */
   constructor(
     engine: Engine,
     sealer: Sealer,
@@ -46,22 +46,20 @@ export class Integrations {
     this.#now = now;
   }
 
-  /**
-   * What would be registered, checked, with nothing written. Refuses with `provider_not_found`, `invalid_request`.
-   */
+  /** Validates a registration without writing it. Throws `provider_not_found`, `invalid_request`. */
   read(provider: string, name: string, fields: RegistrationFields): Registration {
     return readRegistration(checkPlace(provider, name), fields, this.#isNamed);
   }
 
-  /** The registration that a name has now. */
+  /** The current registration of a name. */
   async findRegistration(provider: ProviderName, name: string): Promise<BoundRegistration | undefined> {
     const stored = await this.#find(`${provider}/${name}`);
     return stored && { id: stored.registrationId, returnUrls: stored.returnUrls ?? [] };
   }
 
   /**
-   * Registers credentials under a name; durable when it resolves. The same name with the same registration gives
-   * the first one again. Refuses with `provider_not_found`, `invalid_request`, `integration_exists`.
+   * Registers credentials under a name; durable when it resolves. The same name with the same registration returns the
+   * existing one. Throws `provider_not_found`, `invalid_request`, `integration_exists`.
    */
   async register(
     provider: string,
@@ -75,13 +73,13 @@ export class Integrations {
     const integration = this.#newIntegration(known, name, registration);
     const value = JSON.stringify(integration);
     for (;;) {
-      const refusal = await this.#engine.commit([
+      const rejection = await this.#engine.commit([
         { kind: 'create', space, id, value, makeSpace: true },
         audited({ what: 'integration.registered', on: id, ...asked }, this.#now()),
       ]);
-      if (refusal === undefined) return shown(integration);
+      if (rejection === undefined) return shown(integration);
       const existing = await this.#find(id);
-      // It has been removed meanwhile: then the name is free.
+      // It has been removed in the meantime, so the name is free.
       if (existing === undefined) continue;
       if (this.#isSame(existing, registration)) return shown(existing);
       throw new ServiceError('integration_exists', { param: 'INTEGRATION_NAME' });
@@ -89,9 +87,9 @@ export class Integrations {
   }
 
   /**
-   * Puts other credentials, return URLs and scopes in the place of the ones that are there; durable when it resolves. With
-   * another issuer it is another registration: what was bound to the one before has ended.
-   * Refuses with `provider_not_found`, `invalid_request`, `integration_not_found`.
+   * Replaces the credentials, return URLs and scopes of an integration; durable when it resolves. Another issuer makes it
+   * another registration: sessions and tokens of the previous one end.
+   * Throws `provider_not_found`, `invalid_request`, `integration_not_found`.
    */
   async replace(
     provider: string,
@@ -105,26 +103,26 @@ export class Integrations {
       const text = await this.#engine.get(space, `${known}/${name}`);
       if (text === undefined) throw notFound();
       const { createdAt, issuer, registrationId } = JSON.parse(text) as StoredIntegration;
-      const { registrationId: anew, ...made } = this.#newIntegration(known, name, registration);
-      // With another issuer its users are others, too. One that never had an id keeps none: what it gave has none either.
-      const kept = issuer === made.issuer ? registrationId : anew;
-      const integration = { ...made, createdAt, ...(kept === undefined ? {} : { registrationId: kept }) };
+      const { registrationId: newId, ...made } = this.#newIntegration(known, name, registration);
+      // Another issuer has other users. Without an id, the registration stays without one, as its sessions and tokens do.
+      const id = issuer === made.issuer ? registrationId : newId;
+      const integration = { ...made, createdAt, ...(id === undefined ? {} : { registrationId: id }) };
       const value = JSON.stringify(integration);
       const write: Write = { kind: 'replace', space, id: `${known}/${name}`, value, ifValue: text };
-      // Somebody else has replaced it meanwhile, or removed it: look again.
+      // On a concurrent replacement or removal, read again.
       const act = audited({ what: 'integration.replaced', on: write.id, ...asked }, this.#now());
       if ((await this.#engine.commit([write, act])) === undefined) return shown(integration);
     }
   }
 
-  /** Refuses with `provider_not_found`, `invalid_request` (name), `integration_not_found`. */
+  /** Throws `provider_not_found`, `invalid_request` (name), `integration_not_found`. */
   async find(provider: string, name: string): Promise<Integration> {
     const stored = await this.#find(`${checkPlace(provider, name)}/${name}`);
     if (stored === undefined) throw notFound();
     return shown(stored);
   }
 
-  /** With its secret in clear, for a call to the provider. Refuses as `find` does. */
+  /** The integration with its decrypted secret, for calls to the provider. Throws as `find` does. */
   async findClient(
     provider: string,
     name: string,
@@ -136,7 +134,7 @@ export class Integrations {
     return { ...shown(stored), clientSecret, registrationId: stored.registrationId };
   }
 
-  /** Removes the registration: nobody who signed in by it is signed in any more. Refuses as `find` does. */
+  /** Removes the registration; its sessions end. Throws as `find` does. */
   async remove(provider: string, name: string, asked: Asked): Promise<void> {
     const id = `${checkPlace(provider, name)}/${name}`;
     const act = audited({ what: 'integration.deleted', on: id, ...asked }, this.#now());
@@ -144,19 +142,22 @@ export class Integrations {
   }
 
   /**
-   * At most `integrationsPageMax`, by provider and name. Refuses with `provider_not_found`, `invalid_request`.
+   * At most `integrationsPageMax`, by provider and name. Throws `provider_not_found`, `invalid_request`.
    *
-   * @param provider only this one's
-   * @param after only those behind it, as `next` of the page before told it
+   * @param provider only integrations of this provider
+   * @param after the `next` of the previous page
    */
   async list(provider: string | undefined, after: string | undefined): Promise<IntegrationPage> {
     if (provider !== undefined && !isProviderName(provider)) throw new ServiceError('provider_not_found');
     const prefix = provider === undefined ? '' : `${provider}/`;
     if (after !== undefined && !after.startsWith(prefix)) {
-      throw new ServiceError('invalid_request', { param: 'after', message: 'after is of another provider.' });
+      throw new ServiceError('invalid_request', {
+        param: 'after',
+        message: 'after belongs to another provider.',
+      });
     }
     const start = after ?? prefix;
-    // One more than fits tells whether there are more.
+    // One extra item shows whether there is another page.
     const limit = integrationsPageMax + 1;
     const scan = await this.#engine.scan(space, { limit, ...(start === '' ? {} : { after: start }) });
     const integrations: Integration[] = [];
@@ -222,7 +223,7 @@ function checkPlace(provider: string, name: string): ProviderName {
   return provider;
 }
 
-/** In a time that tells nothing of where they differ, nor of their lengths. */
+/** Constant time: reveals neither where the secrets differ nor their lengths. */
 function equalSecrets(one: string, other: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));

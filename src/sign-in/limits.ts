@@ -1,54 +1,54 @@
-/** Bounds of sign-in: each with its unit at the end of its name, and the reason for its value. */
+/** Limits of sign-in. Each name ends with its unit; each comment gives the reason for the value. */
 
 export const integrationNameCharactersMax = 63;
 /** Client ids and secrets of the four providers are under 256 characters; the bound leaves room. */
 export const clientCredentialCharactersMax = 1_024;
 export const issuerCharactersMax = 1_024;
-/** Addresses that an app may be sent back to: staging, previews and a few origins; all lie in one record. */
+/** Room for production, staging, previews and a few origins; all are stored in one record. */
 export const returnUrlsMax = 50;
 export const returnUrlCharactersMax = 1_024;
-/** Scopes beyond these are for reading a provider's data, which the service never does. */
+/** More scopes only serve to read a provider's data, which the service never does. */
 export const scopesMax = 20;
 export const scopeCharactersMax = 255;
-/** Integrations of one page of a list. */
+/** Integrations on one page of a list. */
 export const integrationsPageMax = 100;
-/** Long enough to find a password and a second factor, as the contract has it. */
+/** The contract requires ten minutes: long enough to find a password and a second factor. */
 export const signInMsMax = 10 * 60 * 1_000;
-/** An authorization code is some hundred characters at the longest of the providers (Microsoft). */
+/** The longest authorization codes (Microsoft) have some hundred characters. */
 export const callbackCharactersMax = 8 * 1024;
-/** A sign-out does not wait longer for the provider to say where to sign out there. */
+/** The longest that a sign-out waits for the provider's sign-out address. */
 export const signOutUrlMsMax = 2_000;
-/** An end of access that was begun so long ago, and is not complete, was begun by a process that has died. */
+/** If an ending of access is incomplete after this time, its process has died. */
 export const endingRecoveryMs = 60 * 1_000;
-/** Browsers in which one person is signed in; the oldest session ends. */
+/** Browsers per user; above this, the oldest session ends. */
 export const sessionsPerUserMax = 100;
-/** Apps in which one person is signed in; the oldest tokens end. */
+/** Apps per user; above this, the oldest tokens end. */
 export const refreshFamiliesPerUserMax = 200;
-/** Users and sessions of one page, at most. */
+/** Users or sessions on one page of a list. */
 export const peoplePageMax = 100;
-/** Whoever is away longer signs in again. */
+/** After this time without a request, the user signs in again. */
 export const sessionIdleMsMax = 7 * 24 * 60 * 60 * 1_000;
-/** Nobody stays signed in for ever. */
+/** No session lasts longer, however often it is used. */
 export const sessionMsMax = 30 * 24 * 60 * 60 * 1_000;
-/** How exactly the service knows when a session was last used: a look-up costs a commit at most so often. */
+/** The resolution of the last-seen time: a look-up writes at most this often. */
 export const sessionSeenStepMs = 5 * 60 * 1_000;
-/** Sessions kept in memory for whoever asks again: with their answers some megabytes. */
+/** Sessions cached in memory: some megabytes, with their responses. */
 export const sessionsKeptMax = 5_000;
-/** RFC 6749, 4.1.2, recommends at most ten minutes for a code; an app exchanges it as soon as it is called. */
+/** RFC 6749, 4.1.2, recommends at most ten minutes for a code; an app exchanges it at once. */
 export const signInCodeMs = 60 * 1_000;
-/** What a stolen access token is good for: nobody asks the service about one. */
+/** How long a stolen access token works: apps verify tokens without calling the service. */
 export const accessTokenMs = 10 * 60 * 1_000;
-/** After so long a person signs in again, however often the app has come. */
+/** After this time the user signs in again, however often the app refreshed. */
 export const refreshTokenMsMax = 30 * 24 * 60 * 60 * 1_000;
-/** An app that has not come for so long is not used. */
+/** An app that has not refreshed for this time is not in use. */
 export const refreshTokenIdleMsMax = 7 * 24 * 60 * 60 * 1_000;
-/** An app whose answer was lost sends the same refresh token again, within one time-out. */
+/** An app that lost the response sends the same refresh token again within one time-out. */
 export const refreshRepeatMsMax = 10 * 1_000;
 /** How long one key signs access tokens. */
 export const signingKeyMs = 30 * 24 * 60 * 60 * 1_000;
-/** A key is published so long before it signs: longer than anybody caches the set of keys. */
+/** How long a key is published before it signs: longer than any app caches the key set. */
 export const signingKeyAnnouncedMs = 24 * 60 * 60 * 1_000;
-/** A key is published so long after it has signed last: a token's life, and clocks that differ. */
+/** How long a key is published after its last signature: the life of a token, plus clock differences. */
 export const signingKeyKeptMs = accessTokenMs + 5 * 60 * 1_000;
-/** How long a process goes without asking the store which keys there are; a new one signs a day later. */
+/** How long a process caches the keys; a new key signs only a day later. */
 export const signingKeysCachedMs = 60 * 1_000;

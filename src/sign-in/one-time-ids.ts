@@ -3,21 +3,21 @@ import { itemsOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
 import { digestOf } from './random-text.ts';
 
-/** An id that is good for one use, until a moment. Both name it: the same id must always come with the same moment. */
+/** An id that is valid for one use, until it expires. The same id must always have the same expiry: the record has both. */
 export interface OneTimeId {
   readonly kind: 'sign_in_state' | 'logout_token';
   readonly id: string;
-  /** Milliseconds since 1970. From then on the id is rejected for its age, and need not be remembered. */
+  /** Milliseconds since 1970. From then on the id is rejected as expired, and its record can go. */
   readonly expiresAt: number;
 }
 
 const space = 'service:one-time-ids';
-/** Milliseconds in base 36, as long until the year 5188. */
+/** Milliseconds in base 36 have at most 9 characters until the year 5188. */
 const stampCharacters = 9;
 
 /**
- * Remembers which one-time ids were used. A record lies under its expiry and a digest, so that expired ones come first and the
- * store reveals no id.
+ * Records which one-time ids were used. The id of a record is its expiry and a digest, so that expired records sort first and
+ * the store reveals no id.
  */
 export class OneTimeIds {
   readonly #engine: Engine;
@@ -28,7 +28,7 @@ export class OneTimeIds {
     this.#now = now;
   }
 
-  /** The write that uses an id up. The engine refuses it with `exists` when the id was used before. */
+  /** The write that uses an id up. The engine rejects it with `exists` if the id was used before. */
   use(id: OneTimeId): Write {
     return { kind: 'create', space, id: recordId(id), value: '', makeSpace: true };
   }
@@ -43,15 +43,15 @@ export class OneTimeIds {
         if (id.slice(0, stampCharacters) >= end) break;
         old.push({ kind: 'delete', space, id });
       }
-      // Refused when another process sweeps at the same time: that one goes on.
+      // A rejected commit means that another process is sweeping; leave it to that one.
       if (old.length === 0 || (await this.#engine.commit(old)) !== undefined) return;
     }
   }
 }
 
-/** Sorts by time. */
-export function stampOf(moment: number): string {
-  return Math.max(0, Math.floor(moment)).toString(36).padStart(stampCharacters, '0');
+/** A timestamp whose text sorts by time. */
+export function stampOf(time: number): string {
+  return Math.max(0, Math.floor(time)).toString(36).padStart(stampCharacters, '0');
 }
 
 export function momentOf(stamp: string): number {

@@ -8,29 +8,29 @@ import type { ProviderName } from './providers.ts';
 import { digestOf, randomText } from './random-text.ts';
 import { SignInRefusal } from './refusal.ts';
 
-/** What a sign-in was begun for. */
+/** The request that begins a sign-in. */
 export interface SignInRequest {
   readonly provider: ProviderName;
   readonly integration: string;
-  /** The digest of the client id at the provider: another client cannot finish what this one began. */
+  /** The digest of the client id at the provider: another client cannot finish the sign-in. */
   readonly clientDigest: string;
-  /** Of the integration; absent where it was registered before there were any. */
+  /** Of the integration; absent if it was registered before registration ids existed. */
   readonly registrationId?: string;
   readonly returnTo: { readonly url: string; readonly isOurs: boolean };
-  /** Of an app on another origin: the PKCE challenge (S256) that its code is bound to. */
+  /** For an app on another origin: the PKCE challenge (S256) that its code is bound to. */
   readonly codeChallenge?: string;
 }
 
-/** A sign-in that was begun: what goes to the provider, and what the browser keeps. */
+/** A begun sign-in: the checks for the provider, and the cookie for the browser. */
 export interface BegunSignIn {
   readonly checks: Checks;
-  /** Names the cookie among those of other tabs; sorts by time. */
+  /** Distinguishes the cookie from those of other tabs; sorts by time. */
   readonly cookieSuffix: string;
-  /** The sign-in itself, sealed for its state. */
+  /** The sign-in, sealed for its state. */
   readonly cookie: string;
 }
 
-/** What is sealed in the cookie. The state is not in it: it names the place of the seal. */
+/** The sealed content of the cookie. It lacks the state, which names the place of the seal. */
 interface SealedSignIn extends SignInRequest {
   readonly nonce: string;
   readonly codeVerifier: string;
@@ -47,9 +47,8 @@ export interface PendingSignInContext {
 const statePattern = /^[0-9a-z]{9}\.[A-Za-z0-9_-]{43}$/;
 
 /**
- * Sign-ins that were begun and not finished. Each lies sealed in a cookie of the browser that began it, so that beginning
- * one takes nothing of the service. A state is a stamp of its time and 256 random bits; used states are remembered until
- * their cookies are too old.
+ * Sign-ins that are not finished. Each is sealed in a cookie of the browser that began it, so that beginning one takes no
+ * space in the store. A state is a timestamp and 256 random bits; used states are stored until their cookies have expired.
  */
 export class PendingSignIns {
   readonly #context: PendingSignInContext;
@@ -64,15 +63,15 @@ export class PendingSignIns {
     return { state, nonce: randomText(), codeVerifier: randomText() };
   }
 
-  /** Seals what was begun. Nothing is written. */
-  seal(order: SignInRequest, checks: Checks): BegunSignIn {
+  /** Seals a sign-in into a cookie. Nothing is written. */
+  seal(request: SignInRequest, checks: Checks): BegunSignIn {
     const { state, nonce, codeVerifier } = checks;
-    const sealed: SealedSignIn = { ...order, nonce, codeVerifier };
+    const sealed: SealedSignIn = { ...request, nonce, codeVerifier };
     const cookie = this.#context.sealer.seal(JSON.stringify(sealed), placeOf(state));
     return { checks, cookieSuffix: cookieSuffixOf(state), cookie };
   }
 
-  /** The sign-in that the cookie of a state holds, not too old. Refuses with `callback`, `unknown_state`, `other_browser`. */
+  /** Opens the cookie of a state. Throws `callback`, `unknown_state` (expired) or `other_browser`. */
   read(
     state: string,
     cookieOf: (cookieSuffix: string) => string | undefined,
@@ -83,13 +82,13 @@ export class PendingSignIns {
       throw new SignInRefusal('unknown_state', 'expired');
     const cookie = cookieOf(cookieSuffixOf(state));
     if (cookie === undefined) throw new SignInRefusal('other_browser');
-    const { nonce, codeVerifier, ...order } = this.#open(cookie, state);
-    return { order, checks: { state, nonce, codeVerifier } };
+    const { nonce, codeVerifier, ...request } = this.#open(cookie, state);
+    return { order: request, checks: { state, nonce, codeVerifier } };
   }
 
   /**
-   * Uses a state up that was never used before; durable when it resolves. Of all that come with one state at the same moment,
-   * one wins. Refuses with `unknown_state`.
+   * Uses up a state; durable when it resolves. Of several callers with one state, exactly one succeeds.
+   * Throws `unknown_state` for the others.
    */
   async use(state: string): Promise<void> {
     const { engine, oneTimeIds } = this.#context;
@@ -101,12 +100,12 @@ export class PendingSignIns {
     try {
       return JSON.parse(this.#context.sealer.open(cookie, placeOf(state))) as SealedSignIn;
     } catch (error) {
-      throw new SignInRefusal('other_browser', 'the cookie does not open', error);
+      throw new SignInRefusal('other_browser', 'the cookie cannot be decrypted', error);
     }
   }
 }
 
-/** Remembered for twice the life of the cookie: a clock that is put back by less makes no state good again. */
+/** Stored for twice the life of the cookie: a clock set back by less than that life makes no used state valid again. */
 function idOf(state: string): OneTimeId {
   return { kind: 'sign_in_state', id: state, expiresAt: momentOf(state) + 2 * signInMsMax };
 }

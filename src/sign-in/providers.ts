@@ -1,12 +1,12 @@
 /** The identity providers that an integration can be registered with, by path segment. */
 export interface ProviderFacts {
-  /** Prefix of the provider's own field names, beside the neutral `IDP`. */
+  /** The prefix of the provider's field names, an alternative to the neutral `IDP`. */
   readonly prefix: string;
-  /** Whether the registration must name the issuer, because the segment alone does not. */
+  /** Whether the registration must name the issuer, because the path segment does not determine it. */
   readonly needsIssuer: boolean;
-  /** What is asked for where the registration does not say it: enough to tell who signed in. */
+  /** The scopes of a registration that names none: enough to identify the user. */
   readonly defaultScopes: readonly string[];
-  /** Without which the provider would not tell who signed in (OpenID Connect Core 1.0, 3.1.2.1). */
+  /** Without these the provider does not identify the user (OpenID Connect Core 1.0, 3.1.2.1). */
   readonly requiredScopes: readonly string[];
 }
 

@@ -2,7 +2,7 @@ import { userKey } from './identity.ts';
 import { endOf, type Session } from './session.ts';
 import type { User } from './users.ts';
 
-/** Users and sessions as operators see them. */
+/** Users and sessions as the administrative API and the CLI return them. */
 
 export function publicUser({ emailVerified, firstSignInAt, lastSignInAt, ...user }: User) {
   return {

@@ -9,24 +9,24 @@ interface RefusalKind {
 }
 
 /**
- * All that a person who signs in can be told, in words of our own: nothing that was sent is repeated. Sorted by the
- * step that refuses.
+ * The texts of the error pages of a sign-in, in the order of its steps. They are fixed: no page repeats a value that was
+ * sent.
  */
 const kinds = {
   return_address: {
     code: 'invalid_request',
     title: 'This sign-in link is not complete',
-    text: 'The address to return to after signing in is not one that is allowed here. Go back to the app and tell its makers.',
+    text: 'The address to return to after signing in is not allowed. Go back to the app and contact its developers.',
   },
   app_challenge: {
     code: 'invalid_request',
     title: 'This sign-in link is not complete',
-    text: 'An app on another address must send a code challenge of the method S256. Go back to the app and tell its makers.',
+    text: 'An app on another address must send an S256 code challenge. Go back to the app and contact its developers.',
   },
   callback: {
     code: 'invalid_request',
-    title: 'This is not an answer to a sign-in',
-    text: 'The address in your browser does not belong to a sign-in that was begun here. Start again.',
+    title: 'This is not a response to a sign-in',
+    text: 'The address in your browser does not belong to a sign-in that was started here. Start again.',
   },
   unknown_state: {
     code: 'invalid_request',
@@ -35,13 +35,13 @@ const kinds = {
   },
   other_browser: {
     code: 'invalid_request',
-    title: 'This sign-in was begun in another browser',
-    text: 'Somebody else may have sent you this address. If you began to sign in here, allow cookies and start again.',
+    title: 'This sign-in was started in another browser',
+    text: 'Somebody else may have sent you this address. If you started it here, allow cookies and start again.',
   },
   other_provider: {
     code: 'invalid_request',
-    title: 'Another provider answered',
-    text: 'The answer does not come from the provider that you were sent to. You are not signed in. Start again.',
+    title: 'Another provider responded',
+    text: 'The response does not come from the provider that you were sent to. You are not signed in. Start again.',
   },
   denied: {
     code: 'forbidden',
@@ -50,29 +50,29 @@ const kinds = {
   },
   refused: {
     code: 'identity_provider_error',
-    title: 'The provider refused this sign-in',
-    text: 'You are not signed in. Start again; if it happens once more, tell the makers of the app.',
+    title: 'The provider rejected this sign-in',
+    text: 'You are not signed in. Start again; if it happens again, contact the developers of the app.',
   },
   untrusted: {
     code: 'identity_provider_error',
-    title: 'The answer of the provider cannot be trusted',
-    text: 'You are not signed in, because the answer did not pass its checks. Start again later.',
+    title: 'The response of the provider cannot be trusted',
+    text: 'You are not signed in, because the response did not pass its checks. Start again later.',
   },
   unreachable: {
     code: 'identity_provider_error',
-    title: 'The provider does not answer',
-    text: 'You are not signed in, because the provider could not be reached in time. Start again in a moment.',
+    title: 'The provider does not respond',
+    text: 'You are not signed in, because the provider could not be reached in time. Start again in a few seconds.',
   },
 } as const satisfies Record<string, RefusalKind>;
 
 export type SignInRefusalReason = keyof typeof kinds;
 
-/** A sign-in that ends without a session; told on a page. */
+/** A sign-in that ends without a session. The browser gets an error page. */
 export class SignInRefusal extends ServiceError {
   readonly reason: SignInRefusalReason;
   readonly title: string;
 
-  /** @param detail for the log alone */
+  /** @param detail only for the log */
   constructor(reason: SignInRefusalReason, detail?: string, cause?: unknown) {
     const { code, title, text } = kinds[reason];
     super(code, { message: text, detail: detail === undefined ? reason : `${reason}: ${detail}`, cause });

@@ -4,22 +4,25 @@ import { type CredentialFields, type Credentials, readCredentials } from './cred
 import { returnUrlCharactersMax, returnUrlsMax, scopeCharactersMax, scopesMax } from './limits.ts';
 import { identityProviders, type ProviderName } from './providers.ts';
 
-/** A body as it came: the credentials, and what may stand beside them. */
+/** The body as received: the credentials, and the optional fields. */
 export interface RegistrationFields {
   readonly return_urls?: readonly string[] | undefined;
   readonly scopes?: readonly string[] | undefined;
   readonly [credential: string]: string | readonly string[] | undefined;
 }
 
-/** What is registered, checked. */
+/** A validated registration. */
 export interface Registration extends Credentials {
-  /** Addresses beyond our own origin that a browser may be sent back to; compared character by character. */
+  /** Addresses on other origins that a browser may be sent back to; compared character by character. */
   readonly returnUrls: readonly string[];
   readonly scopes: readonly string[];
 }
 
-/** Refuses with `invalid_request`, naming the field; no message repeats what was sent. */
-/** @param isNamed whether the operator has named a host, which may then be asked over http */
+/**
+ * Throws `invalid_request` with the name of the field. No message repeats a value that was sent.
+ *
+ * @param isNamed whether the operator has named a host; the service may call it over http
+ */
 export function readRegistration(
   provider: ProviderName,
   fields: RegistrationFields,
@@ -35,21 +38,21 @@ export function readRegistration(
 
 function checkReturnUrls(urls: readonly string[]): readonly string[] {
   if (urls.length > returnUrlsMax) {
-    throw invalid('return_urls', `return_urls may name at most ${returnUrlsMax} addresses.`);
+    throw invalid('return_urls', `return_urls must have at most ${returnUrlsMax} addresses.`);
   }
   urls.forEach((url, index) => {
     if (!isReturnUrl(url)) {
       throw invalid(
         `return_urls.${index}`,
-        'A return URL must be a whole https URL as browsers write it, without user or fragment, and without a code ' +
-          'in its query (http on loopback alone).',
+        'A return URL must be an absolute, normalized https URL without user or fragment, and without a code ' +
+          'in its query (http only on loopback).',
       );
     }
   });
   return [...new Set(urls)];
 }
 
-/** As a browser writes it: what reads in two ways is no entry of an allow-list. */
+/** Only a normalized URL is allowed: an ambiguous one is unsafe in an allow-list. */
 function isReturnUrl(text: string): boolean {
   if (text.length > returnUrlCharactersMax || !URL.canParse(text)) return false;
   const url = new URL(text);
@@ -59,7 +62,7 @@ function isReturnUrl(text: string): boolean {
     url.href === text &&
     url.username === '' &&
     url.password === '' &&
-    // Addresses are compared to the character: a pattern would never match.
+    // Addresses are compared character by character, so a pattern never matches.
     !url.hostname.includes('*') &&
     !text.includes('#') &&
     !url.searchParams.has('code')
@@ -74,8 +77,8 @@ function checkScopes(provider: ProviderName, wanted: readonly string[] | undefin
     (scope) => !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope) || scope.length > scopeCharactersMax,
   );
   if (wrong >= 0)
-    throw invalid(`scopes.${wrong}`, 'A scope is visible ASCII without spaces, quotes or backslashes.');
-  if (wanted.length > scopesMax) throw invalid('scopes', `scopes may name at most ${scopesMax}.`);
+    throw invalid(`scopes.${wrong}`, 'A scope must be visible ASCII without spaces, quotes or backslashes.');
+  if (wanted.length > scopesMax) throw invalid('scopes', `scopes must have at most ${scopesMax} entries.`);
   return [...new Set([...requiredScopes, ...wanted])];
 }
 

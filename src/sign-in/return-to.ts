@@ -1,20 +1,20 @@
 import { returnUrlCharactersMax } from './limits.ts';
 import { SignInRefusal } from './refusal.ts';
 
-/** Where a browser goes when it is signed in. */
+/** Where the browser goes after the sign-in. */
 export interface ReturnAddress {
-  /** Absolute, so that no browser reads it in its own way. */
+  /** Absolute, so that every browser resolves it in the same way. */
   readonly url: string;
-  /** Whether it is on an origin that has our cookie. */
+  /** Whether it is on our own origin, which has the session cookie. */
   readonly isOurs: boolean;
 }
 
 /**
- * The address that a link asks to return to: a path on our own origin, or an exact member of the registered return
- * URLs (OWASP, Unvalidated Redirects and Forwards; RFC 9700, 4.11). Refuses with the reason `return_address`.
+ * The address that a link wants to return to: a path on our own origin, or exactly one of the registered return URLs
+ * (OWASP, Unvalidated Redirects and Forwards; RFC 9700, 4.11). Throws SignInRefusal with the reason `return_address`.
  *
- * @param asked undefined where the link does not say
- * @param origin our own, as browsers know it
+ * @param asked undefined if the link has none
+ * @param origin our own public origin
  */
 export function returnAddress(
   asked: string | undefined,
@@ -27,15 +27,15 @@ export function returnAddress(
   return { url, isOurs: true };
 }
 
-/** Visible ASCII that begins with one slash; browsers take a backslash for a slash, and drop tabs and line ends. */
+/** Visible ASCII after exactly one slash. Browsers read a backslash as a slash, and drop tabs and line ends. */
 const plainPath = /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/;
 
 function pathOnOrigin(text: string, origin: string): string | undefined {
   if (text.length > returnUrlCharactersMax || !plainPath.test(text) || !URL.canParse(text, origin))
     return undefined;
   const url = new URL(text, origin);
-  // Percent-encoded it may be longer.
+  // Percent-encoding may have made it longer.
   if (url.href.length - origin.length > returnUrlCharactersMax) return undefined;
-  // Dots that are taken out can leave two slashes at the front.
+  // Resolving dot segments can leave two slashes at the front.
   return url.origin === origin && !url.pathname.startsWith('//') ? url.href : undefined;
 }

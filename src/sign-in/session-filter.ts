@@ -2,7 +2,7 @@ import { userKey } from './identity.ts';
 import type { Session } from './session.ts';
 import type { RefreshFamily } from './tokens/refresh-family.ts';
 
-/** Which sessions are meant, and with them the tokens of apps: those for which every given condition holds. */
+/** Selects the sessions, and the tokens of apps, that meet all given conditions. */
 export interface SessionFilter {
   /** The id of the user. */
   readonly user?: string;
@@ -16,7 +16,7 @@ export interface SessionFilter {
   readonly createdBefore?: number;
 }
 
-/** What a condition looks at, of a session and of a family of refresh tokens alike. */
+/** The fields that conditions read, common to sessions and refresh token families. */
 type Filtered = Pick<Session, 'identity' | 'providerSession' | 'createdAt'>;
 
 export function matches(session: Session, filter: SessionFilter): boolean {
@@ -24,8 +24,8 @@ export function matches(session: Session, filter: SessionFilter): boolean {
 }
 
 /**
- * Whether a family of refresh tokens ends with the sessions: it came from one of them, or the conditions hold for itself. It
- * may outlive its session.
+ * Whether a refresh token family ends with the sessions: it came from one of them, or it meets the conditions itself, because
+ * it may outlive its session.
  *
  * @param ended the public ids of the sessions that match
  */
@@ -42,7 +42,7 @@ function meets(
   each: Filtered,
   { user, integration, providerSession, createdBefore }: SessionFilter,
 ): boolean {
-  // Where the user is named, a sign-in that knows no session at the provider may have been of this one.
+  // If the filter names the user, a sign-in without a provider session may belong to the session that the filter names.
   const isOther = each.providerSession !== providerSession;
   const isUnknown = user !== undefined && each.providerSession === undefined;
   return (

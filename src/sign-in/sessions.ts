@@ -9,7 +9,7 @@ import type { Session } from './session.ts';
 import { matches, type SessionFilter } from './session-filter.ts';
 import { userRecords } from './user-records.ts';
 
-/** A session with the secret that opens it, which only the browser keeps. */
+/** A session with its secret, which only the browser has. */
 export interface OpenedSession {
   readonly session: Session;
   readonly cookie: string;
@@ -18,17 +18,17 @@ export interface OpenedSession {
 /** Who signs in, and what the session is bound to. */
 export interface NewSession
   extends Pick<Session, 'identity' | 'registrationId' | 'providerSession' | 'stateDigest'> {
-  /** What opens the session that the browser has so far. */
+  /** The cookie of the session that the browser has so far. */
   readonly cookieBefore?: string | undefined;
 }
 
 export interface SessionPage {
   readonly sessions: readonly Session[];
-  /** Where the next page goes on; undefined for the last one. */
+  /** The start of the next page; undefined on the last one. */
   readonly next: string | undefined;
 }
 
-/** A session as it was read. */
+/** A session as read from the store. */
 interface FoundSession {
   readonly session: Session;
   readonly recordId: string;
@@ -42,14 +42,14 @@ const cookiePattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/;
 const userKeyCharacters = 22;
 
 /**
- * Who is signed in. A session lies in `service:sessions` under `<user key>.<digest of its secret>`: all of a user's lie
- * together, and the store opens none.
+ * The sessions of all users. A session is stored in `service:sessions` under `<user key>.<digest of its secret>`, so that
+ * those of one user are adjacent, and the store reveals no secret.
  */
 export class Sessions {
   readonly #engine: Engine;
   readonly #now: () => number;
-  /** By cookie; each holds as long as nothing in the space has changed. */
-  readonly #kept = new Map<string, FoundSession & { readonly version: string }>();
+  /** By cookie; an entry is valid as long as the version of the space is the same. */
+  readonly #cache = new Map<string, FoundSession & { readonly version: string }>();
 
   constructor(engine: Engine, now: () => number) {
     this.#engine = engine;
@@ -57,11 +57,11 @@ export class Sessions {
   }
 
   /**
-   * Signs a user in; durable when it resolves. The secret is a new one each time (OWASP, Session Management, renew
-   * the session id), and the one that the browser had before opens nothing any more. The same user in the same browser
-   * keeps the public id, and with it what hangs on it.
+   * Signs a user in; durable when it resolves. The secret is always new (OWASP, Session Management, renew the session
+   * id), and the previous one of the browser becomes invalid. The same user in the same browser has the same public id
+   * again, so that tokens stay bound to it.
    *
-   * @param also what belongs to the session; asked for again when the engine refused one of these writes
+   * @param also writes of the same commit; called again if the engine rejected the commit
    */
   async begin(
     { cookieBefore, ...begun }: NewSession,
@@ -78,31 +78,31 @@ export class Sessions {
       const value = JSON.stringify(session);
       const made: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
       const ended: Write[] = before === undefined ? [] : [{ kind: 'delete', space, id: before.recordId }];
-      const refusal = await this.#engine.commit([made, ...ended, ...(await also(session))]);
-      if (refusal === undefined) return { session, cookie };
-      if (refusal.write === 0) throw new Error('two sessions are the same');
-      // The one before has ended by itself, or the user has signed in elsewhere: look again.
+      const rejection = await this.#engine.commit([made, ...ended, ...(await also(session))]);
+      if (rejection === undefined) return { session, cookie };
+      if (rejection.write === 0) throw new Error('two sessions are the same');
+      // The previous session has expired, or the user has signed in elsewhere: read again.
     }
   }
 
   /**
-   * The session that a cookie opens; undefined for one that never was, has ended or was left alone too long. The same
-   * object as the last time where nothing of it has changed.
+   * The session of a cookie; undefined if it never existed, has ended or has expired. Returns the same object as before if
+   * the session has not changed.
    */
   async find(cookie: string): Promise<Session | undefined> {
-    const found = await this.#look(cookie);
+    const found = await this.#lookUp(cookie);
     if (found === undefined) return undefined;
     const now = this.#now();
     if (now - found.session.lastSeenAt < sessionSeenStepMs) return found.session;
     const session = { ...found.session, lastSeenAt: now };
     const { recordId: id, text: ifValue } = found;
-    // Not made anew where it has ended meanwhile; and a store that takes no writes signs nobody out.
+    // `replace` cannot restore a session that has ended. If the store rejects writes, the session stays valid.
     const write: Write = { kind: 'replace', space, id, value: JSON.stringify(session), ifValue };
     await this.#engine.commit([write]).catch(() => undefined);
     return session;
   }
 
-  /** A page of the sessions that live and match, in an order of its own. @param after what `next` of the page before said */
+  /** A page of the live sessions that match, ordered by record id. @param after the `next` of the previous page */
   async list(filter: SessionFilter, limit: number, after?: string): Promise<SessionPage> {
     const sessions: Session[] = [];
     let last: string | undefined;
@@ -116,7 +116,7 @@ export class Sessions {
     return { sessions, next: undefined };
   }
 
-  /** Removes what has ended by itself. */
+  /** Removes expired sessions. */
   async sweep(signal: AbortSignal): Promise<void> {
     let after: string | undefined;
     do {
@@ -129,7 +129,7 @@ export class Sessions {
       const over = items.filter(({ name }) => this.#isOver(JSON.parse(name) as Session));
       if (over.length > 0) await this.#delete(over.map(({ id }) => id));
       after = items.length === commitWritesMax ? items.at(-1)?.id : undefined;
-      // Requests have their turn between the pages.
+      // Requests run between the pages.
       await turn();
     } while (after !== undefined && !signal.aborted);
   }
@@ -139,31 +139,32 @@ export class Sessions {
     else
       for await (const page of pagesOf(this.#engine, space, after)) {
         yield* page;
-        // Requests have their turn between the pages.
+        // Requests run between the pages.
         await turn();
       }
   }
 
-  /** At most `commitWritesMax`; one that is gone already does not keep the others. */
+  /** Deletes at most `commitWritesMax`; a record that is already deleted must not stop the others. */
   async #delete(ids: readonly string[]): Promise<void> {
     const write = (id: string): Write => ({ kind: 'delete', space, id });
     if ((await this.#engine.commit(ids.map(write))) === undefined) return;
     for (const id of ids) await this.#engine.commit([write(id)]);
   }
 
-  /** What is kept where nothing has changed, whichever process would have changed it; else what is read. */
-  async #look(cookie: string): Promise<FoundSession | undefined> {
+  /** Returns the cached session if no process has changed the space; else reads it. */
+  async #lookUp(cookie: string): Promise<FoundSession | undefined> {
     const version = (await this.#engine.describe(space))?.version;
-    const kept = this.#kept.get(cookie);
-    if (kept !== undefined && kept.version === version) return this.#isOver(kept.session) ? undefined : kept;
+    const cached = this.#cache.get(cookie);
+    if (cached !== undefined && cached.version === version)
+      return this.#isOver(cached.session) ? undefined : cached;
     const found = await this.#read(cookie);
-    this.#kept.delete(cookie);
-    // An engine that does not tell of changes is asked each time.
+    this.#cache.delete(cookie);
+    // An engine without versions is read each time.
     if (found === undefined || version === undefined) return found;
-    if (this.#kept.size >= sessionsKeptMax) this.#kept.clear();
-    const isSame = kept?.text === found.text;
-    this.#kept.set(cookie, { ...found, ...(isSame ? { session: kept.session } : {}), version });
-    return isSame ? kept : found;
+    if (this.#cache.size >= sessionsKeptMax) this.#cache.clear();
+    const isSame = cached?.text === found.text;
+    this.#cache.set(cookie, { ...found, ...(isSame ? { session: cached.session } : {}), version });
+    return isSame ? cached : found;
   }
 
   async #read(cookie: string): Promise<FoundSession | undefined> {

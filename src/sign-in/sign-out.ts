@@ -12,7 +12,7 @@ export interface SignOut {
   readonly asked: Asked;
 }
 
-/** Ends a session and what came of it, or all of its user. The session itself ends last. */
+/** Ends a session and its tokens, or all sessions and tokens of its user. The session itself ends last. */
 export async function signOut(
   { accessEnding }: Pick<SignInContext, 'accessEnding'>,
   { session, isEverywhere, asked }: SignOut,
@@ -26,8 +26,7 @@ export async function signOut(
 }
 
 /**
- * Where the browser may go to sign out of the provider as well; undefined where the provider offers no such place, or does
- * not say so in time.
+ * The address to sign out of the provider as well; undefined if the provider has none, or does not respond in time.
  */
 export async function providerSignOutUrl(
   context: SignInContext,
@@ -36,7 +35,7 @@ export async function providerSignOutUrl(
   const over = new AbortController();
   try {
     const client = await context.integrations.findClient(identity.provider, identity.integration);
-    // Registered anew, it may be another provider.
+    // After a new registration it may be another provider.
     if (client.registrationId !== registrationId) return undefined;
     const { redirectUri } = addressesOf(context, client);
     const asked = context.providers[identity.provider].signOutUrl(
@@ -46,7 +45,7 @@ export async function providerSignOutUrl(
     const late = sleep(signOutUrlMsMax, undefined, { signal: over.signal }).catch(() => undefined);
     return (await Promise.race([asked, late]))?.href;
   } catch {
-    // The user is signed out here, which is what was asked for.
+    // The user is already signed out here, which was the request.
     return undefined;
   } finally {
     over.abort();

@@ -2,7 +2,7 @@ import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { SecretPlace } from '../secrets/sealer.ts';
 import { identityProviders, type ProviderName } from './providers.ts';
 
-/** A registered integration, as anyone may see it; the secret is not part of it. */
+/** A registered integration without its secret. */
 export interface Integration {
   readonly name: string;
   readonly provider: ProviderName;
@@ -13,17 +13,17 @@ export interface Integration {
   readonly createdAt: string;
 }
 
-/** As it lies in `service:integrations`, under `<provider>/<name>`. */
+/** The record in `service:integrations`, under `<provider>/<name>`. */
 export interface StoredIntegration extends Omit<Integration, 'returnUrls' | 'scopes'> {
-  /** Left out where there are none, or the provider's own: so do those read that know of neither. */
+  /** Both are absent if they have the default value, as in records from before these fields existed. */
   readonly returnUrls?: readonly string[];
   readonly scopes?: readonly string[];
   readonly sealedSecret: string;
-  /** Unlike that of any other registration; absent where it was registered before there were any. */
+  /** Unique among all registrations; absent if it was registered before registration ids existed. */
   readonly registrationId?: string;
 }
 
-/** What tokens are bound to: they end with it. */
+/** The registration that tokens are bound to: they end with it. */
 export interface BoundRegistration {
   readonly id: string | undefined;
   readonly returnUrls: readonly string[];
@@ -31,7 +31,7 @@ export interface BoundRegistration {
 
 export const integrationsSpace = 'service:integrations';
 
-/** The client secrets that lie in `service:integrations`. */
+/** The client secrets in `service:integrations`. */
 export const sealedClientSecrets: SealedRecords = {
   space: integrationsSpace,
   exchange(_id, text, exchange) {
@@ -41,7 +41,7 @@ export const sealedClientSecrets: SealedRecords = {
   },
 };
 
-/** By name, so that nothing else of the record can be shown. */
+/** The public fields, listed by name, so that no other field can leak. */
 export function shown({
   name,
   provider,

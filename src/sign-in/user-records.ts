@@ -6,7 +6,7 @@ import { userKeyOf } from './identity.ts';
 /** Most users have a few sessions. */
 const firstPageItems = 16;
 
-/** The records of one user in a space where all of a user lie together, under `<user key>.…`. */
+/** The records of one user in a space with record ids `<user key>.…`, so that they are adjacent. */
 export async function* userRecords(
   engine: Engine,
   space: Space,

@@ -4,27 +4,27 @@ import { itemsOf } from '../storage/item-text.ts';
 import { accessEndingsSpace, deletionId } from './ending-markers.ts';
 import { type Identity, isUserKey, userKey } from './identity.ts';
 
-/** Who has signed in, known by issuer and subject. */
+/** A user who has signed in, identified by issuer and subject. */
 export interface User extends Identity {
-  /** As access tokens name the user in `sub`: 22 characters. */
+  /** The `sub` of access tokens: 22 characters. */
   readonly id: string;
   /** RFC 3339. */
   readonly firstSignInAt: string;
   readonly lastSignInAt: string;
 }
 
-/** As it lies in `service:users`, under the user's key. */
+/** The record in `service:users`, under the user's key. */
 export type StoredUser = Omit<User, 'id'>;
 
 export interface UserPage {
   readonly users: readonly User[];
-  /** The id to go on after, where there are more. */
+  /** The `after` of the next page; undefined on the last one. */
   readonly next: string | undefined;
 }
 
 export const usersSpace = 'service:users';
 
-/** Everybody who has signed in and was not deleted. The profile is that of the last sign-in. */
+/** The users who have signed in and are not deleted. The profile is that of the last sign-in. */
 export class Users {
   readonly #engine: Engine;
   readonly #now: () => number;
@@ -34,12 +34,12 @@ export class Users {
     this.#now = now;
   }
 
-  /** The write that notes a sign-in. The engine refuses it when the user signs in elsewhere meanwhile: then ask anew. */
+  /** The write that records a sign-in. The engine rejects it if the user signs in elsewhere meanwhile; then call again. */
   async signedIn(identity: Identity): Promise<Write> {
     const id = userKey(identity);
     const lastSignInAt = new Date(this.#now()).toISOString();
     const ifValue = await this.#engine.get(usersSpace, id);
-    // Whoever signs in while a deletion is still to be completed is a new user.
+    // A user who signs in while their deletion is incomplete is a new user.
     const isNew =
       ifValue === undefined || (await this.#engine.get(accessEndingsSpace, deletionId(id))) !== undefined;
     const firstSignInAt = isNew ? lastSignInAt : (JSON.parse(ifValue) as StoredUser).firstSignInAt;
@@ -49,16 +49,16 @@ export class Users {
       : { kind: 'replace', space: usersSpace, id, value, ifValue };
   }
 
-  /** Refuses with `user_not_found`. */
+  /** Throws `user_not_found`. */
   async find(id: string): Promise<User> {
     const text = isUserKey(id) ? await this.#engine.get(usersSpace, id) : undefined;
     if (text === undefined) throw new ServiceError('user_not_found');
     return userOf(id, text);
   }
 
-  /** Users in the order of their ids. @param limit at most so many @param after only those behind this id */
+  /** Users ordered by id. @param after the `next` of the previous page */
   async list(limit: number, after?: string): Promise<UserPage> {
-    // One more than is asked for tells whether there are more.
+    // One extra item shows whether there is another page.
     const options = { limit: limit + 1, ...(after === undefined ? {} : { after }) };
     const scan = await this.#engine.scan(usersSpace, options);
     const users: User[] = [];

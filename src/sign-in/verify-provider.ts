@@ -5,16 +5,15 @@ import { identityProviders, isProviderName } from './providers.ts';
 import type { RegistrationFields } from './registration.ts';
 
 const reasons: Readonly<Record<FailureReason, string>> = {
-  unreachable:
-    'could not be asked what it says of itself: it is down, slow, or at an address that is not asked',
-  untrusted: 'does not say of itself what an issuer must (OpenID Connect Discovery 1.0, 3)',
-  refused: 'refused to say what it is',
-  denied: 'refused to say what it is',
+  unreachable: 'could not be reached for discovery: it is down, slow, or at an address that is not allowed',
+  untrusted: 'does not return valid metadata of this issuer (OpenID Connect Discovery 1.0, 3)',
+  refused: 'rejected the discovery request',
+  denied: 'rejected the discovery request',
 };
 
 /**
- * Asks the provider of a registration, before it is written, what it says of itself. Refuses with `provider_not_found`
- * and `invalid_request`, which names the issuer and says what is wrong with it.
+ * Discovers the provider of a registration before the registration is written. Throws `provider_not_found`, or
+ * `invalid_request` with the field of the issuer and the problem.
  */
 export async function verifyProvider(
   context: SignInContext,
@@ -31,9 +30,7 @@ export async function verifyProvider(
     if (!(error instanceof ProviderFailure)) throw error;
     const { needsIssuer } = identityProviders[provider];
     const reported =
-      error.reportedIssuer === undefined
-        ? ''
-        : `; it reports the issuer ${error.reportedIssuer} , to the character`;
+      error.reportedIssuer === undefined ? '' : `; it reports exactly this issuer: ${error.reportedIssuer} `;
     throw new ServiceError('invalid_request', {
       param: needsIssuer ? 'IDP_ISSUER' : 'identity_provider',
       message: `The provider ${reasons[error.reason]}${reported}; nothing was written.`,

@@ -143,11 +143,11 @@ test('asks a provider now what it is, where it is told to, and registers nothing
     const { status, json } = await service.post(path, body);
     assert.equal(status, 400, discovery.toString());
     assert.equal(json.body.error.param, 'IDP_ISSUER');
-    assert.match(json.body.error.message, /does not say of itself/);
+    assert.match(json.body.error.message, /does not return valid metadata/);
     assert.equal(json.body.compelete, false);
   }
   provider.twists = { answer: (_path, response) => response.writeHead(500).end() !== undefined };
-  assert.match((await service.post(path, body)).json.body.error.message, /could not be asked/);
+  assert.match((await service.post(path, body)).json.body.error.message, /could not be reached/);
   assert.equal((await service.get('/v3/service/auth/oidc/web')).status, 404);
   provider.twists = {};
   assert.equal((await service.post(path, body)).status, 200);

@@ -65,7 +65,7 @@ async function tryToSignIn(signing: SignInTest, path: string, illness: Illness):
   const isFirst = path.startsWith('/.well-known');
   const page = isFirst ? await browser.open(service.origin + link) : await signIn(test, link);
   assert.equal(page.status, 502, page.text);
-  const expected = page.text.includes('does not answer') ? says.unreachable : says.refused;
+  const expected = page.text.includes('does not respond') ? says.unreachable : says.refused;
   await assertRefused(test, page, expected);
   assert.match(page.text, /Try again/);
   provider.twists = {};

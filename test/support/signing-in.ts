@@ -74,12 +74,12 @@ export async function assertRefused(
 
 export const says = {
   untrusted: { status: 502, says: /cannot be trusted/ },
-  refused: { status: 502, says: /refused this sign-in/ },
-  unreachable: { status: 502, says: /does not answer/ },
+  refused: { status: 502, says: /rejected this sign-in/ },
+  unreachable: { status: 502, says: /does not respond/ },
   denied: { status: 403, says: /did not let you in/ },
   unknownState: { status: 400, says: /This sign-in is over/ },
-  otherBrowser: { status: 400, says: /begun in another browser/ },
-  otherProvider: { status: 400, says: /Another provider answered/ },
-  callback: { status: 400, says: /not an answer to a sign-in/ },
-  returnAddress: { status: 400, says: /not one that is allowed/ },
+  otherBrowser: { status: 400, says: /started in another browser/ },
+  otherProvider: { status: 400, says: /Another provider responded/ },
+  callback: { status: 400, says: /not a response to a sign-in/ },
+  returnAddress: { status: 400, says: /is not allowed/ },
 } as const;

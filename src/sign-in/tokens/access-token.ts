@@ -7,18 +7,18 @@ export interface AccessTokenRequest {
   readonly identity: Identity;
   /** The origin of the return URL. */
   readonly audience: string;
-  /** This service: its public origin and base path. */
+  /** The public origin and base path of this service. */
   readonly issuer: string;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
 /**
- * A JWT that any app can verify by the published keys (RFC 9068). `sub` is the user's key at this service; the same
- * person at another provider is another one. `client_id` is `<provider>/<integration>`.
+ * A JWT that any app can verify with the published keys (RFC 9068). `sub` is the user's key at this service; the same
+ * person at another provider is another user. `client_id` is `<provider>/<integration>`.
  */
-export async function signAccessToken({ kid, key }: Signer, order: AccessTokenRequest): Promise<string> {
-  const { identity, audience, issuer, now } = order;
+export async function signAccessToken({ kid, key }: Signer, request: AccessTokenRequest): Promise<string> {
+  const { identity, audience, issuer, now } = request;
   const { SignJWT } = await import('jose');
   const issuedAt = Math.floor(now / 1_000);
   const { provider, integration, name, email, emailVerified, picture } = identity;

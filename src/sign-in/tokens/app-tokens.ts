@@ -1,18 +1,18 @@
 import type { Write } from '../../storage/engine.ts';
 import type { Session } from '../session.ts';
 
-/** What an app on another origin asked for when its sign-in was begun. */
+/** The request of an app on another origin at the beginning of its sign-in. */
 export interface AppRequest {
   readonly returnUrl: string;
   /** RFC 7636, 4.2, by the method S256. */
   readonly codeChallenge: string;
 }
 
-/** What the sign-in flow needs of tokens for apps elsewhere. */
+/** The part of token issuing that the sign-in flow needs. */
 export interface AppTokens {
   /**
-   * A one-time code (≤ 60 s) for an app elsewhere, and the writes that make it good: they belong into the commit of its
-   * session, so that neither is ever there without the other. Refuses with `invalid_request` what is no challenge of S256.
+   * A one-time code (≤ 60 s) for an app on another origin, and the writes that make it valid. Commit them together with the
+   * session, so that neither exists without the other. Throws `invalid_request` for anything but an S256 challenge.
    */
   newCode(
     session: Session,

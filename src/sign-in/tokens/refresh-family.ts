@@ -4,31 +4,31 @@ import { type Identity, userKey } from '../identity.ts';
 import { refreshRepeatMsMax, refreshTokenIdleMsMax, refreshTokenMsMax, signInCodeMs } from '../limits.ts';
 
 /**
- * The refresh tokens that follow one another from one code, of which the last is good (RFC 9700, 4.14.2). It lies in
- * `service:refresh-families` under `<user key>.<family id>`, so that all of a user's lie together. Tokens are there by
- * their hashes alone.
+ * The chain of refresh tokens from one code; only the last one is valid (RFC 9700, 4.14.2). It is stored in
+ * `service:refresh-families` under `<user key>.<family id>`, so that those of one user are adjacent. It has only the
+ * hashes of the tokens.
  */
 export interface RefreshFamily {
   readonly identity: Identity;
-  /** Whom access tokens are for: the origin of the return URL. */
+  /** The `aud` of access tokens: the origin of the return URL. */
   readonly audience: string;
   /** The session at this service that the sign-in began. */
   readonly sessionId: string;
-  /** Where the app is, which must still be registered; absent in families of before it was kept. */
+  /** The address of the app, which must still be registered; absent in families from before this field existed. */
   readonly returnUrl?: string;
-  /** The registration by which the user signed in: another one of its name is another one. */
+  /** The registration by which the user signed in; a later one of the same name has another id. */
   readonly registrationId?: string;
-  /** The id of the user's session at the provider, where it told one. */
+  /** The id of the user's session at the provider, if the provider sent one. */
   readonly providerSession?: string;
-  /** Milliseconds since 1970, as all moments here. */
+  /** Milliseconds since 1970, as `rotatedAt` is. */
   readonly createdAt: number;
   /** Absent until the code is exchanged. */
   readonly tokens?: {
-    /** Hash of the token that is good. */
+    /** Hash of the valid token. */
     readonly current: string;
-    /** Hash of the one before, whose answer may have been lost. */
+    /** Hash of the token before, because the response with its successor may have been lost. */
     readonly previous?: string;
-    /** What the current token was made with, from the one before. */
+    /** The salt that derives the current token from the one before. */
     readonly salt?: string;
     /** When the current one was made. */
     readonly rotatedAt: number;
@@ -42,30 +42,30 @@ export function newFamilyId(identity: Identity): string {
   return `${userKey(identity)}.${randomBytes(16).toString('base64url')}`;
 }
 
-/** A family's id and the random part of a refresh token, or undefined for what is none. */
+/** The family id and the random part of a refresh token; undefined if it is malformed. */
 export function partsOf(token: string): { readonly family: string; readonly random: string } | undefined {
   const [, family, random] = tokenPattern.exec(token) ?? [];
   return family === undefined || random === undefined ? undefined : { family, random };
 }
 
-/** The family with its first token. @returns the random part of the token beside it */
+/** Adds the first token to a family. @returns the family, and the random part of the token */
 export function withFirstToken(family: RefreshFamily, now: number) {
   const random = randomBytes(32).toString('base64url');
   return { random, family: { ...family, tokens: { current: digest(random), rotatedAt: now } } };
 }
 
 export type Refreshed =
-  /** The token was the last one, and this one is now. */
+  /** The token was the valid one; its successor is now. */
   | { readonly kind: 'rotated'; readonly family: RefreshFamily; readonly random: string }
-  /** The token was used a moment ago, and its successor never: the same successor again. */
+  /** The token was used within `refreshRepeatMsMax`, and its successor never: the same successor again. */
   | { readonly kind: 'repeated'; readonly random: string }
-  /** The token was used before: somebody has a copy, and the family must end. */
+  /** The token was used earlier: somebody has a copy, and the family must end. */
   | { readonly kind: 'reused' };
 
 /**
- * What becomes of a family when a token of it is used. The successor follows from the token and a random salt in the
- * store, so that whoever has lost the answer gets the very same one: of two at once, neither is taken for a thief.
- * Neither the store alone nor a token alone tells it.
+ * Uses a token of a family. The successor is derived from the token and a random salt in the store. So a caller that lost the
+ * response gets the same successor again, and two concurrent requests do not look like theft. Neither the store nor a
+ * token alone reveals the successor.
  */
 export function refreshed(family: RefreshFamily, random: string, now: number): Refreshed {
   const { tokens } = family;
@@ -81,7 +81,7 @@ export function refreshed(family: RefreshFamily, random: string, now: number): R
   return { kind: 'repeated', random: successor(random, tokens.salt) };
 }
 
-/** Whether its time is over; one whose code was never exchanged lives as long as the code. */
+/** Whether it has expired; without an exchange of its code it expires with the code. */
 export function isOver({ createdAt, tokens }: RefreshFamily, now: number): boolean {
   if (tokens === undefined) return now >= createdAt + signInCodeMs;
   return now >= createdAt + refreshTokenMsMax || now >= tokens.rotatedAt + refreshTokenIdleMsMax;

@@ -5,23 +5,23 @@ import type { Engine } from '../../storage/engine.ts';
 import { itemsOf } from '../../storage/item-text.ts';
 import { signingKeyAnnouncedMs, signingKeyKeptMs, signingKeyMs, signingKeysCachedMs } from '../limits.ts';
 
-/** One key of the row, as it lies in `service:signing-keys` under its number. */
+/** The record of a key in `service:signing-keys`, under its number. */
 interface StoredKey {
   /** Its thumbprint (RFC 7638). */
   readonly kid: string;
   readonly publicKey: JWK;
   readonly sealedPrivateKey: string;
-  /** Milliseconds since 1970; the key before signs until then. */
+  /** Milliseconds since 1970; the previous key signs until then. */
   readonly signsFrom: number;
 }
 
-/** By what access tokens are signed: ECDSA on P-256, which every JWT library verifies (RFC 7518, 3.4). */
+/** The signature algorithm of access tokens: ECDSA on P-256, which every JWT library verifies (RFC 7518, 3.4). */
 export const signingAlgorithm = 'ES256';
 const space = 'service:signing-keys';
-/** So that numbers sort as text. */
+/** Padding, so that numbers sort as text. */
 const numberDigits = 10;
 
-/** The private keys that lie in `service:signing-keys`. */
+/** The private keys in `service:signing-keys`. */
 export const sealedSigningKeys: SealedRecords = {
   space,
   exchange(_id, text, exchange) {
@@ -42,33 +42,32 @@ export interface SigningKeysParts {
 }
 
 /**
- * The keys that sign access tokens, one after the other. The first is made when it is first asked for; each later one
- * is published a day before it signs, and each old one until its last token has expired, so that an app which caches
- * the published set never meets a token it cannot verify. Of several processes that make a key, one wins: keys have
- * numbers, and each number is created once.
+ * The keys that sign access tokens, one after the other. The first is created on first use. Each later one is published a day
+ * before it signs, and each old one until its last token has expired, so that an app that caches the published set can
+ * verify every token. If several processes create a key, one wins: each key number is created once.
  */
 export class SigningKeys {
-  readonly #parts: SigningKeysParts;
+  readonly #context: SigningKeysParts;
   readonly #privateKeys = new Map<string, CryptoKey>();
   #known: { readonly keys: readonly StoredKey[]; readonly at: number } | undefined;
 
-  constructor(parts: SigningKeysParts) {
-    this.#parts = parts;
+  constructor(context: SigningKeysParts) {
+    this.#context = context;
   }
 
-  /** The key that signs now. */
+  /** The current key. */
   async signer(): Promise<Signer> {
     const keys = await this.#keys();
-    const now = this.#parts.now();
-    // Where every one lies ahead, the clock was put back.
+    const now = this.#context.now();
+    // If every key lies in the future, the clock was set back.
     const active = keys.findLast(({ signsFrom }) => signsFrom <= now) ?? (keys[0] as StoredKey);
     return { kid: active.kid, key: await this.#privateKey(active) };
   }
 
-  /** Public keys, as a JWK Set holds them (RFC 7517, 5). */
+  /** The public keys for a JWK Set (RFC 7517, 5). */
   async published(): Promise<readonly JWK[]> {
     const keys = await this.#keys();
-    const now = this.#parts.now();
+    const now = this.#context.now();
     const isPublished = (_key: StoredKey, index: number) => !isPast(keys, index, now);
     return keys
       .filter(isPublished)
@@ -77,7 +76,7 @@ export class SigningKeys {
 
   /** Removes keys whose last token has expired. */
   async sweep(): Promise<void> {
-    const { engine, now } = this.#parts;
+    const { engine, now } = this.#context;
     const items = await this.#stored();
     const keys = items.map(({ key }) => key);
     for (const [index, { id, text }] of items.entries()) {
@@ -86,7 +85,7 @@ export class SigningKeys {
   }
 
   async #keys(): Promise<readonly StoredKey[]> {
-    const now = this.#parts.now();
+    const now = this.#context.now();
     const known = this.#known;
     if (known !== undefined && Math.abs(now - known.at) < signingKeysCachedMs) return known.keys;
     for (;;) {
@@ -104,14 +103,14 @@ export class SigningKeys {
 
   async #stored() {
     const stored: { readonly id: string; readonly text: string; readonly key: StoredKey }[] = [];
-    for await (const { id, name } of itemsOf((await this.#parts.engine.scan(space))?.chunks ?? []))
+    for await (const { id, name } of itemsOf((await this.#context.engine.scan(space))?.chunks ?? []))
       stored.push({ id, text: name, key: JSON.parse(name) as StoredKey });
     return stored;
   }
 
-  /** Whoever is later finds the number taken, and then the other's key. */
+  /** If another process has created the number first, the commit is rejected; the caller reads the keys again. */
   async #create(number: number, signsFrom: number): Promise<void> {
-    const { engine, sealer } = this.#parts;
+    const { engine, sealer } = this.#context;
     const { calculateJwkThumbprint, exportJWK, generateKeyPair } = await import('jose');
     const pair = await generateKeyPair(signingAlgorithm, { extractable: true });
     const publicKey = await exportJWK(pair.publicKey);
@@ -131,7 +130,7 @@ export class SigningKeys {
     const known = this.#privateKeys.get(kid);
     if (known !== undefined) return known;
     const { importJWK } = await import('jose');
-    const jwk = JSON.parse(this.#parts.sealer.open(sealedPrivateKey, placeOf(kid))) as JWK;
+    const jwk = JSON.parse(this.#context.sealer.open(sealedPrivateKey, placeOf(kid))) as JWK;
     const key = (await importJWK(jwk, signingAlgorithm)) as CryptoKey;
     this.#privateKeys.clear();
     this.#privateKeys.set(kid, key);
@@ -139,14 +138,14 @@ export class SigningKeys {
   }
 }
 
-/** From when on a further key is to sign; undefined while none is needed. The first signs at once. */
+/** When the next key begins to sign; undefined while none is needed. The first key signs at once. */
 function nextSignsFrom(last: StoredKey | undefined, now: number): number | undefined {
   if (last === undefined) return now;
   const from = last.signsFrom + signingKeyMs;
   return now < from - signingKeyAnnouncedMs ? undefined : Math.max(from, now + signingKeyAnnouncedMs);
 }
 
-/** Whether the last token that a key signed has expired. */
+/** Whether the last token of a key has expired. */
 function isPast(keys: readonly StoredKey[], index: number, now: number): boolean {
   const next = keys[index + 1];
   return next !== undefined && now >= next.signsFrom + signingKeyKeptMs;

@@ -20,7 +20,7 @@ import {
 import { codeId, isChallenge, isExpired, isFor, type SignInCode, signInCodesSpace } from './sign-in-code.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** What an app sends, as it came; which fields go together is told by `grant_type`. */
+/** The body as received; `grant_type` determines which other fields are required. */
 export interface TokenRequest {
   readonly grant_type: 'authorization_code' | 'refresh_token';
   readonly code?: string;
@@ -50,14 +50,15 @@ export interface TokenGrantContext {
 
 const jwtPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** `foreign` to the integration that is asked; `ended` with its registration, or the address of its app. */
-type Judge = (family: RefreshFamily) => 'good' | 'ended' | 'foreign';
+/** `foreign`: of another integration. `ended`: its registration, or the address of its app, exists no more. */
+type Validate = (family: RefreshFamily) => 'good' | 'ended' | 'foreign';
 
 type Redeemed = { readonly familyId: string; readonly family: RefreshFamily; readonly random: string };
 
 /**
- * Gives apps elsewhere tokens for a sign-in: a one-time code becomes an access token and the first refresh token of a
- * family, a refresh token the next. Every change is one compare-and-swap, so that of several processes one grants.
+ * Issues tokens to apps on other origins. A one-time code is exchanged for an access token and the first refresh token of a
+ * family, a refresh token for the next. Each change is one compare-and-swap, so that exactly one of several processes
+ * issues tokens.
  */
 export class TokenGrants implements AppTokens {
   readonly #context: TokenGrantContext;
@@ -68,7 +69,7 @@ export class TokenGrants implements AppTokens {
 
   newCode(session: Session, { returnUrl, codeChallenge }: AppRequest) {
     if (!isChallenge(codeChallenge)) {
-      throw invalid('code_challenge', 'code_challenge must be SHA-256 in base64url, by the method S256.');
+      throw invalid('code_challenge', 'code_challenge must be an S256 challenge: SHA-256 in base64url.');
     }
     const { identity, id: sessionId, registrationId, providerSession } = session;
     const code = randomBytes(32).toString('base64url');
@@ -92,25 +93,25 @@ export class TokenGrants implements AppTokens {
   }
 
   /**
-   * Refuses with `provider_not_found`, `integration_not_found`, and with `invalid_request` whatever is no good; no
-   * message tells whether a code or token has been one.
+   * Throws `provider_not_found`, `integration_not_found`, and `invalid_request` for an invalid code or token. No message
+   * reveals whether a code or token was once valid.
    */
   async grant(provider: string, integration: string, request: TokenRequest): Promise<GrantedTokens> {
     if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
     const registration = await this.#context.findRegistration(provider, integration);
     if (registration === undefined) throw new ServiceError('integration_not_found');
-    // First of all: a key that cannot sign must not use up a code.
+    // Before the exchange: a failure to load the key must not use up a code.
     const signer = await this.#context.keys.signer();
     const isOurs = ({ identity }: RefreshFamily) =>
       identity.provider === provider && identity.integration === integration;
     const isGood = ({ registrationId, returnUrl }: RefreshFamily) =>
       registrationId === registration.id &&
       (returnUrl === undefined || registration.returnUrls.includes(returnUrl));
-    const judge: Judge = (family) => (isOurs(family) ? (isGood(family) ? 'good' : 'ended') : 'foreign');
+    const validate: Validate = (family) => (isOurs(family) ? (isGood(family) ? 'good' : 'ended') : 'foreign');
     const redeemed =
       request.grant_type === 'authorization_code'
-        ? await this.#redeemCode(codeFields(request), judge)
-        : await this.#redeemToken(refreshField(request), judge);
+        ? await this.#redeemCode(codeFields(request), validate)
+        : await this.#redeemToken(refreshField(request), validate);
     const { familyId, family, random } = redeemed;
     const { issuer, now } = this.#context;
     const { identity, audience } = family;
@@ -119,8 +120,9 @@ export class TokenGrants implements AppTokens {
   }
 
   /**
-   * Ends the family of a refresh token (RFC 7009, 2.1), whichever of its tokens it is: whoever knows its id has had one. What
-   * is no token of the integration ends nothing. Refuses with `invalid_request` an access token, which cannot be revoked.
+   * Ends the family of a refresh token (RFC 7009, 2.1). Any token of the family works, also a used one: its id proves that the
+   * caller had a token. A token of another integration has no effect. Throws `invalid_request` for an access token, which
+   * cannot be revoked.
    */
   async revoke(provider: string, integration: string, token: string): Promise<void> {
     const family = partsOf(token)?.family;
@@ -132,7 +134,7 @@ export class TokenGrants implements AppTokens {
     if (identity.provider === provider && identity.integration === integration) await this.#remove(family);
   }
 
-  /** Removes what has expired. */
+  /** Removes expired codes, families and keys. */
   async sweep(): Promise<void> {
     const { engine, now, keys } = this.#context;
     const isPast = {
@@ -152,65 +154,65 @@ export class TokenGrants implements AppTokens {
 
   async #redeemCode(
     sent: { readonly code: string; readonly codeVerifier: string; readonly returnUrl: string },
-    judge: Judge,
+    validate: Validate,
   ): Promise<Redeemed> {
     const { engine, now } = this.#context;
     const id = codeId(sent.code);
     for (;;) {
       const codeText = await engine.get(signInCodesSpace, id);
       const code = codeText === undefined ? undefined : (JSON.parse(codeText) as SignInCode);
-      if (code === undefined || codeText === undefined || isExpired(code, now())) throw codeRefused();
+      if (code === undefined || codeText === undefined || isExpired(code, now())) throw invalidCode();
       if (code.isUsed) {
-        // RFC 6749, 4.1.2: two have the code, and one of them is not the app.
+        // RFC 6749, 4.1.2: two callers have the code, so one of them is not the app.
         await this.#remove(code.family);
-        throw codeRefused('a code was used twice: its tokens have ended');
+        throw invalidCode('a code was used twice: its tokens have ended');
       }
       const familyText = await engine.get(refreshFamiliesSpace, code.family);
       const begun = familyText === undefined ? undefined : (JSON.parse(familyText) as RefreshFamily);
       if (begun === undefined || familyText === undefined)
-        throw codeRefused('signed out before the exchange');
-      if (judge(begun) !== 'good' || !isFor(code, sent)) throw codeRefused();
+        throw invalidCode('signed out before the exchange');
+      if (validate(begun) !== 'good' || !isFor(code, sent)) throw invalidCode();
       const { family, random } = withFirstToken(begun, now());
-      const refusal = await engine.commit([
+      const rejection = await engine.commit([
         replaced(signInCodesSpace, id, codeText, { ...code, isUsed: true }),
         replaced(refreshFamiliesSpace, code.family, familyText, family),
       ]);
-      if (refusal === undefined) return { familyId: code.family, family, random };
+      if (rejection === undefined) return { familyId: code.family, family, random };
     }
   }
 
-  async #redeemToken(token: string, judge: Judge): Promise<Redeemed> {
+  async #redeemToken(token: string, validate: Validate): Promise<Redeemed> {
     const { engine, now } = this.#context;
     const parts = partsOf(token);
-    if (parts === undefined) throw tokenRefused();
+    if (parts === undefined) throw invalidToken();
     const { family: familyId, random } = parts;
     for (;;) {
       const text = await engine.get(refreshFamiliesSpace, familyId);
       const family = text === undefined ? undefined : (JSON.parse(text) as RefreshFamily);
-      if (family === undefined || text === undefined || isOver(family, now())) throw tokenRefused();
-      const verdict = judge(family);
-      // Should the address be registered again one day, the token stays what it is now.
-      if (verdict === 'ended') await this.#remove(familyId);
-      if (verdict !== 'good') throw tokenRefused();
+      if (family === undefined || text === undefined || isOver(family, now())) throw invalidToken();
+      const validity = validate(family);
+      // Removed, so that the token stays invalid even if the address is registered again.
+      if (validity === 'ended') await this.#remove(familyId);
+      if (validity !== 'good') throw invalidToken();
       const outcome = refreshed(family, random, now());
       if (outcome.kind === 'repeated') return { familyId, family, random: outcome.random };
       if (outcome.kind === 'reused') {
         await this.#remove(familyId);
-        throw tokenRefused('a refresh token was used again: its family has ended');
+        throw invalidToken('a refresh token was used again: its family has ended');
       }
-      const refusal = await engine.commit([replaced(refreshFamiliesSpace, familyId, text, outcome.family)]);
-      if (refusal === undefined) return { familyId, family: outcome.family, random: outcome.random };
+      const rejection = await engine.commit([replaced(refreshFamiliesSpace, familyId, text, outcome.family)]);
+      if (rejection === undefined) return { familyId, family: outcome.family, random: outcome.random };
     }
   }
 
-  /** Whatever it reads by now; one that is gone already is as well. */
+  /** Unconditional: it does not matter if the family has changed or is already deleted. */
   async #remove(family: string): Promise<void> {
     await this.#context.engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id: family }]);
   }
 }
 
 function codeFields({ code, code_verifier, return_url, refresh_token }: TokenRequest) {
-  if (refresh_token !== undefined) throw notOf('refresh_token', 'authorization_code');
+  if (refresh_token !== undefined) throw unexpected('refresh_token', 'authorization_code');
   return {
     code: required('code', code),
     codeVerifier: required('code_verifier', code_verifier),
@@ -220,7 +222,7 @@ function codeFields({ code, code_verifier, return_url, refresh_token }: TokenReq
 
 function refreshField({ refresh_token, ...others }: TokenRequest): string {
   for (const name of ['code', 'code_verifier', 'return_url'] as const)
-    if (others[name] !== undefined) throw notOf(name, 'refresh_token');
+    if (others[name] !== undefined) throw unexpected(name, 'refresh_token');
   return required('refresh_token', refresh_token);
 }
 
@@ -229,24 +231,24 @@ function required(name: string, value: string | undefined): string {
   return value;
 }
 
-function notOf(name: string, grant: string): ServiceError {
-  return invalid(name, `${name} does not go with grant_type "${grant}".`);
+function unexpected(name: string, grant: string): ServiceError {
+  return invalid(name, `${name} is not allowed with grant_type "${grant}".`);
 }
 
 function invalid(param: string, message: string, detail?: string): ServiceError {
   return new ServiceError('invalid_request', { param, message, detail });
 }
 
-function codeRefused(detail?: string): ServiceError {
+function invalidCode(detail?: string): ServiceError {
   const why = 'it was used, has expired, or belongs to another integration, return_url or code_verifier';
-  return invalid('code', `code is not valid: ${why}. Sign in again.`, detail);
+  return invalid('code', `code is invalid: ${why}. Sign in again.`, detail);
 }
 
-function tokenRefused(detail?: string): ServiceError {
-  return invalid('refresh_token', 'refresh_token is not valid, or not any more. Sign in again.', detail);
+function invalidToken(detail?: string): ServiceError {
+  return invalid('refresh_token', 'refresh_token is invalid or has expired. Sign in again.', detail);
 }
 
-/** An app's own scheme (RFC 8252, 7.1) has no origin: then it is the scheme. */
+/** The origin of the app; for a private-use URI scheme (RFC 8252, 7.1), which has no origin, the scheme. */
 function audienceOf(returnUrl: string): string {
   const { origin, protocol } = new URL(returnUrl);
   return origin === 'null' ? protocol : origin;
