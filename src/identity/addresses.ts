@@ -1,13 +1,13 @@
 import ipaddr from 'ipaddr.js';
 
-/** All of the global unicast space of IPv6 (RFC 4291, 2.4); what lies outside is mapped, translated or local. */
+/** The global unicast space of IPv6 (RFC 4291, 2.4); addresses outside it are mapped, translated or local. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * Whether an address is one of the public internet. Named is what may be asked, not what may not: an address of a
- * kind that nobody thought of is refused. Private (RFC 1918), loopback, link-local, shared (RFC 6598), unique local,
- * multicast, reserved and documentation addresses are not public, nor are those of IPv6 that carry one of IPv4
- * (mapped, NAT64, 6to4, Teredo): which one they end at is for others to say.
+ * Whether an address is on the public internet. This is an allow-list, so that an address of an unknown kind is rejected.
+ * Private (RFC 1918), loopback, link-local, shared (RFC 6598), unique local, multicast, reserved and documentation
+ * addresses are not public. IPv6 addresses that embed an IPv4 one (mapped, NAT64, 6to4, Teredo) are not either, because
+ * the network decides where they lead.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -16,14 +16,14 @@ export function isPublicAddress(address: string): boolean {
   return parsed.kind() === 'ipv4' || (parsed as ipaddr.IPv6).match(globalUnicast);
 }
 
-/** Whether an address is this machine's own; a mapped one is none of those that we connect to. */
+/** Whether an address is a loopback address; a mapped one is not accepted. */
 export function isLoopbackAddress(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.parse(address).range() === 'loopback';
 }
 
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** Hosts and networks of the operator's own that may be asked though they are not public. */
+/** Private hosts and networks that the operator allows. */
 export class PrivateHosts {
   readonly #names: ReadonlySet<string>;
   readonly #networks: readonly Network[];
@@ -40,14 +40,14 @@ export class PrivateHosts {
     return this.hasHost(literal) || this.allows(literal, false);
   }
 
-  /** Whether a host is named itself, not only a network that it may lie in. */
+  /** Whether a host itself is named, not only a network that contains it. */
   hasHost(host: string): boolean {
     return this.#names.has(host.toLowerCase());
   }
 
   /**
-   * Whether an address that is not public may be asked. A named host may lie anywhere private but at an address of
-   * metadata services and the like, unless that is in a named network.
+   * Whether an address that is not public is allowed. A named host may have any private address except those of metadata
+   * services and the like; a named network allows these too.
    */
   allows(address: string, isNamedHost: boolean): boolean {
     if (!ipaddr.isValid(address)) return false;
@@ -63,7 +63,7 @@ export class PrivateHosts {
   }
 }
 
-/** Of cloud machines, within ranges that are private else. */
+/** Metadata services of clouds within otherwise private ranges. */
 const metadataAddresses = ['fd00:ec2::254'];
 
 function networkOf(text: string): Network | undefined {

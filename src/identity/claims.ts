@@ -2,8 +2,8 @@ import { profileClaimCharactersMax } from './limits.ts';
 import type { ProvenIdentity } from './provider.ts';
 
 /**
- * The standard claims of a user (OpenID Connect Core 1.0, 5.1) that are told on. They are for people's eyes: one that
- * is of no sane shape is left out, and signs nobody out.
+ * The profile claims of a user (OpenID Connect Core 1.0, 5.1). They are only displayed, so malformed claims are dropped and
+ * the sign-in continues.
  */
 export function profileOf(
   claims: Readonly<Record<string, unknown>>,
@@ -16,7 +16,7 @@ export function profileOf(
     ...(name === undefined ? {} : { name }),
     ...(email === undefined ? {} : { email }),
     ...(email === undefined || typeof isVerified !== 'boolean' ? {} : { emailVerified: isVerified }),
-    // Whoever shows it puts it into a page.
+    // Apps put it into a page, so only https is safe.
     ...(picture === undefined || !/^https:\/\//.test(picture) ? {} : { picture }),
   };
 }

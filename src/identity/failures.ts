@@ -3,7 +3,7 @@ import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallenge
 import { OutboundRefused } from './outbound.ts';
 import { type FailureReason, ProviderFailure } from './provider.ts';
 
-/** How a user or a rule of theirs says no (RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6). */
+/** Errors that mean that the user or a policy denied access (RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6). */
 const denials = new Set([
   'access_denied',
   'login_required',
@@ -12,21 +12,26 @@ const denials = new Set([
   'account_selection_required',
 ]);
 
-/** Of openid-client and jose: no answer, or none that is one. All their other codes say that it does not hold. */
-const silences = new Set([
+/** Codes of openid-client and jose for a missing or malformed response. Their other codes mean a failed check. */
+const unreachableCodes = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_ABORT',
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
   'ERR_JWKS_TIMEOUT',
 ]);
 
-/** What the libraries throw, in the words of the port. */
+/** Converts an error of the libraries into one of the port. */
 export function asFailure(error: unknown): ProviderFailure {
   if (error instanceof ProviderFailure) return error;
   if (error instanceof AuthorizationResponseError) {
-    return new ProviderFailure(denials.has(error.error) ? 'denied' : 'refused', told(error.error), error);
+    return new ProviderFailure(
+      denials.has(error.error) ? 'denied' : 'refused',
+      listedCode(error.error),
+      error,
+    );
   }
-  if (error instanceof ResponseBodyError) return new ProviderFailure('refused', told(error.error), error);
+  if (error instanceof ResponseBodyError)
+    return new ProviderFailure('refused', listedCode(error.error), error);
   if (error instanceof WWWAuthenticateChallengeError)
     return new ProviderFailure('refused', 'challenge', error);
 
@@ -37,7 +42,7 @@ export function asFailure(error: unknown): ProviderFailure {
   return new ProviderFailure(reasonOf(code, error), code, error, reportedIssuerOf(chain));
 }
 
-/** Where a discovery document names another issuer than it was asked for, a trailing slash more for instance. */
+/** The issuer of a discovery document that differs from the requested one, for example by a trailing slash. */
 function reportedIssuerOf(chain: readonly unknown[]): string | undefined {
   for (const each of chain) {
     const { attribute, body } = (each ?? {}) as {
@@ -54,18 +59,18 @@ function reportedIssuerOf(chain: readonly unknown[]): string | undefined {
   return undefined;
 }
 
-/** Long enough for any issuer in use; it is shown to whoever registers. */
+/** Long enough for any issuer in use; it appears in the error message of a registration. */
 const reportedCharactersMax = 500;
 
 function reasonOf(code: string, error: unknown): FailureReason {
-  if (silences.has(code) || /^E[A-Z]+$/.test(code)) return 'unreachable';
-  // Of a key set that is not told, or is no JSON.
+  if (unreachableCodes.has(code) || /^E[A-Z]+$/.test(code)) return 'unreachable';
+  // The key set is missing or not JSON.
   if (error instanceof joseErrors.JOSEError && code === 'ERR_JOSE_GENERIC') return 'unreachable';
   return code === 'unknown' && !(error instanceof TypeError) ? 'unreachable' : 'untrusted';
 }
 
-/** An error code of a provider, unless it is a text of its own making. */
-function told(error: string): string {
+/** The error code of a provider, or `unlisted_error` if it does not have the form of one. */
+function listedCode(error: string): string {
   return /^[a-z_]{1,40}$/.test(error) ? error : 'unlisted_error';
 }
 

@@ -20,8 +20,8 @@ export interface GithubOptions {
 }
 
 /**
- * GitHub, which has no ID tokens for users: plain OAuth 2 with state and PKCE, and the user that the token is for
- * (GitHub Docs, Authorizing OAuth apps; REST API, Get the authenticated user). Its issuer is told as its origin.
+ * GitHub has no ID tokens for users: this uses plain OAuth 2 with state and PKCE, then reads the user of the token
+ * (GitHub Docs, Authorizing OAuth apps; REST API, Get the authenticated user). The issuer is its origin.
  */
 export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvider {
   const api = origin === 'https://github.com' ? 'https://api.github.com' : `${origin}/api/v3`;
@@ -39,7 +39,7 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
   };
 
   return {
-    // Its addresses are fixed: there is nothing to ask.
+    // The addresses of GitHub are fixed.
     async discover() {},
 
     async begin(client, { state, codeVerifier }) {
@@ -81,8 +81,8 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
 }
 
 /**
- * The address that is hidden from a user's public page (GitHub Docs, REST API, List email addresses). A list that cannot be
- * read leaves the address out.
+ * The primary e-mail address, which may be private (GitHub Docs, REST API, List email addresses). If the list cannot be read,
+ * the identity has no address.
  */
 async function primaryEmail(
   fetch: Fetch,
@@ -115,7 +115,7 @@ async function userOf(fetch: Fetch, url: string, token: string): Promise<Omit<Pr
   if (response.status >= 500) throw new ProviderFailure('unreachable', 'user_status');
   if (response.status !== 200) throw new ProviderFailure('refused', 'user_status');
   const user = (await response.json().catch(() => undefined)) as Record<string, unknown> | undefined;
-  // The number stays when the login name goes to somebody else.
+  // The number is stable; a login name can pass to another user.
   const id = user?.id;
   if (typeof id !== 'number' || !Number.isSafeInteger(id) || id <= 0) {
     throw new ProviderFailure('untrusted', 'user_id');

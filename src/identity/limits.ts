@@ -1,22 +1,22 @@
-/** Bounds of identity: each with its unit at the end of its name, and the reason for its value. */
+/** Limits of identity providers. Each name ends with its unit; each comment gives the reason for the value. */
 
-/** A provider that takes longer to answer has lost the person who waits. */
+/** If a provider takes longer to respond, the user has given up. */
 export const outboundMsMax = 5_000;
 /** Discovery documents and key sets are a few KB; the largest known ones are under 100 KB. */
 export const outboundResponseBytesMax = 1024 * 1024;
-/** What a provider says of itself changes by the month; an hour old is fresh enough. */
+/** The metadata of a provider changes rarely, within months; an hour old is fresh enough. */
 export const discoveryAgeMsMax = 60 * 60 * 1_000;
-/** A provider that could not be asked is asked again soon; many who begin meanwhile make no further request. */
+/** After a failed discovery, sign-ins within this time fail without another request. */
 export const discoveryFailureMsMax = 5_000;
-/** Of the documents of all providers together. */
+/** For the metadata of all providers together. */
 export const providersKeptBytesMax = 16 * 1024 * 1024;
-/** Its keys are told to be cached for hours, and withdrawn ones must go. */
+/** Providers allow caching their keys for hours, but a withdrawn key must become invalid sooner. */
 export const providerKeysAgeMsMax = 10 * 60 * 1_000;
-/** A key that is not known is looked for at once, but not more often: forged key ids must not make us a flood. */
+/** An unknown key id causes a request at once, but no more often than this: false key ids must not cause a flood. */
 export const providerKeysPauseMs = 5_000;
-/** Providers remembered at once: with their keys some ten megabytes. */
+/** Providers cached at once: some ten megabytes, with their keys. */
 export const providersKeptMax = 1_000;
-/** A name, address or picture longer than this is none. */
+/** A longer name, e-mail address or picture is dropped. */
 export const profileClaimCharactersMax = 1_024;
-/** Clocks of good providers are right to the second. */
+/** The clocks of good providers are right to the second. */
 export const clockToleranceSeconds = 30;

@@ -5,7 +5,7 @@ import { type Logout, ProviderFailure } from './provider.ts';
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** What a logout token says whose signature, issuer and audience were verified. */
+/** Checks the claims of a logout token. Its signature, issuer and audience have been verified. */
 export function logoutOf(payload: JWTPayload, typ: string | undefined): Logout {
   checkType(typ, ['jwt', 'logout+jwt']);
   checkIssuedAt(payload);

@@ -33,52 +33,52 @@ import { providerKeys } from './provider-keys.ts';
 import { TtlCache } from './ttl-cache.ts';
 
 export interface OidcOptions {
-  /** Whether the operator has named a host, which may then be asked over http. */
+  /** Whether the operator has named a host; the service may call it over http. */
   readonly isNamed?: (host: string) => boolean;
-  /** The issuer of all its clients; without it each client names its own. */
+  /** The issuer of all clients; if undefined, each client names its issuer. */
   readonly issuer?: string;
-  /** The way out to an issuer, which may be on this machine. */
+  /** The `fetch` for an issuer, which may be on this machine. */
   readonly fetchFor: (issuer: URL) => Fetch;
 }
 
 type ProviderClient = Omit<Client, 'redirectUri'>;
 
-/** What is known of a provider, for one of its clients. */
-interface Known {
+/** The metadata and keys of a provider, for one of its clients. */
+interface Discovered {
   readonly configuration: Configuration;
   readonly keys: JWTVerifyGetKey;
-  /** What its ID tokens may be signed with. */
+  /** The allowed signature algorithms of its ID tokens. */
   readonly algorithms: readonly string[];
-  /** What it takes of memory, roughly. */
+  /** The approximate memory that it takes. */
   readonly bytes: number;
 }
 
 /**
- * What an ID token may be signed with at all: by a key that the provider alone has. `none` is no signature, and
- * HS256 would make of our secret, or of a public key taken for one, a key to sign with (RFC 8725, 2.1).
+ * ID tokens must be signed with a private key of the provider. `none` is no signature. HS256 would accept our secret, or a
+ * public key mistaken for a secret, as the signing key (RFC 8725, 2.1).
  */
 const asymmetric = /^(RS|PS|ES)(256|384|512)$|^EdDSA$|^Ed25519$/;
 
-/** Any provider of OpenID Connect that can be discovered, by openid-client and jose. */
+/** Any OpenID Connect provider with discovery, through openid-client and jose. */
 export function oidcProvider(options: OidcOptions): IdentityProvider {
   const { issuer } = options;
-  const known = new TtlCache<Known>({
+  const cache = new TtlCache<Discovered>({
     ageMsMax: discoveryAgeMsMax,
     failureMsMax: discoveryFailureMsMax,
     countMax: providersKeptMax,
     bytesMax: providersKeptBytesMax,
     bytesOf: ({ bytes }) => bytes,
   });
-  const learn = (client: ProviderClient) => learnOf(client, new URL(issuer ?? client.issuer ?? ''), options);
-  const knownOf = (client: ProviderClient) => known.get(keyOf(client), () => learn(client));
+  const load = (client: ProviderClient) => discover(client, new URL(issuer ?? client.issuer ?? ''), options);
+  const discovered = (client: ProviderClient) => cache.get(keyOf(client), () => load(client));
 
   return {
     async discover(client) {
-      await known.renew(keyOf(client), () => learn(client)).catch(refuse);
+      await cache.renew(keyOf(client), () => load(client)).catch(fail);
     },
 
     async begin(client, { state, nonce, codeVerifier }) {
-      const { configuration } = await knownOf(client).catch(refuse);
+      const { configuration } = await discovered(client).catch(fail);
       return buildAuthorizationUrl(configuration, {
         redirect_uri: client.redirectUri,
         scope: client.scopes.join(' '),
@@ -91,7 +91,7 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
 
     async finish(client, parameters, { state, nonce, codeVerifier }) {
       try {
-        const { configuration, keys, algorithms } = await knownOf(client);
+        const { configuration, keys, algorithms } = await discovered(client);
         const callback = new URL(client.redirectUri);
         callback.search = parameters.toString();
         const tokens = await authorizationCodeGrant(configuration, callback, {
@@ -101,7 +101,7 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
           idTokenExpected: true,
         });
         const idToken = tokens.id_token as string;
-        // The library trusts the connection for the signature; an ID token is to prove itself wherever it came from.
+        // The library relies on TLS in place of the signature; here the signature is always verified.
         const { payload, protectedHeader } = await jwtVerify(idToken, keys, {
           algorithms: [...algorithms],
           audience: client.clientId,
@@ -115,16 +115,16 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
           configuration.serverMetadata().userinfo_endpoint === undefined
         )
           return identity;
-        // It must tell of the same subject (OpenID Connect Core 1.0, 5.3.2), which the library checks.
+        // The library checks that userinfo has the same subject (OpenID Connect Core 1.0, 5.3.2).
         const userinfo = await fetchUserInfo(configuration, tokens.access_token, identity.subject);
         return withProfile(identity, profileOf(userinfo));
       } catch (error) {
-        return refuse(error);
+        return fail(error);
       }
     },
 
     async signOutUrl(client, returnUrl) {
-      const { configuration } = await knownOf(client).catch(refuse);
+      const { configuration } = await discovered(client).catch(fail);
       const { end_session_endpoint: endpoint } = configuration.serverMetadata();
       const url = browserUrl(endpoint, new URL(issuer ?? client.issuer ?? ''), options.isNamed);
       if (url === undefined || url.username !== '' || url.password !== '') return undefined;
@@ -135,7 +135,7 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
 
     async readLogoutToken(client, token) {
       try {
-        const { configuration, keys, algorithms } = await knownOf(client);
+        const { configuration, keys, algorithms } = await discovered(client);
         const { payload, protectedHeader } = await jwtVerify(token, keys, {
           algorithms: [...algorithms],
           issuer: configuration.serverMetadata().issuer,
@@ -145,40 +145,40 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
         });
         return logoutOf(payload, protectedHeader.typ);
       } catch (error) {
-        return refuse(error);
+        return fail(error);
       }
     },
   };
 }
 
-/** Whether userinfo has nothing to add to what was asked for. */
+/** Whether the ID token already has all requested claims, so that userinfo is not needed. */
 function isWhole({ name, email }: ProvenIdentity, scopes: readonly string[]): boolean {
   const lacksName = name === undefined && scopes.includes('profile');
   const lacksEmail = email === undefined && scopes.includes('email');
   return !lacksName && !lacksEmail;
 }
 
-/** What the ID token lacks. An address and its being verified come from one source. */
+/** Adds the claims that the ID token lacks. An e-mail address and its verified flag come from the same source. */
 function withProfile(identity: ProvenIdentity, userinfo: ReturnType<typeof profileOf>): ProvenIdentity {
   const { email: _email, emailVerified: _verified, ...rest } = userinfo;
   return { ...(identity.email === undefined ? userinfo : rest), ...identity };
 }
 
-function refuse(error: unknown): never {
+function fail(error: unknown): never {
   throw asFailure(error);
 }
 
-/** Another secret is another client: it may be answered otherwise. */
+/** The secret is part of the key: with another secret the provider may respond differently. */
 function keyOf({ issuer, clientId, clientSecret }: ProviderClient): string {
   const digest = createHash('sha256').update(clientSecret).digest('base64url');
   return JSON.stringify([issuer, clientId, digest]);
 }
 
-async function learnOf(
+async function discover(
   client: ProviderClient,
   issuer: URL,
   { fetchFor, isNamed }: OidcOptions,
-): Promise<Known> {
+): Promise<Discovered> {
   const fetch = fetchFor(issuer);
   const configuration = await discovery(
     issuer,
@@ -188,7 +188,7 @@ async function learnOf(
     {
       [customFetch]: async (...request) => usedOf(await fetch(...request)),
       timeout: outboundMsMax / 1_000,
-      // Whether http is asked is decided where requests go out.
+      // The `fetch` decides whether http is allowed.
       execute: issuer.protocol === 'http:' ? [allowInsecureRequests] : [],
     },
   );
@@ -196,8 +196,8 @@ async function learnOf(
   const metadata = configuration.serverMetadata();
   if (browserUrl(metadata.authorization_endpoint, issuer, isNamed) === undefined)
     throw new ProviderFailure('untrusted', 'authorization_endpoint');
-  const told = metadata.id_token_signing_alg_values_supported ?? ['RS256'];
-  const algorithms = told.filter((name) => asymmetric.test(name));
+  const supported = metadata.id_token_signing_alg_values_supported ?? ['RS256'];
+  const algorithms = supported.filter((name) => asymmetric.test(name));
   if (algorithms.length === 0) throw new ProviderFailure('untrusted', 'no_asymmetric_algorithm');
   if (metadata.jwks_uri === undefined || metadata.token_endpoint === undefined) {
     throw new ProviderFailure('untrusted', 'endpoint_missing');
@@ -218,7 +218,7 @@ const usedMetadata = [
   'token_endpoint_auth_methods_supported',
 ] as const;
 
-/** A provider's metadata without what is not used: the rest may be large, and would be kept. */
+/** Drops the metadata that is not used: it may be large, and would be cached. */
 async function usedOf(response: Response): Promise<Response> {
   const { status, headers } = response;
   const text = await response.text();
@@ -227,18 +227,18 @@ async function usedOf(response: Response): Promise<Response> {
 
 function slimmed(text: string): string {
   try {
-    const told: unknown = JSON.parse(text);
-    if (typeof told !== 'object' || told === null || Array.isArray(told)) return text;
-    return JSON.stringify(told, [...usedMetadata]);
+    const metadata: unknown = JSON.parse(text);
+    if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return text;
+    return JSON.stringify(metadata, [...usedMetadata]);
   } catch {
-    // What is wrong with it the library says.
+    // The library reports the malformed document.
     return text;
   }
 }
 
 /**
- * An address that a browser may be sent to: never of a scheme that runs something, nor over a line that others read.
- * Undefined for any other.
+ * An address that is safe for a browser: https, or http on loopback and private hosts. Undefined for any other, so that no
+ * scheme runs code and no request crosses the internet in clear.
  */
 function browserUrl(
   address: unknown,
@@ -252,7 +252,7 @@ function browserUrl(
   return url?.protocol === 'http:' && (isLocal || isPrivate) ? url : undefined;
 }
 
-/** A method that the provider takes; without a word of it HTTP Basic (OpenID Connect Discovery 1.0, 3). */
+/** A method that the provider supports; HTTP Basic if its metadata lists none (OpenID Connect Discovery 1.0, 3). */
 function clientAuthentication(secret: string): ClientAuth {
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)];
   return (server, ...rest) => {

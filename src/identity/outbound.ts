@@ -7,7 +7,7 @@ import { isLoopback } from '../origins.ts';
 import { isLoopbackAddress, isPublicAddress, PrivateHosts } from './addresses.ts';
 import { outboundMsMax, outboundResponseBytesMax } from './limits.ts';
 
-/** The part of the web's `fetch` that the libraries of this folder use; an answer is read whole before it is given. */
+/** The part of the standard `fetch` that the libraries of this folder use. It reads the whole response before it resolves. */
 export type Fetch = (url: string, init?: FetchInit) => Promise<Response>;
 
 export interface FetchInit {
@@ -17,21 +17,21 @@ export interface FetchInit {
   readonly signal?: AbortSignal | null | undefined;
 }
 
-/** All addresses of a name. Rejects when it has none. */
+/** All addresses of a name. Rejects if it has none. */
 export type Resolve = (name: string) => Promise<readonly LookupAddress[]>;
 
 export interface OutboundOptions {
-  /** Whether this machine itself may be asked, over http too: for an issuer that is there, where the service is too. */
+  /** Whether requests to this machine are allowed, also over http: for an issuer on the same machine. */
   readonly loopback: boolean;
-  /** Hosts and networks that the operator has named: they may be private, and may be asked over http. */
+  /** Hosts and networks that the operator has named: they may be private, and http is allowed. */
   readonly privateIssuers?: readonly string[] | undefined;
-  /** Certificates (PEM) of a private CA, believed beside the system's. */
+  /** Certificates (PEM) of a private CA, trusted in addition to the bundled ones. */
   readonly ca?: string | undefined;
-  /** The system's resolver without it. */
+  /** The system's resolver by default. */
   readonly resolve?: Resolve;
 }
 
-/** A request that is not sent, or whose answer is not taken; `code` says why. */
+/** A request was not sent, or its response was rejected; `code` is the reason. */
 export class OutboundRefused extends Error {
   readonly code: 'scheme' | 'address' | 'redirect' | 'too_large' | 'encoded' | 'timeout';
 
@@ -43,11 +43,14 @@ export class OutboundRefused extends Error {
 }
 
 /**
- * The one way out of the service to what a caller named (OWASP, Server-Side Request Forgery Prevention): https alone;
- * a name is resolved once, all its addresses are checked, and the connection goes to one of those, so that a
- * resolver which answers otherwise the next time (rebinding) changes nothing. No redirect is followed, no
- * answer is compressed, none is longer than `outboundResponseBytesMax` or takes longer than `outboundMsMax` as a whole. Every request
- * has a connection of its own: a code is exchanged once, and cannot be sent again when a kept connection turns out dead.
+ * The only way to send requests to an address that a caller named (OWASP, Server-Side Request Forgery Prevention).
+ *
+ * - The scheme is https; http only for loopback, and for hosts and networks that the operator named.
+ * - A name is resolved once. All its addresses are checked, and the connection uses one of them, so that a resolver which
+ *   responds differently the next time (rebinding) has no effect.
+ * - No redirect is followed and no response is compressed. A response has at most `outboundResponseBytesMax`, and a request
+ *   takes at most `outboundMsMax`.
+ * - Every request has a new connection: a code is exchanged once, and cannot be resent if a reused connection is dead.
  */
 export function outbound(options: OutboundOptions): Fetch {
   const { loopback, privateIssuers = [], ca, resolve = resolveBySystem } = options;
@@ -61,19 +64,19 @@ export function outbound(options: OutboundOptions): Fetch {
       local ? isLoopbackAddress(found) : isPublicAddress(found) || named.allows(found, isNamed);
     const mayBePlain = url.protocol === 'http:' && (local || privateIssuers.length > 0);
     if (url.protocol !== 'https:' && !mayBePlain) throw onlyHttps();
-    // A connection to a literal address asks no resolver.
-    if (isIP(literal) !== 0 && !isAllowed(literal)) throw refusedAddress();
+    // A connection to a literal address skips the lookup.
+    if (isIP(literal) !== 0 && !isAllowed(literal)) throw forbiddenAddress();
     if (url.protocol === 'https:') return send(url, init, checkedLookup(resolve, isAllowed), ca);
     if (local) return send(url, init, checkedLookup(resolve, isAllowed), ca);
-    // Over http only what is named is asked, and it must lie where it is named.
+    // Over http, the address must be in a named network, or a private address of a named host.
     const isPrivate = (found: string) => named.allows(found, isNamed);
     if (isIP(literal) !== 0 && !isPrivate(literal)) throw onlyHttps();
-    return send(url, init, checkedLookup(resolve, isPrivate, isNamed ? refusedAddress : onlyHttps), ca);
+    return send(url, init, checkedLookup(resolve, isPrivate, isNamed ? forbiddenAddress : onlyHttps), ca);
   };
 }
 
 function onlyHttps(): OutboundRefused {
-  return new OutboundRefused('scheme', 'only https is asked');
+  return new OutboundRefused('scheme', 'only https is allowed');
 }
 
 function send(
@@ -100,12 +103,12 @@ function send(
   const request = url.protocol === 'https:' ? requestSecurely : requestPlainly;
   return new Promise<Response>((resolve, reject) => {
     const fail = (error: unknown) =>
-      reject(ended.aborted ? new OutboundRefused('timeout', 'no whole answer in time') : error);
+      reject(ended.aborted ? new OutboundRefused('timeout', 'the response was not complete in time') : error);
     const sent = request(url, options, (response) => {
       const { statusCode: status = 0, headers } = response;
-      const refusal = refusalOf(status, headers['content-encoding']);
-      if (refusal !== undefined) {
-        sent.destroy(refusal);
+      const failure = failureOf(status, headers['content-encoding']);
+      if (failure !== undefined) {
+        sent.destroy(failure);
         return;
       }
       const chunks: Buffer[] = [];
@@ -113,14 +116,14 @@ function send(
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
         if (bytes > outboundResponseBytesMax)
-          sent.destroy(new OutboundRefused('too_large', 'answer too large'));
+          sent.destroy(new OutboundRefused('too_large', 'the response is too large'));
         else chunks.push(chunk);
       });
       response.on('error', fail);
       response.on('end', () => {
         const type = headers['content-type'];
-        const told = { status, headers: type === undefined ? {} : { 'content-type': type } };
-        resolve(new Response(status === 204 ? null : Buffer.concat(chunks), told));
+        const init = { status, headers: type === undefined ? {} : { 'content-type': type } };
+        resolve(new Response(status === 204 ? null : Buffer.concat(chunks), init));
       });
     });
     sent.on('error', fail);
@@ -128,32 +131,32 @@ function send(
   });
 }
 
-function refusalOf(status: number, encoding: string | undefined): OutboundRefused | undefined {
-  if (status >= 300 && status < 400) return new OutboundRefused('redirect', 'no redirect is followed');
+function failureOf(status: number, encoding: string | undefined): OutboundRefused | undefined {
+  if (status >= 300 && status < 400) return new OutboundRefused('redirect', 'redirects are not followed');
   if (encoding !== undefined && encoding !== 'identity') {
-    return new OutboundRefused('encoded', 'no coding was asked for');
+    return new OutboundRefused('encoded', 'the response has an unrequested content coding');
   }
   return undefined;
 }
 
 function bodyText(body: unknown): string {
   if (typeof body === 'string' || body instanceof URLSearchParams) return String(body);
-  throw new TypeError('only text is sent');
+  throw new TypeError('the body must be text');
 }
 
-/** A lookup for one connection: what it hands over are the very addresses that were checked. */
+/** A lookup for one connection: it returns exactly the addresses that were checked. */
 function checkedLookup(
   resolve: Resolve,
   isAllowed: (address: string) => boolean,
-  refusal: () => OutboundRefused = refusedAddress,
+  failure: () => OutboundRefused = forbiddenAddress,
 ): LookupFunction {
   return (name, { all }, done) => {
     resolve(name).then(
       (addresses) => {
         const [first] = addresses;
-        // One that is not allowed beside others that are is an attempt, not a mistake.
+        // A forbidden address among allowed ones is an attack, not a mistake.
         if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
-          done(refusal(), all ? [] : '', 0);
+          done(failure(), all ? [] : '', 0);
         } else if (all) done(null, [...addresses]);
         else done(null, first.address, first.family);
       },
@@ -162,8 +165,8 @@ function checkedLookup(
   };
 }
 
-function refusedAddress(): OutboundRefused {
-  return new OutboundRefused('address', 'this address is not asked');
+function forbiddenAddress(): OutboundRefused {
+  return new OutboundRefused('address', 'this address is not allowed');
 }
 
 function resolveBySystem(name: string): Promise<readonly LookupAddress[]> {

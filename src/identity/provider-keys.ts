@@ -3,16 +3,15 @@ import { outboundMsMax, providerKeysAgeMsMax, providerKeysPauseMs } from './limi
 import type { Fetch } from './outbound.ts';
 
 /**
- * The keys that a provider signs by. A key that is not among those that are known is looked for once, at once: a
- * provider may have begun to use it a moment ago. After that not again for a while, so that tokens that name keys which
- * nobody has do not make us a flood.
+ * The signing keys of a provider. An unknown key id reloads the key set at once, because the provider may have just added the
+ * key. Then there is no further reload for `providerKeysPauseMs`, so that tokens with false key ids cause no flood.
  */
 export function providerKeys(address: URL, fetch: Fetch): JWTVerifyGetKey {
   const keys = createRemoteJWKSet(address, {
     [customFetch]: (url, init) => fetch(url, init),
     timeoutDuration: outboundMsMax,
     cacheMaxAge: providerKeysAgeMsMax,
-    // The library's own pause begins with any load, and would keep a key that is new from being found.
+    // The library's pause begins with any load, and would delay the use of a new key.
     cooldownDuration: Number.MAX_SAFE_INTEGER,
   });
   let renewals = 0;

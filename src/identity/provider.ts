@@ -1,40 +1,39 @@
 /**
- * The port to an identity provider. Every method may throw ProviderFailure, and nothing else that is foreseen; the
- * adapter keeps what it learns about a provider for a bounded time, so that a warm sign-in costs no request but the
- * exchange of its code.
+ * The port to an identity provider. Every expected failure is a ProviderFailure. The adapter caches the metadata of a provider
+ * for a bounded time, so that with a warm cache a sign-in costs only the request that exchanges its code.
  */
 export interface IdentityProvider {
-  /** Asks the provider now what it says of itself. Fails with `unreachable` or `untrusted`. */
+  /** Loads the metadata of the provider now. Fails with `unreachable` or `untrusted`. */
   discover(client: Client): Promise<void>;
 
-  /** Where the browser is sent: the authorization request (RFC 6749, 4.1.1), with all checks in it. */
+  /** The address to send the browser to: the authorization request (RFC 6749, 4.1.1), with all checks. */
   begin(client: Client, checks: Checks): Promise<URL>;
 
   /**
-   * From the parameters of the callback to who signed in: the issuer that answered (RFC 9207), an error it told
-   * (`denied`, `refused`), the exchange of the code (RFC 6749, 4.1.3; RFC 7636, 4.5), the checks of the ID token
-   * (OpenID Connect Core 1.0, 3.1.3.7). The caller has found the state to be its own.
+   * Turns the parameters of the callback into the identity of the user: checks the issuer of the response (RFC 9207), reads
+   * its error (`denied`, `refused`), exchanges the code (RFC 6749, 4.1.3; RFC 7636, 4.5), and checks the ID token
+   * (OpenID Connect Core 1.0, 3.1.3.7). The caller checks the state first.
    */
   finish(client: Client, parameters: URLSearchParams, checks: Checks): Promise<ProvenIdentity>;
 
   /**
-   * Where a browser may go to sign out of the provider too (OpenID Connect RP-Initiated Logout 1.0); undefined where it
-   * offers none, or none that a browser may be sent to. @param returnUrl where it comes back
+   * The address to sign out of the provider too (OpenID Connect RP-Initiated Logout 1.0); undefined if the provider has none,
+   * or none that is safe for a browser. @param returnUrl the address to return to afterwards
    */
   signOutUrl(client: Client, returnUrl: string): Promise<URL | undefined>;
 
-  /** Checks a logout token (OpenID Connect Back-Channel Logout 1.0, 2.6). The caller sees to it that it is used once. */
+  /** Checks a logout token (OpenID Connect Back-Channel Logout 1.0, 2.6). The caller ensures that it is used once. */
   readLogoutToken(client: Client, token: string): Promise<Logout>;
 }
 
-/** Whom a provider has signed out: a user, one session at the provider, or one session of a user. */
+/** A logout at the provider: of a user, of one session at the provider, or of one session of a user. */
 export interface Logout {
   readonly issuer: string;
   readonly subject?: string;
   readonly providerSession?: string;
-  /** Of the token (`jti`); with the issuer, unlike that of any other. */
+  /** The id of the token (`jti`), unique for the issuer. */
   readonly id: string;
-  /** Milliseconds since 1970: from then on the token is rejected for its age. */
+  /** Milliseconds since 1970: from then on the token is rejected as expired. */
   readonly expiresAt: number;
 }
 
@@ -42,13 +41,13 @@ export interface Logout {
 export interface Client {
   readonly clientId: string;
   readonly clientSecret: string;
-  /** For providers that the name of the integration's provider does not tell alone. */
+  /** Only for `oidc`, whose name does not determine the issuer. */
   readonly issuer?: string;
   readonly scopes: readonly string[];
   readonly redirectUri: string;
 }
 
-/** What ties a callback to the sign-in that was begun; each 32 random bytes in base64url, but for the stamp of the state. */
+/** Bind a callback to its sign-in. Each is 32 random bytes in base64url; the state begins with a timestamp. */
 export interface Checks {
   readonly state: string;
   readonly nonce: string;
@@ -56,7 +55,7 @@ export interface Checks {
   readonly codeVerifier: string;
 }
 
-/** Who signed in, in the field's standard claims (OpenID Connect Core 1.0, 5.1). */
+/** The user who signed in, with standard claims (OpenID Connect Core 1.0, 5.1). */
 export interface ProvenIdentity {
   readonly issuer: string;
   readonly subject: string;
@@ -69,19 +68,19 @@ export interface ProvenIdentity {
 }
 
 /**
- * - `unreachable`: down, slow, a 5xx, too large, or at an address that is not asked.
- * - `untrusted`: it says of itself, of its keys or of the user what does not hold.
- * - `refused`: it told an error: unknown client, wrong secret, used code.
- * - `denied`: the user, or a rule of the provider, said no.
+ * - `unreachable`: it is down or slow, responds with a 5xx or too much, or is at an address that is not allowed.
+ * - `untrusted`: its metadata, its keys or its claims about the user fail a check.
+ * - `refused`: it responded with an error: unknown client, wrong secret, used code.
+ * - `denied`: the user, or a policy of the provider, denied access.
  */
 export type FailureReason = 'unreachable' | 'untrusted' | 'refused' | 'denied';
 
-/** Why a provider signed nobody in. */
+/** The reason why a sign-in at a provider failed. */
 export class ProviderFailure extends Error {
   readonly reason: FailureReason;
-  /** For the log: a code of ours, of the library's or of the protocol's closed lists; nothing that was sent. */
+  /** For the log: a code of the service, of the library or of the protocol's closed lists; never a received value. */
   readonly detail: string;
-  /** The issuer that a provider reported where another one was expected. */
+  /** The issuer that a provider reported, if another one was expected. */
   readonly reportedIssuer: string | undefined;
 
   constructor(reason: FailureReason, detail: string, cause?: unknown, reportedIssuer?: string) {

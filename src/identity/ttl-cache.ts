@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache';
 
 export interface TtlCacheOptions<Value> {
   readonly ageMsMax: number;
-  /** A failure is remembered for so long, so that many who ask do not make many requests. */
+  /** How long a failure is cached, so that many callers do not cause many requests. */
   readonly failureMsMax: number;
   readonly countMax: number;
   readonly bytesMax: number;
-  /** What a value takes of memory, roughly. */
+  /** The approximate memory that a value takes. */
   readonly bytesOf: (value: Value) => number;
 }
 
@@ -15,7 +15,7 @@ interface Entry<Value> {
   until: number;
 }
 
-/** What was learned about providers, for a time: bounded in count and bytes, and learned once however many ask at once. */
+/** A cache of promises, bounded in age, count and bytes. Concurrent callers share one load. */
 export class TtlCache<Value> {
   readonly #options: TtlCacheOptions<Value>;
   readonly #entries: LRUCache<string, Entry<Value>>;
@@ -26,22 +26,22 @@ export class TtlCache<Value> {
     this.#entries = new LRUCache({ max, maxSize });
   }
 
-  /** The value of this key, or what `learn` gives. Rejects with a failure of a moment ago. */
-  get(key: string, learn: () => Promise<Value>): Promise<Value> {
-    const kept = this.#entries.get(key);
-    if (kept !== undefined && kept.until > performance.now()) return kept.value;
-    return this.renew(key, learn);
+  /** The cached value of a key, or the result of `load`. Rejects with a cached failure. */
+  get(key: string, load: () => Promise<Value>): Promise<Value> {
+    const cached = this.#entries.get(key);
+    if (cached !== undefined && cached.until > performance.now()) return cached.value;
+    return this.renew(key, load);
   }
 
-  /** What `learn` gives, whatever is kept. */
-  renew(key: string, learn: () => Promise<Value>): Promise<Value> {
+  /** Calls `load` even if a value is cached, and caches its result. */
+  renew(key: string, load: () => Promise<Value>): Promise<Value> {
     const { ageMsMax, failureMsMax, bytesOf } = this.#options;
-    const value = learn();
+    const value = load();
     const entry: Entry<Value> = { value, until: performance.now() + ageMsMax };
     this.#entries.set(key, entry, { size: 1 });
     value.then(
       (known) => {
-        // Its size is known only now.
+        // The size of the value is known only now.
         if (this.#entries.peek(key) === entry) this.#entries.set(key, entry, { size: 1 + bytesOf(known) });
       },
       () => {

@@ -52,7 +52,7 @@ test('refuses an issuer at such an address through the door, and asks nobody', a
     const answer = await service.post('/v3/create/service/auth/oidc/web?verify=true', body);
     assert.equal(answer.status, 400, host);
     assert.equal(answer.json.body.error.param, 'IDP_ISSUER');
-    assert.match(answer.json.body.error.message, /could not be asked/);
+    assert.match(answer.json.body.error.message, /could not be reached/);
   }
   const refusals = service.logged().match(/"detail":"outbound_address"/g) ?? [];
   // Those of one second share a line.

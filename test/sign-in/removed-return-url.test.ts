@@ -31,7 +31,7 @@ test('sends no code to a return URL that was removed while the person was at the
   await allow([]);
   const page = await signing.browser.open(callback);
   assert.equal(page.status, 400, page.headers.get('location') ?? '');
-  assert.match(page.text, /not one that is allowed/);
+  assert.match(page.text, /is not allowed/);
   assert.equal(await isSignedIn(signing.service.origin, signing.browser), false);
 });
 
