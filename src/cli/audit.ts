@@ -7,14 +7,14 @@ import { moment } from './timestamps.ts';
 
 const usage = `Usage: counterfoil audit list
 
-  list              what administrators have done, the oldest first
-    --since MOMENT    from then on: 2026-11-21 or 2026-11-21T10:00:00Z
-    --json            as JSON, one act a line
+  list              print what administrators have done, the oldest first
+    --since TIME      from this time on: 2026-11-21 or 2026-11-21T10:00:00Z
+    --json            one JSON object a line
 
-The service may be running meanwhile.
+The command works while the service is running.
 `;
 
-/** `counterfoil audit`: exit 0, or 2 when it could not be told. */
+/** `counterfoil audit`: exits with 0, or with 2 if it could not run. */
 export async function audit(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
   try {
@@ -35,13 +35,13 @@ async function list(args: readonly string[]): Promise<void> {
   });
   const since = values.since === undefined ? 0 : moment('--since', values.since);
   const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const books = await openOfflineAccess(settings, false);
+  const access = await openOfflineAccess(settings, false);
   try {
-    for await (const entry of books.trail(since)) {
+    for await (const entry of access.trail(since)) {
       process.stdout.write(`${values.json ? JSON.stringify(entry) : lineOf(entry)}\n`);
     }
   } finally {
-    await books.close();
+    await access.close();
   }
 }
 

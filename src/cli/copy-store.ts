@@ -9,7 +9,7 @@ import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { ProgressBar } from './progress-bar.ts';
 
-/** `counterfoil store copy`: exit 0, 1 when the two stores are not the same at the end. Throws SettingsError. */
+/** `counterfoil store copy`: exits with 0, or with 1 if the two stores differ at the end. Throws SettingsError. */
 export async function copyStore(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -27,16 +27,16 @@ export async function copyStore(args: readonly string[]): Promise<void> {
     ...{ from, to, isIntoExisting: values['into-existing'] },
     progress: (stage, items, total) => bar.show(items, total, stage),
   })
-    .catch(refused)
+    .catch(asSettingsError)
     .finally(() => bar.clear());
-  tell(moved, settings, { from, to });
+  report(moved, settings, { from, to });
 }
 
-function refused(error: unknown): never {
+function asSettingsError(error: unknown): never {
   if (!(error instanceof ServiceError)) throw error;
   const { message, details } = error;
   throw new SettingsError([
-    `${message} (${details.detail ?? error.code}) The same command goes on where this one has ended.`,
+    `${message} (${details.detail ?? error.code}) Run the same command again to continue.`,
   ]);
 }
 
@@ -50,7 +50,7 @@ function placeOf(option: string, text: string | undefined, { data }: Settings): 
   ]);
 }
 
-function tell(
+function report(
   { items, spaces, differences, masterKeyIds, undeclared }: Moved,
   settings: Settings,
   { from, to }: { readonly from: StorePlace; readonly to: StorePlace },
@@ -58,21 +58,26 @@ function tell(
   for (const difference of differences) process.stdout.write(`${difference}\n`);
   if (differences.length > 0) {
     process.stdout.write(
-      'the copy is not the same: was the service stopped? Begin anew on an empty target\n',
+      'the copy is not identical: was the service stopped? Copy again to an empty target\n',
     );
     process.exitCode = 1;
     return;
   }
   process.stdout.write(`${items} items of ${spaces} spaces copied and verified\n`);
-  if (masterKeyIds.length > 0) process.stdout.write(keyWord(masterKeyIds, settings, from, to));
+  if (masterKeyIds.length > 0) process.stdout.write(masterKeyHint(masterKeyIds, settings, from, to));
   if (undeclared.length > 0)
     process.stdout.write(
       `declare these tables (COUNTERFOIL_DECLARED_TABLES), or they are not served: ${undeclared.join(',')}\n`,
     );
 }
 
-/** Sealed secrets are copied as they are. */
-function keyWord(keyIds: readonly string[], settings: Settings, from: StorePlace, to: StorePlace): string {
+/** What to do with the master key: a copy has the sealed secrets unchanged. */
+function masterKeyHint(
+  keyIds: readonly string[],
+  settings: Settings,
+  from: StorePlace,
+  to: StorePlace,
+): string {
   const source = masterKeySource(settings);
   const [file, place] = [from, to].map(
     (at) => `${at.kind === 'lmdb' ? at.folder : resolve(settings.data)}.key`,

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import { enableCompileCache } from 'node:module';
 
-// Compiled code is kept between starts: it more than halves the time to the first answer.
+// Caches compiled code between starts, which more than halves the time to the first response.
 enableCompileCache();
-// Whatever it writes, only its own user reads.
+// Only the user of this process can read the files that it writes.
 process.umask(0o077);
 
 const usage = `Usage: counterfoil <command>
@@ -11,22 +11,22 @@ const usage = `Usage: counterfoil <command>
   serve      serve payments, tables and sign-in
     --simulate     with a payment processor that moves no money
     --workers N    in N processes on one port and one data folder; auto: one for each core
-  payments   list, show, refund, cancel, resolve and reconcile payments; "payments help" tells more
-  store      make a store in DynamoDB, or copy one to another; "store help" tells more
-  secrets    tell, rotate and retire the master keys; "secrets help" tells more
-  doctor     check settings, store, master keys, secrets and clock, and tell what to do
-  keys       create, list, rotate and revoke API keys; "keys help" tells more
-  users      list, show and delete users; "users help" tells more
-  sessions   list and end sessions; "sessions help" tells more
-  audit      list what administrators have done; "audit help" tells more
-  verify     walk the whole store and tell what is wrong with it; the service may be running
+  payments   list, show, refund, cancel, resolve and reconcile payments; see "payments help"
+  store      make a store in DynamoDB, or copy one store to another; see "store help"
+  secrets    show, rotate and retire the master keys; see "secrets help"
+  doctor     check settings, store, master keys, secrets and clock, and print what to do
+  keys       create, list, rotate and revoke API keys; see "keys help"
+  users      list, show and delete users; see "users help"
+  sessions   list and end sessions; see "sessions help"
+  audit      list what administrators have done; see "audit help"
+  verify     read the whole store and print each damage; works while the service is running
   version    print the version
   help       print this text
 `;
 
 type Command = (args: readonly string[]) => void | Promise<void>;
 
-/** Each is loaded when it is asked for, so that none waits for what another one needs. */
+/** Each module is loaded on demand, so that no command waits for the imports of another one. */
 const commands: Readonly<Record<string, Command>> = {
   serve: async (args) => (await import('./serve.ts')).serve(args),
   worker: async (args) => (await import('./serve.ts')).work(args),

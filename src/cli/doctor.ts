@@ -13,19 +13,19 @@ import { itemsOf } from '../storage/item-text.ts';
 import { type Finding, surroundings } from './doctor-surroundings.ts';
 import { reportProblems } from './problems.ts';
 
-/** Before this the service was not written: a clock that says so was never set. */
+/** The service did not exist before this: an earlier clock was never set. */
 const earliestNow = Date.UTC(2026, 0, 1);
 
 /**
- * `counterfoil doctor`: a line for each check, `ok …` or `problem …` with what to do; the service may be running. Exit 0
- * when all is well, 1 when it is not, 2 when it cannot be told.
+ * `counterfoil doctor`: prints a line for each check, `ok …` or `problem …` with what to do. It works while the service is
+ * running. Exits with 0 if there is no problem, with 1 if there is one, and with 2 if it could not run.
  */
 export async function doctor(args: readonly string[]): Promise<void> {
   try {
     parseArgs({ args: [...args], options: {} });
     const findings = await examine();
     const status = findings.some((finding) => 'problem' in finding) ? 1 : 0;
-    // Without waiting for connections to processors, which they keep open for a while.
+    // Exits explicitly, because idle connections to processors keep the process alive for a while.
     process.stdout.write(findings.map(lineOf).join(''), () => process.exit(status));
   } catch (error) {
     reportProblems(error);
@@ -36,7 +36,7 @@ function lineOf(finding: Finding): string {
   return 'ok' in finding ? `ok ${finding.ok}\n` : `problem ${finding.problem}\n`;
 }
 
-/** Each check stands on the one before: behind a problem that leaves nothing to look at, there are none. */
+/** Later checks depend on earlier ones: without settings or a store, the rest is skipped. */
 async function examine(): Promise<readonly Finding[]> {
   let settings: Settings;
   try {
@@ -45,20 +45,25 @@ async function examine(): Promise<readonly Finding[]> {
     return problemsOf('settings', error);
   }
   const findings: Finding[] = [{ ok: 'settings' }];
-  let vault: OfflineSecrets;
+  let offline: OfflineSecrets;
   try {
-    vault = await openOfflineSecrets(settings);
+    offline = await openOfflineSecrets(settings);
   } catch (error) {
     return [...findings, ...problemsOf('data', error)];
   }
   try {
-    findings.push({ ok: `store: ${settings.data} opens; counterfoil verify walks all of it` });
-    const found = await openAll(vault.engine, new Sealer(vault.keys), sealedRecords);
-    findings.push(masterKeys(vault), ...secrets(found), await rotation(vault, found), await clock(vault));
-    findings.push(...(await surroundings(settings, vault.engine)));
+    findings.push({ ok: `store: ${settings.data} opens; counterfoil verify reads all of it` });
+    const found = await openAll(offline.engine, new Sealer(offline.keys), sealedRecords);
+    findings.push(
+      masterKeys(offline),
+      ...secrets(found),
+      await rotation(offline, found),
+      await clock(offline),
+    );
+    findings.push(...(await surroundings(settings, offline.engine)));
     return findings;
   } finally {
-    await vault.close();
+    await offline.close();
   }
 }
 
@@ -67,16 +72,16 @@ function problemsOf(check: string, error: unknown): readonly Finding[] {
   return error.problems.map((problem) => ({ problem: `${check}: ${problem}` }));
 }
 
-/** That it can be read by its owner alone, the opening of the vault has held it to. */
+/** `openOfflineSecrets` has checked that only the owner can read the key file. */
 function masterKeys({ keys, source }: OfflineSecrets): Finding {
-  const told = isKeyFile(source) ? ', readable by its owner alone' : '';
-  return { ok: `master keys: ${keys.all().length} from ${sourceName(source)}${told}` };
+  const access = isKeyFile(source) ? ', readable only by its owner' : '';
+  return { ok: `master keys: ${keys.all().length} from ${sourceName(source)}${access}` };
 }
 
 function secrets({ secrets, problems }: SecretsFound): readonly Finding[] {
   if (problems.length === 0) return [{ ok: `secrets: all ${secrets} open` }];
   return problems.map((problem) => ({
-    problem: `secrets: ${problem}; put back a copy of the data that is whole, or register it again`,
+    problem: `secrets: ${problem}; restore an intact copy of the data, or register it again`,
   }));
 }
 
@@ -87,21 +92,21 @@ async function rotation({ engine, keys }: OfflineSecrets, { underKeys }: Secrets
   const isTurned = notes.every(({ keyId, state }) => keyId !== writing || state === 'sealing');
   const left = [...underKeys.keys()].some((keyId) => keyId !== writing);
   if (!isTurned || left) {
-    return { problem: 'rotation: has not come to its end; run counterfoil secrets rotate' };
+    return { problem: 'rotation: is incomplete; run counterfoil secrets rotate again' };
   }
   if (retiring.length === 0) return { ok: `rotation: everything is under ${writing}` };
   const old = retiring.map(({ keyId }) => keyId).join(', ');
   return { ok: `rotation: everything is under ${writing}; counterfoil secrets retire drops ${old}` };
 }
 
-/** A clock put back would take open charges for younger than they are; ids of payments begin with their moment. */
+/** If the clock moved backwards, open charges seem younger than they are. Payment ids begin with their timestamp. */
 async function clock({ engine }: OfflineSecrets): Promise<Finding> {
   const now = Date.now();
-  const told = new Date(now).toISOString();
-  if (now < earliestNow) return { problem: `clock: it says ${told}; set it` };
+  const time = new Date(now).toISOString();
+  if (now < earliestNow) return { problem: `clock: it says ${time}; set it` };
   const scan = await engine.scan(paymentsSpace, { after: idPrefix(now + clockStepMsMax), limit: 1 });
   for await (const { id } of itemsOf(scan?.chunks ?? [])) {
-    return { problem: `clock: it says ${told}, and payment ${id} was made later; set it` };
+    return { problem: `clock: it says ${time}, and payment ${id} was made later; set it` };
   }
-  return { ok: `clock: ${told}` };
+  return { ok: `clock: ${time}` };
 }

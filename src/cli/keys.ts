@@ -11,31 +11,33 @@ import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from './limits.ts';
 import { reportProblems } from './problems.ts';
 import { duration, moment } from './timestamps.ts';
 
+const overlapHoursDefault = apiKeyOverlapMsDefault / 3_600_000;
+
 const usage = `Usage: counterfoil keys <command>
 
   create                  make a key and print it, once
-    --name NAME             what you know it by
-    --scope SCOPE           what it may do; several by several --scope:
+    --name NAME             a name to recognize it by
+    --scope SCOPE           what it allows; repeat it for several:
                             ${scopes.slice(0, 5).join(', ')},
                             ${scopes.slice(5).join(', ')}
-    --table TABLE           of tables, only this one; several by several --table
-    --route PROCESSOR/ROUTE of payments, only these, for instance stripe/charge; several by several --route
-    --replaces ID           the key that it takes over from, with its idempotency keys; without it, the latest one
-                            of the same name
-    --expires WHEN          in 90d, 24h or 30m, or on 2027-01-01; never without it
+    --table TABLE           limits it to this table; repeat it for several
+    --route PROCESSOR/ROUTE limits it to this payment route, such as stripe/charge; repeat it for several
+    --replaces ID           the key whose idempotency keys it takes over; by default the latest key of the same
+                            name
+    --expires WHEN          in 90d, 24h or 30m, or on 2027-01-01; by default never
     --publishable           a key for browsers: it creates payments and nothing else
-    --origin ORIGIN         of a publishable key: whose pages may use it; several by several --origin
-  list                    all keys, without their secrets
-    --json                  as JSON, one key a line
+    --origin ORIGIN         of a publishable key: the origin of pages that may use it; repeat it for several
+  list                    print all keys without their secrets
+    --json                  one JSON object a line
   rotate ID               give it a new secret and print it
-    --overlap DURATION      how long the present secret holds on; ${apiKeyOverlapMsDefault / 3_600_000}h without it, 0m ends it now
+    --overlap DURATION      how long the present secret stays valid; by default ${overlapHoursDefault}h, 0m ends it now
   revoke ID               end it at once
 
-The service may be running meanwhile; it follows within a second. From the first key on, requests need a key; sign-in,
-health, documentation and signed events do not.
+These commands work while the service is running; a change applies within a second. As soon as a key exists, requests
+need one; sign-in, health, documentation and signed events do not.
 `;
 
-/** `counterfoil keys`: exit 0, or 2 when it could not be done. Standard output has the key alone. */
+/** `counterfoil keys`: exits with 0, or with 2 if it could not run. Of a new key, standard output has only the key. */
 export async function keys(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
   try {
@@ -52,16 +54,16 @@ export async function keys(args: readonly string[]): Promise<void> {
   }
 }
 
-async function withBooks<Result>(
+async function withAccess<Result>(
   makesStore: boolean,
-  work: (books: OfflineAccess) => Promise<Result>,
+  work: (access: OfflineAccess) => Promise<Result>,
 ): Promise<Result> {
   const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const books = await openOfflineAccess(settings, makesStore);
+  const access = await openOfflineAccess(settings, makesStore);
   try {
-    return await work(books);
+    return await work(access);
   } finally {
-    await books.close();
+    await access.close();
   }
 }
 
@@ -81,9 +83,9 @@ async function create(args: readonly string[]): Promise<void> {
     },
   });
   const { name, scope, table, route, origin, expires, replaces, publishable } = values;
-  if (name === undefined) throw new SettingsError(['--name: is needed, so that you know the key again']);
-  const shown = await withBooks(true, ({ keys: books }) =>
-    books.create(
+  if (name === undefined) throw new SettingsError(['--name: is required, so that you recognize the key']);
+  const shown = await withAccess(true, ({ keys: apiKeys }) =>
+    apiKeys.create(
       {
         kind: publishable ? 'publishable' : 'secret',
         name,
@@ -91,7 +93,7 @@ async function create(args: readonly string[]): Promise<void> {
         ...(table === undefined ? {} : { tables: table }),
         ...(route === undefined ? {} : { routes: route }),
         ...(origin === undefined ? {} : { origins: origin }),
-        ...(expires === undefined ? {} : { expiresAt: momentToCome(expires) }),
+        ...(expires === undefined ? {} : { expiresAt: futureTime(expires) }),
       },
       replaces,
     ),
@@ -99,18 +101,19 @@ async function create(args: readonly string[]): Promise<void> {
   show(shown);
 }
 
-/** The key alone on standard output, so that a script can take it from there. */
+/** Standard output has only the key, so that a script can read it. */
 function show({ key, text }: ShownKey): void {
   const { id, kind, name } = key;
   process.stdout.write(`${text}\n`);
   process.stderr.write(
     kind === 'publishable'
-      ? `This is publishable API key ${id} (${name}). It is not a secret: put it into the pages of its origins. Copy it now: the service stores only its hash.\n`
+      ? `This is publishable API key ${id} (${name}). It is not a secret: put it into the pages of its origins. ` +
+          'Copy it now: the service stores only its hash.\n'
       : `This is API key ${id} (${name}). Keep it: it is never shown again.\n`,
   );
 }
 
-function momentToCome(text: string): string {
+function futureTime(text: string): string {
   const inMs = durationOf(text);
   return new Date(inMs === undefined ? moment('--expires', text) : Date.now() + inMs).toISOString();
 }
@@ -120,7 +123,7 @@ async function list(args: readonly string[]): Promise<void> {
     args: [...args],
     options: { json: { type: 'boolean', default: false } },
   });
-  const all = await withBooks(false, ({ keys: books }) => books.list());
+  const all = await withAccess(false, ({ keys: apiKeys }) => apiKeys.list());
   for (const key of all) {
     process.stdout.write(`${values.json ? JSON.stringify(withoutHashes(key)) : lineOf(key)}\n`);
   }
@@ -152,19 +155,19 @@ async function rotate(args: readonly string[]): Promise<void> {
   const overlapMs =
     values.overlap === undefined ? apiKeyOverlapMsDefault : duration('--overlap', values.overlap);
   if (overlapMs > apiKeyOverlapMsMax) throw new SettingsError(['--overlap: must be at most 30d']);
-  show(await withBooks(false, ({ keys: books }) => books.rotate(only(positionals), overlapMs)));
+  show(await withAccess(false, ({ keys: apiKeys }) => apiKeys.rotate(only(positionals), overlapMs)));
 }
 
 async function revoke(args: readonly string[]): Promise<void> {
   const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} });
-  const { id, name } = await withBooks(false, ({ keys: books }) => books.revoke(only(positionals)));
+  const { id, name } = await withAccess(false, ({ keys: apiKeys }) => apiKeys.revoke(only(positionals)));
   process.stdout.write(`API key ${id} (${name}) is revoked\n`);
 }
 
 function only(positionals: readonly string[]): string {
   const [id] = positionals;
   if (id === undefined || positionals.length > 1) {
-    throw new SettingsError(['name one key by its id; "keys list" tells it']);
+    throw new SettingsError(['name one key by its id; "keys list" prints the ids']);
   }
   return id;
 }

@@ -1,13 +1,13 @@
-/** Bounds of cli: each with its unit at the end of its name, and the reason for its value. */
+/** Limits of the command line. Each name ends with its unit; each comment gives the reason for the value. */
 
-/** How long the secret before holds after a rotation, unless it is said otherwise: a day to bring the new one around. */
+/** The default time that the previous secret stays valid after a rotation: a day to deploy the new one. */
 export const apiKeyOverlapMsDefault = 24 * 60 * 60 * 1_000;
-/** Longer than that, nobody is rotating. */
+/** A longer overlap is not a rotation. */
 export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
-/** Processes of one service; more than any machine it makes sense on has cores. */
+/** Processes of one service: more than the cores of any suitable machine. */
 export const workersMax = 128;
-/** What a scrape of one waits for the others: Prometheus gives up after 10 s, and counting up takes a millisecond. */
+/** How long a scrape waits for the other workers: Prometheus gives up after 10 s, and a snapshot takes a millisecond. */
 export const workerTellMsMax = 1_000;
-/** The wait before a worker that could not start is tried again: doubled each time, from the first to the last. */
+/** The delay before a failed worker is started again: doubled each time, from the minimum to the maximum. */
 export const workerDelayMsMin = 100;
 export const workerDelayMsMax = 10_000;

@@ -18,40 +18,40 @@ import { moment } from './timestamps.ts';
 
 const usage = `Usage: counterfoil payments <command>
 
-  list                    payments in the order in which they were made
-    --since MOMENT          from then on: 2026-11-21 or 2026-11-21T10:00:00Z; a day ago without it
-    --status STATUS         of this status alone: calling, in_doubt, succeeded, declined, needs_review
-    --processor NAME        of this processor alone
-    --limit N               at most so many; 100 without it
-    --json                  as JSON, one payment a line
-  show ID                 everything that is known of a payment, as JSON
-  refund ID               give it back
-    --amount N              a part of it, in the unit of its route
-    --key KEY               the same key again gives back once
-  cancel ID               end a charge in doubt, unless it has been made
-  resolve ID              end a charge that needs review, as the processor's books have it
-    --succeeded CHARGE      it has been made, under this id of the processor's
-    --declined              it has not been made
-  reconcile PROCESSOR     hold our records against the processor's books; exit 1 if anything differs
-    --from MOMENT           the period's beginning; a day ago without it
-    --until MOMENT          its end; now without it
+  list                    print payments in the order in which they were made
+    --since TIME            from this time on: 2026-11-21 or 2026-11-21T10:00:00Z; by default a day ago
+    --status STATUS         only of this status: calling, in_doubt, succeeded, declined, needs_review
+    --processor NAME        only of this processor
+    --limit N               at most this many; by default 100
+    --json                  one JSON object a line
+  show ID                 print a payment as JSON
+  refund ID               refund all that is left
+    --amount N              only this amount, in the unit of its route
+    --key KEY               an idempotency key: the same key refunds once
+  cancel ID               cancel a charge in doubt, unless it was made
+  resolve ID              end a charge that needs review; must agree with the processor's records
+    --succeeded CHARGE      it was made; CHARGE is its id at the processor
+    --declined              it was not made
+  reconcile PROCESSOR     compare our records with those of the processor; exit 1 if anything differs
+    --from TIME             the beginning of the period; by default a day before its end
+    --until TIME            the end of the period; by default now
 
-The service may be running meanwhile.
+These commands work while the service is running.
 `;
 
 const dayMs = 24 * 60 * 60 * 1_000;
 const listedDefault = 100;
 
-/** `counterfoil payments`: exit 0, 1 when the answer is no (a refund that failed, books that differ), 2 when it could not be told. */
+/** `counterfoil payments`: exits with 0, with 1 if a refund failed or records differ, with 2 if it could not run. */
 export async function payments(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
   try {
-    if (command === 'list') await withBooks((books) => list(books, rest));
-    else if (command === 'show') await withBooks((books) => show(books, rest));
-    else if (command === 'refund') await withBooks((books) => refund(books, rest));
-    else if (command === 'cancel') await withBooks((books) => cancel(books, rest));
-    else if (command === 'resolve') await withBooks((books) => resolve(books, rest));
-    else if (command === 'reconcile') await withBooks((books) => tellDifferences(books, rest));
+    if (command === 'list') await withPayments((offline) => list(offline, rest));
+    else if (command === 'show') await withPayments((offline) => show(offline, rest));
+    else if (command === 'refund') await withPayments((offline) => refund(offline, rest));
+    else if (command === 'cancel') await withPayments((offline) => cancel(offline, rest));
+    else if (command === 'resolve') await withPayments((offline) => resolve(offline, rest));
+    else if (command === 'reconcile') await withPayments((offline) => printDifferences(offline, rest));
     else {
       process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
       if (command !== 'help' && command !== undefined) process.exitCode = 2;
@@ -61,17 +61,17 @@ export async function payments(args: readonly string[]): Promise<void> {
   }
 }
 
-async function withBooks(work: (books: OfflinePayments) => Promise<void>): Promise<void> {
+async function withPayments(work: (offline: OfflinePayments) => Promise<void>): Promise<void> {
   const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const books = await openOfflinePayments(settings);
+  const offline = await openOfflinePayments(settings);
   try {
-    await work(books);
+    await work(offline);
   } finally {
-    await books.close();
+    await offline.close();
   }
 }
 
-async function list({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
+async function list({ payments: context }: OfflinePayments, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -83,7 +83,7 @@ async function list({ payments: parts }: OfflinePayments, args: readonly string[
     },
   });
   let left = wholeNumber('--limit', values.limit);
-  for await (const payment of paymentsSince(parts, momentOr(Date.now() - dayMs, '--since', values.since))) {
+  for await (const payment of paymentsSince(context, timeOr(Date.now() - dayMs, '--since', values.since))) {
     if (values.status !== undefined && payment.state !== values.status) continue;
     if (values.processor !== undefined && payment.processor !== values.processor) continue;
     if (left-- === 0) {
@@ -99,16 +99,16 @@ function lineOf({ id, createdAt, processor, route, state, amount, currency, char
   return [id, createdAt, `${processor}/${route}`, state.padEnd(12), money, chargeId ?? '–'].join('  ');
 }
 
-async function show({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
-  const payment = await thePayment(parts, only(args, {}).id);
+async function show({ payments: context }: OfflinePayments, args: readonly string[]): Promise<void> {
+  const payment = await thePayment(context, only(args, {}).id);
   process.stdout.write(`${JSON.stringify(publicPayment(payment), null, 2)}\n`);
 }
 
-async function refund({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
+async function refund({ payments: context }: OfflinePayments, args: readonly string[]): Promise<void> {
   const { id, values } = only(args, { amount: { type: 'string' }, key: { type: 'string' } });
-  const payment = await thePayment(parts, id);
+  const payment = await thePayment(context, id);
   const requestId = randomUUID();
-  const answer = await refundPayment(parts, {
+  const response = await refundPayment(context, {
     processor: payment.processor,
     route: payment.route,
     paymentId: id,
@@ -118,21 +118,21 @@ async function refund({ payments: parts }: OfflinePayments, args: readonly strin
     requestId,
     audit: audited({ what: 'payment.refunded', on: id, by: 'cli', requestId }),
   });
-  const { body } = JSON.parse(answer.text) as { body: { error?: { message: string } } };
+  const { body } = JSON.parse(response.text) as { body: { error?: { message: string } } };
   process.stdout.write(`${body.error?.message ?? JSON.stringify(body, null, 2)}\n`);
-  if (answer.status !== 200) process.exitCode = 1;
+  if (response.status !== 200) process.exitCode = 1;
 }
 
-async function cancel({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
-  const payment = await thePayment(parts, only(args, {}).id);
+async function cancel({ payments: context }: OfflinePayments, args: readonly string[]): Promise<void> {
+  const payment = await thePayment(context, only(args, {}).id);
   const { id } = payment;
   const audit = audited({ what: 'payment.canceled', on: id, by: 'cli', requestId: randomUUID() });
-  const after = await cancelPayment(parts, payment, audit);
+  const after = await cancelPayment(context, payment, audit);
   process.stdout.write(`${id} is ${after.state}\n`);
   if (after.state !== 'declined') process.exitCode = 1;
 }
 
-async function resolve({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
+async function resolve({ payments: context }: OfflinePayments, args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -144,28 +144,31 @@ async function resolve({ payments: parts }: OfflinePayments, args: readonly stri
     throw new SettingsError([
       'payments resolve: needs one payment, and either --succeeded CHARGE or --declined',
     ]);
-  const payment = await thePayment(parts, id);
+  const payment = await thePayment(context, id);
   const audit = audited({ what: 'payment.resolved', on: id, by: 'cli', requestId: randomUUID() });
   const resolution =
     chargeId === undefined ? ({ state: 'declined' } as const) : ({ state: 'succeeded', chargeId } as const);
-  const after = await resolvePayment(parts, payment, resolution, audit);
+  const after = await resolvePayment(context, payment, resolution, audit);
   process.stdout.write(`${id} is ${after.state}\n`);
 }
 
-async function tellDifferences({ payments: parts }: OfflinePayments, args: readonly string[]): Promise<void> {
+async function printDifferences(
+  { payments: context }: OfflinePayments,
+  args: readonly string[],
+): Promise<void> {
   const { id: name, values } = only(args, { from: { type: 'string' }, until: { type: 'string' } });
-  const until = momentOr(Date.now(), '--until', values.until);
-  const from = momentOr(until - dayMs, '--from', values.from);
+  const until = timeOr(Date.now(), '--until', values.until);
+  const from = timeOr(until - dayMs, '--from', values.from);
   if (from >= until) throw new SettingsError(['--from: must be before --until']);
-  const processor = findProcessor(parts, name);
-  const found = await reconcile(parts, processor, { from, until }).catch((error: unknown) => {
-    throw new SettingsError([`the books of ${name} cannot be read (${(error as Error).name})`]);
+  const processor = findProcessor(context, name);
+  const found = await reconcile(context, processor, { from, until }).catch((error: unknown) => {
+    throw new SettingsError([`the records of ${name} cannot be read (${(error as Error).name})`]);
   });
   for (const difference of found.differences) process.stdout.write(`${sentenceOf(difference)}\n`);
   const { payments: ours, charges, others, differences } = found;
-  const told = `${ours} payments here, ${charges} charges there (and ${others} that are not ours)`;
+  const counts = `${ours} payments here, ${charges} charges there (and ${others} that are not ours)`;
   process.stdout.write(
-    `${told}: ${differences.length === 0 ? 'no difference' : `${differences.length} differences`}\n`,
+    `${counts}: ${differences.length === 0 ? 'no difference' : `${differences.length} differences`}\n`,
   );
   if (differences.length > 0) process.exitCode = 1;
 }
@@ -174,13 +177,13 @@ function sentenceOf({ paymentId, chargeId, what }: Difference): string {
   return `${paymentId ?? 'a payment'}${chargeId === undefined ? '' : ` (${chargeId})`} ${what}`;
 }
 
-async function thePayment(parts: OfflinePayments['payments'], id: string): Promise<Payment> {
-  const payment = await findPayment(parts, id);
+async function thePayment(context: OfflinePayments['payments'], id: string): Promise<Payment> {
+  const payment = await findPayment(context, id);
   if (payment === undefined) throw new ServiceError('payment_not_found');
   return payment;
 }
 
-/** The one thing that a command is about, and its options. */
+/** Parses one id, and options. */
 function only<Options extends Record<string, { type: 'string' }>>(args: readonly string[], options: Options) {
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
   const [id] = positionals;
@@ -189,7 +192,7 @@ function only<Options extends Record<string, { type: 'string' }>>(args: readonly
   return { id, values: values as Partial<Record<keyof Options, string>> };
 }
 
-function momentOr(otherwise: number, option: string, text: string | undefined): number {
+function timeOr(otherwise: number, option: string, text: string | undefined): number {
   return text === undefined ? otherwise : moment(option, text);
 }
 

@@ -1,4 +1,4 @@
-/** A text of somebody else's, for a terminal: control characters, which could write over other lines, as `\\u001b`. */
+/** Makes foreign text safe for a terminal: writes control characters, which could overwrite other lines, as `\\u001b`. */
 export function printable(text: string): string {
   return text.replace(
     /\p{Cc}/gu,

@@ -1,17 +1,17 @@
 const progressMs = 100;
 const barWidth = 30;
 
-/** On a terminal alone. */
+/** Shown only on a terminal. */
 export class ProgressBar {
   readonly #isShown = process.stderr.isTTY;
   #nextAt = performance.now();
 
-  /** @param total undefined where nobody knows it */
+  /** @param total undefined if unknown */
   show(done: number, total: number | undefined, stage = ''): void {
     if (!this.#isShown || performance.now() < this.#nextAt) return;
     this.#nextAt = performance.now() + progressMs;
-    const told = total === undefined ? `${done} items` : `${barOf(done, total)} of ${total} items`;
-    process.stderr.write(`\r\x1b[K${told}${stage === '' ? '' : ` ${stage}`}`);
+    const text = total === undefined ? `${done} items` : `${barOf(done, total)} of ${total} items`;
+    process.stderr.write(`\r\x1b[K${text}${stage === '' ? '' : ` ${stage}`}`);
   }
 
   clear(): void {

@@ -1,4 +1,4 @@
-/** The one line of standard output: the service is ready, and where. */
+/** The only line on standard output: the service is ready at this address. */
 export function readyLine(
   {
     origin,
@@ -10,6 +10,6 @@ export function readyLine(
   const payments = paymentOrigin === origin ? '' : `, payments on ${paymentOrigin}`;
   const workers = count === 1 ? '' : `, ${count} workers`;
   const simulated = simulate ? ', with a simulated processor that moves no money' : '';
-  const open = isOpen ? ', open to programs on this machine' : ', open to nobody without an API key';
+  const open = isOpen ? ', open to programs on this machine' : ', requests need an API key';
   return `Counterfoil is ready on ${origin}${payments}${workers}${simulated}${open}\n`;
 }

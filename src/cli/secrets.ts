@@ -12,21 +12,21 @@ import { reportProblems } from './problems.ts';
 
 const usage = `Usage: counterfoil secrets <command>
 
-  status     which master keys there are, and how many secrets are under each
-  rotate     put every secret under a new master key; run it again when it was interrupted
-  retire     drop the master keys that no secret is under any more
+  status     print the master keys, and how many secrets each one encrypts
+  rotate     encrypt every secret under a new master key; run it again if it was interrupted
+  retire     drop the master keys that encrypt no secret any more
 
-The service may be running meanwhile, in any number of processes.
+These commands work while the service is running, in any number of processes.
 `;
 
-/** `counterfoil secrets`: exit 0, 1 when a secret is left behind, 2 when it could not be done. */
+/** `counterfoil secrets`: exits with 0, with 1 if a secret was left behind, with 2 if it could not run. */
 export async function secrets(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
   try {
     parseArgs({ args: rest, options: {} });
-    if (command === 'status') await withVault(tellStatus);
-    else if (command === 'rotate') await withVault(rotateAndTell);
-    else if (command === 'retire') await withVault(retireAndTell);
+    if (command === 'status') await withSecrets(printStatus);
+    else if (command === 'rotate') await withSecrets(rotateAndReport);
+    else if (command === 'retire') await withSecrets(retireAndReport);
     else {
       process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
       if (command !== 'help' && command !== undefined) process.exitCode = 2;
@@ -36,49 +36,51 @@ export async function secrets(args: readonly string[]): Promise<void> {
   }
 }
 
-async function withVault(work: (vault: OfflineSecrets) => Promise<void>): Promise<void> {
+async function withSecrets(work: (offline: OfflineSecrets) => Promise<void>): Promise<void> {
   const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const vault = await openOfflineSecrets(settings);
+  const offline = await openOfflineSecrets(settings);
   try {
-    await work(vault);
+    await work(offline);
   } finally {
-    await vault.close();
+    await offline.close();
   }
 }
 
-async function tellStatus({ engine, keys, source }: OfflineSecrets): Promise<void> {
+async function printStatus({ engine, keys, source }: OfflineSecrets): Promise<void> {
   const { secrets, underKeys, problems } = await openAll(engine, new Sealer(keys), sealedRecords);
   const notes = new Map((await readKeyNotes(engine)).map(({ keyId, state }) => [keyId, state]));
-  tell(`master keys from ${sourceName(source)}:`);
+  print(`master keys from ${sourceName(source)}:`);
   for (const { id } of keys.all()) {
     const role = id === keys.writing().id ? 'seals' : (notes.get(id) ?? 'readable, not in use yet');
-    tell(`${id}  ${role}  ${underKeys.get(id) ?? 0} secrets`);
+    print(`${id}  ${role}  ${underKeys.get(id) ?? 0} secrets`);
   }
-  tell(`${secrets} secrets, ${problems.length} of which do not open`);
-  for (const problem of problems) tell(problem);
+  print(`${secrets} secrets, ${problems.length} of which cannot be decrypted`);
+  for (const problem of problems) print(problem);
   if (problems.length > 0) process.exitCode = 1;
 }
 
-async function rotateAndTell(vault: OfflineSecrets): Promise<void> {
-  const { keyId, rewrapped, problems, isComplete, retiring } = await rotate(partsOf(vault));
-  for (const problem of problems) tell(problem);
-  tell(`${rewrapped} records were put under master key ${keyId}`);
+async function rotateAndReport(offline: OfflineSecrets): Promise<void> {
+  const { keyId, rewrapped, problems, isComplete, retiring } = await rotate(partsOf(offline));
+  for (const problem of problems) print(problem);
+  print(`${rewrapped} records were put under master key ${keyId}`);
   if (!isComplete) {
-    tell(
+    print(
       problems.length > 0
-        ? 'those above could not be: take a copy that opens, or register them again, and run this again'
-        : 'a process goes on sealing under an old key: start every process of the service anew, and run this again',
+        ? 'the records above were left behind: restore an intact copy, or register them again, and run this again'
+        : 'a process still encrypts under an old key: restart every process of the service, and run this again',
     );
     process.exitCode = 1;
   } else if (retiring.length > 0) {
-    tell(`nothing is under ${retiring.join(', ')} any more: in a minute counterfoil secrets retire drops it`);
+    print(
+      `nothing is under ${retiring.join(', ')} any more: in a minute, run counterfoil secrets retire to drop it`,
+    );
   }
 }
 
-async function retireAndTell(vault: OfflineSecrets): Promise<void> {
-  const retired = await retire(partsOf(vault));
+async function retireAndReport(offline: OfflineSecrets): Promise<void> {
+  const retired = await retire(partsOf(offline));
   if (retired.length === 0) throw new SettingsError(['there is no old master key to retire']);
-  tell(`master key ${retired.join(', ')} is retired: ${sourceName(vault.source)} needs it no more`);
+  print(`master key ${retired.join(', ')} is retired: ${sourceName(offline.source)} no longer needs it`);
 }
 
 function partsOf({ engine, keys, source }: OfflineSecrets): RotationParts {
@@ -86,6 +88,6 @@ function partsOf({ engine, keys, source }: OfflineSecrets): RotationParts {
   return { engine, keys, source, records: sealedRecords, now: Date.now, tell: progress };
 }
 
-function tell(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

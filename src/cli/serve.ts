@@ -9,7 +9,7 @@ import { reportProblems } from './problems.ts';
 import { readyLine } from './ready-line.ts';
 import { serveAsWorker, serveByWorkers } from './workers.ts';
 
-/** `counterfoil serve`: runs until SIGTERM or SIGINT. Wrong settings are all listed, exit 2. */
+/** `counterfoil serve`: runs until SIGTERM or SIGINT. Exits with 2 on invalid settings, and lists all of them. */
 export async function serve(args: readonly string[]): Promise<void> {
   try {
     const { simulate = false, workers = '1' } = parseArgs({
@@ -25,7 +25,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   }
 }
 
-/** `counterfoil worker`: one of the processes of `serve --workers`, which alone starts it. */
+/** `counterfoil worker`: one process of `serve --workers`. Only that command starts it. */
 export async function work(args: readonly string[]): Promise<void> {
   try {
     const options = {
@@ -37,7 +37,7 @@ export async function work(args: readonly string[]): Promise<void> {
     await serveAsWorker(settings, { simulate, count: countOfWorkers(processes) });
   } catch (error) {
     reportProblems(error);
-    // The channel to the process that started it would keep it alive.
+    // The open channel to the parent process would keep this one alive.
     process.disconnect?.();
   }
 }
@@ -53,7 +53,7 @@ async function serveAlone(settings: Settings, simulate: boolean): Promise<void> 
   const service = await startService(settings, { simulate });
   process.stdout.write(readyLine(service, { simulate, count: 1 }));
   const stop = () => {
-    // A second signal is the operator's last word.
+    // A second signal exits at once.
     process.once('SIGTERM', () => process.exit(1)).once('SIGINT', () => process.exit(1));
     void service.stop().then(() => process.exit(0));
   };

@@ -11,14 +11,14 @@ import { withPeople } from './with-people.ts';
 
 const usage = `Usage: counterfoil sessions <command>
 
-  list                     who is signed in
-    --json                   as JSON, one session a line
-  end                      sign out, with the tokens that came of the sessions; at least one of these is needed:
-    --user ID                only of this user
-    --integration PLACE      only of sign-ins by this integration, such as google/web
-    --older-than DURATION    only those of so long ago: 30m, 24h or 90d
+  list                     print who is signed in
+    --json                   one JSON object a line
+  end                      end sessions and their tokens; needs at least one of these conditions:
+    --user ID                only sessions of this user
+    --integration PLACE      only sign-ins by this integration, such as google/web
+    --older-than DURATION    only sessions that began longer ago: 30m, 24h or 90d
 
-The same conditions go with list. The service may be running meanwhile.
+The command list accepts the same conditions. These commands work while the service is running.
 `;
 
 const conditions = {
@@ -27,7 +27,7 @@ const conditions = {
   'older-than': { type: 'string' },
 } as const;
 
-/** `counterfoil sessions`: exit 0, or 2 when it could not be done. */
+/** `counterfoil sessions`: exits with 0, or with 2 if it could not run. */
 export async function sessions(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
   try {
@@ -61,7 +61,7 @@ async function end(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: conditions });
   const filter = filterOf(values);
   if (Object.keys(filter).length === 0)
-    throw new SettingsError(['say which sessions end: --user, --integration or --older-than']);
+    throw new SettingsError(['name the sessions to end: --user, --integration or --older-than']);
   const on = Object.entries(values).map(([name, value]) => `${name.replaceAll('-', '_')}=${value}`);
   const act = { what: 'sessions.ended', on: on.join(' '), by: 'cli' } as const;
   const ended = await withPeople((people) => people.accessEnding.end({ filter, act }));

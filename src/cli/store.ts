@@ -6,21 +6,22 @@ import { reportProblems } from './problems.ts';
 
 const usage = `Usage: counterfoil store <command>
 
-  init             make the tables of the service in DynamoDB, where they are missing
+  init             make the missing tables of the service in DynamoDB
   copy             copy everything from one store to another, and compare the two; stop the service first
-    --from STORE     lmdb (the data folder of the settings), lmdb:FOLDER or dynamodb (as the settings say)
-    --to STORE       the same; must be empty
-    --into-existing  it need not be: what it has stays as it is, and must not contradict
-                   ended before its time, the same command goes on where it was
+    --from STORE     lmdb (the data folder of the settings), lmdb:FOLDER or dynamodb (as in the settings)
+    --to STORE       likewise; must be empty
+    --into-existing  allow a target that has items: they stay unchanged, and must not conflict with the source
+
+If a copy was interrupted, run the same command again to continue.
 `;
 
 const words = {
-  there: 'is there, and is left as it is',
+  there: 'exists, and is unchanged',
   made: 'made; this engine has no point-in-time recovery',
   'made recoverable': 'made, with point-in-time recovery',
 } as const;
 
-/** `counterfoil store`: exit 0, 1 when a copy is not the same as its source, 2 when it could not be done. */
+/** `counterfoil store`: exits with 0, with 1 if a copy differs from its source, with 2 if it could not run. */
 export async function store(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
   try {

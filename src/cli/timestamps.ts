@@ -2,14 +2,14 @@ import { durationOf } from '../duration.ts';
 import { SettingsError } from '../errors.ts';
 import { timestampOf } from '../timestamps.ts';
 
-/** Refuses what is no duration. */
+/** Throws SettingsError if the text is not a duration. */
 export function duration(option: string, text: string): number {
   const ms = durationOf(text);
   if (ms === undefined) throw new SettingsError([`${option}: must be a duration such as 30m, 24h or 90d`]);
   return ms;
 }
 
-/** Milliseconds since 1970 of a date or timestamp (RFC 3339). Rejects anything else. */
+/** Milliseconds since 1970 of a date or timestamp (RFC 3339). Throws SettingsError for anything else. */
 export function moment(option: string, text: string): number {
   const time = timestampOf(text);
   if (time !== undefined) return time;

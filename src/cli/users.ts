@@ -9,15 +9,15 @@ import { withPeople } from './with-people.ts';
 
 const usage = `Usage: counterfoil users <command>
 
-  list        everybody who has signed in, by id
-  show ID     one user
+  list        print everybody who has signed in, by id
+  show ID     print one user
   delete ID   end all sessions and tokens of a user and erase the profile
-    --json      of list and show: as JSON, one user a line
+    --json      of list and show: one JSON object a line
 
-The service may be running meanwhile. A deleted user who signs in again is a new user.
+These commands work while the service is running. A deleted user who signs in again is a new user.
 `;
 
-/** `counterfoil users`: exit 0, or 2 when it could not be done. */
+/** `counterfoil users`: exits with 0, or with 2 if it could not run. */
 export async function users(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
   try {

@@ -4,7 +4,7 @@ import { loadSettings } from '../settings/load.ts';
 import { reportProblems } from './problems.ts';
 import { ProgressBar } from './progress-bar.ts';
 
-/** `counterfoil verify`: exit 0 when the store is whole, 1 when it is not, each problem a line; 2 when it cannot be read. */
+/** `counterfoil verify`: exits with 0 if the store is whole, with 1 if it has problems (one a line), with 2 if unreadable. */
 export async function verify(args: readonly string[]): Promise<void> {
   try {
     parseArgs({ args: [...args], options: {} });

@@ -6,8 +6,8 @@ import type { MetricsSnapshot, MetricValue, MetricValues } from '../metrics.ts';
 import { workerTellMsMax } from './limits.ts';
 
 /**
- * A scrape reaches one worker, which of them the kernel decides; it is answered for all of them. That worker asks the
- * process that started it, which asks each worker and hands over what they told; the worker adds it up.
+ * The kernel routes a scrape to one worker, but the response covers all of them. That worker asks the parent process, which
+ * collects a snapshot from each worker and returns all snapshots; the worker adds them up.
  */
 export type MetricsMessage =
   /** From the worker that was scraped. */
@@ -18,57 +18,60 @@ export type MetricsMessage =
   /** To the worker that was scraped. */
   | { readonly kind: 'metrics_of_all'; readonly scrape: number; readonly told: readonly MetricsSnapshot[] };
 
-/** The side of the process that starts the workers. */
+/** The side of the parent process. */
 export class WorkerMetrics {
-  /** What each worker told last: it counts as said by one that does not answer in time. */
-  readonly #told = new Map<ChildProcess, MetricsSnapshot>();
-  readonly #asked = new Map<ChildProcess, (() => void)[]>();
-  /** What workers that have died had counted: a counter that went back would be taken for one that began anew. */
+  /** The last snapshot of each worker, used if the worker does not reply in time. */
+  readonly #snapshots = new Map<ChildProcess, MetricsSnapshot>();
+  readonly #waiting = new Map<ChildProcess, (() => void)[]>();
+  /** The counts of dead workers: without them a counter would decrease, which looks like a restart. */
   #departed: MetricsSnapshot = [];
 
-  /** A worker that is ready, from now on until it ends. */
+  /** Includes a ready worker until it ends. */
   add(worker: ChildProcess): void {
-    this.#told.set(worker, []);
+    this.#snapshots.set(worker, []);
     worker.on('message', (message: MetricsMessage) => {
-      if (message.kind === 'metrics_wanted') void this.#answer(worker, message.scrape);
-      if (message.kind === 'metrics_told') this.#note(worker, message.told);
+      if (message.kind === 'metrics_wanted') void this.#reply(worker, message.scrape);
+      if (message.kind === 'metrics_told') this.#record(worker, message.told);
     });
     worker.once('exit', () => {
-      this.#departed = addedUp(this.#departed, this.#told.get(worker) ?? []);
-      this.#told.delete(worker);
-      this.#note(worker, undefined);
+      this.#departed = addedUp(this.#departed, this.#snapshots.get(worker) ?? []);
+      this.#snapshots.delete(worker);
+      this.#record(worker, undefined);
     });
   }
 
-  async #answer(scraped: ChildProcess, scrape: number): Promise<void> {
+  async #reply(scraped: ChildProcess, scrape: number): Promise<void> {
     const late = sleep(workerTellMsMax, undefined, { ref: false });
-    await Promise.race([Promise.all(Array.from(this.#told.keys(), (worker) => this.#ask(worker))), late]);
-    const told = [...this.#told.values(), this.#departed];
-    send(scraped, { kind: 'metrics_of_all', scrape, told });
+    await Promise.race([
+      Promise.all(Array.from(this.#snapshots.keys(), (worker) => this.#ask(worker))),
+      late,
+    ]);
+    const snapshots = [...this.#snapshots.values(), this.#departed];
+    send(scraped, { kind: 'metrics_of_all', scrape, told: snapshots });
   }
 
   #ask(worker: ChildProcess): Promise<void> {
     return new Promise((resolve) => {
-      const waiting = this.#asked.get(worker);
+      const waiting = this.#waiting.get(worker);
       if (waiting !== undefined) waiting.push(resolve);
-      else this.#asked.set(worker, [resolve]);
+      else this.#waiting.set(worker, [resolve]);
       send(worker, { kind: 'metrics_asked' });
     });
   }
 
-  #note(worker: ChildProcess, told: MetricsSnapshot | undefined): void {
-    if (told !== undefined && this.#told.has(worker)) this.#told.set(worker, told);
-    for (const resolve of this.#asked.get(worker) ?? []) resolve();
-    this.#asked.delete(worker);
+  #record(worker: ChildProcess, snapshot: MetricsSnapshot | undefined): void {
+    if (snapshot !== undefined && this.#snapshots.has(worker)) this.#snapshots.set(worker, snapshot);
+    for (const resolve of this.#waiting.get(worker) ?? []) resolve();
+    this.#waiting.delete(worker);
   }
 }
 
 function send(worker: ChildProcess, message: MetricsMessage): void {
-  // One that is ending takes no more messages, and its end is told in its own way.
+  // A worker that is ending accepts no messages; its 'exit' event follows.
   if (worker.connected) worker.send(message, () => undefined);
 }
 
-/** The counts of two, without what was only so at a moment. */
+/** The sums of two snapshots, without gauges, which are only current values. */
 function addedUp(one: MetricsSnapshot, other: MetricsSnapshot): MetricsSnapshot {
   const metrics = new Map<string, MetricValues>();
   for (const metric of [...one, ...other]) {
@@ -89,26 +92,26 @@ function sums(values: readonly MetricValue[]): readonly MetricValue[] {
   return [...byPlace.values()];
 }
 
-/** The side of a worker: tells what it has counted when it is asked, and asks for what all have. */
+/** The side of a worker: sends its snapshot on request, and requests the snapshots of all workers. */
 export const gatherFromWorkers: GatherMetrics = (own) => {
-  const waiting = new Map<number, (told: readonly MetricsSnapshot[]) => void>();
+  const waiting = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>();
   let scrapes = 0;
   process.on('message', (message: MetricsMessage) => {
-    if (message.kind === 'metrics_asked') tellParent({ kind: 'metrics_told', told: own() });
+    if (message.kind === 'metrics_asked') sendToParent({ kind: 'metrics_told', told: own() });
     if (message.kind === 'metrics_of_all') waiting.get(message.scrape)?.(message.told);
   });
   return () => {
     const scrape = scrapes++;
     const all = new Promise<readonly MetricsSnapshot[]>((resolve) => waiting.set(scrape, resolve));
-    tellParent({ kind: 'metrics_wanted', scrape });
-    // Twice as long as the others have. A part would be worse than nothing: counters that go back.
+    sendToParent({ kind: 'metrics_wanted', scrape });
+    // Twice the time that the other workers have. No partial sum, because its counters would decrease.
     const late = sleep(2 * workerTellMsMax, undefined, { ref: false }).then(() => {
-      throw new ServiceError('unavailable', { detail: 'the workers did not tell their metrics in time' });
+      throw new ServiceError('unavailable', { detail: 'the workers did not send their metrics in time' });
     });
     return Promise.race([all, late]).finally(() => waiting.delete(scrape));
   };
 };
 
-function tellParent(message: MetricsMessage): void {
+function sendToParent(message: MetricsMessage): void {
   if (process.connected) process.send?.(message);
 }

@@ -10,7 +10,7 @@ import { workerDelayMsMax, workerDelayMsMin } from './limits.ts';
 import { readyLine } from './ready-line.ts';
 import { gatherFromWorkers, type MetricsMessage, WorkerMetrics } from './worker-metrics.ts';
 
-/** What a worker tells the process that started it. */
+/** What a worker sends to the parent process. */
 type Ready = Pick<Service, 'origin' | 'paymentOrigin' | 'isOpen'>;
 type Message = (Ready & { readonly kind: 'ready' }) | MetricsMessage;
 
@@ -30,32 +30,32 @@ interface Plan {
 }
 
 /**
- * Several processes on one port and one data folder, among which the kernel shares out connections (SO_REUSEPORT); a
+ * Runs several processes on one port and one data folder. The kernel distributes connections among them (SO_REUSEPORT). A
  * worker that dies is replaced. SIGTERM and SIGINT stop all of them.
  */
 export async function serveByWorkers(settings: Settings, plan: Plan): Promise<void> {
-  // Workers would share their port with those of another service, and nobody would be told.
+  // Otherwise the workers would silently share their port with those of another service.
   await checkPortsAreFree(settings);
   const env = await workerEnvironment(settings, plan.simulate);
-  const crew = new Crew(openLog(settings.logLevel), plan, env);
-  process.once('SIGTERM', () => crew.stop()).once('SIGINT', () => crew.stop());
+  const workers = new WorkerGroup(openLog(settings.logLevel), plan, env);
+  process.once('SIGTERM', () => workers.stop()).once('SIGINT', () => workers.stop());
   try {
-    // The first one makes what there is only one of, the store and the master key, before the others look for it.
-    const ready = await crew.start();
+    // The first worker creates the store and the master key before the others open them.
+    const ready = await workers.start();
     Object.assign(env, portsOf(ready));
-    await Promise.all(Array.from({ length: plan.count - 1 }, () => crew.start()));
+    await Promise.all(Array.from({ length: plan.count - 1 }, () => workers.start()));
     process.stdout.write(readyLine(ready, plan));
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
-    // It has said why.
+    // The worker has written the reason.
     process.exitCode = error.status;
-    crew.stop();
+    workers.stop();
   }
 }
 
-/** One of several: stops when it is told to, or when the process that started it is gone. */
+/** Serves as one of several workers, until SIGTERM or until the parent process is gone. */
 export async function serveAsWorker(settings: Settings, { simulate, count }: Plan): Promise<void> {
-  // Ctrl-C reaches every process of the terminal; the one that started this passes it on as SIGTERM.
+  // Ctrl-C reaches every process of the terminal; the parent process forwards it as SIGTERM.
   process.on('SIGINT', () => undefined);
   const service = await startService(settings, {
     simulate,
@@ -69,7 +69,7 @@ export async function serveAsWorker(settings: Settings, { simulate, count }: Pla
   process.send?.({ kind: 'ready', origin, paymentOrigin, isOpen } satisfies Message);
 }
 
-/** The ports that the first worker has taken, for the others. */
+/** The ports of the first worker, for the others. */
 function portsOf({ origin, paymentOrigin }: Ready): NodeJS.ProcessEnv {
   const ports = { PORT: new URL(origin).port };
   if (paymentOrigin === origin) return ports;
@@ -82,7 +82,7 @@ async function workerEnvironment({ simulated }: Settings, simulate: boolean): Pr
   return { ...process.env, COUNTERFOIL_SIMULATED_LEDGER: (await serveSimulatedLedger()).origin };
 }
 
-/** It may be scraped before it has told that it is ready. */
+/** Ignores other messages: a worker may be scraped before it reports that it is ready. */
 function readyOf(worker: ChildProcess): Promise<Ready> {
   return new Promise((resolve) => {
     worker.on('message', (message: Message) => {
@@ -91,7 +91,7 @@ function readyOf(worker: ChildProcess): Promise<Ready> {
   });
 }
 
-class Crew {
+class WorkerGroup {
   readonly #log: Log;
   readonly #plan: Plan;
   readonly #env: NodeJS.ProcessEnv;
@@ -100,14 +100,14 @@ class Crew {
   #isStopping = false;
   #delayMs = workerDelayMsMin;
 
-  /** @param env as it is when a worker starts */
+  /** @param env read at each start of a worker */
   constructor(log: Log, plan: Plan, env: NodeJS.ProcessEnv) {
     this.#log = log;
     this.#plan = plan;
     this.#env = env;
   }
 
-  /** Resolves when the worker is ready; rejects with WorkerFailed when it ends before. Later it is replaced. */
+  /** Resolves when the worker is ready, rejects with WorkerFailed if it ends earlier. A worker that ends later is replaced. */
   async start(): Promise<Ready> {
     const { simulate, count } = this.#plan;
     const args = ['worker', '--processes', String(count), ...(simulate ? ['--simulate'] : [])];

@@ -56,7 +56,7 @@ export async function finishSignIn(
   const client = await context.integrations.findClient(provider, name);
   const state = stateOf(parameters);
   if (await isBack(context, state, callback.sessionCookie)) return undefined;
-  const { order: request, checks } = context.pending.read(state, callback.cookieOf);
+  const { request, checks } = context.pending.read(state, callback.cookieOf);
   callback.onFound(request);
   await context.pending.use(state);
   // The response arrived at the address of another integration (mix-up attack: RFC 9700, 4.4).

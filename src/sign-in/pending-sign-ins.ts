@@ -75,7 +75,7 @@ export class PendingSignIns {
   read(
     state: string,
     cookieOf: (cookieSuffix: string) => string | undefined,
-  ): { readonly order: SignInRequest; readonly checks: Checks } {
+  ): { readonly request: SignInRequest; readonly checks: Checks } {
     if (!statePattern.test(state)) throw new SignInRefusal('callback', 'state');
     const age = this.#context.now() - momentOf(state);
     if (age > signInMsMax || age < -clockToleranceSeconds * 1_000)
@@ -83,7 +83,7 @@ export class PendingSignIns {
     const cookie = cookieOf(cookieSuffixOf(state));
     if (cookie === undefined) throw new SignInRefusal('other_browser');
     const { nonce, codeVerifier, ...request } = this.#open(cookie, state);
-    return { order: request, checks: { state, nonce, codeVerifier } };
+    return { request, checks: { state, nonce, codeVerifier } };
   }
 
   /**

@@ -9,7 +9,7 @@ interface RefusalKind {
 }
 
 /**
- * The texts of the error pages of a sign-in, in the order of its steps. They are fixed: no page repeats a value that was
+ * The texts of the error pages of a sign-in, by step. They are fixed: no page repeats a value that was
  * sent.
  */
 const kinds = {

@@ -92,7 +92,7 @@ test('keys rotate and revoke: two secrets at most, and an end that stays an end'
 const create = ['keys', 'create', '--name', 'a'];
 for (const [args, told] of [
   [['keys', 'dance'], /^Usage: counterfoil keys/],
-  [['keys', 'create', '--scope', 'admin'], /--name: is needed/],
+  [['keys', 'create', '--scope', 'admin'], /--name: is required/],
   [create, /needs a scope/],
   [[...create, '--publishable'], /needs the origins/],
   [[...create, '--scope', 'admin', '--expires', '2999-02-30'], /--expires: must be a date/],

@@ -42,8 +42,8 @@ test('doctor: asks each processor that has a key, and says whether it takes it',
     COUNTERFOIL_SQUARE_ACCESS_TOKEN: keys[1],
   });
   assert.equal(wrong.status, 1);
-  assert.match(wrong.output, /^problem processor stripe: does not take the key .*401/m);
-  assert.match(wrong.output, /^problem processor square: does not take the key .*401/m);
+  assert.match(wrong.output, /^problem processor stripe: rejects the key .*401/m);
+  assert.match(wrong.output, /^problem processor square: rejects the key .*401/m);
   assertAbsent(keys, { output: Buffer.from(wrong.output + wrong.errors) });
 
   // A port that nobody listens on any more.
@@ -69,9 +69,9 @@ test('doctor: tells a port that another program has', async (t) => {
   t.after(() => other.close());
   const taken = await doctorOf(data, { PORT: String((other.address() as AddressInfo).port) });
   assert.equal(taken.status, 1);
-  assert.match(taken.output, /^problem address: 127\.0\.0\.1:\d+: another program has it.* PORT/m);
+  assert.match(taken.output, /^problem address: 127\.0\.0\.1:\d+: another program uses it.* PORT/m);
   const free = await doctorOf(data);
-  assert.match(free.output, /^ok address: 127\.0\.0\.1:0 is free; this machine alone reaches it$/m);
+  assert.match(free.output, /^ok address: 127\.0\.0\.1:0 is free; only this machine can reach it$/m);
 });
 
 test('doctor: tells how much room the disk has', async (t) => {
