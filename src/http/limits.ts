@@ -31,7 +31,7 @@ export const requestsPerAddressMax = requestsRunningMax / 4;
 export const sheddingMsMax = 30_000;
 /** Pipelined requests of one connection, so that one connection cannot use up the limit of all. */
 export const requestsPerConnectionMax = 128;
-/** Requests that are dropped behind the last response of a connection before it is reset: one read of the socket may bring so many. */
+/** Requests dropped behind the last response of a connection before it is reset: one socket read may contain so many. */
 export const requestsDroppedMax = 1_024;
 /**
  * Time that one turn of the event loop spends on requests before it sheds the rest: a served request has waited at most about

@@ -185,7 +185,7 @@ function guardRequests(app: App, paths: KnownPaths, options: AppOptions, { load 
     const isVital = neverShed.has(request.routeOptions.url);
     const overload = load.refusal(request.raw, reply.raw, countedAddress(request.address), isVital);
     if (overload !== undefined) {
-      // Respond after this turn of the event loop: callers who retry at once would otherwise delay its end and the admitted requests.
+      // Respond after this turn of the event loop: otherwise callers that retry at once delay its end and the admitted requests.
       setImmediate(() => sendError(log, overload, request, reply));
       return;
     }
