@@ -16,7 +16,8 @@ const tags = ['Sign-in'];
 const besideError: FieldsBesideError = () => ({ compelete: false });
 
 /**
- * The registry of sign-in integrations: register (interface.md, 4.5), tell, replace, remove. No answer holds a secret.
+ * The registry of sign-in integrations: register (interface.md, 4.5), retrieve, replace, remove. No response contains a
+ * secret.
  */
 export function integrationRoutes(context: SignInContext): Routes {
   const { integrations, prefix } = context;
@@ -32,7 +33,7 @@ export function integrationRoutes(context: SignInContext): Routes {
           querystring: verifyQuery,
           body,
           response: {
-            200: responseSchema(registered, 'The integration is on disk, its secret sealed'),
+            200: responseSchema(registered, 'The integration is on disk, with its secret encrypted'),
             '4xx': errorResponseSchema({ compelete: Type.Literal(false) }),
           },
         },
@@ -65,10 +66,13 @@ export function integrationRoutes(context: SignInContext): Routes {
         config: { access: 'integrations:read' },
         schema: {
           tags,
-          summary: 'Tell what is registered under a name',
+          summary: 'Retrieve an integration',
           params,
           querystring: noQuery,
-          response: { 200: responseSchema(described, 'Without its secret'), '4xx': errorResponseSchema() },
+          response: {
+            200: responseSchema(described, 'The integration, without its secret'),
+            '4xx': errorResponseSchema(),
+          },
         },
       },
       async (request, reply) => {
@@ -88,7 +92,7 @@ export function integrationRoutes(context: SignInContext): Routes {
           querystring: verifyQuery,
           body,
           response: {
-            200: responseSchema(described, 'The new credentials are on disk, the secret sealed'),
+            200: responseSchema(described, 'The new credentials are on disk, with the secret encrypted'),
             '4xx': errorResponseSchema(),
           },
         },
@@ -113,7 +117,7 @@ export function integrationRoutes(context: SignInContext): Routes {
           response: {
             200: responseSchema(
               Type.Object({ message: Type.Literal('Integration deleted') }, closed),
-              'Nobody can sign in by it any more, and who did is signed out',
+              'Nobody can sign in with it any more, and its users are signed out',
             ),
             '4xx': errorResponseSchema(),
           },
@@ -128,7 +132,7 @@ export function integrationRoutes(context: SignInContext): Routes {
   };
 }
 
-/** Lists of integrations, of all providers and of one. */
+/** Lists the integrations of all providers or of one. */
 export function integrationListRoutes(context: SignInContext): Routes {
   const path = `${context.prefix}/v3/service/auth`;
   const page = {
@@ -140,7 +144,7 @@ export function integrationListRoutes(context: SignInContext): Routes {
           body: Type.Array(described),
           next: Type.Optional(Type.String()),
         },
-        { ...closed, description: 'By provider and name; `next` when there are more' },
+        { ...closed, description: 'Ordered by provider and name; `next` if there are more' },
       ),
       '4xx': errorResponseSchema(),
     },
