@@ -24,7 +24,8 @@ const kinds = {
   authentication_required: kind(
     402,
     'card',
-    'The card issuer requires the cardholder to authenticate this payment. Ask for another card, or take the payment where the cardholder can authenticate.',
+    'The card issuer requires the cardholder to authenticate this payment. Ask for another card, or take the payment where ' +
+      'the cardholder can authenticate.',
   ),
   route_not_found: kind(404, 'invalid_request', 'There is no route at this path. See /docs for all routes.'),
   table_not_found: kind(404, 'invalid_request', 'There is no table with this name.'),
@@ -89,7 +90,8 @@ const kinds = {
   payment_outcome_unknown: kind(
     504,
     'service',
-    'The payment processor has not reported the outcome of this charge. It may have succeeded; the service is finding out. Retrieve the payment at the Location, or send the same request again.',
+    'The payment processor has not reported the outcome of this charge. It may have succeeded; the service is finding out. ' +
+      'Retrieve the payment at the Location, or send the same request again.',
     { retryable: true },
   ),
   storage_full: kind(507, 'service', 'The disk is full; nothing was written.', { retryable: true }),

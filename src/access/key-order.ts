@@ -19,15 +19,15 @@ export const publishableScopes: readonly Scope[] = ['payments:create'];
 
 /** Throws `invalid_request` if the request is not well formed, or if a part of it would have no effect. */
 export function checkCreateKeyRequest(request: CreateKeyRequest, now: number): void {
-  const { kind, name, scopes: asked, expiresAt } = request;
+  const { kind, name, scopes: requested, expiresAt } = request;
   if (!namePattern.test(name)) {
     throw invalid('name', `name must be 1 to ${apiKeyNameCharactersMax} printable characters.`);
   }
   if (expiresAt !== undefined && Date.parse(expiresAt) <= now) {
     throw invalid('expires', 'expires must be in the future.');
   }
-  if (asked.length === 0) throw invalid('scope', `A key needs a scope: ${scopes.join(', ')}.`);
-  for (const scope of asked) {
+  if (requested.length === 0) throw invalid('scope', `A key needs a scope: ${scopes.join(', ')}.`);
+  for (const scope of requested) {
     if (!scopes.includes(scope)) throw invalid('scope', `There is no scope ${scope}: ${scopes.join(', ')}.`);
   }
   if (kind === 'publishable') checkPublishable(request);
@@ -41,8 +41,8 @@ export function checkCreateKeyRequest(request: CreateKeyRequest, now: number): v
   checkRoutes(request);
 }
 
-function checkPublishable({ scopes: asked, origins = [] }: CreateKeyRequest): void {
-  if (asked.some((scope) => !publishableScopes.includes(scope))) {
+function checkPublishable({ scopes: requested, origins = [] }: CreateKeyRequest): void {
+  if (requested.some((scope) => !publishableScopes.includes(scope))) {
     throw invalid('scope', 'A publishable key can only create payments, because everybody can read it.');
   }
   if (origins.length === 0)
@@ -57,28 +57,28 @@ function checkPublishable({ scopes: asked, origins = [] }: CreateKeyRequest): vo
   }
 }
 
-function checkTables({ scopes: asked, tables }: CreateKeyRequest): void {
+function checkTables({ scopes: requested, tables }: CreateKeyRequest): void {
   if (tables === undefined) return;
   checkCount('table', tables);
   if (!tables.every((table) => tablePattern.test(table)))
     throw invalid('table', 'This is not a valid table name.');
-  checkLimitMeans('table', 'tables:', asked);
+  checkLimitMeans('table', 'tables:', requested);
 }
 
-function checkRoutes({ scopes: asked, routes }: CreateKeyRequest): void {
+function checkRoutes({ scopes: requested, routes }: CreateKeyRequest): void {
   if (routes === undefined) return;
   checkCount('route', routes);
   if (!routes.every((route) => routePattern.test(route))) {
     throw invalid('route', 'A route is processor/route, for instance stripe/charge.');
   }
-  checkLimitMeans('route', 'payments:', asked);
+  checkLimitMeans('route', 'payments:', requested);
 }
 
 /** Rejects a limit without effect: on operations that the key has no scope for, or on a key that may do everything. */
-function checkLimitMeans(param: string, domain: string, asked: readonly Scope[]): void {
-  if (asked.includes('admin'))
+function checkLimitMeans(param: string, domain: string, requested: readonly Scope[]): void {
+  if (requested.includes('admin'))
     throw invalid(param, 'The scope admin allows everything; it cannot be limited.');
-  if (!asked.some((scope) => scope.startsWith(domain))) {
+  if (!requested.some((scope) => scope.startsWith(domain))) {
     throw invalid(param, `A limit to a ${param} needs a scope that begins with ${domain}`.concat('.'));
   }
 }

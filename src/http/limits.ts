@@ -27,7 +27,7 @@ export const requestsRunningMax = 4_096;
 /** A quarter of the listener's limit for one address: no browser or office comes near it, and there is room for others. */
 export const connectionsPerAddressMax = connectionsMax / 4;
 export const requestsPerAddressMax = requestsRunningMax / 4;
-/** Load shedding for longer is no burst: `/readyz` reports it, so that a load balancer sends requests elsewhere. */
+/** Load shedding for longer is not a burst: `/readyz` reports it, so that a load balancer sends requests elsewhere. */
 export const sheddingMsMax = 30_000;
 /** Pipelined requests of one connection, so that one connection cannot use up the limit of all. */
 export const requestsPerConnectionMax = 128;
@@ -35,7 +35,7 @@ export const requestsPerConnectionMax = 128;
 export const requestsDroppedMax = 1_024;
 /**
  * Time that one turn of the event loop spends on requests before it sheds the rest: a served request has waited at most about
- * twice as long. A burst of some hundred requests of a millisecond each, as on a distant store, is no overload.
+ * twice as long. A burst of some hundred requests of a millisecond each, as on a distant store, is not an overload.
  */
 export const loopTurnMsMax = 500;
 /** A timer that is this late twice in a row shows that other work than requests keeps the event loop busy. */

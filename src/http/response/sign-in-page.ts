@@ -11,7 +11,9 @@ const style =
 const styleDigest = createHash('sha256').update(style).digest('base64');
 
 /** The page loads nothing, runs no script and cannot be framed; its one style is allowed by its digest. */
-const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${styleDigest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const contentSecurityPolicy =
+  `default-src 'none'; style-src 'sha256-${styleDigest}'; ` +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** A page in the OpenAPI document. */
 export const htmlPage = { content: { 'text/html': { schema: Type.String() } } };

@@ -130,7 +130,7 @@ function stream(
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   const sink = coding === undefined ? raw : compressedInto(raw, coding);
   pour(text, sink).catch((error) => {
-    if (!raw.destroyed) request.server.tellBrokenAnswer(error, request, reply);
+    if (!raw.destroyed) request.server.logBrokenResponse(error, request, reply);
     text.release();
     // The response must not end as if it were complete.
     raw.destroy();

@@ -41,7 +41,12 @@ export function integrationRoutes(context: SignInContext): Routes {
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         if (request.query.verify === 'true') await verifyProvider(context, provider, name, request.body);
-        const integration = await integrations.register(provider, name, request.body, askedBy(request));
+        const integration = await integrations.register(
+          provider,
+          name,
+          request.body,
+          actorAndRequest(request),
+        );
         const { redirectUri, signInUrl } = addressesOf(context, integration);
         return sendEnvelope(
           reply,
@@ -100,7 +105,12 @@ export function integrationRoutes(context: SignInContext): Routes {
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         if (request.query.verify === 'true') await verifyProvider(context, provider, name, request.body);
-        const integration = await integrations.replace(provider, name, request.body, askedBy(request));
+        const integration = await integrations.replace(
+          provider,
+          name,
+          request.body,
+          actorAndRequest(request),
+        );
         return sendEnvelope(reply, success(shown(context, integration)));
       },
     );
@@ -125,7 +135,7 @@ export function integrationRoutes(context: SignInContext): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        await integrations.remove(provider, name, askedBy(request));
+        await integrations.remove(provider, name, actorAndRequest(request));
         return sendEnvelope(reply, success({ message: 'Integration deleted' }));
       },
     );
@@ -194,6 +204,6 @@ function shown(context: SignInContext, integration: Integration) {
   };
 }
 
-function askedBy({ caller, id }: FastifyRequest): Asked {
+function actorAndRequest({ caller, id }: FastifyRequest): Asked {
   return { by: actorOf(caller), requestId: id };
 }

@@ -168,9 +168,10 @@ export function paymentRoutes(
         preValidation: emptyWhenAbsent,
         schema: {
           tags,
-          summary: 'Cancel a charge whose outcome is not known yet',
+          summary: 'Cancel a charge with an unknown outcome',
           description:
-            'The service first looks the charge up at the processor. A successful charge is returned as succeeded. A charge that is still in doubt is not sent again, and the service finds out its outcome.',
+            'The service first looks the charge up at the processor. A successful charge is returned as succeeded. ' +
+            'A charge that is still in doubt is not sent again, and the service finds out its outcome.',
           params: paymentParams,
           querystring: noQuery,
           body: noBody,

@@ -95,11 +95,11 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
           throw new ServiceError('invalid_request', {
             message: 'At least one filter is required: user, integration or older_than.',
           });
-        const asked = { by: actorOf(request.caller), requestId: request.id };
+        const actor = { by: actorOf(request.caller), requestId: request.id };
         const on = Object.entries(query).map(([name, value]) => `${name}=${value}`);
         const ended = await accessEnding.end({
           filter: filterOf(query),
-          act: { what: 'sessions.ended', on: on.join(' '), ...asked },
+          act: { what: 'sessions.ended', on: on.join(' '), ...actor },
         });
         return sendEnvelope(reply, success({ ended }));
       },

@@ -51,7 +51,7 @@ const signedInAlready = { ...page, description: 'A page for a sign-in that is al
 /** The sign-in that a rejected request belongs to. */
 declare module 'fastify' {
   interface FastifyRequest {
-    signInOrder?: SignInRequest;
+    signInRequest?: SignInRequest;
   }
 }
 
@@ -75,7 +75,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
     report(provider, error instanceof SignInRefusal ? error.reason : error.code);
     const again = error.code.endsWith('_not_found')
       ? undefined
-      : againUrl(context, { provider, name }, request.signInOrder);
+      : againUrl(context, { provider, name }, request.signInRequest);
     return sendRefusalPage(reply, { error, requestId: request.id, againUrl: again });
   };
 
@@ -133,7 +133,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
           sessionCookie: cookies.read(cookie, sessionCookie),
           requestId: request.id,
           onFound: (signIn) => {
-            request.signInOrder = signIn;
+            request.signInRequest = signIn;
           },
         });
         if (finished === undefined) return sendPage(reply, signedInPage);

@@ -32,7 +32,7 @@ export interface AppOptions {
   readonly log: Log;
   readonly gate: Pick<Authorizer, 'admit'>;
   readonly crossOrigin: CrossOrigin;
-  /** Whether browsers reach the service by https alone. */
+  /** Whether browsers reach the service by https only. */
   readonly isHttpsOnly: boolean;
   /** Finds the caller's address behind trusted proxies. */
   readonly callerAddresses: CallerAddresses;
@@ -83,7 +83,7 @@ export async function openApp(listener: Listener, options: AppOptions): Promise<
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
   const rejections = new RejectionLog(options.log);
   app.decorate('rejections', rejections);
-  app.decorate('tellBrokenAnswer', (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  app.decorate('logBrokenResponse', (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     if (!isConnectionEnd(error)) logFailure(options.log, asServiceError(error), request, reply);
   });
   for (const routes of options.routes) await routes(app as App);

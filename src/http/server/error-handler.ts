@@ -21,7 +21,7 @@ declare module 'fastify' {
     /** Logs rejected requests, so that nobody can flood the log. */
     readonly rejections: RejectionLog;
     /** Logs the error that ended a started response, unless its reader has disconnected. */
-    tellBrokenAnswer(error: unknown, request: FastifyRequest, reply: FastifyReply): void;
+    logBrokenResponse(error: unknown, request: FastifyRequest, reply: FastifyReply): void;
   }
 }
 

@@ -69,7 +69,9 @@ export function checkOwnPage({ headers }: FastifyRequest, trustedOrigins: Readon
 function throughProxy(why: string, param: string | undefined): ServiceError {
   return new ServiceError('unauthenticated', {
     param,
-    message: `This request came through a proxy (${why}), and this service has no API keys: it accepts only direct callers on its own machine.`,
+    message:
+      `This request came through a proxy (${why}), and this service has no API keys: ` +
+      'it accepts only direct callers on its own machine.',
   });
 }
 
