@@ -1,6 +1,6 @@
 import { type PublicError, publicError, type ServiceError } from './errors.ts';
 
-/** What every answer of every operation looks like; the HTTP status line carries the same number. */
+/** The shape of every response body. The HTTP status line carries the same number. */
 export interface Envelope<Body> {
   readonly statusCode: number;
   readonly body: Body;
@@ -14,8 +14,8 @@ export function success<Body>(body: Body): Envelope<Body> {
 }
 
 /**
- * Fields that stand beside `error` so that a client which reads only the documented fields of an operation is not
- * misled by a failure, for instance `{ msg, complete: false }` for create.
+ * Fields beside `error`, for instance `{ msg, complete: false }` for create. They keep a failure from misleading a client
+ * that reads only the documented fields of an operation.
  */
 export type FieldsBesideError = (message: string, error: ServiceError) => Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,9 @@
 /**
- * The closed list of what Counterfoil can refuse or fail with. Adapters translate their vendor's errors into it,
- * doors translate out of it; whatever is thrown and is not on the list is `internal`.
+ * The closed list of errors. Adapters translate their vendor's errors into it; the HTTP server and the command line
+ * translate it for their users. Any other thrown value is `internal`.
  *
- * `type` is the family a client may branch on, `code` the exact case. `retryable` says whether the same request,
- * sent again unchanged, may succeed.
+ * A client may branch on `type`, the family; `code` is the exact case. `retryable` says whether the same request may
+ * succeed when it is sent again unchanged.
  */
 export type ErrorType = 'invalid_request' | 'access' | 'card' | 'conflict' | 'limit' | 'service';
 
@@ -11,7 +11,7 @@ interface ErrorKind {
   readonly status: number;
   readonly type: ErrorType;
   readonly retryable: boolean;
-  /** What is said when the place that refuses has nothing better to say. */
+  /** The message when the thrower gives none. */
   readonly message: string;
 }
 
@@ -24,30 +24,27 @@ const kinds = {
   authentication_required: kind(
     402,
     'card',
-    'The card issuer wants the cardholder to authenticate this payment. Ask for another card, or take the payment where the cardholder can authenticate.',
+    'The card issuer requires the cardholder to authenticate this payment. Ask for another card, or take the payment where ' +
+      'the cardholder can authenticate.',
   ),
-  route_not_found: kind(
-    404,
-    'invalid_request',
-    'There is nothing at this path. See /docs for what there is.',
-  ),
-  table_not_found: kind(404, 'invalid_request', 'There is no table of this name.'),
+  route_not_found: kind(404, 'invalid_request', 'There is no route at this path. See /docs for all routes.'),
+  table_not_found: kind(404, 'invalid_request', 'There is no table with this name.'),
   item_not_found: kind(404, 'invalid_request', 'The table has no item with this id.'),
   payment_not_found: kind(404, 'invalid_request', 'There is no payment with this id.'),
   user_not_found: kind(404, 'invalid_request', 'There is no user with this id.'),
   session_not_found: kind(404, 'invalid_request', 'There is no session with this id.'),
-  integration_not_found: kind(404, 'invalid_request', 'There is no integration of this name.'),
-  processor_not_found: kind(404, 'invalid_request', 'There is no payment processor of this name.'),
-  provider_not_found: kind(404, 'invalid_request', 'There is no identity provider of this name.'),
-  method_not_allowed: kind(405, 'invalid_request', 'This path does not take this method.'),
+  integration_not_found: kind(404, 'invalid_request', 'There is no integration with this name.'),
+  processor_not_found: kind(404, 'invalid_request', 'There is no payment processor with this name.'),
+  provider_not_found: kind(404, 'invalid_request', 'There is no identity provider with this name.'),
+  method_not_allowed: kind(405, 'invalid_request', 'This path does not support this method.'),
   request_timeout: kind(408, 'invalid_request', 'The request did not arrive in time.', { retryable: true }),
-  body_too_large: kind(413, 'limit', 'The body is larger than this service takes.'),
+  body_too_large: kind(413, 'limit', 'The body is larger than this service accepts.'),
   unsupported_media_type: kind(
     415,
     'invalid_request',
     'The body must be JSON in UTF-8, sent with "Content-Type: application/json" and no Content-Encoding.',
   ),
-  headers_too_large: kind(431, 'limit', 'The request line and headers are larger than this service takes.'),
+  headers_too_large: kind(431, 'limit', 'The request line and headers are larger than this service accepts.'),
   item_exists: kind(409, 'conflict', 'The table already has an item with this id; nothing was changed.'),
   integration_exists: kind(
     409,
@@ -64,11 +61,15 @@ const kinds = {
     'This idempotency key was used before with another payload; nothing was charged.',
   ),
   rate_limited: kind(429, 'limit', 'Too many requests.', { retryable: true }),
-  internal: kind(500, 'service', 'Something went wrong on our side. The request id finds it in the log.'),
+  internal: kind(
+    500,
+    'service',
+    'Something went wrong on our side. The log has the details under this request id.',
+  ),
   processor_error: kind(
     502,
     'service',
-    'The payment processor could not take this charge; nothing was charged.',
+    'The payment processor could not process this charge; nothing was charged.',
     {
       retryable: true,
     },
@@ -76,7 +77,7 @@ const kinds = {
   identity_provider_error: kind(
     502,
     'service',
-    'The identity provider did not answer as it must; nobody was signed in.',
+    'The identity provider sent no valid response; nobody was signed in.',
     { retryable: true },
   ),
   unavailable: kind(503, 'service', 'The service is not ready; try again shortly.', { retryable: true }),
@@ -89,7 +90,8 @@ const kinds = {
   payment_outcome_unknown: kind(
     504,
     'service',
-    'The payment processor has not told what became of this charge. It may have succeeded: the service is finding out. Ask at the Location, or send the same request again.',
+    'The payment processor has not reported the outcome of this charge. It may have succeeded; the service is finding out. ' +
+      'Retrieve the payment at the Location, or send the same request again.',
     { retryable: true },
   ),
   storage_full: kind(507, 'service', 'The disk is full; nothing was written.', { retryable: true }),
@@ -99,7 +101,7 @@ export type ErrorCode = keyof typeof kinds;
 export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = kinds;
 
 export interface ErrorDetails {
-  /** The public sentence; it must hold nothing secret. Defaults to the sentence of the code. */
+  /** The public message; it must contain no secrets. Defaults to the message of the code. */
   readonly message?: string | undefined;
   /** The field, header or path parameter at fault. */
   readonly param?: string | undefined;
@@ -107,18 +109,18 @@ export interface ErrorDetails {
   readonly declineCode?: string | undefined;
   /** Overrides whether the same request may succeed later. */
   readonly retryable?: boolean | undefined;
-  /** Answered as `Retry-After`. */
+  /** Sent as `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;
-  /** Further headers of the answer (`Allow`, `Location`, `Payment-Id`). */
+  /** Further response headers (`Allow`, `Location`, `Payment-Id`). */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Of several checks those that failed, by their names; answered by the operation that is about them. */
+  /** Names of the checks that failed. Only the readiness operation returns them. */
   readonly failed?: readonly string[] | undefined;
-  /** For the log alone; it must hold nothing secret either. */
+  /** For the log only; it must contain no secrets either. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;
 }
 
-/** A refusal or failure from the closed list: a public face (`publicError`) and a private `detail`. */
+/** An error from the closed list. `publicError` makes its public part; `detail` is private. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;
@@ -135,7 +137,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** The shape that every error answer carries under `body.error`. */
+/** `body.error` of every error response. */
 export interface PublicError {
   readonly type: ErrorType;
   readonly code: ErrorCode;
@@ -164,7 +166,7 @@ function kind(status: number, type: ErrorType, message: string, { retryable = fa
   return { status, type, retryable, message };
 }
 
-/** Why the service will not start: every problem of its settings at once, each a line that names the setting. */
+/** The service cannot start. The message lists every problem of the settings, one line each, with the setting's name. */
 export class SettingsError extends Error {
   readonly problems: readonly string[];
 

@@ -1,39 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorFields, type Log } from './log.ts';
 
-/** Bounds of lifecycle: each with its unit at the end of its name, and the reason for its value. */
+/** Limits of the shutdown. Each name ends with its unit; each comment gives the reason for the value. */
 
-/** A stop waits this long for running requests, then ends their connections: the exit comes within 10 s. */
+/** Shutdown waits this long for running requests, then closes their connections: the process exits within 10 s. */
 export const stopGraceMs = 9_000;
-/** When a worker that does not end is killed. */
+/** A worker that is still running after this time is killed. */
 export const stopMsMax = 9_900;
-/** What closing the store has at least, also when the requests have taken all of the time. */
+/** Minimum time for closing the store, even when requests have used the whole grace period. */
 export const storeCloseMsMin = 700;
 
-/** Works that a stop waits for though nobody else may: a charge goes on when its caller has hung up. */
+/** Operations that shutdown waits for even when no caller does: a charge continues after its caller disconnects. */
 export class InFlight {
-  readonly #works = new Set<Promise<unknown>>();
+  readonly #operations = new Set<Promise<unknown>>();
 
-  add<Result>(work: Promise<Result>): Promise<Result> {
-    this.#works.add(work);
-    const remove = () => this.#works.delete(work);
-    work.then(remove, remove);
-    return work;
+  add<Result>(operation: Promise<Result>): Promise<Result> {
+    this.#operations.add(operation);
+    const remove = () => this.#operations.delete(operation);
+    operation.then(remove, remove);
+    return operation;
   }
 
-  /** Resolves when all have ended, or when the grace period has. */
+  /** Resolves when all operations have ended, or after the grace period. */
   async end(): Promise<void> {
-    await Promise.race([Promise.allSettled(this.#works), sleep(stopGraceMs, undefined, { ref: false })]);
+    await Promise.race([Promise.allSettled(this.#operations), sleep(stopGraceMs, undefined, { ref: false })]);
   }
 }
 
-/** A job that runs now and then again after each pause, never twice at a time. */
+/** A job that runs at once and again after each pause, never twice at a time. */
 export interface Repeated {
-  /** No further round; resolves when the running one has ended, or when the grace period has. */
+  /** Starts no further run. Resolves when the current run has ended, or after the grace period. */
   stop(): Promise<void>;
 }
 
-/** @param job gets a signal that tells it to end early */
+/** @param job receives a signal that asks it to end early */
 export function repeat(pauseMs: number, job: (signal: AbortSignal) => Promise<void>, log: Log): Repeated {
   const stopping = new AbortController();
   const { signal } = stopping;

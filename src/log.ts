@@ -1,20 +1,20 @@
 import { type DestinationStream, pino } from 'pino';
 
 /**
- * All that a log line may hold. A field that is not named here cannot be logged, so that no body, header, token
- * or secret reaches a log by an oversight.
+ * All fields of a log line. A field that is not listed here cannot be logged, so that no body, header, token or secret
+ * reaches the log by mistake.
  */
 export interface LogFields {
   readonly request_id?: string;
   readonly method?: string;
-  /** The pattern of the route, never the path that was asked for. */
+  /** The pattern of the route, never the requested path. */
   readonly route?: string;
   readonly status?: number;
   readonly duration_ms?: number;
   readonly code?: string;
   readonly detail?: string | undefined;
   readonly error_name?: string;
-  /** Where an unforeseen error came from: its frames, without its message. */
+  /** The stack frames of an unforeseen error, without its message. */
   readonly error_frames?: readonly string[];
   readonly payment_id?: string;
   readonly refund_id?: string | undefined;
@@ -23,10 +23,10 @@ export interface LogFields {
   readonly processor?: string;
   readonly state?: string;
   readonly pid?: number;
-  /** Where a request that was refused came from. */
+  /** The address that sent a rejected request. */
   readonly address?: string;
   readonly key_id?: string;
-  /** Rejected requests of the same code and address that were not logged since the last one. */
+  /** Rejected requests of the same code and address that were not logged since the last logged one. */
   readonly left_out?: number;
 }
 
@@ -52,7 +52,7 @@ const allowed: ReadonlySet<string> = new Set([
 ] satisfies (keyof LogFields)[]);
 
 export interface Log {
-  /** Whether `debug` lines are written: those of requests that went well are many. */
+  /** Whether `debug` lines are written. Every successful request writes one. */
   readonly tellsDetails: boolean;
   debug(event: string, fields?: LogFields): void;
   info(event: string, fields?: LogFields): void;
@@ -69,14 +69,14 @@ function standardError(): LogDestination {
 }
 
 /**
- * A log for the last word of a process that is about to be killed: each line is out when the call returns. That of
- * `openLog` may be on its way in another thread then, where no flush finds it.
+ * A log for the last lines of a process that is about to be killed: each line is written when the call returns. A line of
+ * `openLog` may still be in another thread then, where no flush reaches it.
  */
 export function openLastLog(level: string): Log {
   return openLog(level, pino.destination({ dest: 2, sync: true }));
 }
 
-/** Structured lines on standard error; standard output is for what a command answers. */
+/** Writes structured lines to standard error. Standard output is for the output of a command. */
 export function openLog(level: string, destination: LogDestination = standardError()): Log {
   const logger = pino(
     {
@@ -102,11 +102,11 @@ function onlyAllowed(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => allowed.has(name)));
 }
 
-/** What of an unforeseen error may be logged: its name and frames; its message may quote what a caller sent. */
+/** Name and stack frames of an unforeseen error. Its message is not logged: it may quote what a caller sent. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error_name: typeof error };
   const stack = error.stack ?? '';
-  // The message may hold lines of its own that look like frames.
+  // The message may contain lines that look like frames.
   const messageEnd = stack.indexOf(error.message) + error.message.length;
   const frames = stack.startsWith(error.name)
     ? stack

@@ -1,32 +1,32 @@
 /**
- * The port to whoever counts what the service does, for its operator. Every argument that becomes a label is of a
- * closed set: the pattern of a route and never a path, a configured processor, a known provider, a code of a closed
- * list. Nothing that a caller sends is among them. Counting never throws and never waits.
+ * The port for metrics. Every argument that becomes a label is from a closed set: the pattern of a route and never a path,
+ * a configured processor, a known provider, a code of a closed list. Nothing that a caller sends becomes a label. Counting
+ * never throws and never waits.
  */
 export interface Metrics {
-  /** Requests of one route; found once, when the route is added, so that a request costs no look-up. */
+  /** Requests of one route. Call it once, when the route is added, so that a request costs no look-up. */
   ofRoute(method: string, route: string): RequestCount;
   /** A request that reached no route. */
   unrouted(method: string, status: number): void;
-  /** An answer that was a refusal or a failure, by its code. */
+  /** An error response, by its code. */
   failed(code: string): void;
-  /** A commit, from its being asked for until its outcome was known. */
+  /** A commit, timed from its request until its outcome is known. */
   commit(outcome: CommitOutcome, ms: number): void;
-  /** Commits asked for and not yet answered: `change` more. */
+  /** Adds `change` to the number of commits without an outcome. */
   commitsInFlight(change: 1 | -1): void;
-  /** One transaction of the embedded store, its flush included. @param commits that shared it */
+  /** One transaction of the embedded store, including its flush. @param commits how many commits shared it */
   flush(ms: number, commits: number): void;
-  /** A charge has come to a state. @param route its configured payment route */
+  /** A charge has changed to a state. @param route its configured payment route */
   charge(processor: string, route: string, state: string): void;
-  /** A charge that was taken for declined has been made, as the processor has proven. */
+  /** A charge was recorded as declined, but the processor has proved that it succeeded. */
   chargeOverridden(processor: string): void;
-  /** A refund has come to a state. */
+  /** A refund has changed to a state. */
   refund(processor: string, state: string): void;
-  /** What the last round of recovery has seen. */
+  /** Open payments that the last run of recovery found. */
   openPayments(open: OpenPayments): void;
   /** A processor's event (webhook). */
   event(processor: string, outcome: EventOutcome): void;
-  /** @param outcome `begun`, `finished`, or why it was refused */
+  /** @param outcome `begun`, `finished`, or the reason of the rejection */
   signIn(provider: string, outcome: string): void;
 }
 
@@ -34,7 +34,7 @@ export interface RequestCount {
   answered(status: number, ms: number): void;
 }
 
-/** `refused`: a condition did not hold. The rest are the codes with which an engine rejects. */
+/** `refused`: a condition did not hold. The values after it are error codes of an engine. */
 export type CommitOutcome =
   | 'committed'
   | 'refused'
@@ -47,22 +47,22 @@ export type CommitOutcome =
 export type EventOutcome = 'taken' | 'repeated' | 'irrelevant' | 'forged' | 'not_configured' | 'not_yet';
 
 export interface OpenPayments {
-  /** Charges that have not ended, those being asked for among them. */
+  /** Charges without a final state, including those that are being sent to the processor. */
   readonly charges: number;
   readonly chargesInDoubt: number;
   readonly refunds: number;
-  /** When the oldest charge in doubt was received, in milliseconds since 1970; undefined where there is none. */
+  /** When the oldest charge in doubt was received, in milliseconds since 1970; undefined without one. */
   readonly oldestInDoubtAt: number | undefined;
 }
 
-/** What a process has counted, as plain data that it can send to another. */
+/** The metrics of one process, as plain data that it can send to another. */
 export type MetricsSnapshot = readonly MetricValues[];
 
 export interface MetricValues {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** How the numbers of several processes become one. */
+  /** How the values of several processes are combined. */
   readonly aggregator: Aggregator;
   readonly values: readonly MetricValue[];
 }
@@ -70,14 +70,14 @@ export interface MetricValues {
 export interface MetricValue {
   readonly value: number;
   readonly labels: Readonly<Record<string, string | number>>;
-  /** Of a histogram: which of its numbers it is. */
+  /** Of a histogram: the name of this series. */
   readonly metricName?: string;
 }
 
-/** `sum` over the processes, the `max` of them, or the `min`. */
+/** The sum, maximum or minimum over the processes. */
 export type Aggregator = 'sum' | 'max' | 'min';
 
-/** Counts nothing: for commands, and for tests of one part. */
+/** Counts nothing: for commands and unit tests. */
 export const noMetrics: Metrics = {
   ofRoute: () => ({ answered: () => undefined }),
   unrouted: () => undefined,

@@ -3,38 +3,38 @@ import { randomBytes } from '../random.ts';
 import type { Scope } from './scopes.ts';
 
 /**
- * `secret`: for servers. `publishable`: for browsers, where everybody can read it; it creates payments and nothing
- * else, from the origins that it names.
+ * `secret`: for servers. `publishable`: for browsers, where everybody can read it. A publishable key only creates payments,
+ * and only from its own origins.
  */
 export type ApiKeyKind = 'secret' | 'publishable';
 
-/** A key as it lies in `service:api-keys` under its id; all but the hashes may be shown. */
+/** A key as stored in `service:api-keys` under its id. All fields except the hashes may be shown. */
 export interface ApiKey {
   readonly id: string;
   readonly kind: ApiKeyKind;
-  /** What the operator knows it by. */
+  /** A name for the operator. */
   readonly name: string;
-  /** The first of the keys that it took over from: its idempotency keys are that one's. */
+  /** The id of the first key in the chain of keys that this one replaces; all of them share idempotency keys. */
   readonly shop?: string;
   readonly scopes: readonly Scope[];
-  /** Of tables, only these; all without it. */
+  /** The tables that the key may use; all without it. */
   readonly tables?: readonly string[];
-  /** Of payment routes, only these, each `processor/route`; all without it. */
+  /** The payment routes that the key may use, each `processor/route`; all without it. */
   readonly routes?: readonly string[];
-  /** Of a publishable key: the origins (RFC 6454) whose pages may use it. */
+  /** Of a publishable key: pages of these origins (RFC 6454) may use it. */
   readonly origins?: readonly string[];
   readonly hash: string;
   readonly createdAt: string;
   readonly expiresAt?: string;
   readonly revokedAt?: string;
-  /** The secret before the last rotation, which holds until then. */
+  /** The secret before the last rotation; it is valid until `until`. */
   readonly previous?: { readonly hash: string; readonly until: string };
 }
 
 const prefixes = { secret: 'cfk', publishable: 'cfp' } as const satisfies Record<ApiKeyKind, string>;
 const keyCharacters = 'cfk_'.length + 16 + '.'.length + 43;
 
-/** The id says which record to look at; it is no secret. */
+/** The id of the key's record; it is not secret. */
 export function newApiKeyId(): string {
   return randomBytes(8).toString('hex');
 }
@@ -44,14 +44,14 @@ export function newApiKeyText(kind: ApiKeyKind, id: string): string {
   return `${prefixes[kind]}_${id}.${randomBytes(32).toString('base64url')}`;
 }
 
-/** Whether a text may be a key: it has the length of one. All else is proved by its hash. */
+/** Whether a text has the length of a key. Only its hash proves that it is one. */
 export function mayBeKey(text: string): boolean {
   return text.length === keyCharacters;
 }
 
 /**
- * What is stored of a key. Its secret has 256 random bits: nobody can try them all, however fast the hash, so that a
- * slow one (as for passwords) would protect nothing and cost every request.
+ * The stored hash of a key. The secret has 256 random bits, too many to try however fast the hash is. A slow hash (as for
+ * passwords) would add no protection and slow down every request.
  */
 export function hashOf(text: string): string {
   return hash('sha256', text, 'base64url');

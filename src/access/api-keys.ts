@@ -14,7 +14,7 @@ import {
 } from './key-store.ts';
 import { apiKeysMax } from './limits.ts';
 
-/** A key, and its text, which nobody can tell again. */
+/** A key and its text. The text cannot be shown again. */
 export interface ShownKey {
   readonly key: ApiKey;
   readonly text: string;
@@ -25,25 +25,25 @@ export interface ListedKey extends ApiKey {
   readonly lastUsedAt: string | undefined;
 }
 
-/** Makes, changes and ends API keys; each change is audited in its own commit, and every process knows it within a second. */
+/** Creates, changes and ends API keys. The audit entry is in the same commit as the change; every process sees it within 1 s. */
 export class ApiKeys {
   readonly #engine: Engine;
   readonly #by: Actor;
   readonly #now: () => number;
 
-  /** @param by who makes the changes */
+  /** @param by the actor of the changes, for the audit trail */
   constructor(engine: Engine, by: Actor, now: () => number = Date.now) {
     this.#engine = engine;
     this.#by = by;
     this.#now = now;
   }
 
-  /** Whether a key was ever made: from then on the service is open to nobody without one. */
+  /** Whether a key was ever created. From then on every caller needs one. */
   async wereEverMade(): Promise<boolean> {
     return (await readGeneration(this.#engine)) !== undefined;
   }
 
-  /** In the order in which they were made. */
+  /** All keys, in the order of their creation. */
   async list(): Promise<ListedKey[]> {
     const keys = (await readKeys(this.#engine)).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
     return Promise.all(
@@ -52,20 +52,20 @@ export class ApiKeys {
   }
 
   /**
-   * Refuses with `invalid_request` an order that contradicts itself, and any while there are `apiKeysMax` keys that have
-   * not ended; one that has ended makes room.
+   * Rejects with `invalid_request` if the request contradicts itself, or if there are `apiKeysMax` keys that have not
+   * ended. The oldest key that has ended is deleted to make room.
    *
-   * @param replaces the id of the key that it takes over from: a payment that was sent with that one is then not charged again
-   *   when it is sent with this one. Without it that is the latest key of the same name, which may have ended.
+   * @param replaces the id of the key that the new one replaces: a payment that was sent with the old key is not charged
+   *   again when it is sent with the new one. Default: the latest key with the same name, which may have ended.
    */
-  async create(order: CreateKeyRequest, replaces?: string): Promise<ShownKey> {
-    checkCreateKeyRequest(order, this.#now());
+  async create(request: CreateKeyRequest, replaces?: string): Promise<ShownKey> {
+    checkCreateKeyRequest(request, this.#now());
     const id = newApiKeyId();
-    const text = newApiKeyText(order.kind, id);
-    const made = { id, ...order, hash: hashOf(text), createdAt: this.#moment() };
+    const text = newApiKeyText(request.kind, id);
+    const created = { id, ...request, hash: hashOf(text), createdAt: this.#timestamp() };
     return changeKeys(this.#engine, async (keys) => {
-      const shop = shopOfPredecessor(keys, order, replaces);
-      const key: ApiKey = shop === undefined ? made : { ...made, shop };
+      const shop = shopOfPredecessor(keys, request, replaces);
+      const key: ApiKey = shop === undefined ? created : { ...created, shop };
       const room = keys.length < apiKeysMax ? [] : await keyDeleted(this.#engine, this.#oldestEnded(keys));
       return {
         writes: [...room, keyCreated(key), this.#audited('key.created', id)],
@@ -74,27 +74,27 @@ export class ApiKeys {
     });
   }
 
-  /** Ends a key; one that is revoked already stays as it is. Refuses with `invalid_request` where there is none. */
+  /** Revokes a key; a revoked key stays as it is. Rejects with `invalid_request` if there is no such key. */
   async revoke(id: string): Promise<ApiKey> {
     return changeKeys(this.#engine, (keys) => {
       const before = keyOf(keys, id);
       if (before.revokedAt !== undefined) return { writes: [], result: before };
       const { previous: _, ...rest } = before;
-      const after = { ...rest, revokedAt: this.#moment() };
+      const after = { ...rest, revokedAt: this.#timestamp() };
       return { writes: [keyReplaced(before, after), this.#audited('key.revoked', id)], result: after };
     });
   }
 
   /**
-   * Gives a key a new secret. The present one holds on for the overlap; one that holds on from an earlier rotation
-   * ends now: there are never more than two. Refuses with `invalid_request` where there is none, or it has ended.
+   * Gives a key a new secret. The present secret stays valid for the overlap. The previous secret of an earlier rotation
+   * ends now: there are never more than two. Rejects with `invalid_request` if there is no such key or it has ended.
    *
    * @param overlapMs 0 ends the present secret now
    */
   async rotate(id: string, overlapMs: number): Promise<ShownKey> {
     return changeKeys(this.#engine, (keys) => {
       const before = keyOf(keys, id);
-      if (hasEnded(before, this.#now())) throw invalid('id', 'This API key has ended; make a new one.');
+      if (hasEnded(before, this.#now())) throw invalid('id', 'This API key has ended; create a new one.');
       const text = newApiKeyText(before.kind, id);
       const { previous: _, ...rest } = before;
       const until = new Date(this.#now() + overlapMs).toISOString();
@@ -116,7 +116,7 @@ export class ApiKeys {
     return audited({ what, on, by: this.#by }, this.#now());
   }
 
-  #moment(): string {
+  #timestamp(): string {
     return new Date(this.#now()).toISOString();
   }
 }

@@ -2,7 +2,7 @@ import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 
-/** What administrators and users do, and is never forgotten. */
+/** Acts of administrators and users. They are stored for ever. */
 export type ActKind =
   | 'key.created'
   | 'key.rotated'
@@ -21,12 +21,12 @@ export type ActKind =
   | 'secrets.rotated';
 
 /**
- * Who acted: a command of the operator's, the service itself, a direct caller of an open service, an API key, a user for
- * themselves, or the identity provider of a user.
+ * Who acted: a command of the operator, the service itself, a direct caller of a service without keys, a user, the identity
+ * provider of a user, or an API key.
  */
 export type Actor = 'cli' | 'service' | 'open' | 'user' | 'provider' | `key:${string}`;
 
-/** Who asked for what is to be audited, and by which request. */
+/** The actor of an audited act, and the id of the request. */
 export interface Asked {
   readonly by: Actor;
   readonly requestId?: string;
@@ -34,11 +34,11 @@ export interface Asked {
 
 export interface AdministrativeAct extends Asked {
   readonly what: ActKind;
-  /** The id or name of what it was done to; nothing secret. */
+  /** The id or name of the object; it must contain no secrets. */
   readonly on: string;
 }
 
-/** An act as it lies in `service:audit`; ids sort by time. */
+/** An act as stored in `service:audit`; ids sort by time. */
 export interface AuditEntry extends AdministrativeAct {
   readonly id: string;
   readonly at: string;
@@ -47,8 +47,8 @@ export interface AuditEntry extends AdministrativeAct {
 const space = 'service:audit';
 
 /**
- * The write that records an act, to stand in the same commit as the act itself: neither is ever there without the
- * other. @param now milliseconds since 1970
+ * The write that records an act. Put it into the same commit as the act itself, so that neither exists without the other.
+ * @param now milliseconds since 1970
  */
 export function audited({ what, on, by, requestId }: AdministrativeAct, now = Date.now()): Write {
   const id = timeOrderedId('act', now);
@@ -63,7 +63,7 @@ export function audited({ what, on, by, requestId }: AdministrativeAct, now = Da
   return { kind: 'create', space, id, value: JSON.stringify(entry), makeSpace: true };
 }
 
-/** The acts from a moment on, the oldest first. @param since milliseconds since 1970 */
+/** The acts since a time, oldest first. @param since milliseconds since 1970 */
 export async function* auditTrail(engine: Engine, since = 0): AsyncGenerator<AuditEntry> {
   const scan = await engine.scan(space, { after: idsFrom('act', since) });
   for await (const { name } of itemsOf(scan?.chunks ?? [])) yield JSON.parse(name) as AuditEntry;

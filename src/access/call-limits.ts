@@ -9,7 +9,7 @@ import {
 import type { Caller } from './permission.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
 
-/** What the settings say; 0 is no limit. Absent, the limit is the default, and an open service has none. */
+/** The configured limits; 0 is no limit. Without a setting the default applies, and a service without keys has no limit. */
 export interface LimitSettings {
   readonly charges?: number;
   readonly declines?: number;
@@ -17,7 +17,7 @@ export interface LimitSettings {
   readonly signIns?: number;
 }
 
-/** What is left of a limit, as `RateLimit` tells it. */
+/** The state of a limit, as `RateLimit` returns it. */
 export interface Standing {
   readonly name: string;
   readonly rate: Rate;
@@ -29,19 +29,18 @@ const second = 1_000;
 const minute = 60_000;
 
 /**
- * How much one API key may ask for, and one address. The limits are on from the first key. A service that is open to
- * direct callers of its own machine has only those that the settings name: nobody else can call it, and it is where
- * tests and imports run.
+ * Limits the rate of each API key and each address. The limits apply from the first key on. A service without keys has only
+ * the limits that the settings name: only direct callers on its own machine can reach it, and tests and imports run there.
  *
- * Each process counts for itself: N of them let through up to N times as much.
+ * Each process counts separately: N processes admit up to N times as much.
  */
 export class CallLimits {
   readonly #requests: LimitOf;
   readonly #requestsOfKeys: LimitOf;
   readonly #charges: LimitOf;
-  /** From one address by a publishable key. */
+  /** By address, for charges with a publishable key. */
   readonly #browserCharges: LimitOf;
-  /** Of one key: so many slow it down, and shut nobody out for long. Addresses are counted by `DeclineLimits`. */
+  /** By key: it only slows a key down, and rejects nobody for long. `DeclineLimits` counts addresses. */
   readonly #declines: LimitOf;
 
   readonly #signIns: LimitOf;
@@ -56,46 +55,46 @@ export class CallLimits {
     this.#declines = limitOf(declines === 0 ? 0 : declinesOfKeyPerMinute, 0, minute);
   }
 
-  /** Of any request, before anything else is known of it. Refuses with `rate_limited`. @param isOpen whether the service is */
+  /** Counts any request, before it is read. Throws `rate_limited`. @param isOpen whether the service has no keys */
   takeRequest(address: string, isOpen: boolean, now: number): void {
     this.#take('requests', this.#requests.of(isOpen), address, now);
   }
 
-  /** Of a sign-in that is begun. Refuses with `rate_limited`. @param isOpen whether the service is */
+  /** Counts the start of a sign-in. Throws `rate_limited`. @param isOpen whether the service has no keys */
   takeSignIn(address: string, isOpen: boolean, now: number): void {
     this.#take('sign-ins', this.#signIns.of(isOpen), address, now);
   }
 
-  /** Of a request with a key. Refuses with `rate_limited`. */
+  /** Counts a request with a key. Throws `rate_limited`. */
   takeRequestOfKey(id: string, now: number): void {
     this.#take('requests', this.#requestsOfKeys.of(false), id, now);
   }
 
   /**
-   * Of a charge, before its body is read. Refuses with `rate_limited`, also when the key has none left; else tells what is left,
-   * where there is a limit.
+   * Counts a charge for its address, before its body is read. Throws `rate_limited`, also if the key has no charge left.
+   * Returns the state of the tighter limit, if there is one.
    */
   takeChargeOfAddress(caller: Caller, address: string, now: number): Standing | undefined {
     if (caller.key !== undefined) {
-      refuseWhenSpent('declines', this.#declines.of(false), caller.id, now);
-      refuseWhenSpent('charges', this.#charges.of(false), caller.id, now);
+      throwIfSpent('declines', this.#declines.of(false), caller.id, now);
+      throwIfSpent('charges', this.#charges.of(false), caller.id, now);
     }
     const ofAddress = this.#chargesOfAddress(caller);
-    refuseWhenSpent('charges', ofAddress, address, now);
+    throwIfSpent('charges', ofAddress, address, now);
     ofAddress?.spend(address, now);
     return this.#standing(caller, address, now);
   }
 
-  /** Of a charge, before it is reserved; otherwise as `takeChargeOfAddress`. */
+  /** Counts a charge for its key, before it is reserved; otherwise like `takeChargeOfAddress`. */
   takeChargeOfKey(caller: Caller, address: string, now: number): Standing | undefined {
     if (caller.key !== undefined) {
-      refuseWhenSpent('charges', this.#charges.of(false), caller.id, now);
+      throwIfSpent('charges', this.#charges.of(false), caller.id, now);
       this.#charges.of(false)?.spend(caller.id, now);
     }
     return this.#standing(caller, address, now);
   }
 
-  /** After a charge was declined. */
+  /** Call it after a charge was declined. */
   noteDecline(caller: Caller, now: number): void {
     if (caller.key !== undefined) this.#declines.of(false)?.spend(caller.id, now);
   }
@@ -112,51 +111,56 @@ export class CallLimits {
     );
   }
 
-  #take(name: Name, limit: RateLimit | undefined, who: string, now: number): void {
-    const waitMs = limit?.take(who, now) ?? 0;
-    if (limit !== undefined && waitMs > 0) throw tooMany(name, limit, who, waitMs, now);
+  #take(name: Name, limit: RateLimit | undefined, caller: string, now: number): void {
+    const waitMs = limit?.take(caller, now) ?? 0;
+    if (limit !== undefined && waitMs > 0) throw tooMany(name, limit, caller, waitMs, now);
   }
 }
 
 type Name = 'requests' | 'charges' | 'declines' | 'sign-ins';
 
-const sentences = {
-  requests: ({ quota }: Rate) => `Too many requests: ${quota} a second are taken of one caller.`,
+const messages = {
+  requests: ({ quota }: Rate) => `Too many requests: the limit is ${quota} per second for one caller.`,
   'sign-ins': ({ quota }: Rate) =>
-    `Too many sign-ins were begun: ${quota} a minute are taken from one address. Try again in a moment.`,
+    `Too many sign-ins: the limit is ${quota} per minute from one address. Try again shortly.`,
   charges: ({ quota }: Rate) =>
-    `Too many charges: ${quota} a minute are taken of one caller. Nothing was charged.`,
+    `Too many charges: the limit is ${quota} per minute for one caller. Nothing was charged.`,
   declines: ({ quota }: Rate) =>
-    `Too many declined charges: ${quota} a minute are taken of one key. Nothing was charged.`,
+    `Too many declined charges: the limit is ${quota} per minute for one key. Nothing was charged.`,
 } satisfies Record<Name, (rate: Rate) => string>;
 
 interface LimitOf {
   of(isOpen: boolean): RateLimit | undefined;
 }
 
-function limitOf(setting: number | undefined, otherwise: number, windowMs: number): LimitOf {
-  const quota = setting ?? otherwise;
+function limitOf(setting: number | undefined, quotaDefault: number, windowMs: number): LimitOf {
+  const quota = setting ?? quotaDefault;
   const limit = quota === 0 ? undefined : new RateLimit({ quota, windowMs });
   const ofOpen = setting === undefined ? undefined : limit;
   return { of: (isOpen) => (isOpen ? ofOpen : limit) };
 }
 
-function refuseWhenSpent(name: Name, limit: RateLimit | undefined, who: string, now: number): void {
-  const waitMs = limit?.waitMs(who, now) ?? 0;
-  if (limit !== undefined && waitMs > 0) throw tooMany(name, limit, who, waitMs, now);
+function throwIfSpent(name: Name, limit: RateLimit | undefined, caller: string, now: number): void {
+  const waitMs = limit?.waitMs(caller, now) ?? 0;
+  if (limit !== undefined && waitMs > 0) throw tooMany(name, limit, caller, waitMs, now);
 }
 
-function tooMany(name: Name, limit: RateLimit, who: string, waitMs: number, now: number): ServiceError {
+function tooMany(name: Name, limit: RateLimit, caller: string, waitMs: number, now: number): ServiceError {
   return new ServiceError('rate_limited', {
-    message: sentences[name](limit.rate),
+    message: messages[name](limit.rate),
     retryAfterSeconds: Math.max(1, wholeSeconds(waitMs)),
-    headers: rateLimitHeaders(standing(name, limit, who, now) as Standing),
+    headers: rateLimitHeaders(standing(name, limit, caller, now) as Standing),
   });
 }
 
-function standing(name: Name, limit: RateLimit | undefined, who: string, now: number): Standing | undefined {
+function standing(
+  name: Name,
+  limit: RateLimit | undefined,
+  caller: string,
+  now: number,
+): Standing | undefined {
   if (limit === undefined) return undefined;
-  return { name, rate: limit.rate, left: limit.left(who, now), fullInMs: limit.fullInMs(who, now) };
+  return { name, rate: limit.rate, left: limit.left(caller, now), fullInMs: limit.fullInMs(caller, now) };
 }
 
 function tighter(a: Standing | undefined, b: Standing | undefined): Standing | undefined {
@@ -164,7 +168,7 @@ function tighter(a: Standing | undefined, b: Standing | undefined): Standing | u
   return a.left <= b.left ? a : b;
 }
 
-/** draft-ietf-httpapi-ratelimit-headers-10: `q` in `w` seconds; `r` are left, and all of them in `t` seconds. */
+/** draft-ietf-httpapi-ratelimit-headers-10: `q` per `w` seconds; `r` are left, and the full quota after `t` seconds. */
 export function rateLimitHeaders({ name, rate, left, fullInMs }: Standing): Record<string, string> {
   return {
     'ratelimit-policy': `"${name}";q=${rate.quota};w=${rate.windowMs / second}`,
@@ -172,7 +176,7 @@ export function rateLimitHeaders({ name, rate, left, fullInMs }: Standing): Reco
   };
 }
 
-/** Rounded up, but not for what is only the error of a sum of doubles. */
+/** Rounds up, but ignores the rounding error of a sum of doubles. */
 function wholeSeconds(ms: number): number {
   return Math.ceil(ms / second - 1e-6);
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import { challengeMsMax, challengeTokenCharactersMax } from './limits.ts';
 
-/** Verifies that a browser has passed a challenge. Throws `forbidden` when it has not, `unavailable` when nobody can say. */
+/** Verifies that a browser has passed a challenge. Throws `forbidden` if it has not, `unavailable` if this is unknown. */
 export type Challenge = (token: string | undefined, address: string) => Promise<void>;
 
 export interface ChallengeSettings {
@@ -11,10 +11,10 @@ export interface ChallengeSettings {
 
 /**
  * A challenge by a provider that has a `siteverify` endpoint: Cloudflare Turnstile
- * (https://developers.cloudflare.com/turnstile/get-started/server-side-validation/), hCaptcha and reCAPTCHA take the same
- * form and answer `{"success": true}`. A provider that cannot be reached lets nobody pass.
+ * (https://developers.cloudflare.com/turnstile/get-started/server-side-validation/), hCaptcha and reCAPTCHA accept the same
+ * form and respond `{"success": true}`. If the provider cannot be reached, nobody passes.
  *
- * @returns undefined where the settings name none
+ * @returns undefined if the settings name no challenge
  */
 export function challengeOf({ url, secret }: ChallengeSettings): Challenge | undefined {
   if (url === undefined || secret === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The address that is counted: of IPv6 the network of 64 bits, because whoever has one address of it has all; an IPv4
- * address in the clothes of IPv6 as what it is.
+ * The address that limits count. For IPv6 it is the /64 network, because its owner has all of its addresses. An IPv4-mapped
+ * IPv6 address counts as IPv4.
  */
 export function countedAddress(address: string): string {
   const groups = groupsOf(address);
@@ -10,18 +10,18 @@ export function countedAddress(address: string): string {
 
 export interface CountedNetwork {
   readonly id: string;
-  /** How many times as much it may have as one address. */
+  /** Its quota, as a multiple of the quota of one address. */
   readonly factor: number;
 }
 
-/** As `countedAddress`, and of IPv6 the network of 48 bits too, which one customer of a data centre may have. */
+/** Like `countedAddress`, plus the /48 network for IPv6, which may belong to one customer of a data centre. */
 export function countedNetworks(address: string, factor: number): readonly CountedNetwork[] {
   const own = { id: countedAddress(address), factor: 1 };
   const groups = groupsOf(address);
   return groups === undefined ? [own] : [own, { id: `${groups.slice(0, 3).join(':')}::/48`, factor }];
 }
 
-/** The eight groups of an address of IPv6; undefined for one of IPv4. */
+/** The eight groups of an IPv6 address; undefined for an IPv4 address. */
 function groupsOf(address: string): readonly string[] | undefined {
   if (!address.includes(':') || address.includes('.')) return undefined;
   const [head = '', tail] = address.replace(/%.*/, '').split('::');

@@ -22,18 +22,18 @@ interface Standing {
 
 export interface DeclineLimitsOptions {
   readonly engine: Engine;
-  /** Declined cards an hour of one address, and four times as many a day; 0 is no limit. */
+  /** Declined cards per hour from one address, and four times as many per day; 0 is no limit. */
   readonly perHour?: number | undefined;
-  /** How old a count of another process may be: 0 where a look costs nothing. */
+  /** How old the count of another process may be, in milliseconds: 0 if reading the store costs nothing. */
   readonly cachedMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * How many cards one address may have declined: whoever tests stolen cards needs hundreds, a person mistypes twice. The
- * counts lie in the store, so that all processes share them. They are of the buyer's address alone: a shop must not be
- * shut by one buyer, and an address that waits is not let in by another key.
+ * Limits the declined cards of one address: a person mistypes twice, but a thief tests hundreds of cards. The counts are in
+ * the store, so that all processes share them. Only the buyer's address is counted: one buyer must not block a shop, and
+ * another key must not unblock an address.
  */
 export class DeclineLimits {
   readonly #options: DeclineLimitsOptions;
@@ -46,7 +46,7 @@ export class DeclineLimits {
     this.#cached = new LRUCache({ max: limitedCallersMax, ttl: Math.max(1, options.cachedMs) });
   }
 
-  /** Throws `rate_limited` for an address that has had too many cards declined. Nothing is reserved then. */
+  /** Throws `rate_limited` if too many cards from the address were declined. Nothing is reserved then. */
   async check(address: string): Promise<void> {
     if (this.#perHour === 0) return;
     const now = this.#options.now();
@@ -56,14 +56,14 @@ export class DeclineLimits {
     }
   }
 
-  /** After a charge was declined. */
+  /** Call it after a charge was declined. */
   async note(address: string): Promise<void> {
     if (this.#perHour === 0) return;
     for (const { id, factor } of countedNetworks(address, declinesOfNetworkFactor))
       await this.#spend(id, factor);
   }
 
-  /** Forgets addresses whose buckets are full. */
+  /** Deletes the counts of addresses that have full buckets. */
   async sweep(): Promise<void> {
     const { engine, now } = this.#options;
     const full: string[] = [];

@@ -3,16 +3,15 @@ import { type ApiKey, hasEnded, hashOf, mayBeKey } from './api-key.ts';
 import { noteUse, readGeneration, readKeys } from './key-store.ts';
 import { apiKeysAgeMsMax, apiKeysRefreshMs, apiKeyUseNotedMs } from './limits.ts';
 
-/** A secret of a key. */
 interface HeldSecret {
   readonly key: ApiKey;
-  /** Milliseconds since 1970; for ever, unless it is the one before a rotation. */
+  /** Milliseconds since 1970; infinite, except for the previous secret of a rotated key. */
   readonly until: number;
 }
 
 /**
- * The API keys as one process knows them: all of them in memory, so that a request waits for no store. Whoever judges by it sees to it first that it is fresh; so
- * what is revoked in one process holds in all within `apiKeysAgeMsMax`.
+ * The API keys of the store, cached in memory so that a request does not wait for the store. Call `refresh()` before
+ * authorizing if `isFresh()` is false: then a revocation in one process is effective in all within `apiKeysAgeMsMax`.
  */
 export class KeyRing {
   readonly #engine: Engine;
@@ -21,7 +20,7 @@ export class KeyRing {
   #secrets: ReadonlyMap<string, HeldSecret> = new Map();
   #origins: ReadonlySet<string> = new Set();
   #generation: string | undefined;
-  /** By the stopwatch of the process; a clock that is put back must not keep a revoked key alive. */
+  /** In milliseconds of `performance.now()`: a system clock that moves backwards must not keep a revoked key alive. */
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -32,7 +31,7 @@ export class KeyRing {
     this.#now = now;
   }
 
-  /** Whether keys are required: from the first one on, for ever. */
+  /** Whether keys are required: from the creation of the first one, for ever. */
   get areRequired(): boolean {
     return this.#generation !== undefined;
   }
@@ -42,7 +41,10 @@ export class KeyRing {
     return this.#origins;
   }
 
-  /** Whether it is young enough to judge by; from half that age on it is renewed beside the requests. @param at by the stopwatch */
+  /**
+   * Whether the cached keys are fresh enough to authorize with. From half of the maximum age on, they are refreshed in the
+   * background. @param at in milliseconds of `performance.now()`
+   */
   isFresh(at: number): boolean {
     const age = at - this.#readAt;
     if (age < apiKeysRefreshMs) return true;
@@ -52,12 +54,12 @@ export class KeyRing {
   }
 
   /**
-   * Learns every change that was made before this call. Rejects with what the store rejects with: then it is as old as
-   * before, and nobody may be judged by it.
+   * Reads every change that was made before this call. Rejects with the error of the store: then the cached keys are as old
+   * as before, and must not be used to authorize.
    */
   refresh(): Promise<void> {
     if (this.#reading === undefined) return this.#read();
-    // The look that is under way may have begun before the change that this caller wants to see.
+    // The running read may have begun before the change that this caller needs to see.
     this.#next ??= this.#reading
       .catch(() => undefined)
       .then(() => {
@@ -68,12 +70,11 @@ export class KeyRing {
   }
 
   /**
-   * The key that this text is: neither revoked nor expired, and the secret its present one or, after a rotation, the
-   * one before. Undefined for anything else.
+   * The key with this text, if it is neither revoked nor expired. The secret is the present one or, during the overlap of a
+   * rotation, the previous one. Undefined for any other text.
    *
-   * The text is looked for by its hash, and by nothing else of it: what is no key takes the same time whether or not
-   * there is a key of its id. That a look-up ends at the first difference tells of the hash at most, and nobody finds
-   * a text to a hash.
+   * The look-up uses only the hash of the text, so an invalid text takes the same time whether or not a key has its id. The
+   * time of a comparison can reveal the hash at most, and the text cannot be derived from the hash.
    */
   find(text: string): ApiKey | undefined {
     if (!mayBeKey(text)) return undefined;
@@ -83,7 +84,10 @@ export class KeyRing {
     return now < held.until && !hasEnded(held.key, now) ? held.key : undefined;
   }
 
-  /** Notes a use, now and then and beside the request; one that is lost is made up for by the next. @param at by the stopwatch */
+  /**
+   * Stores the last use, at most once per `apiKeyUseNotedMs` and in the background. If a write fails, a later use is stored.
+   * @param at in milliseconds of `performance.now()`
+   */
   noteUse(id: string, at: number): void {
     const noted = this.#usesNoted.get(id);
     if (noted !== undefined && at - noted < apiKeyUseNotedMs) return;
@@ -103,7 +107,7 @@ export class KeyRing {
     const begunAt = performance.now();
     const generation = await readGeneration(this.#engine);
     if (generation !== this.#generation) {
-      // Read after the generation: what was changed in between is seen now, and again by the next look.
+      // Keys are read after the generation: a change in between is read now, and once more by the next refresh.
       const keys = await readKeys(this.#engine);
       this.#secrets = new Map(keys.flatMap(secretsOf));
       this.#origins = originsOf(keys);

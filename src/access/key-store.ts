@@ -4,21 +4,21 @@ import { itemsOf } from '../storage/item-text.ts';
 import type { ApiKey } from './api-key.ts';
 
 /**
- * Where keys lie: each in `service:api-keys`, and in `service:access` their generation, another one with every change.
- * So a process learns by one look whether it still knows all keys; and since the generation is made with the first key
- * and never goes, that it is there tells that keys are required, for ever: the last key revoked opens nothing.
+ * Keys are stored in `service:api-keys`. `service:access` stores their generation, which every change replaces: one read
+ * shows a process whether its cached keys are current. The generation is created with the first key and never deleted. Keys
+ * are required while it exists, that is for ever: revoking the last key does not open the service.
  */
 const keysSpace = 'service:api-keys';
 const accessSpace = 'service:access';
 const generationId = 'api-keys';
 const usesSpace = 'service:api-key-uses';
 
-/** Undefined as long as there never was a key. */
+/** Undefined if no key was ever created. */
 export function readGeneration(engine: Engine): Promise<string | undefined> {
   return engine.get(accessSpace, generationId);
 }
 
-/** All keys, those that have ended among them, in the order of their ids. */
+/** All keys, including those that have ended, ordered by id. */
 export async function readKeys(engine: Engine): Promise<ApiKey[]> {
   const scan = await engine.scan(keysSpace);
   const keys: ApiKey[] = [];
@@ -26,15 +26,15 @@ export async function readKeys(engine: Engine): Promise<ApiKey[]> {
   return keys;
 }
 
-/** What becomes of the keys, and what the change gives. */
+/** The writes of a change to the keys, and its result. */
 export interface KeysChange<Result> {
   readonly writes: readonly Write[];
   readonly result: Result;
 }
 
 /**
- * Changes keys as they stand, anew whenever somebody else has changed any of them meanwhile; durable when it resolves.
- * What `change` throws ends it, with nothing written; so does a change without writes.
+ * Changes the current keys, and retries if another process changed any key meanwhile. Durable when it resolves. Nothing is
+ * written if `change` throws or returns no writes.
  */
 export async function changeKeys<Result>(
   engine: Engine,
@@ -44,8 +44,8 @@ export async function changeKeys<Result>(
     const generation = await readGeneration(engine);
     const { writes, result } = await change(await readKeys(engine));
     if (writes.length === 0) return result;
-    const refusal = await engine.commit([nextGeneration(generation), ...writes]);
-    if (refusal === undefined) return result;
+    const conflict = await engine.commit([nextGeneration(generation), ...writes]);
+    if (conflict === undefined) return result;
   }
 }
 
@@ -64,7 +64,7 @@ export function keyReplaced(before: ApiKey, after: ApiKey): Write {
   return { kind: 'replace', space: keysSpace, id: before.id, value, ifValue: JSON.stringify(before) };
 }
 
-/** A key and what is known of its use. */
+/** Deletes a key and its last use. */
 export async function keyDeleted(engine: Engine, { id }: ApiKey): Promise<Write[]> {
   const isUsed = (await lastUse(engine, id)) !== undefined;
   return [
@@ -73,14 +73,14 @@ export async function keyDeleted(engine: Engine, { id }: ApiKey): Promise<Write[
   ];
 }
 
-/** When a key was last used, to some minutes; undefined when it never was. */
+/** When a key was last used, accurate to some minutes; undefined if it never was. */
 export function lastUse(engine: Engine, id: string): Promise<string | undefined> {
   return engine.get(usesSpace, id);
 }
 
-/** Apart from the key's own record: whoever checks keys must not be able to bring back one that is revoked. */
+/** The use is stored apart from the key: writing it must not be able to restore a revoked key. */
 export async function noteUse(engine: Engine, id: string, at: string): Promise<void> {
-  const refusal = await engine.commit([{ kind: 'replace', space: usesSpace, id, value: at }]);
-  if (refusal === undefined) return;
+  const conflict = await engine.commit([{ kind: 'replace', space: usesSpace, id, value: at }]);
+  if (conflict === undefined) return;
   await engine.commit([{ kind: 'create', space: usesSpace, id, value: at, makeSpace: true }]);
 }

@@ -1,35 +1,35 @@
-/** Bounds of access: each with its unit at the end of its name, and the reason for its value. */
+/** Limits of access. Each name ends with its unit; each comment gives the reason for the value. */
 
-/** API keys of a service, those that have ended among them: each process has all of them in memory. */
+/** API keys of a service, including those that have ended: each process caches all of them. */
 export const apiKeysMax = 1_000;
 export const apiKeyNameCharactersMax = 100;
-/** Tables, routes or origins that one key is limited to. */
+/** Tables, routes or origins that one key can be limited to. */
 export const apiKeyLimitsMax = 100;
-/** What a process knows of the keys is never older when a request is judged by it: a revocation holds by then. */
+/** Maximum age of the cached keys when a request is authorized: a revocation is effective after this time. */
 export const apiKeysAgeMsMax = 1_000;
-/** From this age on they are looked at anew, beside the requests, so that none has to wait for it. */
+/** From this age on the cached keys are refreshed in the background, so that no request waits for it. */
 export const apiKeysRefreshMs = 500;
-/** How often the last use of a key is written; an operator asks for the day. */
+/** How often the last use of a key is written; operators need it to the day. */
 export const apiKeyUseNotedMs = 5 * 60 * 1_000;
-/** Charges a minute of one key, and from one address: one a second is a busy shop; who has more says so. */
+/** Charges per minute of one key, and from one address. One per second is a busy shop; a busier one sets its own limit. */
 export const chargesPerMinuteDefault = 60;
-/** Declined cards an hour from one address: people mistype twice, and cards are tested by the hundred. */
+/** Declined cards per hour from one address: people mistype twice, thieves test hundreds of cards. */
 export const declinesPerHourDefault = 5;
-/** So many times as many in a day. */
+/** The limit per day, as a multiple of the limit per hour. */
 export const declinesPerDayFactor = 4;
-/** Of a network of IPv6 of 48 bits, so many times as many as of one address: several households, or one data centre. */
+/** The limit of an IPv6 /48 network, as a multiple of the limit of one address: it is several households or one data centre. */
 export const declinesOfNetworkFactor = 6;
-/** Declined charges a minute of one key, from all addresses: it only slows down, for one buyer must not shut a shop. */
+/** Declined charges per minute of one key, from all addresses: it only slows down, as one buyer must not block a shop. */
 export const declinesOfKeyPerMinute = 60;
-/** A provider of challenges answers within a second; the buyer waits. */
+/** A challenge provider usually responds within a second; the buyer waits for it. */
 export const challengeMsMax = 5_000;
-/** Turnstile's bound is 2,048 characters. */
+/** The limit of Turnstile is 2,048 characters. */
 export const challengeTokenCharactersMax = 8_192;
-/** Sign-ins that one address begins in a minute: more than an office or a school needs. */
+/** Sign-ins per minute from one address: more than an office or a school needs. */
 export const signInsPerMinuteDefault = 120;
-/** Requests a second of one key, and from one address: a fraction of what one process serves. */
+/** Requests per second of one key, and from one address: a fraction of the throughput of one process. */
 export const requestsPerSecondDefault = 2_000;
-/** Of the charges of a publishable key, an address may make this part: one browser must not use up a whole shop. */
+/** One address may make this part of the charges of a publishable key: one browser must not use up the limit of a shop. */
 export const browserChargesDivisor = 6;
-/** Callers that a limit keeps count of: with their counts a megabyte or two. The longest silent one is forgotten. */
+/** Callers that a limit counts, in one or two megabytes. Beyond it the least recently seen caller is dropped. */
 export const limitedCallersMax = 10_000;

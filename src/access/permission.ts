@@ -3,27 +3,27 @@ import type { ApiKey } from './api-key.ts';
 import type { Actor } from './audit.ts';
 import type { Scope } from './scopes.ts';
 
-/** Who sends a request. */
+/** The sender of a request. */
 export interface Caller {
-  /** The id of the API key; empty for whoever needs none. */
+  /** The id of the API key; empty without a key. */
   readonly id: string;
   readonly key: ApiKey | undefined;
 }
 
-/** A caller of an open service, or of what anybody may ask for. */
+/** A caller of a service without keys, or of a public route. */
 export const anybody: Caller = { id: '', key: undefined };
 
-/** Whose idempotency keys a caller's are: they outlive an API key that another one takes over from. */
+/** The scope of a caller's idempotency keys. It stays the same when another API key replaces the present one. */
 export function shopOf({ id, key }: Caller): string {
   return key?.shop ?? id;
 }
 
-/** As the audit trail names it. */
+/** The name of a caller in the audit trail. */
 export function actorOf({ id }: Caller): Actor {
   return id === '' ? 'open' : `key:${id}`;
 }
 
-/** What a request is about, as its path tells. */
+/** The target of a request, from its path and headers. */
 export interface Target {
   readonly table: string | undefined;
   /** `processor/route` of a payment. */
@@ -33,8 +33,8 @@ export interface Target {
 }
 
 /**
- * Refuses with `forbidden` what a key may not do, saying what it lacks. A limit holds for all of its domain: a request
- * on tables that names none is none that the key may make.
+ * Throws `forbidden`, with the reason, if the key does not allow the request. A limit covers its whole domain: a key that is
+ * limited to some tables may not send a request that names no table.
  */
 export function checkPermission(key: ApiKey, needed: Scope, target: Target): void {
   if (!key.scopes.includes(needed) && !key.scopes.includes('admin')) {
@@ -51,22 +51,22 @@ export function checkPermission(key: ApiKey, needed: Scope, target: Target): voi
 
 function checkLimit(
   limits: readonly string[] | undefined,
-  asked: string | undefined,
+  requested: string | undefined,
   param: string,
   what: string,
 ): void {
-  if (limits === undefined || (asked !== undefined && limits.includes(asked))) return;
+  if (limits === undefined || (requested !== undefined && limits.includes(requested))) return;
   throw new ServiceError('forbidden', {
     param,
-    message: `This API key is limited to some ${what}, and this is none of them.`,
+    message: `This API key is limited to certain ${what}; this is not one of them.`,
   });
 }
 
-/** A browser says truthfully where a page is from; what is not a browser could say anything, and has no business here. */
+/** Browsers send the true origin of a page. Other clients could send any origin; publishable keys are not for them. */
 function checkOrigin({ origins = [] }: ApiKey, origin: string | undefined): void {
   if (origin !== undefined && origins.includes(origin)) return;
   throw new ServiceError('forbidden', {
     param: 'Origin',
-    message: 'This is a publishable API key, for pages of its own origins alone.',
+    message: 'This publishable API key can be used only by pages of its configured origins.',
   });
 }

@@ -1,4 +1,4 @@
-/** What an API key may be allowed, by domain and verb. `admin` is allowed everything. */
+/** The scopes of API keys, by domain and verb. `admin` allows everything. */
 export const scopes = [
   'payments:create',
   'payments:read',
@@ -16,7 +16,7 @@ export const scopes = [
 export type Scope = (typeof scopes)[number];
 
 /**
- * What a request on a route needs: a scope, or nothing. `signed` is a request that proves by its signature where it
- * comes from; `public` one that anybody may send.
+ * What a route requires: an API key with a scope; a signature by the sender of the request (`signed`); or nothing
+ * (`public`).
  */
 export type Access = Scope | 'signed' | 'public';

@@ -1,88 +1,88 @@
-/** Bounds of http: each with its unit at the end of its name, and the reason for its value. */
+/** Limits of http. Each name ends with its unit; each comment gives the reason for the value. */
 
-/** One item of 400 KB whose every byte is escaped as \u00XX would not fit, any sane one does, with room to spare. */
+/** Any usual item of 400 KB fits with room to spare; one with every byte escaped as \u00XX does not. */
 export const requestBodyBytesMax = 1024 * 1024;
-/** Node's own default; ids travel in bodies, so nothing honest comes near it. */
+/** The default of Node.js. Ids are in bodies, so that no usual request comes near it. */
 export const requestHeaderBytesMax = 16 * 1024;
 /** The longest path parameter that can be valid is a table name of 255 characters, each percent-encoded. */
 export const pathParameterCharactersMax = 255 * 3;
-/** Deep enough for any document we take, far from any parser's recursion limit. */
+/** Deep enough for every accepted document, and far from the recursion limit of any parser. */
 export const jsonDepthMax = 32;
-/** A double keeps every decimal number of up to 15 significant digits; one of 16 may be changed by the parser. */
+/** A double represents every decimal number of up to 15 significant digits; the parser may change one of 16. */
 export const numberSignificantDigitsMax = 15;
-/** The whole request must have arrived by then; a charge's body is 100 bytes. With the check for it, once a second, under 15 s. */
+/** Time for the whole request to arrive; a charge has 100 bytes. With the check once a second it is less than 15 s. */
 export const requestArrivalMsMax = 13_000;
-/** Headers come in one packet from an honest client. */
+/** A usual client sends its headers in one packet. */
 export const headersArrivalMsMax = 10_000;
-/** Longer than the idle time of common load balancers (60 s), so that they, not we, end an idle connection. */
+/** Longer than the idle timeout of common load balancers (60 s), so that they close an idle connection first. */
 export const keepAliveMs = 65_000;
-/** How often late requests are looked for; it adds to the time that they have. */
+/** How often Node.js checks for late requests; it adds to the time that they have. */
 export const connectionsCheckMs = 1_000;
-/** Connections of one listener of one process: each takes some 10 KB; beyond it the longest idle one is ended for the new one. */
+/** Connections of one listener of one process, some 10 KB each. Beyond it the longest idle one is closed for the new one. */
 export const connectionsMax = 8_192;
-/** When no more than this part is left, responses announce the end of their connection, so that none has to be ended unannounced. */
+/** When only this part is left, responses send `Connection: close`, so that no connection has to be closed unannounced. */
 export const connectionsSparePart = 0.2;
-/** Requests at once of one listener of one process: with a processor that takes 10 s, 400 charges a second. */
+/** Concurrent requests of one listener of one process: with a processor that takes 10 s, 400 charges per second. */
 export const requestsRunningMax = 4_096;
-/** Of one address, a quarter of what a listener has: no browser and no office comes near it, and three others are left room. */
+/** A quarter of the listener's limit for one address: no browser or office comes near it, and there is room for others. */
 export const connectionsPerAddressMax = connectionsMax / 4;
 export const requestsPerAddressMax = requestsRunningMax / 4;
-/** Shedding for so long is no burst: `/readyz` reports it, so that a load balancer sends requests elsewhere. */
+/** Load shedding for longer is not a burst: `/readyz` reports it, so that a load balancer sends requests elsewhere. */
 export const sheddingMsMax = 30_000;
-/** Requests sent on one connection before the first is answered: one connection must not have all of them. */
+/** Pipelined requests of one connection, so that one connection cannot use up the limit of all. */
 export const requestsPerConnectionMax = 128;
-/** Requests dropped behind the last response of a connection, before it is reset: what one read of the socket may bring. */
+/** Requests dropped behind the last response of a connection before it is reset: one socket read may contain so many. */
 export const requestsDroppedMax = 1_024;
 /**
- * What one turn of the event loop spends on requests before it sheds; whoever is served has then waited about twice that at
- * most. A burst of some hundred requests that cost a millisecond each, as on a distant store, is no overload.
+ * Time that one turn of the event loop spends on requests before it sheds the rest: a served request has waited at most about
+ * twice as long. A burst of some hundred requests of a millisecond each, as on a distant store, is not an overload.
  */
 export const loopTurnMsMax = 500;
-/** A timer that is so late, twice in a row, tells that requests are not all that keeps the event loop busy. */
+/** A timer that is this late twice in a row shows that other work than requests keeps the event loop busy. */
 export const eventLoopDelayMsMax = 500;
-/** How often it is looked at: twenty looks a second cost nothing measurable. */
+/** How often the delay is sampled: twenty samples per second have no measurable cost. */
 export const eventLoopSampleMs = 50;
-/** Rejected requests of one code and address are logged once in this time, with a count of the others. */
+/** Rejected requests with the same code and address are logged once in this time, with a count of the others. */
 export const rejectionLoggedMs = 1_000;
-/** Codes and addresses that the log counts at once. */
+/** Pairs of code and address that the log counts at once. */
 export const rejectionsCountedMax = 1_000;
-/** Lines a second for rejected requests, of all addresses. */
+/** Log lines per second for rejected requests, of all addresses. */
 export const rejectionLinesPerSecondMax = 100;
 /**
- * A reader of any response that takes nothing for so long is cut off. The system keeps up to some megabytes for a reader, of
- * which the service sees the end alone: at 100 KB a second a reader never looks stalled.
+ * A connection is closed if its reader reads nothing of a response for this long. The system buffers up to some megabytes for a
+ * reader, and the service sees only when that buffer takes more: at 100 KB per second a reader never looks stalled.
  */
 export const responseStallMsMax = 30_000;
-/** Responses that no reader has taken, of all connections: beyond it new requests are shed. */
+/** Unread response bytes of all connections: beyond it new requests are shed. */
 export const responseBytesWaitingMax = 256 * 1024 * 1024;
-/** A body comes at once from an honest client; a mobile one may pause for some seconds. */
+/** A usual client sends its body at once; a mobile one may pause for some seconds. */
 export const bodyGraceMs = 5_000;
-/** Slower than any modem. A body must have arrived within `requestArrivalMsMax` anyway. */
+/** Slower than any modem. In any case a body must arrive within `requestArrivalMsMax`. */
 export const bodyBytesPerSecondMin = 500;
-/** Of a route that needs no key: sign-out and the token endpoint take some hundred bytes. */
+/** Body of a route that needs no key: sign-out and the token endpoint accept some hundred bytes. */
 export const keylessBodyBytesMax = 16 * 1024;
-/** Of a signed event: processors' events are under 64 KiB. */
+/** Body of a signed event: the events of processors have less than 64 KiB. */
 export const eventBodyBytesMax = 256 * 1024;
-/** A charge with 50 metadata entries takes a tenth of it. */
+/** A charge with 50 metadata entries has a tenth of it. */
 export const chargeBodyBytesMax = 256 * 1024;
-/** Bodies on their way on routes that strangers can send to, beyond `keylessBodyBytesMax` each: of all, and of one address. */
+/** Unfinished bodies of more than `keylessBodyBytesMax` on routes without a secret key: of all callers, and of one address. */
 export const uploadBytesMax = 128 * 1024 * 1024;
 export const uploadBytesPerAddressMax = 16 * 1024 * 1024;
-/** Below this compressing an answer costs more than sending it. */
+/** Compressing a smaller response costs more than sending it. */
 export const compressedBytesMin = 1024;
-/** Sign-ins that one browser may have open, in as many tabs; each has a cookie. */
+/** Sign-ins that one browser may have open, in as many tabs; each has its cookie. */
 export const signInsPerBrowserMax = 10;
-/** Of those cookies together: half of what all headers have. */
+/** All of these cookies together: half of the limit for all headers. */
 export const signInCookiesBytesMax = requestHeaderBytesMax / 2;
-/** How long apps may cache the set of keys. */
+/** How long apps may cache the JWK set. */
 export const publishedKeysCachedSeconds = 60 * 60;
-/** How long a browser may keep the answer to a preflight; the browsers' own bounds are 2 and 24 hours. */
+/** How long a browser may cache a preflight response; browsers allow 2 or 24 hours at most. */
 export const preflightSecondsMax = 600;
-/** A year, as the preload list of the browsers asks for (RFC 6797, 6.1.1). */
+/** A year, as the preload list of the browsers requires (RFC 6797, 6.1.1). */
 export const strictTransportSeconds = 365 * 24 * 60 * 60;
-/** Answers that are sent as they are read, at once: each has its buffer and snapshot, and the system keeps 2 MB of one that stalls. */
+/** Concurrent streamed responses: each has a buffer and a snapshot, and the system buffers 2 MB of a stalled one. */
 export const longResponsesMax = 256;
-/** Of one address, so that one slow reader leaves room for others. */
+/** Streamed responses to one address, so that one slow reader leaves room for others. */
 export const longResponsesPerAddressMax = longResponsesMax / 4;
-/** What one reader is given before others have their turn: a fraction of a millisecond. */
+/** Bytes that one reader gets before it is another's turn: a fraction of a millisecond. */
 export const readTurnBytes = 512 * 1024;

@@ -145,7 +145,7 @@ for (const [args, told] of [
   [['list', '--since', 'soon'], /--since: must be a date/],
   [['list', '--nonsense'], /nonsense/],
   [['refund', 'pay_1', '--amount', 'x'], /There is no payment|--amount/],
-  [['reconcile', 'paypal'], /There is no payment processor of this name/],
+  [['reconcile', 'paypal'], /There is no payment processor with this name/],
   [['reconcile', 'stripe'], /no key in the settings/],
   [['reconcile', 'simulated', '--from', '2026-03-02', '--until', '2026-03-01'], /--from: must be before/],
 ] as const) {

@@ -2,19 +2,19 @@ import { ServiceError } from '../../errors.ts';
 import type { EntityTags } from '../../tables/entity-tags.ts';
 import { contentCodings } from './content-coding.ts';
 
-/** A list of entity tags, each perhaps weak (RFC 9110, 8.8.3), or `*`. */
+/** A list of entity tags, each strong or weak (RFC 9110, 8.8.3), or `*`. */
 const listPattern = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)\s*$/;
 
 /**
- * `If-Match`: compared strongly, so that a weak tag matches nothing. Undefined without the header. Refuses a value
- * that is no list of tags: to overlook a condition would be to overwrite what it guards.
+ * The tags of `If-Match`. The comparison is strong, so that a weak tag matches nothing. Undefined without the header. Throws
+ * `invalid_request` if the value is not a list of tags: ignoring the condition could overwrite the item that it protects.
  */
 export function ifMatch(header: string | undefined): EntityTags | undefined {
   if (header === undefined) return undefined;
   if (!listPattern.test(header)) {
     throw new ServiceError('invalid_request', {
       param: 'If-Match',
-      message: 'If-Match must be "*" or entity tags in double quotes, as ETag tells them.',
+      message: 'If-Match must be "*" or entity tags in double quotes, as in the ETag header.',
     });
   }
   if (header.trim() === '*') return 'any';
@@ -24,8 +24,8 @@ export function ifMatch(header: string | undefined): EntityTags | undefined {
 }
 
 /**
- * `If-None-Match`: compared weakly, and with the tags of the compressed answers. What is no list of tags is
- * overlooked, which only costs an answer.
+ * Whether `If-None-Match` matches. The comparison is weak and includes the tags of the compressed responses. An invalid value
+ * matches nothing, so that the full response is sent.
  */
 export function isUnchanged(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;

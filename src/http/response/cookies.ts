@@ -1,28 +1,28 @@
 import type { FastifyReply } from 'fastify';
 
 /**
- * The cookies of one deployment. Over https they have the prefix `__Host-` (RFC 6265bis, 4.1.3.2): no other host, no
- * other path and no plain http can set one. A browser takes neither it nor `Secure` over the plain http of
- * loopback, where the names go without.
+ * The cookies of one deployment. Over https they have the prefix `__Host-` (RFC 6265bis, 4.1.3.2): no other host, no other
+ * path and no plain http can set one. Over plain http on loopback, browsers accept neither the prefix nor `Secure`, so both
+ * are omitted.
  */
 export class Cookies {
   readonly #prefix: string;
   readonly #attributes: string;
 
-  /** @param origin as browsers know the service */
+  /** @param origin the public origin of the service */
   constructor(origin: string) {
     const isSecure = origin.startsWith('https:');
     this.#prefix = isSecure ? '__Host-' : '';
     this.#attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   }
 
-  /** The value of a cookie; undefined where there is none, or more than one: which one is ours, nobody can tell. */
+  /** The value of a cookie; undefined if there is none, or more than one, as the right one is unknown. */
   read(header: string | undefined, name: string): string | undefined {
     const values = pairsOf(header).filter(([each]) => each === this.#prefix + name);
     return values.length === 1 ? values[0]?.[1] : undefined;
   }
 
-  /** The cookies whose names start so, without prefix, sorted by name. */
+  /** Cookies with this start of the name, without the prefix, sorted by name. */
   startingWith(header: string | undefined, start: string): readonly (readonly [string, string])[] {
     const named = pairsOf(header).filter(([name]) => name.startsWith(this.#prefix + start));
     return [...new Map(named)]
@@ -30,7 +30,7 @@ export class Cookies {
       .toSorted(([one], [other]) => (one < other ? -1 : 1));
   }
 
-  /** @param value of letters, digits and what base64url has beside them */
+  /** @param value in the alphabet of base64url */
   set(reply: FastifyReply, name: string, value: string, ageMsMax: number): void {
     this.#add(reply, `${name}=${value}; Max-Age=${Math.floor(ageMsMax / 1_000)}`);
   }
@@ -40,7 +40,7 @@ export class Cookies {
   }
 
   #add(reply: FastifyReply, cookie: string): void {
-    // Fastify adds to this header where it replaces others.
+    // Fastify appends to this header; it replaces others.
     reply.header('set-cookie', `${this.#prefix}${cookie}; ${this.#attributes}`);
   }
 }

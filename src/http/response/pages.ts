@@ -3,13 +3,13 @@ import { ServiceError } from '../../errors.ts';
 import { peoplePageMax } from '../../sign-in/limits.ts';
 import { closed } from './schemas.ts';
 
-/** Query parameters of a list that comes in pages. */
+/** Query parameters of a paginated list. */
 export const pageSize = {
   limit: Type.Optional(Type.String({ description: `1 to ${peoplePageMax}` })),
-  after: Type.Optional(Type.String({ minLength: 1, description: '`next` of the page before' })),
+  after: Type.Optional(Type.String({ minLength: 1, description: '`next` of the previous page' })),
 };
 
-/** A page of a list as the OpenAPI document describes it. */
+/** A page of a list in the OpenAPI document. */
 export function pageOf(item: TSchema, description: string): TSchema {
   return Type.Object(
     { statusCode: Type.Literal(200), body: Type.Array(item), next: Type.Optional(Type.String()) },
@@ -17,7 +17,7 @@ export function pageOf(item: TSchema, description: string): TSchema {
   );
 }
 
-/** Refuses with `invalid_request`. */
+/** Parses `limit`. Throws `invalid_request`. */
 export function limitOf(text: string = String(peoplePageMax)): number {
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= peoplePageMax) return limit;

@@ -2,22 +2,22 @@ import type { FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { errorKinds } from '../../errors.ts';
 
-/** Schemas that several doors share. Unknown fields are refused everywhere: nothing sent is silently dropped. */
+/** Unknown fields are rejected everywhere: no part of a request is silently dropped. */
 export const closed = { additionalProperties: false };
 
-/** No operation of the document has query parameters. */
+/** For an operation without query parameters. */
 export const noQuery = Type.Object({}, closed);
 
-/** For an operation that needs no words; an empty object is one way to say nothing. */
+/** For an operation without a body; an empty object is accepted too. */
 export const noBody = Type.Object({}, closed);
 
-/** A request without a body is one with an empty object; `null` is neither. */
+/** Treats a missing body as an empty object; `null` stays invalid. */
 export function emptyWhenAbsent(request: FastifyRequest, _reply: unknown, done: () => void): void {
   if (request.body === undefined) request.body = {};
   done();
 }
 
-/** An answer as the OpenAPI document tells it. */
+/** A response in the OpenAPI document. */
 export function responseSchema(body: TSchema, description: string): TSchema {
   return Type.Object({ statusCode: Type.Literal(200), body }, { ...closed, description });
 }
@@ -35,10 +35,10 @@ const errorSchema = Type.Object(
   { $id: 'Error' },
 );
 
-/** Every error answer; `beside` are the documented fields of the operation as they read on a failure. */
+/** An error response in the OpenAPI document. @param beside the documented fields of the operation in an error response */
 export function errorResponseSchema(beside: Record<string, TSchema> = {}): TSchema {
   return Type.Object(
     { statusCode: Type.Integer(), body: Type.Object({ ...beside, error: errorSchema }) },
-    { description: 'Refused or failed; `body.error.code` says which' },
+    { description: 'The request failed; `body.error.code` is the reason' },
   );
 }

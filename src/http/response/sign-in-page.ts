@@ -10,43 +10,45 @@ const style =
   '@media(prefers-color-scheme:dark){body{color:#eee;background:#121212}a{color:#a8c7fa}small{color:#aaa}}';
 const styleDigest = createHash('sha256').update(style).digest('base64');
 
-/** Nothing is loaded, nothing runs, nothing frames it; the one style is known by its digest. */
-const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${styleDigest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+/** The page loads nothing, runs no script and cannot be framed; its one style is allowed by its digest. */
+const contentSecurityPolicy =
+  `default-src 'none'; style-src 'sha256-${styleDigest}'; ` +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** A page in the OpenAPI document. */
 export const htmlPage = { content: { 'text/html': { schema: Type.String() } } };
 
-/** What keeps an answer of a sign-in from caches, and its address from the next page's makers. */
+/** Keeps a sign-in response out of caches, and its URL out of the referrer. */
 export const privateHeaders = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
 
 export interface RefusalPage {
   readonly error: ServiceError;
   readonly requestId: string;
-  /** Where the sign-in can be begun anew. */
+  /** A link that starts the sign-in again. */
   readonly againUrl: string | undefined;
 }
 
-/** A page of our own words: `inner` is HTML, the title text. */
+/** A page: `inner` is HTML, `title` is text. */
 export interface Page {
   readonly title: string;
   readonly inner: string;
 }
 
-/** Of somebody who goes back to the address that signed them in. */
+/** For a user who goes back to the URL that completed the sign-in. */
 export const signedInPage: Page = {
   title: 'You are signed in',
-  inner: '<p>This sign-in is complete. You can close this page, or go on in the app.</p>',
+  inner: '<p>This sign-in is complete. You can close this page or continue in the app.</p>',
 };
 
-/** Where a provider sends the browser after it has signed out there too. */
+/** The provider sends the browser here after its sign-out. */
 export const signedOutPage: Page = {
   title: 'You are signed out',
   inner: '<p>You can close this page.</p>',
 };
 
 /**
- * The page that a person sees whose sign-in was refused. Nothing of the request is on it but the link, which is made of what
- * was checked.
+ * The page for a rejected sign-in. It contains nothing of the request except the link, which is built from validated
+ * values.
  */
 export function sendRefusalPage(
   reply: FastifyReply,
@@ -60,7 +62,7 @@ export function sendRefusalPage(
   return sendPage(reply.code(error.status), { title, inner });
 }
 
-/** Pages for a person are the one kind of response that is not in the envelope. */
+/** Sends a page. Pages for people are not in the envelope. */
 export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
   return reply
     .headers({ ...privateHeaders, 'content-security-policy': contentSecurityPolicy })

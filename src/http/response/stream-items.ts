@@ -19,12 +19,12 @@ import { sendText } from './send.ts';
 const opening = '{"statusCode":200,"body":[';
 const closing = ']}';
 
-/** How a table is answered to this request; what a GET, a HEAD and a 304 have in common. */
+/** The representation of a table for a request; GET, HEAD and 304 share it. */
 export interface Representation {
   readonly coding: ContentCoding | undefined;
   /**
-   * With an `etag` where the engine can tell one: the bytes of a compressed answer are others than those of the plain
-   * one, and so is what a strong tag stands for. Where it cannot, `read-consistency` says what the answer is.
+   * With an `etag` if the engine has a version of the table. A strong tag stands for exact bytes, so that each coding has
+   * another one. Without a version, `read-consistency` describes the response.
    */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -36,7 +36,7 @@ export function representationOf(
 ): Representation {
   const isCompressible = textBytes >= compressedBytesMin;
   const coding = isCompressible ? wantedCoding(headers['accept-encoding']) : undefined;
-  // It may vary with the origin of the page that asks, too.
+  // The response may already vary with the origin of the page.
   const vary = isCompressible
     ? { vary: ['accept-encoding', ...[reply.getHeader('vary') ?? []].flat()].join(', ') }
     : {};
@@ -45,13 +45,13 @@ export function representationOf(
   return { coding, headers: { etag, ...vary } };
 }
 
-/** Answers of this process that are sent as they are read: of all, and by the address that is counted. */
-let longAnswers = 0;
-const longAnswersOf = new AddressCounts();
+/** Streamed responses of this process: of all callers, and by counted address. */
+let longResponses = 0;
+const longResponsesOf = new AddressCounts();
 
 /**
- * The items of a table: a table that is at hand in one piece, a larger one as it is read. Refuses with `overloaded` a larger
- * one while `longResponsesMax` are on their way, or `longResponsesPerAddressMax` to the same address.
+ * Sends the items of a table. A table in memory is sent in one piece; a larger one is streamed as it is read. Throws
+ * `overloaded` while `longResponsesMax` responses are being streamed, or `longResponsesPerAddressMax` to the same address.
  */
 export async function sendItems(
   request: FastifyRequest,
@@ -61,18 +61,18 @@ export async function sendItems(
   const { coding, headers } = representationOf(request, reply, scan);
   const { chunks, textBytes } = scan;
   if (coding === undefined && Array.isArray(chunks)) {
-    return sendText(reply.headers(headers), 200, wholeAnswer(chunks));
+    return sendText(reply.headers(headers), 200, wholeResponse(chunks));
   }
   const text = new ChunkReader(chunks);
-  const ofAddress = longAnswersOf.of(countedAddress(request.address));
-  if (longAnswers >= longResponsesMax || ofAddress >= longResponsesPerAddressMax) {
-    text.leave();
+  const ofAddress = longResponsesOf.of(countedAddress(request.address));
+  if (longResponses >= longResponsesMax || ofAddress >= longResponsesPerAddressMax) {
+    text.release();
     const message = 'Too many large tables are being read; try again shortly.';
-    // Nor may those who come for nothing else stay.
+    // The connection of a rejected caller closes as well.
     const headers = { connection: 'close' };
     throw new ServiceError('overloaded', { message, retryAfterSeconds: 1, headers });
   }
-  // Until something is sent a failure can be answered as what it is.
+  // Before the first byte is sent, a failure can still have an error response.
   await text.begin();
   reply.headers({ ...headers, 'content-type': jsonContentType, ...codingHeaders(coding, textBytes) });
   stream(request, reply, text, coding);
@@ -87,7 +87,7 @@ export function sendItemsHead(request: FastifyRequest, reply: FastifyReply, fact
   return sendHead(reply, 200);
 }
 
-/** An answer without a body; the framework would say that its length is 0. */
+/** A response without a body; Fastify would send `Content-Length: 0`. */
 export function sendHead(reply: FastifyReply, status: number): FastifyReply {
   reply.hijack();
   reply.raw.writeHead(status, reply.getHeaders() as OutgoingHttpHeaders).end();
@@ -101,19 +101,19 @@ function codingHeaders(coding: ContentCoding | undefined, textBytes: number | un
     : { 'content-length': String(opening.length + textBytes + closing.length) };
 }
 
-/** By the chunks, which stay the same as long as the table does. */
-const wholeAnswers = new WeakMap<readonly Buffer[], string>();
+/** Cached by the chunks, which are the same array until the table changes. */
+const wholeResponses = new WeakMap<readonly Buffer[], string>();
 
-function wholeAnswer(chunks: readonly Buffer[]): string {
-  let text = wholeAnswers.get(chunks);
+function wholeResponse(chunks: readonly Buffer[]): string {
+  let text = wholeResponses.get(chunks);
   if (text === undefined) {
     text = opening + chunks.join('') + closing;
-    wholeAnswers.set(chunks, text);
+    wholeResponses.set(chunks, text);
   }
   return text;
 }
 
-/** From here on the answer is written past the framework, which would keep chunks for as long as it likes. */
+/** Writes the response without Fastify, which could hold chunks for any time. */
 function stream(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -122,36 +122,36 @@ function stream(
 ): void {
   reply.hijack();
   const { raw } = reply;
-  const leaveCount = countLongAnswer(countedAddress(request.address));
+  const uncount = countLongResponse(countedAddress(request.address));
   raw.once('close', () => {
-    leaveCount();
-    text.leave();
+    uncount();
+    text.release();
   });
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   const sink = coding === undefined ? raw : compressedInto(raw, coding);
   pour(text, sink).catch((error) => {
-    if (!raw.destroyed) request.server.tellBrokenAnswer(error, request, reply);
-    text.leave();
-    // The answer must not end as if it were whole.
+    if (!raw.destroyed) request.server.logBrokenResponse(error, request, reply);
+    text.release();
+    // The response must not end as if it were complete.
     raw.destroy();
   });
 }
 
-/** @returns to be called once, when it has been sent */
-function countLongAnswer(address: string): () => void {
-  longAnswers++;
-  longAnswersOf.add(address);
+/** @returns a function to call once, when the response has been sent */
+function countLongResponse(address: string): () => void {
+  longResponses++;
+  longResponsesOf.add(address);
   return () => {
-    longAnswers--;
-    longAnswersOf.remove(address);
+    longResponses--;
+    longResponsesOf.remove(address);
   };
 }
 
 function compressedInto(raw: ServerResponse, coding: ContentCoding): Writable {
   const compressing = compressor(coding);
-  // The first compressed byte may be long in coming.
+  // The first compressed byte may take long.
   raw.flushHeaders();
-  // When either ends early, so does the other; `pour` tells why.
+  // When either stream ends early, so does the other; `pour` reports the error.
   pipeline(compressing, raw, () => undefined);
   return compressing;
 }
@@ -169,21 +169,21 @@ async function pour(text: ChunkReader, sink: Writable): Promise<void> {
     turnBytes += chunk.length;
     if (turnBytes >= readTurnBytes) {
       turnBytes = 0;
-      // To a reader on this machine all could go out in one turn, and nobody else would be answered meanwhile.
+      // For a reader on this machine, all chunks could be sent in one turn, and other requests would wait meanwhile.
       await setImmediate();
     }
   }
   sink.end(prefix + closing);
 }
 
-/** Resolves when the chunk is out of our hands; until then it may not be used for the next one. */
+/** Resolves when the chunk is written; until then its buffer must not be reused for the next one. */
 function write(sink: Writable, chunk: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     sink.write(chunk, (error) => (error ? reject(error) : resolve()));
   });
 }
 
-/** Reads chunks one by one, and lets go of their snapshot at the end, on a failure, or when it is left. */
+/** Reads chunks one by one. It releases their snapshot at the end, after an error, or by `release()`. */
 class ChunkReader {
   readonly #chunks: Iterator<Buffer> | AsyncIterator<Buffer>;
   first: Buffer | undefined;
@@ -202,12 +202,12 @@ class ChunkReader {
       const { done, value } = await this.#chunks.next();
       return done ? undefined : value;
     } catch (error) {
-      this.leave();
+      this.release();
       throw error;
     }
   }
 
-  leave(): void {
+  release(): void {
     void this.#chunks.return?.();
   }
 }

@@ -8,17 +8,17 @@ import { newRequestId } from '../server/request-id.ts';
 import type { Routes } from '../server/routes.ts';
 import { pageHeaders } from '../server/security-headers.ts';
 
-/** Nothing from elsewhere; the page writes inline styles and draws icons as data. */
+/** Nothing from other origins; the page uses inline styles and data URLs for icons. */
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * `/openapi.json`, made from the routes, and `/docs`, a page to try them from. The page and all it needs come from
- * this service; its security policy lets it fetch from nowhere else.
+ * `/openapi.json`, generated from the routes, and `/docs`, a page to try them. This service serves the page and all its
+ * assets; its security policy allows no other origin.
  *
- * Both are served by a twin of the door that has the same routes and is made when first asked for: the start of
- * the service does not wait for it.
+ * A second Fastify instance with the same routes serves both. The first request creates it, so that the start of the service
+ * does not wait for it.
  */
 export function documentationRoutes(version: string, routes: readonly Routes[]): Routes {
   let twin: Promise<FastifyInstance> | undefined;
@@ -36,7 +36,7 @@ export function documentationRoutes(version: string, routes: readonly Routes[]):
   };
 }
 
-/** A Fastify that never listens: it knows the OpenAPI document of the routes (`swagger()`) and serves the page. */
+/** A Fastify instance that never listens. It generates the OpenAPI document of the routes (`swagger()`) and serves the page. */
 export async function describeRoutes(version: string, routes: readonly Routes[]): Promise<FastifyInstance> {
   const [{ default: Fastify }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('fastify'),
@@ -53,7 +53,7 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
       url,
       schema: { ...schema, ...neededKey(route.config?.access) },
     }),
-    // Shared schemas go by their own names.
+    // Shared schemas have their `$id` as name.
     refResolver: {
       buildLocalReference: (schema, _base, _fragment, count) => String(schema.$id ?? `schema-${count}`),
     },
@@ -73,7 +73,7 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'cfk_<id>.<secret>',
-            description: 'An API key with the scope named, or admin; none as long as the service has no keys',
+            description: 'An API key with this scope or admin. Not required while the service has no keys.',
           },
         },
       },
@@ -104,12 +104,12 @@ function tagged(text: string) {
   return { text, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` };
 }
 
-/** The page's assets change with a version of the service alone; a browser asks for the rest again, by its tag. */
+/** The assets of the page change only with the version of the service; a browser revalidates the rest by its tag. */
 function cachingOf(url: string): string {
   return url.startsWith('/docs/static/') ? 'public, max-age=3600' : 'public, no-cache';
 }
 
-/** The roles of OpenAPI 3.1 (4.8.30): which scope a key needs. */
+/** The scope that a key needs, as a role of OpenAPI 3.1 (4.8.30). */
 function neededKey(access: Access | undefined): { security?: Record<string, string[]>[] } {
   if (access === undefined || access === 'public' || access === 'signed') return {};
   return { security: [{ apiKey: [access] }] };

@@ -8,9 +8,10 @@ const tags = ['Operations'];
 const besideNotReady: FieldsBesideError = (_message, { details }) => ({ failed: details.failed ?? [] });
 
 /**
- * Whether the process is alive, and whether it can take work.
+ * Liveness and readiness of the process.
  *
- * @param checkReady throws ServiceError `unavailable` while it cannot, and from the moment of a stop, with what `failed`
+ * @param checkReady throws ServiceError `unavailable` with the `failed` checks while the service is not ready, and from the
+ *   start of a shutdown
  */
 export function operationRoutes(checkReady: () => Promise<void>): Routes {
   return (app) => {
@@ -20,8 +21,10 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
         config: { access: 'public' },
         schema: {
           tags,
-          summary: 'Whether the process is alive',
-          response: { 200: responseSchema(Type.Object({ status: Type.Literal('alive') }), 'It is') },
+          summary: 'Check that the process is alive',
+          response: {
+            200: responseSchema(Type.Object({ status: Type.Literal('alive') }), 'The process is alive'),
+          },
         },
       },
       async (_request, reply) => sendEnvelope(reply, success({ status: 'alive' })),
@@ -33,9 +36,9 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
         config: { access: 'public', besideError: besideNotReady },
         schema: {
           tags,
-          summary: 'Whether the service can take work',
+          summary: 'Check that the service is ready',
           response: {
-            200: responseSchema(Type.Object({ status: Type.Literal('ready') }), 'It can'),
+            200: responseSchema(Type.Object({ status: Type.Literal('ready') }), 'The service is ready'),
             '5xx': errorResponseSchema({
               failed: Type.Array(Type.String(), { description: 'The checks that failed' }),
             }),

@@ -1,20 +1,20 @@
 import { Type } from 'typebox';
 import { closed } from '../response/schemas.ts';
 
-/** What the registry of sign-in integrations takes and tells. */
+/** Request and response schemas of the registry of sign-in integrations. */
 
 export const params = Type.Object({
   identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
   INTEGRATION_NAME: Type.String({ description: '1 to 63 lower-case letters, digits and hyphens' }),
 });
 const credential = Type.Optional(Type.String({ minLength: 1 }));
-/** Which of these a provider takes is its own rule; the schema knows the names. */
+/** The schema lists all names; the rules of a provider decide which of them it accepts. */
 export const body = Type.Object(
   {
     IDP_CLIENT_ID: credential,
     IDP_CLIENT_SECRET: credential,
     IDP_ISSUER: Type.Optional(
-      Type.String({ minLength: 1, description: 'Required for oidc, unknown elsewhere' }),
+      Type.String({ minLength: 1, description: 'Required for oidc, rejected for other providers' }),
     ),
     GOOGLE_CLIENT_ID: credential,
     GOOGLE_CLIENT_SECRET: credential,
@@ -27,19 +27,18 @@ export const body = Type.Object(
     OIDC_ISSUER: credential,
     return_urls: Type.Optional(
       Type.Array(Type.String(), {
-        description:
-          'Addresses of apps on other origins that a browser may be sent back to, to the character',
+        description: 'URLs of apps on other origins that a browser may return to; they are compared exactly',
       }),
     ),
     scopes: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'What the provider is asked for, instead of what it usually is',
+        description: 'The scopes requested from the provider instead of the default ones',
       }),
     ),
   },
   {
     ...closed,
-    description: 'IDP_CLIENT_ID and IDP_CLIENT_SECRET, or the same with the prefix of the provider',
+    description: 'IDP_CLIENT_ID and IDP_CLIENT_SECRET, or the same fields with the prefix of the provider',
   },
 );
 export const registered = Type.Object({
@@ -48,7 +47,7 @@ export const registered = Type.Object({
   name: Type.String(),
   provider: Type.String(),
   client_id: Type.String(),
-  redirect_uri: Type.String({ description: 'To be entered at the provider' }),
+  redirect_uri: Type.String({ description: 'Register this URL at the provider' }),
   sign_in_url: Type.String(),
   created_at: Type.String(),
 });
@@ -60,7 +59,7 @@ export const described = Type.Object(
     issuer: Type.Optional(Type.String()),
     return_urls: Type.Array(Type.String()),
     scopes: Type.Array(Type.String()),
-    redirect_uri: Type.String({ description: 'To be entered at the provider' }),
+    redirect_uri: Type.String({ description: 'Register this URL at the provider' }),
     sign_in_url: Type.String(),
     created_at: Type.String(),
   },
@@ -70,8 +69,7 @@ export const verifyQuery = Type.Object(
   {
     verify: Type.Optional(
       Type.Union([Type.Literal('true'), Type.Literal('false')], {
-        description:
-          'Whether the provider is asked now what it says of itself, and nothing is written if that fails',
+        description: 'Whether to load the metadata of the provider first; if that fails, nothing is written',
       }),
     ),
   },
@@ -82,7 +80,7 @@ export const pageQuery = Type.Object(
     after: Type.Optional(
       Type.String({
         pattern: '^[a-z]{1,20}/[a-z0-9-]{1,63}$',
-        description: '`next` of the page before',
+        description: '`next` of the previous page',
       }),
     ),
   },

@@ -16,7 +16,8 @@ const tags = ['Sign-in'];
 const besideError: FieldsBesideError = () => ({ compelete: false });
 
 /**
- * The registry of sign-in integrations: register (interface.md, 4.5), tell, replace, remove. No answer holds a secret.
+ * The registry of sign-in integrations: register (interface.md, 4.5), retrieve, replace, remove. No response contains a
+ * secret.
  */
 export function integrationRoutes(context: SignInContext): Routes {
   const { integrations, prefix } = context;
@@ -32,7 +33,7 @@ export function integrationRoutes(context: SignInContext): Routes {
           querystring: verifyQuery,
           body,
           response: {
-            200: responseSchema(registered, 'The integration is on disk, its secret sealed'),
+            200: responseSchema(registered, 'The integration is on disk, with its secret encrypted'),
             '4xx': errorResponseSchema({ compelete: Type.Literal(false) }),
           },
         },
@@ -40,7 +41,12 @@ export function integrationRoutes(context: SignInContext): Routes {
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         if (request.query.verify === 'true') await verifyProvider(context, provider, name, request.body);
-        const integration = await integrations.register(provider, name, request.body, askedBy(request));
+        const integration = await integrations.register(
+          provider,
+          name,
+          request.body,
+          actorAndRequest(request),
+        );
         const { redirectUri, signInUrl } = addressesOf(context, integration);
         return sendEnvelope(
           reply,
@@ -65,10 +71,13 @@ export function integrationRoutes(context: SignInContext): Routes {
         config: { access: 'integrations:read' },
         schema: {
           tags,
-          summary: 'Tell what is registered under a name',
+          summary: 'Retrieve an integration',
           params,
           querystring: noQuery,
-          response: { 200: responseSchema(described, 'Without its secret'), '4xx': errorResponseSchema() },
+          response: {
+            200: responseSchema(described, 'The integration, without its secret'),
+            '4xx': errorResponseSchema(),
+          },
         },
       },
       async (request, reply) => {
@@ -88,7 +97,7 @@ export function integrationRoutes(context: SignInContext): Routes {
           querystring: verifyQuery,
           body,
           response: {
-            200: responseSchema(described, 'The new credentials are on disk, the secret sealed'),
+            200: responseSchema(described, 'The new credentials are on disk, with the secret encrypted'),
             '4xx': errorResponseSchema(),
           },
         },
@@ -96,7 +105,12 @@ export function integrationRoutes(context: SignInContext): Routes {
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         if (request.query.verify === 'true') await verifyProvider(context, provider, name, request.body);
-        const integration = await integrations.replace(provider, name, request.body, askedBy(request));
+        const integration = await integrations.replace(
+          provider,
+          name,
+          request.body,
+          actorAndRequest(request),
+        );
         return sendEnvelope(reply, success(shown(context, integration)));
       },
     );
@@ -113,7 +127,7 @@ export function integrationRoutes(context: SignInContext): Routes {
           response: {
             200: responseSchema(
               Type.Object({ message: Type.Literal('Integration deleted') }, closed),
-              'Nobody can sign in by it any more, and who did is signed out',
+              'Nobody can sign in with it any more, and its users are signed out',
             ),
             '4xx': errorResponseSchema(),
           },
@@ -121,14 +135,14 @@ export function integrationRoutes(context: SignInContext): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        await integrations.remove(provider, name, askedBy(request));
+        await integrations.remove(provider, name, actorAndRequest(request));
         return sendEnvelope(reply, success({ message: 'Integration deleted' }));
       },
     );
   };
 }
 
-/** Lists of integrations, of all providers and of one. */
+/** Lists the integrations of all providers or of one. */
 export function integrationListRoutes(context: SignInContext): Routes {
   const path = `${context.prefix}/v3/service/auth`;
   const page = {
@@ -140,7 +154,7 @@ export function integrationListRoutes(context: SignInContext): Routes {
           body: Type.Array(described),
           next: Type.Optional(Type.String()),
         },
-        { ...closed, description: 'By provider and name; `next` when there are more' },
+        { ...closed, description: 'Ordered by provider and name; `next` if there are more' },
       ),
       '4xx': errorResponseSchema(),
     },
@@ -190,6 +204,6 @@ function shown(context: SignInContext, integration: Integration) {
   };
 }
 
-function askedBy({ caller, id }: FastifyRequest): Asked {
+function actorAndRequest({ caller, id }: FastifyRequest): Asked {
   return { by: actorOf(caller), requestId: id };
 }

@@ -2,17 +2,17 @@ import { Type } from 'typebox';
 import { errorResponseSchema } from '../response/schemas.ts';
 import type { Routes } from '../server/routes.ts';
 
-/** In Prometheus' text format. */
+/** Metrics in the Prometheus text format. */
 export interface MetricsResponse {
   readonly contentType: string;
   readonly text: string;
 }
 
 /**
- * What the service counts, for Prometheus. The one answer that is in no envelope when it succeeds: its reader takes its
- * own format alone. Refusals are in the envelope like all others.
+ * The metrics of the service. A successful response is not in the envelope, because Prometheus reads only its own format.
+ * Errors are in the envelope.
  */
-export function metricsRoutes(tell: () => Promise<MetricsResponse>): Routes {
+export function metricsRoutes(collect: () => Promise<MetricsResponse>): Routes {
   return (app) => {
     app.get(
       '/metrics',
@@ -20,7 +20,7 @@ export function metricsRoutes(tell: () => Promise<MetricsResponse>): Routes {
         config: { access: 'metrics:read' },
         schema: {
           tags: ['Operations'],
-          summary: 'What the service counts, as Prometheus reads it',
+          summary: 'Read the metrics in the Prometheus format',
           response: {
             200: {
               description: 'Text in the exposition format of Prometheus, 0.0.4',
@@ -32,7 +32,7 @@ export function metricsRoutes(tell: () => Promise<MetricsResponse>): Routes {
         },
       },
       async (_request, reply) => {
-        const { contentType, text } = await tell();
+        const { contentType, text } = await collect();
         return reply
           .header('content-type', contentType)
           .header('cache-control', 'no-store')

@@ -2,26 +2,26 @@ import { Type } from 'typebox';
 import { amountMax, metadataKeysMax, paymentsPageMax, tokenCharactersMax } from '../../payments/limits.ts';
 import { closed } from '../response/schemas.ts';
 
-/** What the operations on payments take and answer. */
+/** Request and response schemas of the payment operations. */
 
 export const params = Type.Object({
   processor: Type.String({ description: 'stripe, or simulated under `serve --simulate`' }),
-  route_id: Type.String({ description: 'A payment route of the settings; charge by default' }),
+  route_id: Type.String({ description: 'A payment route from the settings; charge by default' }),
 });
 export const paymentParams = Type.Object({ ...params.properties, payment_id: Type.String() });
 export const body = Type.Object(
   {
     amount: Type.Number({
-      description: `In the smallest unit of the currency, 1 to ${amountMax}: 1050 is EUR 10.50, and JPY 1050`,
+      description: `In the smallest unit of the currency, 1 to ${amountMax}: 1050 is EUR 10.50 or JPY 1050`,
     }),
-    currency: Type.String({ description: 'ISO 4217, either case' }),
+    currency: Type.String({ description: 'ISO 4217 code, upper or lower case' }),
     token: Type.String({
       minLength: 1,
       description: `Card token of the processor, at most ${tokenCharactersMax} visible ASCII characters`,
     }),
     metadata: Type.Optional(
       Type.Record(Type.String(), Type.String(), {
-        description: `What you know the payment by: at most ${metadataKeysMax} keys; it never leaves the service`,
+        description: `Your data about the payment, at most ${metadataKeysMax} keys; it never leaves the service`,
       }),
     ),
   },
@@ -29,7 +29,9 @@ export const body = Type.Object(
 );
 export const headers = Type.Object({
   'idempotency-key': Type.Optional(
-    Type.String({ description: 'The same key with the same body is charged once and answered alike' }),
+    Type.String({
+      description: 'Requests with the same key and body are charged once and get the same response',
+    }),
   ),
 });
 export const paid = Type.Object({
@@ -62,7 +64,7 @@ export const paymentState = Type.Object({
     }),
     Type.Null(),
   ]),
-  amount_refunded: Type.Integer({ description: 'What was given back, or may have been' }),
+  amount_refunded: Type.Integer({ description: 'The amount that was or may have been refunded' }),
   refunds: Type.Array(refundState),
   disputes: Type.Array(
     Type.Object({
@@ -76,7 +78,7 @@ export const paymentState = Type.Object({
 export const refundBody = Type.Object(
   {
     amount: Type.Optional(
-      Type.Number({ description: 'In the unit of the route; without it all that is left is given back' }),
+      Type.Number({ description: 'In the unit of the route; default: the whole remaining amount' }),
     ),
   },
   closed,
@@ -84,13 +86,18 @@ export const refundBody = Type.Object(
 export const listQuery = Type.Object(
   {
     idempotency_key: Type.Optional(
-      Type.String({ description: 'The one payment of a request whose answer was lost; nothing beside it' }),
+      Type.String({
+        description:
+          'Finds the payment of a request after its response was lost; no other parameter is allowed',
+      }),
     ),
     limit: Type.Optional(
-      Type.String({ description: `At most so many payments, 1 to ${paymentsPageMax}; 20 without it` }),
+      Type.String({ description: `Maximum number of payments, 1 to ${paymentsPageMax}; default 20` }),
     ),
-    after: Type.Optional(Type.String({ description: 'The page behind this id: `next` of the page before' })),
-    since: Type.Optional(Type.String({ description: 'Only payments made from this moment on (RFC 3339)' })),
+    after: Type.Optional(Type.String({ description: 'Start after this id: `next` of the previous page' })),
+    since: Type.Optional(
+      Type.String({ description: 'Only payments created at or after this time (RFC 3339)' }),
+    ),
   },
   closed,
 );

@@ -41,10 +41,10 @@ const tags = ['Payments'];
 const pageItemsDefault = 20;
 
 /**
- * Receive a payment (interface.md, 4.1); tell what became of it; give it back.
+ * Receive a payment (interface.md, 4.1), retrieve, list, cancel and refund it.
  *
  * @param prefix in front of `/stage`
- * @param counts what is counted of charges
+ * @param counts counts charges and declines
  */
 export function paymentRoutes(
   context: PaymentContext,
@@ -74,7 +74,7 @@ export function paymentRoutes(
       async (request, reply) => {
         counts.takeChargeOfKey(request, reply);
         const { processor, route_id: route } = request.params;
-        const taking = createCharge(context, {
+        const charging = createCharge(context, {
           processor,
           route,
           ...request.body,
@@ -83,9 +83,13 @@ export function paymentRoutes(
           requestId: request.id,
           traceparent: request.raw.headers.traceparent?.toString(),
         });
-        const answer = await context.inFlight.add(taking);
-        if (isOfBadCard(answer) && !answer.replayed) await counts.noteDecline(request);
-        return sendAnswer(reply, answer, `${prefix}/stage/payment/${processor}/${route}/${answer.paymentId}`);
+        const response = await context.inFlight.add(charging);
+        if (isOfBadCard(response) && !response.replayed) await counts.noteDecline(request);
+        return sendResponse(
+          reply,
+          response,
+          `${prefix}/stage/payment/${processor}/${route}/${response.paymentId}`,
+        );
       },
     );
 
@@ -105,7 +109,7 @@ export function paymentRoutes(
                 body: Type.Union([Type.Array(paymentState), paymentState]),
                 next: Type.Optional(Type.String()),
               },
-              { ...closed, description: 'In the order in which they were made; `next` when there are more' },
+              { ...closed, description: 'Ordered by creation; `next` if there are more' },
             ),
             '4xx': errorResponseSchema(),
           },
@@ -123,7 +127,7 @@ export function paymentRoutes(
           return sendEnvelope(reply, envelope);
         }
         if (Object.keys(page).length > 0) {
-          const message = 'idempotency_key finds one payment: nothing else may stand beside it.';
+          const message = 'idempotency_key finds one payment; it cannot be combined with other parameters.';
           throw new ServiceError('invalid_request', { param: 'idempotency_key', message });
         }
         const payment = await findByIdempotencyKey(context, {
@@ -142,11 +146,11 @@ export function paymentRoutes(
         config: { access: 'payments:read' },
         schema: {
           tags,
-          summary: 'Tell what became of a payment',
+          summary: 'Retrieve a payment',
           params: paymentParams,
           querystring: noQuery,
           response: {
-            200: responseSchema(paymentState, 'The payment as it stands'),
+            200: responseSchema(paymentState, 'The payment'),
             '4xx': errorResponseSchema(),
           },
         },
@@ -165,14 +169,15 @@ export function paymentRoutes(
         preValidation: emptyWhenAbsent,
         schema: {
           tags,
-          summary: 'Cancel a charge whose outcome is not known yet',
+          summary: 'Cancel a charge with an unknown outcome',
           description:
-            'The processor is asked first: a charge that has been made is returned as succeeded. One that is still in doubt is asked for no more, and its end is found out.',
+            'The service first looks the charge up at the processor. A successful charge is returned as succeeded. ' +
+            'A charge that is still in doubt is not sent again, and the service finds out its outcome.',
           params: paymentParams,
           querystring: noQuery,
           body: noBody,
           response: {
-            200: responseSchema(paymentState, 'The payment as it is then'),
+            200: responseSchema(paymentState, 'The payment after the cancellation'),
             '4xx': errorResponseSchema(),
             '5xx': errorResponseSchema(),
           },
@@ -192,17 +197,17 @@ export function paymentRoutes(
       `${path}/:payment_id/refund`,
       {
         config: { access: 'payments:refund' },
-        // All that is left needs no words.
+        // Without a body the whole remaining amount is refunded.
         preValidation: emptyWhenAbsent,
         schema: {
           tags,
-          summary: 'Give back a payment, or a part of it',
+          summary: 'Refund a payment, or a part of it',
           params: paymentParams,
           querystring: noQuery,
           headers,
           body: refundBody,
           response: {
-            200: responseSchema(refundState, 'The processor has taken the refund, and that is on disk'),
+            200: responseSchema(refundState, 'The processor accepted the refund, and that is on disk'),
             '4xx': errorResponseSchema(),
             '5xx': errorResponseSchema(),
           },
@@ -219,39 +224,40 @@ export function paymentRoutes(
           caller: shopOf(request.caller),
           requestId: request.id,
         });
-        const answer = await context.inFlight.add(refunding);
-        reply.header('refund-id', answer.refundId);
+        const response = await context.inFlight.add(refunding);
+        reply.header('refund-id', response.refundId);
         const location = `${prefix}/stage/payment/${processor}/${route}/${paymentId}`;
-        return sendAnswer(reply, { ...answer, paymentId }, location);
+        return sendResponse(reply, { ...response, paymentId }, location);
       },
     );
   };
 }
 
-interface Answer extends StoredResponse {
+interface PaymentResponse extends StoredResponse {
   readonly paymentId: string;
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
 }
 
-/** @param location where what became of it is told */
-function sendAnswer(reply: FastifyReply, answer: Answer, location: string): FastifyReply {
-  reply.header('payment-id', answer.paymentId).header('location', location);
-  if (answer.replayed) reply.header('idempotent-replayed', 'true');
-  if (answer.retryAfterSeconds !== undefined) reply.header('retry-after', String(answer.retryAfterSeconds));
-  return sendText(reply, answer.status, answer.text);
+/** @param location the URL of the payment */
+function sendResponse(reply: FastifyReply, response: PaymentResponse, location: string): FastifyReply {
+  reply.header('payment-id', response.paymentId).header('location', location);
+  if (response.replayed) reply.header('idempotent-replayed', 'true');
+  if (response.retryAfterSeconds !== undefined)
+    reply.header('retry-after', String(response.retryAfterSeconds));
+  return sendText(reply, response.status, response.text);
 }
 
 function pageOf({ limit, after, since }: Omit<Static<typeof listQuery>, 'idempotency_key'>) {
   return {
-    // The domain names the bounds.
+    // The payments domain checks the limits.
     limit: limit === undefined ? pageItemsDefault : /^\d{1,9}$/.test(limit) ? Number(limit) : Number.NaN,
     after,
-    since: since === undefined ? undefined : momentOf(since),
+    since: since === undefined ? undefined : sinceOf(since),
   };
 }
 
-function momentOf(text: string): number {
+function sinceOf(text: string): number {
   const time = timestampOf(text);
   if (time !== undefined) return time;
   const message = 'since must be a date (2026-11-21) or a timestamp (2026-11-21T10:00:00Z).';

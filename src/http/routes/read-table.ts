@@ -14,11 +14,11 @@ const item = Type.Object({ id: Type.String(), name: Type.String() });
 
 export const readQuery = Type.Object(
   {
-    id: Type.Optional(Type.String({ description: 'This item alone' })),
+    id: Type.Optional(Type.String({ description: 'Only this item' })),
     limit: Type.Optional(
-      Type.String({ description: `A page of at most so many items, 1 to ${pageItemsMax}` }),
+      Type.String({ description: `Maximum number of items of a page, 1 to ${pageItemsMax}` }),
     ),
-    after: Type.Optional(Type.String({ description: 'The page behind this id: `next` of the page before' })),
+    after: Type.Optional(Type.String({ description: 'Start after this id: `next` of the previous page' })),
   },
   closed,
 );
@@ -31,7 +31,7 @@ export const readResponse = Type.Object(
   },
   {
     ...closed,
-    description: 'Every item, ordered by id; the one item of `id`; or a page, and `next` when there are more',
+    description: 'All items, ordered by id; the item with `id`; or a page, with `next` if there are more',
   },
 );
 
@@ -73,7 +73,10 @@ async function readItem(
   id: string,
 ): Promise<FastifyReply> {
   if (query.limit !== undefined || query.after !== undefined) {
-    throw new ServiceError('invalid_request', { param: 'id', message: 'id and a page exclude each other.' });
+    throw new ServiceError('invalid_request', {
+      param: 'id',
+      message: 'id cannot be combined with limit or after.',
+    });
   }
   const found = await tables.find(params.TABLE_NAME, id);
   const tag = itemTag(found);
@@ -82,7 +85,7 @@ async function readItem(
   return sendEnvelope(reply, success(found));
 }
 
-/** NaN for what is none: the domain names the bounds. */
+/** NaN if the text is not a whole number: the tables domain checks the limits. */
 function wholeNumber(text: string): number {
   return /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -23,7 +23,9 @@ const tags = ['Sign-in'];
 const sessionState = Type.Object(
   {
     issuer: Type.String(),
-    subject: Type.String({ description: 'With the issuer, who the user is; an e-mail address is not' }),
+    subject: Type.String({
+      description: 'Identifies the user together with the issuer; an e-mail address does not',
+    }),
     provider: Type.String(),
     integration: Type.String(),
     name: Type.Optional(Type.String()),
@@ -35,18 +37,18 @@ const sessionState = Type.Object(
   closed,
 );
 const signOutUrl = Type.Optional(
-  Type.String({ description: 'Where the browser may go next, to sign out of the identity provider too' }),
+  Type.String({ description: 'Open this URL in the browser to sign out of the identity provider too' }),
 );
 const signOutBody = Type.Object(
   {
     everywhere: Type.Optional(
-      Type.Boolean({ description: 'Whether all sessions of the user end, in every browser and app' }),
+      Type.Boolean({ description: 'Whether to end all sessions of the user, in every browser and app' }),
     ),
   },
   closed,
 );
 
-/** Who is signed in in this browser, and the end of that. */
+/** The session of this browser: retrieve it, and sign out. */
 export function sessionRoutes(context: SignInContext): Routes {
   const { prefix, origin, sessions } = context;
   const cookies = new Cookies(origin);
@@ -57,10 +59,10 @@ export function sessionRoutes(context: SignInContext): Routes {
         config: { access: 'public' },
         schema: {
           tags,
-          summary: 'Tell who is signed in',
+          summary: 'Retrieve the session of this browser',
           querystring: noQuery,
           response: {
-            200: responseSchema(sessionState, 'Who is signed in in this browser'),
+            200: responseSchema(sessionState, 'The signed-in user and the session'),
             '4xx': errorResponseSchema(),
           },
         },
@@ -70,7 +72,7 @@ export function sessionRoutes(context: SignInContext): Routes {
         const session = await currentSession(context, cookie);
         reply.headers(privateHeaders);
         if (session === undefined) throw notSignedIn();
-        return sendText(reply, 200, answerText(session));
+        return sendText(reply, 200, responseText(session));
       },
     );
 
@@ -79,8 +81,8 @@ export function sessionRoutes(context: SignInContext): Routes {
       {
         config: { access: 'public' },
         onRequest: (request, _reply, done) => {
-          refuseForeignPage(request, origin);
-          // To sign out here needs no words, and no words are no JSON.
+          rejectForeignPage(request, origin);
+          // Sign-out needs no body, and an empty body is not JSON.
           if (request.headers['content-length'] === '0') delete request.headers['content-type'];
           done();
         },
@@ -103,7 +105,7 @@ export function sessionRoutes(context: SignInContext): Routes {
         const cookie = cookies.read(request.headers.cookie, sessionCookie);
         const isEverywhere = request.body.everywhere === true;
         const session = cookie === undefined ? undefined : await sessions.find(cookie);
-        // Whose sessions are meant, only a session can tell.
+        // Only a session identifies the user.
         if (session === undefined && isEverywhere) throw notSignedIn();
         const asked = { by: 'user', requestId: request.id } as const;
         if (session !== undefined) await signOut(context, { session, isEverywhere, asked });
@@ -121,9 +123,9 @@ export function sessionRoutes(context: SignInContext): Routes {
         config: { access: 'public' },
         schema: {
           tags,
-          summary: 'Where a provider sends the browser after a sign-out there',
+          summary: 'Show that the sign-out at the provider is complete',
           response: {
-            200: { ...htmlPage, description: 'A page that says so' },
+            200: { ...htmlPage, description: 'A page for the person who signed out' },
             '4xx': errorResponseSchema(),
           },
         },
@@ -134,17 +136,17 @@ export function sessionRoutes(context: SignInContext): Routes {
 }
 
 /**
- * A page elsewhere cannot send JSON here without being asked first, and browsers tell where a request comes from
- * (OWASP, Cross-Site Request Forgery Prevention; Fetch Metadata). SameSite keeps the cookie from it as well.
+ * Rejects requests from pages of other origins: they cannot send JSON without a preflight, and browsers send the origin of a
+ * request (OWASP, Cross-Site Request Forgery Prevention; Fetch Metadata). SameSite also withholds the cookie.
  */
-function refuseForeignPage({ headers }: FastifyRequest, ours: string): void {
+function rejectForeignPage({ headers }: FastifyRequest, ownOrigin: string): void {
   const type = headers['content-type'] ?? '';
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     throw new ServiceError('unsupported_media_type', { param: 'Content-Type' });
   }
   const { origin } = headers;
   const site = headers['sec-fetch-site'];
-  const isForeign = origin !== undefined && origin !== ours;
+  const isForeign = origin !== undefined && origin !== ownOrigin;
   if (isForeign || (site !== undefined && site !== 'same-origin')) {
     throw new ServiceError('forbidden', {
       param: isForeign ? 'Origin' : 'Sec-Fetch-Site',
@@ -159,14 +161,14 @@ function notSignedIn(): ServiceError {
   });
 }
 
-/** The same session is the same answer. */
-const answers = new WeakMap<Session, string>();
+/** Response texts, cached by session. */
+const texts = new WeakMap<Session, string>();
 
-function answerText(session: Session): string {
-  const known = answers.get(session);
-  if (known !== undefined) return known;
+function responseText(session: Session): string {
+  const cached = texts.get(session);
+  if (cached !== undefined) return cached;
   const text = JSON.stringify(success(shown(session)));
-  answers.set(session, text);
+  texts.set(session, text);
   return text;
 }
 

@@ -19,7 +19,10 @@ const filters = {
     Type.String({ pattern: '^[a-z]+/[a-z0-9-]+$', description: 'Provider and name, such as google/web' }),
   ),
   older_than: Type.Optional(
-    Type.String({ pattern: '^\\d{1,6}[mhd]$', description: 'Since the sign-in, such as 30m, 24h or 90d' }),
+    Type.String({
+      pattern: '^\\d{1,6}[mhd]$',
+      description: 'Minimum time since the sign-in, such as 30m, 24h or 90d',
+    }),
   ),
 };
 const filterQuery = Type.Object(filters, closed);
@@ -37,7 +40,7 @@ const sessionBody = Type.Object(
 );
 const params = Type.Object({ session_id: Type.String() });
 
-/** Who is signed in, for operators, and the end of that. */
+/** Operators list and end sessions here. */
 export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignInContext): Routes {
   const filterOf = ({ user, integration, older_than }: Static<typeof filterQuery>): SessionFilter => ({
     ...(user === undefined ? {} : { user }),
@@ -54,7 +57,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
           summary: 'List sessions',
           querystring: Type.Object({ ...filters, ...pageSize }, closed),
           response: {
-            200: pageOf(sessionBody, 'Those that live; `next` when there are more'),
+            200: pageOf(sessionBody, 'Live sessions; `next` if there are more'),
             '4xx': errorResponseSchema(),
           },
         },
@@ -75,7 +78,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
           tags,
           summary: 'End sessions',
           description:
-            'Those that every given condition holds for, with the tokens that came of them. At least one is needed.',
+            'Ends the sessions that match all given filters, and their tokens. At least one filter is required.',
           querystring: filterQuery,
           response: {
             200: responseSchema(
@@ -90,13 +93,13 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
         const { query } = request;
         if (Object.keys(query).length === 0)
           throw new ServiceError('invalid_request', {
-            message: 'Say which sessions end: user, integration or older_than.',
+            message: 'At least one filter is required: user, integration or older_than.',
           });
-        const asked = { by: actorOf(request.caller), requestId: request.id };
+        const actor = { by: actorOf(request.caller), requestId: request.id };
         const on = Object.entries(query).map(([name, value]) => `${name}=${value}`);
         const ended = await accessEnding.end({
           filter: filterOf(query),
-          act: { what: 'sessions.ended', on: on.join(' '), ...asked },
+          act: { what: 'sessions.ended', on: on.join(' '), ...actor },
         });
         return sendEnvelope(reply, success({ ended }));
       },
@@ -114,7 +117,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
           response: {
             200: responseSchema(
               Type.Object({ message: Type.Literal('Session ended') }, closed),
-              'The session has ended, and the tokens that came of it',
+              'The session and its tokens have ended',
             ),
             '4xx': errorResponseSchema(),
           },

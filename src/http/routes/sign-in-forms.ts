@@ -14,7 +14,7 @@ const params = Type.Object({
   INTEGRATION_NAME: Type.String({ description: 'As registered' }),
 });
 
-/** What programs of others send in forms, as their specifications have it: logout tokens, and tokens to revoke. */
+/** Routes that accept forms, as their specifications require: logout tokens, and tokens to revoke. */
 export function formRoutes(context: SignInContext, grants: TokenGrants): Routes {
   const path = `${context.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   return async (parent) => {
@@ -27,7 +27,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
           config: { access: 'public' },
           schema: {
             tags,
-            summary: 'Take a logout token of the provider (OpenID Connect Back-Channel Logout 1.0)',
+            summary: 'Receive a logout token from the provider (OpenID Connect Back-Channel Logout 1.0)',
             params,
             querystring: noQuery,
             consumes: ['application/x-www-form-urlencoded'],
@@ -35,7 +35,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
             response: {
               200: responseSchema(
                 Type.Object({ message: Type.Literal('Signed out') }, closed),
-                'Whom the token names is signed out',
+                'The user of the token is signed out',
               ),
               '4xx': errorResponseSchema(),
             },
@@ -70,7 +70,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
             response: {
               200: responseSchema(
                 Type.Object({ message: Type.Literal('Token revoked') }, closed),
-                'The token is good no more; also where it never was',
+                'The token is not valid, whether or not it was valid before',
               ),
               '4xx': errorResponseSchema(),
             },

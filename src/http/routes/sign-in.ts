@@ -31,10 +31,10 @@ const params = Type.Object({
 const signInQuery = Type.Object(
   {
     return_to: Type.Optional(
-      Type.String({ description: 'A path on this origin, or a registered return URL, to the character' }),
+      Type.String({ description: 'A path on this origin, or exactly a registered return URL' }),
     ),
     code_challenge: Type.Optional(
-      Type.String({ description: 'For an app on another origin, which is handed a code (RFC 7636)' }),
+      Type.String({ description: 'Required for an app on another origin, which receives a code (RFC 7636)' }),
     ),
     code_challenge_method: Type.Optional(Type.String({ description: 'S256' })),
   },
@@ -42,40 +42,40 @@ const signInQuery = Type.Object(
 );
 const page = { ...htmlPage, description: 'A page for the person who signs in' };
 const response = {
-  303: Type.Null({ description: 'Goes on at Location' }),
+  303: Type.Null({ description: 'Redirects to Location' }),
   '4xx': page,
   '5xx': page,
 };
-const signedInAlready = { ...page, description: 'A page that says that this sign-in is complete' };
+const signedInAlready = { ...page, description: 'A page for a sign-in that is already complete' };
 
-/** What a refused request is known to belong to. */
+/** The sign-in that a rejected request belongs to. */
 declare module 'fastify' {
   interface FastifyRequest {
-    signInOrder?: SignInRequest;
+    signInRequest?: SignInRequest;
   }
 }
 
 /**
- * The two steps of a sign-in that a browser takes: to the provider, and back. Both answer with a redirect, or with a
- * page that says what happened.
+ * The two steps of a sign-in in the browser: to the provider, and back. Both respond with a redirect, or with a page that
+ * shows the result.
  *
- * @param count counts a sign-in that is begun, and throws where it is one too many
+ * @param count counts the start of a sign-in, and throws if there are too many
  */
 export function signInRoutes(context: SignInContext, count: (request: FastifyRequest) => void): Routes {
   const cookies = new Cookies(context.origin);
   const path = `${context.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
-  // A HEAD would begin a sign-in, or use one up.
+  // A HEAD request would start a sign-in or complete one.
   const route = { exposeHeadRoute: false, config: { access: 'public' } } as const;
-  const tell = (provider: string, outcome: string) =>
+  const report = (provider: string, outcome: string) =>
     context.metrics?.signIn(isProviderName(provider) ? provider : 'none', outcome);
   const errorHandler = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const error = asServiceError(thrown);
     logFailure(context.log, error, request, reply);
     const { identity_provider: provider = '', INTEGRATION_NAME: name = '' } = request.params as Params;
-    tell(provider, error instanceof SignInRefusal ? error.reason : error.code);
+    report(provider, error instanceof SignInRefusal ? error.reason : error.code);
     const again = error.code.endsWith('_not_found')
       ? undefined
-      : againUrl(context, { provider, name }, request.signInOrder);
+      : againUrl(context, { provider, name }, request.signInRequest);
     return sendRefusalPage(reply, { error, requestId: request.id, againUrl: again });
   };
 
@@ -85,7 +85,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
       {
         ...route,
         errorHandler,
-        schema: { tags, summary: 'Begin to sign in', params, querystring: signInQuery, response },
+        schema: { tags, summary: 'Start a sign-in', params, querystring: signInQuery, response },
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
@@ -101,7 +101,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
         for (const old of tooMany(cookies.startingWith(request.headers.cookie, signInCookie), cookie.length))
           cookies.clear(reply, old);
         cookies.set(reply, signInCookie + suffix, cookie, signInMsMax);
-        tell(provider, 'begun');
+        report(provider, 'begun');
         return redirect(reply, begun.authorizationUrl);
       },
     );
@@ -113,7 +113,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
         errorHandler,
         schema: {
           tags,
-          summary: 'Come back from the provider',
+          summary: 'Complete a sign-in after the provider',
           params,
           response: { 200: signedInAlready, ...response },
         },
@@ -132,20 +132,20 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
           },
           sessionCookie: cookies.read(cookie, sessionCookie),
           requestId: request.id,
-          onFound: (order) => {
-            request.signInOrder = order;
+          onFound: (signIn) => {
+            request.signInRequest = signIn;
           },
         });
         if (finished === undefined) return sendPage(reply, signedInPage);
         cookies.set(reply, sessionCookie, finished.cookie, sessionMsMax);
-        tell(provider, 'finished');
+        report(provider, 'finished');
         return redirect(reply, finished.location);
       },
     );
   };
 }
 
-/** The oldest of the open sign-ins, that a new one of so many characters has room. */
+/** The oldest open sign-ins, to be cleared so that a new cookie of this length fits. */
 function tooMany(open: readonly (readonly [name: string, value: string])[], characters: number): string[] {
   let [left, bytes] = [open.length, characters + open.reduce((sum, [, value]) => sum + value.length, 0)];
   const names: string[] = [];
@@ -168,7 +168,7 @@ function queryOf(url: string): URLSearchParams {
   return new URLSearchParams(start < 0 ? '' : url.slice(start));
 }
 
-/** 303: whatever the browser came by, it goes on by GET (RFC 9110, 15.4.4). */
+/** 303: the browser continues with GET, whatever its method was (RFC 9110, 15.4.4). */
 function redirect(reply: FastifyReply, location: string): FastifyReply {
   return reply
     .code(303)

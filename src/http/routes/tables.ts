@@ -15,7 +15,7 @@ const params = Type.Object({
 const itemBody = Type.Object(
   {
     id: Type.String({ minLength: 1, description: `Partition key, 1 to ${itemIdBytesMax} bytes of UTF-8` }),
-    name: Type.String({ description: 'What the id maps to; with the id at most 400 KB' }),
+    name: Type.String({ description: 'The value of the item; with the id at most 400 KB' }),
   },
   closed,
 );
@@ -31,14 +31,14 @@ const batchBody = Type.Object(
         },
         { ...closed, minProperties: 1, maxProperties: 1 },
       ),
-      { minItems: 1, maxItems: commitWritesMax, description: 'No item twice' },
+      { minItems: 1, maxItems: commitWritesMax, description: 'Each item at most once' },
     ),
   },
   closed,
 );
 const ifMatchHeader = Type.Object({
   'if-match': Type.Optional(
-    Type.String({ description: 'Only while the item has this ETag, as `read?id=` tells it' }),
+    Type.String({ description: 'Write only if the item has this ETag, as returned by `read?id=`' }),
   ),
 });
 
@@ -46,10 +46,10 @@ const besideCreateError: FieldsBesideError = (message) => ({ msg: message, compl
 const besideUpdateError: FieldsBesideError = (message) => ({ message });
 
 /**
- * Read, create and update items (interface.md, 4.2–4.4); delete and batch.
+ * Reads, creates and updates items (interface.md, 4.2–4.4); deletes them and writes batches.
  *
  * @param prefix in front of `/v3`
- * @param aliases further path segments that mean `table`
+ * @param aliases other path segments with the meaning of `table`
  */
 export function tableRoutes(tables: Tables, prefix: string, aliases: readonly string[]): Routes {
   return (app) => {
@@ -141,7 +141,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             response: {
               200: responseSchema(
                 Type.Object({ message: Type.Literal('Item deleted') }),
-                'The item is gone from disk',
+                'The deletion is on disk',
               ),
               '4xx': errorResponseSchema({ message: Type.String() }),
             },

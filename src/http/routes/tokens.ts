@@ -17,31 +17,33 @@ const body = Type.Object(
   {
     grant_type: Type.Union([Type.Literal('authorization_code'), Type.Literal('refresh_token')]),
     code: field('With authorization_code: the one-time code from the return URL, within 60 seconds'),
-    code_verifier: field('With authorization_code: what code_challenge was made from (RFC 7636)'),
-    return_url: field('With authorization_code: the return URL that the sign-in was begun with'),
-    refresh_token: field('With refresh_token: the last one that was given; each is good once'),
+    code_verifier: field('With authorization_code: the verifier of code_challenge (RFC 7636)'),
+    return_url: field('With authorization_code: the return URL of the sign-in'),
+    refresh_token: field('With refresh_token: the last one that was returned; each can be used once'),
   },
   closed,
 );
 const tokens = Type.Object({
-  access_token: Type.String({ description: 'A JWT (RFC 9068), to be verified by /.well-known/jwks.json' }),
+  access_token: Type.String({
+    description: 'A JWT (RFC 9068); verify it with the keys of /.well-known/jwks.json',
+  }),
   token_type: Type.Literal('Bearer'),
   expires_in: Type.Integer({ description: 'Seconds until the access token expires' }),
-  refresh_token: Type.String({ description: 'Good once, for the next access token' }),
+  refresh_token: Type.String({ description: 'Can be used once, for the next access token' }),
 });
-/** A JWK Set alone, not in the envelope: it is read by libraries that know RFC 7517, section 5. */
+/** A JWK set without the envelope: libraries read it as RFC 7517, section 5, defines it. */
 const jwkSet = Type.Object(
   { keys: Type.Array(Type.Object({ kty: Type.String(), kid: Type.String() })) },
-  { description: 'The keys that access tokens are verified by, alone and in no envelope' },
+  { description: 'The keys that verify access tokens, without the envelope' },
 );
-/** Told as RFC 7517, 8.5.2, has it. */
-const jwkSetAnswer = {
-  description: 'The keys, one of which signs and the others of which have signed or will',
+/** The media type is from RFC 7517, 8.5.2. */
+const jwkSetResponse = {
+  description: 'The key that signs now, earlier keys and future keys',
   content: { 'application/jwk-set+json': { schema: jwkSet } },
 };
 
 /**
- * Tokens for apps that are not served here, and the keys that they are verified by. @param prefix in front of `/v3`
+ * Tokens for apps on other origins, and the keys that verify the tokens. @param prefix in front of `/v3`
  */
 export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix: string): Routes {
   return (app) => {
@@ -59,7 +61,7 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
         },
       },
       async (request, reply) => {
-        // RFC 6749, 5.1: also what a refusal says is for this caller alone.
+        // RFC 6749, 5.1: an error response is for this caller only, too.
         reply.header('cache-control', 'no-store');
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         const granted = await grants.grant(provider, name, request.body);
@@ -81,9 +83,9 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
         config: { access: 'public' },
         schema: {
           tags,
-          summary: 'Keys that access tokens are verified by',
+          summary: 'List the keys that verify access tokens',
           querystring: noQuery,
-          response: { 200: jwkSetAnswer, '4xx': errorResponseSchema() },
+          response: { 200: jwkSetResponse, '4xx': errorResponseSchema() },
         },
       },
       async (_request, reply) => {

@@ -16,7 +16,7 @@ const userBody = Type.Object(
     issuer: Type.String(),
     subject: Type.String(),
     provider: Type.String(),
-    integration: Type.String({ description: 'Of the last sign-in' }),
+    integration: Type.String({ description: 'The integration of the last sign-in' }),
     name: Type.Optional(Type.String()),
     email: Type.Optional(Type.String()),
     email_verified: Type.Optional(Type.Boolean()),
@@ -27,7 +27,7 @@ const userBody = Type.Object(
   closed,
 );
 
-/** Who has signed in, for operators. */
+/** Operators list, retrieve and delete users here. */
 export function userRoutes({ users, accessEnding, prefix }: SignInContext): Routes {
   return (app) => {
     app.get(
@@ -39,7 +39,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
           summary: 'List users',
           querystring: Type.Object(pageSize, closed),
           response: {
-            200: pageOf(userBody, 'By id; `next` when there are more'),
+            200: pageOf(userBody, 'Ordered by id; `next` if there are more'),
             '4xx': errorResponseSchema(),
           },
         },
@@ -76,13 +76,13 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
           tags,
           summary: 'Delete a user',
           description:
-            'Ends all sessions and tokens of the user and erases the profile. Who signs in again is a new user.',
+            'Ends all sessions and tokens of the user and erases the profile. A later sign-in creates a new user.',
           params,
           querystring: noQuery,
           response: {
             200: responseSchema(
               Type.Object({ message: Type.Literal('User deleted') }, closed),
-              'Nothing personal of the user is left',
+              'All personal data of the user is deleted',
             ),
             '4xx': errorResponseSchema(),
           },

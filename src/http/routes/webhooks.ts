@@ -7,8 +7,8 @@ import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 
 /**
- * Where payment processors send their events (webhooks). The body is taken as it comes, byte for byte: that is what
- * is signed. @param prefix in front of `/stage`
+ * Receives the events (webhooks) of payment processors. The body is not parsed here, because the signature covers its exact
+ * bytes. @param prefix in front of `/stage`
  */
 export function eventRoutes(context: PaymentContext, prefix: string): Routes {
   return async (app) => {
@@ -21,12 +21,12 @@ export function eventRoutes(context: PaymentContext, prefix: string): Routes {
           config: { access: 'signed' },
           schema: {
             tags: ['Payments'],
-            summary: 'Take an event of a payment processor',
+            summary: 'Receive an event from a payment processor',
             params: Type.Object({ processor: Type.String({ description: 'stripe or square' }) }),
             response: {
               200: responseSchema(
                 Type.Object({ message: Type.Literal('Event taken') }),
-                'What it says is on disk, or was known',
+                'The content of the event is on disk, or was there already',
               ),
               '4xx': errorResponseSchema(),
               '5xx': errorResponseSchema(),

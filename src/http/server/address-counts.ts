@@ -1,4 +1,4 @@
-/** A sum for each address that has one above 0. */
+/** A count for each address with a count above 0. */
 export class AddressCounts {
   readonly #counts = new Map<string, number>();
 
@@ -6,7 +6,7 @@ export class AddressCounts {
     return this.#counts.get(address) ?? 0;
   }
 
-  /** @returns the sum with it */
+  /** @returns the new count */
   add(address: string, count = 1): number {
     const sum = this.of(address) + count;
     this.#counts.set(address, sum);

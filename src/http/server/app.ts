@@ -32,24 +32,24 @@ export interface AppOptions {
   readonly log: Log;
   readonly gate: Pick<Authorizer, 'admit'>;
   readonly crossOrigin: CrossOrigin;
-  /** Whether browsers reach the service by https alone. */
+  /** Whether browsers reach the service by https only. */
   readonly isHttpsOnly: boolean;
-  /** Whose request it is, where proxies stand in front. */
+  /** Finds the caller's address behind trusted proxies. */
   readonly callerAddresses: CallerAddresses;
-  /** Without it nothing is counted. */
+  /** Without metrics nothing is counted. */
   readonly metrics?: Metrics | undefined;
-  /** Whether the service is stopping: connections are then not kept. */
+  /** Whether the service is shutting down: responses then close their connections. */
   readonly isStopping: () => boolean;
   readonly routes: readonly Routes[];
 }
 
 export interface HttpApp {
-  /** Every route, and what a request on it needs. */
+  /** Every route, with the access that it requires. */
   readonly routes: readonly ServedRoute[];
   close(): Promise<void>;
 }
 
-/** The HTTP face of the service on one listener; requests reach it once `openApp` resolves. */
+/** The HTTP application on one listener. It receives requests from the time `openApp` resolves. */
 export async function openApp(listener: Listener, options: AppOptions): Promise<HttpApp> {
   let requests: RequestListener = () => undefined;
   const paths = new KnownPaths();
@@ -58,7 +58,7 @@ export async function openApp(listener: Listener, options: AppOptions): Promise<
       requests = handler as RequestListener;
       return listener.server;
     },
-    // The listener answers what the parser refuses, also before this door is open.
+    // The listener responds to parser errors, also before the app is open.
     clientErrorHandler: () => undefined,
     frameworkErrors: (error, unrouted, reply) => {
       const request = unrouted as FastifyRequest;
@@ -74,16 +74,16 @@ export async function openApp(listener: Listener, options: AppOptions): Promise<
     return503OnClosing: false,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
-  // Answers are text already; the response schemas are for the OpenAPI document alone.
+  // Responses are text already; the response schemas are for the OpenAPI document only.
   app.setSerializerCompiler(() => JSON.stringify);
   useStrictValidation(app);
-  takeStrictJsonAlone(app);
+  acceptStrictJsonOnly(app);
   guardRequests(app as App, paths, options, listener);
   countRequests(app as App, options.metrics);
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
   const rejections = new RejectionLog(options.log);
   app.decorate('rejections', rejections);
-  app.decorate('tellBrokenAnswer', (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  app.decorate('logBrokenResponse', (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     if (!isConnectionEnd(error)) logFailure(options.log, asServiceError(error), request, reply);
   });
   for (const routes of options.routes) await routes(app as App);
@@ -99,7 +99,7 @@ export async function openApp(listener: Listener, options: AppOptions): Promise<
   };
 }
 
-function takeStrictJsonAlone(
+function acceptStrictJsonOnly(
   app: Pick<FastifyInstance, 'removeAllContentTypeParsers' | 'addContentTypeParser'>,
 ): void {
   app.removeAllContentTypeParsers();
@@ -124,19 +124,19 @@ function checkEncoding({ headers }: FastifyRequest): void {
   }
 }
 
-function refusalOfPath(
+function pathError(
   { url, is404, routeOptions }: FastifyRequest,
   paths: KnownPaths,
 ): ServiceError | undefined {
   if (!isReadableQuery(url)) {
     return new ServiceError('invalid_request', {
-      message: 'The query has a percent sign that encodes no UTF-8.',
+      message: 'The query is not valid percent-encoded UTF-8.',
     });
   }
   return is404 || !paths.isLiteral(url, routeOptions.url) ? paths.refusal(url) : undefined;
 }
 
-/** The framework takes what is no percent-encoding of UTF-8 literally, and so for another value than was meant. */
+/** Fastify would take invalid percent-encoding literally, as another value than the caller meant. */
 function isReadableQuery(url: string): boolean {
   const start = url.indexOf('?');
   if (start < 0) return true;
@@ -152,27 +152,27 @@ function addressOf({ socket, headers }: FastifyRequest, { callerAddresses }: App
   return callerAddresses.of(socket.remoteAddress ?? '', headers);
 }
 
-/** Of routes that anybody may send to, or whoever has the key of a web page. */
+/** Body limits of routes that are public, signed or open to publishable keys. */
 const bodyBytesMax: Readonly<Record<string, number>> = {
   public: keylessBodyBytesMax,
   signed: eventBodyBytesMax,
   'payments:create': chargeBodyBytesMax,
 };
 
-/** Whoever looks after an overloaded service must hear what is the matter with it. */
+/** Operators must be able to examine an overloaded service. */
 const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz', '/metrics']);
 
 function guardRequests(app: App, paths: KnownPaths, options: AppOptions, { load }: Listener): void {
   const uploads = new Uploads();
-  const { log, gate, crossOrigin, isHttpsOnly, isStopping } = options;
-  // The framework takes no object that all requests would share; each is given it when it comes.
+  const { log, gate: authorizer, crossOrigin, isHttpsOnly, isStopping } = options;
+  // Fastify accepts no object that all requests would share; the hook sets it for each request.
   app.decorateRequest('caller', null as unknown as Caller);
   app.decorateRequest('address', '');
   app.addHook('onRoute', (route) => {
-    if (route.config?.access === undefined) throw new Error(`${route.url} does not say what it needs`);
+    if (route.config?.access === undefined) throw new Error(`${route.url} has no config.access`);
     paths.add(route);
-    const bound = bodyBytesMax[route.config.access];
-    if (bound !== undefined) route.bodyLimit = bound;
+    const bytesMax = bodyBytesMax[route.config.access];
+    if (bytesMax !== undefined) route.bodyLimit = bytesMax;
   });
   app.addHook('onRequest', (request, reply, done) => {
     const access = request.routeOptions.config?.access;
@@ -181,26 +181,26 @@ function guardRequests(app: App, paths: KnownPaths, options: AppOptions, { load 
     reply.header('request-id', request.id).headers(securityHeaders(access, isHttpsOnly));
     if (isStopping()) reply.header('connection', 'close');
     crossOrigin.mark(request, reply, access);
-    // Before anything is done for it: a charge that is shed here has left no trace.
+    // Shed before any work: a charge that is shed here has no effect.
     const isVital = neverShed.has(request.routeOptions.url);
     const overload = load.refusal(request.raw, reply.raw, countedAddress(request.address), isVital);
     if (overload !== undefined) {
-      // At the end of the turn: told at once, callers who ask again at once would keep the turn from ending, and so what was let in.
+      // Respond after this turn of the event loop: otherwise callers that retry at once delay its end and the admitted requests.
       setImmediate(() => sendError(log, overload, request, reply));
       return;
     }
-    const bound = access === undefined ? undefined : bodyBytesMax[access];
-    const comeIn = () => {
-      const refusal = bound === undefined ? undefined : uploads.refusal(request, reply, bound);
-      if (refusal !== undefined) {
-        done(refusal);
+    const bytesMax = access === undefined ? undefined : bodyBytesMax[access];
+    const proceed = () => {
+      const rejection = bytesMax === undefined ? undefined : uploads.refusal(request, reply, bytesMax);
+      if (rejection !== undefined) {
+        done(rejection);
         return;
       }
-      if (!crossOrigin.answerPreflight(request, reply, paths)) done(refusalOfPath(request, paths));
+      if (!crossOrigin.answerPreflight(request, reply, paths)) done(pathError(request, paths));
     };
-    const admitting = gate.admit(request, reply, access);
-    if (admitting === undefined) comeIn();
-    else admitting.then(comeIn, done);
+    const admission = authorizer.admit(request, reply, access);
+    if (admission === undefined) proceed();
+    else admission.then(proceed, done);
   });
   if (!log.tellsDetails) return;
   app.addHook('onResponse', (request, reply, done) => {

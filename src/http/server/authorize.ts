@@ -12,9 +12,9 @@ import { checkDirectCaller, checkOwnPage } from './open-access.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who sends it: the caller of its key, from when that is known. */
+    /** The caller; `anybody` until its key is found. */
     caller: Caller;
-    /** Whose request it is, behind trusted proxies too. */
+    /** The caller's address, also behind trusted proxies. */
     address: string;
   }
 }
@@ -23,19 +23,19 @@ export interface AuthorizerContext {
   readonly keys: KeyRing;
   readonly limits: CallLimits;
   readonly declines: DeclineLimits;
-  /** Whether declined cards of an open service are counted too. */
+  /** Whether declined cards are counted on a service without keys too. */
   readonly areOpenDeclinesCounted: boolean;
-  /** What a browser must have passed before a charge; undefined where the settings name none. */
+  /** The challenge that a browser must pass before a charge; undefined if the settings name none. */
   readonly challenge: Challenge | undefined;
-  /** Whether keys are needed though there are none: other machines can reach the service, or it moves real money. */
+  /** Whether keys are required even if none exist: other machines can reach the service, or it moves real money. */
   readonly isNeverOpen: boolean;
-  /** Origins whose pages may send to an open service. */
+  /** Pages of these origins may use a service without keys. */
   readonly trustedOrigins: ReadonlySet<string>;
 }
 
 /**
- * Who may come in. Before the body is read: addresses are counted, the key is found and held against what the route
- * needs, keys and charges are counted. Where no promise is needed none is made: most requests pass in some microseconds.
+ * Authorizes requests before their body is read: it counts the address, finds the key, checks it against the route, and counts
+ * the key and the charge. It is synchronous for most requests, which then take some microseconds.
  */
 export class Authorizer {
   readonly #context: AuthorizerContext;
@@ -45,11 +45,11 @@ export class Authorizer {
   }
 
   /**
-   * Lets a request in, and says in `request.caller` whose it is, or refuses it: `rate_limited`, `unauthenticated`, `forbidden`,
-   * `invalid_request`, or `unavailable` when it cannot be known which keys there are.
+   * Admits a request and sets `request.caller`, or rejects it: `rate_limited`, `unauthenticated`, `forbidden`,
+   * `invalid_request`, or `unavailable` if the keys cannot be read.
    *
-   * @param access of its route; undefined where there is none, which is told to anybody
-   * @returns undefined when that was done, or a promise of it
+   * @param access of its route; undefined without a route: any caller may learn that there is none
+   * @returns undefined if the request is admitted, or a promise of it
    */
   admit(request: FastifyRequest, reply: FastifyReply, access: Access | undefined): Promise<void> | undefined {
     const { keys, limits } = this.#context;
@@ -61,11 +61,11 @@ export class Authorizer {
       if (!this.#areKeysRequired) checkDirectCaller(request);
       return undefined;
     }
-    const asking: Asking = { request, reply, needed: access, authorizations, at };
-    return keys.isFresh(at) ? this.#judge(asking) : keys.refresh().then(() => this.#judge(asking));
+    const pending: PendingRequest = { request, reply, needed: access, authorizations, at };
+    return keys.isFresh(at) ? this.#authorize(pending) : keys.refresh().then(() => this.#authorize(pending));
   }
 
-  /** Counts a sign-in that is begun. Throws `rate_limited`. @param now milliseconds by any clock that is always the same */
+  /** Counts the start of a sign-in. Throws `rate_limited`. @param now milliseconds of any clock, the same for all calls */
   takeSignIn({ address }: FastifyRequest, now: number): void {
     this.#context.limits.takeSignIn(countedAddress(address), !this.#areKeysRequired, now);
   }
@@ -80,36 +80,36 @@ export class Authorizer {
     return this.#context.isNeverOpen || this.#context.keys.areRequired;
   }
 
-  #judge(asking: Asking): Promise<void> | undefined {
-    const { request, authorizations } = asking;
+  #authorize(pending: PendingRequest): Promise<void> | undefined {
+    const { request, authorizations } = pending;
     const { keys, trustedOrigins } = this.#context;
     if (authorizations === 0 && !this.#areKeysRequired) {
       checkDirectCaller(request);
       checkOwnPage(request, trustedOrigins);
-      return this.#letIn(asking);
+      return this.#countCharge(pending);
     }
     const text = sentKey(request, authorizations);
     const key = keys.find(text);
-    if (key !== undefined) return this.#letInWithKey(asking, key);
-    // It may have been made a moment ago. A wrong secret is looked at again just as an unknown key is.
+    if (key !== undefined) return this.#admitWithKey(pending, key);
+    // The key may be new. A wrong secret causes the same second look-up as an unknown key.
     return keys.refresh().then(() => {
       const late = keys.find(text);
-      if (late === undefined) throw noSuchKey();
-      return this.#letInWithKey(asking, late);
+      if (late === undefined) throw invalidKey();
+      return this.#admitWithKey(pending, late);
     });
   }
 
-  #letInWithKey(asking: Asking, key: ApiKey): Promise<void> | undefined {
-    const { request, needed, at } = asking;
+  #admitWithKey(pending: PendingRequest, key: ApiKey): Promise<void> | undefined {
+    const { request, needed, at } = pending;
     const { keys, limits } = this.#context;
     request.caller = { id: key.id, key };
     limits.takeRequestOfKey(key.id, at);
     checkPermission(key, needed, targetOf(request));
     keys.noteUse(key.id, at);
-    return this.#letIn(asking);
+    return this.#countCharge(pending);
   }
 
-  #letIn({ request, reply, needed, at }: Asking): Promise<void> | undefined {
+  #countCharge({ request, reply, needed, at }: PendingRequest): Promise<void> | undefined {
     if (needed !== 'payments:create') return undefined;
     const { caller, address } = request;
     const left = this.#context.limits.takeChargeOfAddress(caller, countedAddress(address), at);
@@ -118,8 +118,8 @@ export class Authorizer {
   }
 
   /**
-   * Counts a charge for its key, once its body is known to be one: else a few addresses could use up the key of a web page,
-   * which anybody has, with requests that are none. Throws `rate_limited`.
+   * Counts a charge for its key, once its body is valid: otherwise a few addresses could use up the limit of a publishable
+   * key, which is public, with invalid requests. Throws `rate_limited`.
    */
   takeChargeOfKey({ caller, address }: FastifyRequest, reply: FastifyReply): void {
     const { limits } = this.#context;
@@ -127,7 +127,7 @@ export class Authorizer {
     if (left !== undefined) reply.headers(rateLimitHeaders(left));
   }
 
-  /** By a secret key the shop's own server sends the charges of all its buyers: its address is no buyer's. */
+  /** With a secret key, the shop's server sends the charges of all buyers: its address is not that of a buyer. */
   #isOfBuyer({ key }: Caller): boolean {
     return key === undefined ? this.#context.areOpenDeclinesCounted : key.kind === 'publishable';
   }
@@ -140,13 +140,13 @@ export class Authorizer {
   }
 }
 
-/** A request whose caller is looked for. */
-interface Asking {
+/** A request that is being authorized. */
+interface PendingRequest {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly needed: Scope;
   readonly authorizations: number;
-  /** When it came, by the stopwatch of the process. */
+  /** Arrival in milliseconds of `performance.now()`. */
   readonly at: number;
 }
 
@@ -160,8 +160,8 @@ function targetOf({ params, headers }: FastifyRequest): Target {
 }
 
 /**
- * Node keeps the first of two equal headers, or joins them; a proxy in front may have meant the other. @returns how many
- * `Authorization` headers there are
+ * Rejects duplicate headers: Node.js uses the first one or joins them, but a proxy may use the other. @returns the number of
+ * `Authorization` headers
  */
 function checkHeaderCounts({ raw }: FastifyRequest): number {
   const { rawHeaders } = raw;
@@ -174,8 +174,8 @@ function checkHeaderCounts({ raw }: FastifyRequest): number {
     else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations++;
     else if (name.length === 15 && name.toLowerCase() === 'idempotency-key') idempotencyKeys++;
   }
-  if (hosts > 1) throw refusedHost('The request has more than one Host header.');
-  if (hosts === 0 && raw.httpVersion !== '1.0') throw refusedHost('The request has no Host header.');
+  if (hosts > 1) throw invalidHost('The request has more than one Host header.');
+  if (hosts === 0 && raw.httpVersion !== '1.0') throw invalidHost('The request has no Host header.');
   if (idempotencyKeys > 1) {
     throw new ServiceError('invalid_request', {
       param: 'Idempotency-Key',
@@ -185,12 +185,12 @@ function checkHeaderCounts({ raw }: FastifyRequest): number {
   return authorizations;
 }
 
-/** Whoever sent it may take something else for its end, too: nothing more is read from there (RFC 9112, 11.2). */
-function refusedHost(message: string): ServiceError {
+/** The sender may also disagree about the end of the request: nothing more is read from it (RFC 9112, 11.2). */
+function invalidHost(message: string): ServiceError {
   return new ServiceError('invalid_request', { param: 'Host', message, headers: { connection: 'close' } });
 }
 
-/** The key as RFC 6750, 2.1, sends it. */
+/** The bearer token of the request (RFC 6750, 2.1). */
 function sentKey({ headers }: FastifyRequest, authorizations: number): string {
   if (authorizations === 0) {
     throw new ServiceError('unauthenticated', {
@@ -199,15 +199,15 @@ function sentKey({ headers }: FastifyRequest, authorizations: number): string {
     });
   }
   const text = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (authorizations > 1 || text === undefined) throw noSuchKey();
+  if (authorizations > 1 || text === undefined) throw invalidKey();
   return text;
 }
 
-/** One sentence for a key that is malformed, unknown, wrong, revoked or expired: which it is helps nobody honest. */
-function noSuchKey(): ServiceError {
+/** The same message for a malformed, unknown, wrong, revoked or expired key: the difference would help only attackers. */
+function invalidKey(): ServiceError {
   return new ServiceError('unauthenticated', {
     param: 'Authorization',
-    message: 'This is no valid API key: send one that is, as "Authorization: Bearer cfk_…".',
+    message: 'The API key is not valid. Send a valid one as "Authorization: Bearer cfk_…".',
     // RFC 6750, 3.1
     headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
   });

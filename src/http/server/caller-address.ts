@@ -5,14 +5,13 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = readonly [Address, number];
 
 /**
- * Whose request it is, where proxies stand in front: of `X-Forwarded-For`, from its end, the first address that is not a
- * trusted proxy's. A port that a proxy names beside the address is left out; what is no address counts as the proxy that
- * passed it on.
+ * Finds the caller's address behind proxies: from the end of `X-Forwarded-For`, the first address that is not a trusted
+ * proxy. A port beside the address is ignored. If an entry is not an address, the address of the proxy that sent it is used.
  */
 export class CallerAddresses {
   readonly #trusted: readonly Network[];
 
-  /** @param trustedProxies addresses and networks, as the settings have them */
+  /** @param trustedProxies addresses and networks, as in the settings */
   constructor(trustedProxies: readonly string[]) {
     this.#trusted = trustedProxies.map(networkOf);
   }
@@ -23,7 +22,7 @@ export class CallerAddresses {
     return parsed !== undefined && this.#isTrusted(parsed);
   }
 
-  /** @param peer the address that the connection comes from */
+  /** @param peer the remote address of the connection */
   of(peer: string, headers: IncomingHttpHeaders): string {
     const forwarded = headers['x-forwarded-for'];
     if (forwarded === undefined || !this.isTrusted(peer)) return peer;
@@ -63,10 +62,10 @@ function withoutPort(text: string): string {
   return /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text;
 }
 
-/** An address of IPv4 in the clothes of IPv6 is taken as what it is. */
+/** An IPv4-mapped IPv6 address becomes an IPv4 address. */
 function parsedAddress(text: string): Address | undefined {
   return text.length <= addressCharactersMax && ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
 }
 
-/** With an IPv4 part and a zone. */
+/** Enough for an IPv6 address with an IPv4 part and a zone. */
 const addressCharactersMax = 64;

@@ -5,29 +5,29 @@ import { requestsDroppedMax, requestsPerConnectionMax } from '../limits.ts';
 interface Turn {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Beyond the bound of its connection: its response is to be the last. */
+  /** Beyond the limit of its connection: its response is the last one. */
   readonly isExcess: boolean;
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse, isExcess: boolean) => void;
 
 interface Connection {
-  /** The first one is being served, the others wait. */
+  /** The first request is being served, the others wait. */
   readonly turns: Turn[];
   isFull: boolean;
   dropped: number;
 }
 
 /**
- * Serves the pipelined requests of each connection one after the other (RFC 9112, 9.3.2): a request is not begun before the
- * response to the one before it has been taken. So a client that reads nothing holds one response, not a hundred; and a
- * response that is begun always has its socket, whose end it hears of.
+ * Serves the pipelined requests of each connection one after the other (RFC 9112, 9.3.2): a request begins after the previous
+ * response has been read. So a client that reads nothing holds one response, not a hundred. A response that has begun always
+ * has its socket, and is notified when the socket closes.
  */
 export class ConnectionTurns {
   readonly #serve: Serve;
   readonly #connections = new Map<Socket, Connection>();
 
-  /** @param serve called for each request when its turn has come */
+  /** @param serve called for each request when it is its turn */
   constructor(serve: Serve) {
     this.#serve = serve;
   }
@@ -40,12 +40,12 @@ export class ConnectionTurns {
     }
   }
 
-  /** What comes behind a request beyond the bound is dropped: its connection ends. */
+  /** Requests behind one beyond the limit are dropped: their connection ends. */
   add(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     const connection = this.#connections.get(socket) ?? this.#open(socket);
     if (connection.isFull) {
-      // Node keeps each of them until the connection ends.
+      // Node.js holds each of them in memory until the connection ends.
       if (++connection.dropped > requestsDroppedMax) socket.resetAndDestroy();
       return;
     }
@@ -54,7 +54,7 @@ export class ConnectionTurns {
     if (connection.turns.length === 1) this.#begin(connection);
   }
 
-  /** The responses that a connection is still to get, oldest first. */
+  /** The unfinished responses of a connection, oldest first. */
   unfinished(socket: Socket): readonly ServerResponse[] {
     const turns = this.#connections.get(socket)?.turns ?? [];
     return turns.map(({ response }) => response).filter((response) => !response.writableFinished);

@@ -5,13 +5,13 @@ import type { KnownPaths } from './route-table.ts';
 
 const requestHeaders =
   'authorization, challenge-token, content-type, idempotency-key, if-match, if-none-match';
-const answerHeaders =
+const responseHeaders =
   'etag, idempotent-replayed, location, payment-id, ratelimit, ratelimit-policy, refund-id, request-id, retry-after';
 
 /**
- * Which pages of other origins may read the answers (CORS; Fetch standard, 3.2): those of the settings, and for
- * payments those of the publishable keys. Each is compared to the letter and named alone; never `*`, and never with
- * credentials, for a key is no cookie.
+ * Allows pages of other origins to read responses (CORS; Fetch standard, 3.2): the origins in the settings, and for payments
+ * the origins of the publishable keys. Each is compared exactly. The header names only the one origin, never `*`, and never
+ * allows credentials: a key is not a cookie.
  */
 export class CrossOrigin {
   readonly #configured: ReadonlySet<string>;
@@ -23,21 +23,21 @@ export class CrossOrigin {
     this.#ofKeys = ofKeys;
   }
 
-  /** Says in the answer whether the page that asks may read it. */
+  /** Sets the response headers that let an allowed page read the response. */
   mark({ headers }: FastifyRequest, reply: FastifyReply, access: Access | undefined): void {
     const { origin } = headers;
     const varies = this.#configured.size > 0 || access === 'payments:create';
     if (varies) reply.header('vary', 'origin');
     if (origin === undefined || !this.#allows(origin, access)) return;
     reply.header('access-control-allow-origin', origin);
-    reply.header('access-control-expose-headers', answerHeaders);
+    reply.header('access-control-expose-headers', responseHeaders);
   }
 
   /**
-   * Answers a preflight of an allowed page. It carries no key, and is told nothing but that it may ask. Any other is
-   * a request with a method that its path does not take.
+   * Responds to the preflight of an allowed page. A preflight has no key, and its response only allows the request. Any other
+   * OPTIONS request has a method that its path does not support.
    *
-   * @returns whether it was answered
+   * @returns whether a response was sent
    */
   answerPreflight(request: FastifyRequest, reply: FastifyReply, paths: KnownPaths): boolean {
     const { origin, 'access-control-request-method': method } = request.headers;

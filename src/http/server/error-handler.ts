@@ -10,22 +10,22 @@ import { isPlainName } from './strict-json.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The documented fields of the operation, as they read on a failure. */
+    /** The documented fields of the operation in an error response. */
     besideError?: FieldsBesideError;
-    /** What a request needs to come in; a route that does not say it is refused when it is added. */
+    /** The access that a request requires. Adding a route without it fails. */
     access?: Access;
   }
   interface FastifyInstance {
-    /** Counts what was refused, or failed. */
+    /** Counts an error response. */
     countFailure(error: ServiceError, request: FastifyRequest): void;
     /** Logs rejected requests, so that nobody can flood the log. */
     readonly rejections: RejectionLog;
-    /** Logs what ended an answer that was under way, unless its reader has gone. */
-    tellBrokenAnswer(error: unknown, request: FastifyRequest, reply: FastifyReply): void;
+    /** Logs the error that ended a started response, unless its reader has disconnected. */
+    logBrokenResponse(error: unknown, request: FastifyRequest, reply: FastifyReply): void;
   }
 }
 
-/** Answers whatever was thrown on the way: in the envelope, by the closed list. */
+/** Sends a thrown error in the envelope, as an error of the closed list. */
 export function sendError(
   log: Log,
   thrown: unknown,
@@ -54,7 +54,7 @@ export function logFailure(
     status,
     code,
     detail: details.detail,
-    // Who tries what is not theirs, or too often, must be found.
+    // An operator must be able to find callers that try what they may not, or too often.
     ...(status === 401 || status === 403 || status === 429 ? callerFields(request) : {}),
   };
   if (code === 'internal') log.error('unforeseen_error', { ...fields, ...errorFields(details.cause) });
@@ -65,7 +65,7 @@ function callerFields({ address, caller }: FastifyRequest): LogFields {
   return { address, ...(caller === null || caller.id === '' ? {} : { key_id: caller.id }) };
 }
 
-/** The pattern of the route, never the path that was asked for. */
+/** Log fields of a request: the pattern of the route, never the requested path. */
 export function requestFields(request: FastifyRequest, reply: FastifyReply): LogFields {
   return {
     request_id: request.id,
@@ -78,7 +78,7 @@ export function requestFields(request: FastifyRequest, reply: FastifyReply): Log
 
 const endedEarly = 'The connection ended before the request did.';
 const connectionEnds: readonly unknown[] = [
-  // What was to be written when the socket was closed.
+  // A write was pending when the socket was closed.
   'ECANCELED',
   'ECONNRESET',
   'EPIPE',
@@ -87,7 +87,7 @@ const connectionEnds: readonly unknown[] = [
   'ERR_STREAM_WRITE_AFTER_END',
 ];
 
-/** The peer has gone: no fault of ours, and nobody hears what is answered. */
+/** Whether the peer has disconnected. It is not a failure of the service, and nobody receives the response. */
 export function isConnectionEnd(thrown: unknown): boolean {
   return thrown instanceof Error && connectionEnds.includes((thrown as NodeJS.ErrnoException).code);
 }
@@ -97,7 +97,7 @@ export function asServiceError(thrown: unknown): ServiceError {
   if (isConnectionEnd(thrown)) return new ServiceError('invalid_request', { message: endedEarly });
   const { code, validation, validationContext } = (thrown ?? {}) as Partial<FastifyError>;
   const broken = validation?.[0];
-  if (broken !== undefined) return refusalOfValidation(broken, validationContext ?? 'request');
+  if (broken !== undefined) return validationError(broken, validationContext ?? 'request');
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ServiceError('unsupported_media_type', { param: 'Content-Type' });
@@ -110,11 +110,11 @@ export function asServiceError(thrown: unknown): ServiceError {
       });
     case 'FST_ERR_BAD_URL':
       return new ServiceError('invalid_request', {
-        message: 'The path has a percent sign that encodes no UTF-8.',
+        message: 'The path is not valid percent-encoded UTF-8.',
       });
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new ServiceError('invalid_request', {
-        message: 'A part of the path is longer than any name can be.',
+        message: 'A segment of the path is longer than any valid name.',
       });
     default:
       return new ServiceError('internal', { cause: thrown });
@@ -123,37 +123,34 @@ export function asServiceError(thrown: unknown): ServiceError {
 
 type Broken = NonNullable<FastifyError['validation']>[number];
 
-/** A sentence for what the schema refused; it repeats no value that was sent. */
-function refusalOfValidation(
-  { keyword, params, instancePath, message }: Broken,
-  place: string,
-): ServiceError {
+/** The error for a schema violation. Its message repeats no value of the request. */
+function validationError({ keyword, params, instancePath, message }: Broken, place: string): ServiceError {
   const field = instancePath.slice(1).replaceAll('/', '.');
   switch (keyword) {
     case 'required':
-      return refused(within(field, String(params.missingProperty)), (name) => `${name} is required.`);
+      return invalid(within(field, String(params.missingProperty)), (name) => `${name} is required.`);
     case 'additionalProperties':
-      return refused(within(field, plainName(String(params.additionalProperty))), () =>
+      return invalid(within(field, plainName(String(params.additionalProperty))), () =>
         place === 'body'
-          ? 'The body has a field that this operation does not take.'
-          : 'The query has a parameter that this operation does not take.',
+          ? 'The body has a field that this operation does not support.'
+          : 'The query has a parameter that this operation does not support.',
       );
     case 'type':
       if (field === '')
         return new ServiceError('invalid_request', { message: `The ${place} must be a JSON object.` });
-      return refused(field, (name) => `${name} must be a ${String(params.type)}.`);
+      return invalid(field, (name) => `${name} must be a ${String(params.type)}.`);
     case 'minLength':
-      return refused(field, (name) => `${name} must not be empty.`);
+      return invalid(field, (name) => `${name} must not be empty.`);
     default:
-      return refused(field, (name) => `${name} ${message ?? 'is not valid'}.`);
+      return invalid(field, (name) => `${name} ${message ?? 'is not valid'}.`);
   }
 }
 
-function refused(param: string | undefined, message: (name: string | undefined) => string): ServiceError {
+function invalid(param: string | undefined, message: (name: string | undefined) => string): ServiceError {
   return new ServiceError('invalid_request', { param, message: message(param) });
 }
 
-/** A field of an object that is itself a field. */
+/** The path of a field in an object that may itself be a field. */
 function within(field: string, name: string | undefined): string | undefined {
   if (field === '' || name === undefined) return name ?? (field === '' ? undefined : field);
   return `${field}.${name}`;

@@ -1,6 +1,6 @@
 import { eventLoopSampleMs } from '../limits.ts';
 
-/** Whether the event loop was late twice in a row: then it has more to do than requests bring at the door. */
+/** Reports whether the event loop was late twice in a row: then other work than incoming requests keeps it busy. */
 export class EventLoopDelay {
   isLate = false;
   readonly #sampling: NodeJS.Timeout;

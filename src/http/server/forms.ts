@@ -4,19 +4,19 @@ import type { App } from './routes.ts';
 
 const formType = 'application/x-www-form-urlencoded';
 
-/** Lets the routes of a scope take forms, and nothing else. A parameter that is there twice is rejected (RFC 6749, 3.1). */
+/** Makes the routes of a scope accept forms, and nothing else. A duplicate parameter is rejected (RFC 6749, 3.1). */
 export function takeForms(app: App): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(formType, { parseAs: 'string' }, (_request, body, done) => {
     const parameters = [...new URLSearchParams(body as string)];
     const fields = Object.fromEntries(parameters);
     if (Object.keys(fields).length === parameters.length) done(null, fields);
-    else done(new ServiceError('invalid_request', { message: 'A parameter is there more than once.' }));
+    else done(new ServiceError('invalid_request', { message: 'The form has a parameter more than once.' }));
   });
-  app.addHook('onRequest', (request, _reply, done) => done(refusalOfType(request)));
+  app.addHook('onRequest', (request, _reply, done) => done(contentTypeError(request)));
 }
 
-function refusalOfType({ headers }: FastifyRequest): ServiceError | undefined {
+function contentTypeError({ headers }: FastifyRequest): ServiceError | undefined {
   const [type = ''] = (headers['content-type'] ?? '').split(';');
   if (type.trim().toLowerCase() === formType && headers['content-encoding'] === undefined) return undefined;
   return new ServiceError('unsupported_media_type', {

@@ -30,20 +30,20 @@ const idleSweepMs = 50;
 
 export interface ListenerOptions {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
   /** Whether other processes may listen on the port too. */
   readonly reusePort?: boolean | undefined;
   readonly bounds?: LoadBounds | undefined;
-  /** How long a response may make no progress; the limit of the same name without it. */
+  /** How long a response may make no progress. Default: `responseStallMsMax`. */
   readonly responseStallMs?: number | undefined;
-  /** A proxy in front speaks for many callers. */
+  /** A proxy sends the requests of many callers. */
   readonly isTrustedProxy?: ((address: string) => boolean) | undefined;
 }
 
 /**
- * A listening HTTP server that answers in the envelope even where no route is reached: before the service is
- * ready, and when the parser refuses what came. It keeps every connection within its bounds.
+ * A listening HTTP server that responds in the envelope even when no route is reached: before the service is ready, and
+ * after a parser error. It enforces the limits of every connection.
  */
 export class Listener {
   readonly server: Server;
@@ -59,7 +59,7 @@ export class Listener {
     this.#slow = new SlowConnections({
       turns: this.#turns,
       responseStallMs,
-      rejectSlowBody: (socket) => this.#refuse(socket, new ServiceError('request_timeout')),
+      rejectSlowBody: (socket) => this.#reject(socket, new ServiceError('request_timeout')),
     });
     this.load = new LoadShedder({
       bounds,
@@ -74,31 +74,31 @@ export class Listener {
         requestTimeout: requestArrivalMsMax,
         connectionsCheckingInterval: connectionsCheckMs,
         keepAliveTimeout: keepAliveMs,
-        // The parser would answer without the envelope; the access check refuses a missing Host instead.
+        // The parser would respond without the envelope; `Authorizer` rejects a missing Host instead.
         requireHostHeader: false,
       },
       (request, response) => this.#turns.add(request, response),
     );
-    // Node drops headers beyond a count without a word; their bytes are bounded as it is.
+    // Node.js silently drops headers beyond a count; `maxHeaderSize` limits their bytes.
     this.server.maxHeadersCount = 0;
     this.server.on('connection', (socket) => this.#connect(socket));
     this.server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
-      else this.#refuse(socket as Socket, refusalOfParserError(error.code));
+      else this.#reject(socket as Socket, parserError(error.code));
     });
-    this.server.on('checkExpectation', answerExpectation);
-    this.server.on('connect', (_request, socket) => this.#refuse(socket as Socket, refusalOfConnect()));
+    this.server.on('checkExpectation', rejectExpectation);
+    this.server.on('connect', (_request, socket) => this.#reject(socket as Socket, connectError()));
   }
 
   #connect(socket: Socket): void {
-    // Node takes its own handler from a socket that leaves the parser (CONNECT); without one a reset ends the process.
+    // Node.js removes its error handler from a socket that leaves the parser (CONNECT). Without one a reset ends the process.
     socket.on('error', () => undefined);
-    // Asked for now, the address is known also when the peer has gone.
+    // Node.js caches the address when it is read, so that it is known after the peer has disconnected.
     if (socket.remoteAddress === undefined) socket.destroy();
     else this.load.addConnection(socket);
   }
 
-  /** Rejects with what listening rejects with, for instance EADDRINUSE. */
+  /** Rejects with the error of listening, for instance EADDRINUSE. */
   static async listen(options: ListenerOptions): Promise<Listener> {
     const { host, port, reusePort = false } = options;
     const listener = new Listener(options);
@@ -116,24 +116,24 @@ export class Listener {
   }
 
   /**
-   * Answers what did not become a request. While whole requests of the same connection are still to be answered,
-   * nothing may come before those answers or be taken for one: then the connection ends with the last of them.
+   * Responds to input that did not become a request. If complete requests of the same connection still wait for their
+   * responses, an error must not come before those responses or be taken for one: the connection ends after the last of them.
    */
-  #refuse(socket: Socket, refusal: ServiceError): void {
+  #reject(socket: Socket, error: ServiceError): void {
     const unfinished = this.#turns.unfinished(socket);
     const last = unfinished.findLast(({ req }) => req.complete);
     if (last !== undefined) last.once('close', () => socket.destroySoon());
-    // An answer that has begun before its request had come to an end: nothing may stand within it.
+    // A response has begun before its request was complete: nothing may be written into it.
     else if (unfinished.some(({ headersSent }) => headersSent)) socket.destroy();
-    else answerByHand(socket, refusal);
+    else writeResponse(socket, error);
   }
 
-  /** From now on requests go to the service. */
+  /** From now on `requests` handles all requests. */
   serve(requests: RequestListener): void {
     this.#requests = requests;
   }
 
-  /** Accepts nothing new, lets running requests finish within the grace period, then ends what is left. */
+  /** Accepts no new connections, waits for running requests within the grace period, then closes all connections. */
   async stop(): Promise<void> {
     this.load.close();
     if (!this.server.listening) return;
@@ -142,8 +142,8 @@ export class Listener {
     });
     const sweep = setInterval(() => this.server.closeIdleConnections(), idleSweepMs);
     const grace = new AbortController();
-    const outOfTime = sleep(stopGraceMs, undefined, { signal: grace.signal }).catch(() => undefined);
-    await Promise.race([stopped, outOfTime]);
+    const graceEnded = sleep(stopGraceMs, undefined, { signal: grace.signal }).catch(() => undefined);
+    await Promise.race([stopped, graceEnded]);
     grace.abort();
     clearInterval(sweep);
     this.server.closeAllConnections();
@@ -152,10 +152,10 @@ export class Listener {
   }
 }
 
-function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
+function rejectExpectation(_request: IncomingMessage, response: ServerResponse): void {
   const error = new ServiceError('invalid_request', {
     param: 'Expect',
-    message: 'The only expectation this service meets is "Expect: 100-continue".',
+    message: 'The only supported expectation is "Expect: 100-continue".',
   });
   const text = JSON.stringify(failure(error, newRequestId()));
   response.writeHead(error.status, {
@@ -166,28 +166,28 @@ function answerExpectation(_request: IncomingMessage, response: ServerResponse):
   response.end(text);
 }
 
-/** What did not become a request: no response object exists, so that the answer is written by hand. */
-function answerByHand(socket: Socket, refusal: ServiceError): void {
-  const text = JSON.stringify(failure(refusal, newRequestId()));
+/** Writes a response to the socket: input that did not become a request has no response object. */
+function writeResponse(socket: Socket, error: ServiceError): void {
+  const text = JSON.stringify(failure(error, newRequestId()));
   const headers = {
     ...errorHeaders,
     'content-type': jsonContentType,
     'content-length': String(Buffer.byteLength(text)),
     connection: 'close',
-    ...refusal.details.headers,
+    ...error.details.headers,
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${text}`);
+  socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${text}`);
 }
 
-function refusalOfConnect(): ServiceError {
+function connectError(): ServiceError {
   return new ServiceError('method_not_allowed', {
-    message: 'This service is no proxy.',
+    message: 'CONNECT is not supported.',
     headers: { allow: '' },
   });
 }
 
-function refusalOfParserError(code: string | undefined): ServiceError {
+function parserError(code: string | undefined): ServiceError {
   if (code === 'HPE_HEADER_OVERFLOW') return new ServiceError('headers_too_large');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ServiceError('request_timeout');
   return new ServiceError('invalid_request', { message: 'This is not a well-formed HTTP/1.1 request.' });

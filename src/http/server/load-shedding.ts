@@ -15,7 +15,7 @@ import {
 import { AddressCounts } from './address-counts.ts';
 import { EventLoopDelay } from './event-loop-delay.ts';
 
-/** Bounds of one listener; what is not given is as in limits.ts. */
+/** Limits of one listener. The defaults are in limits.ts. */
 export interface LoadBounds {
   readonly requestsRunningMax?: number | undefined;
   readonly connectionsMax?: number | undefined;
@@ -26,14 +26,14 @@ export interface LoadBounds {
   readonly sheddingMsMax?: number | undefined;
 }
 
-/** A peer: an address of IPv4, or a network of IPv6. */
+/** An IPv4 address or an IPv6 network. */
 interface Peer {
   readonly idle: Set<Connection>;
   connections: number;
   running: number;
 }
 
-/** A connection, and what of it is still to be answered. */
+/** A connection, and the number of its running requests. */
 interface Connection {
   readonly socket: Socket;
   readonly address: string;
@@ -44,35 +44,35 @@ interface Connection {
 
 export interface LoadShedderOptions {
   readonly bounds: LoadBounds;
-  /** The address that is counted. */
+  /** The address that limits count. */
   readonly addressOf: (socket: Socket) => string;
-  /** A proxy in front speaks for many: it has no bound of its own. */
+  /** A proxy sends the requests of many callers: its address has no limit. */
   readonly isTrusted: (address: string) => boolean;
   /** Bytes of responses that wait for their readers. */
   readonly waitingBytes: () => number;
 }
 
-/** A gap of so long ends a time of shedding. */
+/** A period of load shedding ends after this time without a shed request. */
 const sheddingGapMs = 2_000;
 
 /**
- * Knows how much the process has to do, and so which requests come on top of it. Whoever comes when it is too much is rejected
- * at once, which costs a fraction of serving it: the ones that are served are then served in time.
+ * Measures the load of the process and rejects requests when it is too high. A rejection costs a fraction of serving the
+ * request, so that the admitted requests are served in time.
  */
 export class LoadShedder {
   readonly #options: LoadShedderOptions;
   readonly #bounds: Required<{ readonly [Bound in keyof LoadBounds]: number }>;
   readonly #connections = new WeakMap<Socket, Connection>();
   readonly #peers = new Map<string, Peer>();
-  /** Requests that proxies have passed on, by the address they came from. */
+  /** Running requests from proxies, by the address of the caller. */
   readonly #forwarded = new AddressCounts();
-  /** Requests beyond the bound of their connection. */
+  /** Requests beyond the limit of their connection. */
   readonly #excess = new WeakSet<IncomingMessage>();
-  /** Connections without a request, those that have waited longest first. */
+  /** Connections without a request, longest idle first. */
   readonly #idle = new Set<Connection>();
   #open = 0;
   #running = 0;
-  /** When the first request of this turn of the event loop came; 0 while none has. */
+  /** When the first request of this turn of the event loop arrived; 0 if none has. */
   #turnBegan = 0;
   #shedSince = 0;
   #shedLast = Number.NEGATIVE_INFINITY;
@@ -94,8 +94,8 @@ export class LoadShedder {
   }
 
   /**
-   * Counts a new connection. When there are too many, of its address or of all, the one that has been without a whole request
-   * for longest is ended for it: sockets that are only held open cannot keep out whoever has something to ask.
+   * Counts a new connection. If its address or the listener has too many, the connection that has been without a complete
+   * request for longest is closed: sockets that are only held open cannot keep out other callers.
    */
   addConnection(socket: Socket): void {
     const address = this.#options.addressOf(socket);
@@ -116,17 +116,17 @@ export class LoadShedder {
     });
     const isTooManyOfPeer =
       peer.connections > this.#bounds.connectionsPerAddressMax && !this.#options.isTrusted(address);
-    if (isTooManyOfPeer) endLongest(peer.idle, connection);
-    else if (this.#open > this.#bounds.connectionsMax) endLongest(this.#idle, connection);
+    if (isTooManyOfPeer) closeLongestIdle(peer.idle, connection);
+    else if (this.#open > this.#bounds.connectionsMax) closeLongestIdle(this.#idle, connection);
   }
 
-  /** Counts a request until it has been answered or its connection has closed. @param isExcess beyond its connection's bound */
+  /** Counts a request until its response or connection is closed. @param isExcess beyond the limit of its connection */
   addRequest(request: IncomingMessage, response: ServerResponse, isExcess: boolean): void {
     if (isExcess) this.#excess.add(request);
     const connection = this.#connections.get(request.socket);
     if (connection === undefined) return;
     const { peer } = connection;
-    // Ended unannounced, an idle connection may have a request on its way, which a proxy could not send again.
+    // If an idle connection is closed unannounced, a request may be in transit on it, which a proxy could not send again.
     if (this.#open > this.#bounds.connectionsMax * (1 - connectionsSparePart))
       response.shouldKeepAlive = false;
     if (connection.running++ === 0) this.#removeIdle(connection);
@@ -141,12 +141,12 @@ export class LoadShedder {
   }
 
   /**
-   * Whether a request that has been counted is one too many, before anything is done for it.
+   * Whether a counted request must be shed, before any work for it.
    *
    * @param response to this request
-   * @param caller the address in whose name it came: behind a trusted proxy another one than its connection's
-   * @param isVital served whatever the load, within the bound of its connection
-   * @returns `overloaded`, with the reason for the log alone
+   * @param caller the caller's address: behind a trusted proxy it is not the address of the connection
+   * @param isVital served at any load, within the limit of its connection
+   * @returns `overloaded`, with the reason for the log only
    */
   refusal(
     request: IncomingMessage,
@@ -159,12 +159,12 @@ export class LoadShedder {
     const connection = this.#connections.get(request.socket);
     if (connection !== undefined && this.#isTooManyOfCaller(connection, response, caller))
       return tooManyOfAddress;
-    const refusal = this.#overload();
-    if (refusal !== undefined) this.#noteShed(performance.now());
-    return refusal;
+    const overload = this.#overload();
+    if (overload !== undefined) this.#noteShed(performance.now());
+    return overload;
   }
 
-  /** Whether requests have been shed for so long that it is no burst. */
+  /** Whether requests have been shed for longer than a burst. */
   isSheddingForLong(): boolean {
     const now = performance.now();
     return (
@@ -193,7 +193,7 @@ export class LoadShedder {
     return this.#options.isTrusted(address) ? this.#addForwarded(caller, response) > max : peer.running > max;
   }
 
-  /** @returns how many requests of this caller are running now */
+  /** @returns the number of running requests of this caller */
   #addForwarded(caller: string, response: ServerResponse): number {
     response.once('close', () => this.#forwarded.remove(caller));
     return this.#forwarded.add(caller);
@@ -219,8 +219,8 @@ export class LoadShedder {
   }
 
   /**
-   * Requests that are ready are taken one after the other within a turn of the event loop. What one turn takes bounds how long
-   * anybody waits to be looked at; a pause before it (a collection of garbage) sheds nobody.
+   * A turn of the event loop handles all requests that are ready, one after the other. The limit for one turn bounds how long
+   * a request waits. A pause before the turn (garbage collection) sheds no request.
    */
   #isTurnOver(): boolean {
     const now = performance.now();
@@ -235,20 +235,20 @@ export class LoadShedder {
   };
 }
 
-/** The new one itself where all others have a request. */
-function endLongest(idle: ReadonlySet<Connection>, added: Connection): void {
+/** Closes the longest idle connection, or the new one if all others have a request. */
+function closeLongestIdle(idle: ReadonlySet<Connection>, added: Connection): void {
   const [longest = added] = idle;
   longest.socket.destroy();
 }
 
-// Made once: an error notes where it was made, which costs more than all else that is done for a request that is shed.
+// Created once: the stack trace of an error costs more than all other work for a shed request.
 const tooManyRunning = overloaded('requests running');
 const eventLoopLate = overloaded('event loop late');
 const turnFull = overloaded('event loop turn full');
 const tooMuchWaiting = overloaded('responses that wait for their readers');
-/** A proxy need not go on with a body that nobody reads. */
+/** The connection closes, so that a proxy stops sending a body that nobody reads. */
 const tooManyOfAddress = overloaded('requests of one address', { connection: 'close' });
-/** What was sent behind it was not looked at. */
+/** The connection closes, because the requests behind this one were dropped. */
 const tooManyOfConnection = overloaded('requests of one connection', { connection: 'close' });
 
 function overloaded(detail: string, headers: Readonly<Record<string, string>> = {}): ServiceError {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { isLoopback } from '../../origins.ts';
 
-/** Headers that proxies and CDNs are known to add: by them they say whom they speak for. */
+/** Headers that proxies and CDNs are known to add to the requests they forward. */
 const forwardingHeaders: readonly string[] = [
   'forwarded',
   'x-forwarded-for',
@@ -31,9 +31,9 @@ const forwardingHeaders: readonly string[] = [
 ];
 
 /**
- * Without API keys the service is open to direct callers on this machine alone. Refused are a request that a proxy
- * passed on (it comes from loopback, but its caller does not) and one for a foreign host name: a web page whose
- * name was made to resolve to 127.0.0.1 (DNS rebinding).
+ * Without API keys the service is open only to direct callers on this machine. It rejects a request from a proxy, which comes
+ * from loopback although its caller does not, and a request for another host name, which may come from a web page on a name
+ * that resolves to 127.0.0.1 (DNS rebinding).
  */
 export function checkDirectCaller({ headers, socket }: FastifyRequest): void {
   if (!isLoopbackPeer(socket.remoteAddress ?? '')) throw throughProxy('the peer', undefined);
@@ -43,18 +43,18 @@ export function checkDirectCaller({ headers, socket }: FastifyRequest): void {
     }
   }
   const { host } = headers;
-  // HTTP/1.0 has none.
+  // HTTP/1.0 requests may have no Host header.
   if (host !== undefined && !isLoopback(hostName(host))) {
     throw new ServiceError('forbidden', {
       param: 'Host',
-      message: 'This service has no API keys: it answers to localhost, 127.0.0.1 and [::1] alone.',
+      message: 'This service has no API keys: it accepts only the hosts localhost, 127.0.0.1 and [::1].',
     });
   }
 }
 
 /**
- * Nor may a page from elsewhere use what is open: a browser sends some requests without asking first, and only keeps
- * the answer from the page.
+ * Rejects pages of other origins on a service without keys: browsers send some requests without a preflight, and only hide
+ * the response from the page.
  */
 export function checkOwnPage({ headers }: FastifyRequest, trustedOrigins: ReadonlySet<string>): void {
   const { host, origin } = headers;
@@ -62,14 +62,16 @@ export function checkOwnPage({ headers }: FastifyRequest, trustedOrigins: Readon
   throw new ServiceError('forbidden', {
     param: 'Origin',
     message:
-      'This service has no API keys: it answers its own pages, and those of the CORS origins of its settings.',
+      'This service has no API keys: it accepts requests only from its own pages and the configured CORS origins.',
   });
 }
 
 function throughProxy(why: string, param: string | undefined): ServiceError {
   return new ServiceError('unauthenticated', {
     param,
-    message: `This request came through a proxy (${why}), and this service has no API keys: it answers direct callers on its own machine alone.`,
+    message:
+      `This request came through a proxy (${why}), and this service has no API keys: ` +
+      'it accepts only direct callers on its own machine.',
   });
 }
 

@@ -11,8 +11,8 @@ interface Counted {
 }
 
 /**
- * Logs rejected requests so that nobody can flood the log: of each code and address one line a second, with a count of those
- * that were left out since the last one, and of all addresses together so many lines a second. No rejection goes uncounted.
+ * Logs rejected requests so that nobody can flood the log: one line per second for each code and address, with a count of
+ * those left out since the last one, and `rejectionLinesPerSecondMax` lines per second in all. Every rejection is counted.
  */
 export class RejectionLog {
   readonly #log: Log;
@@ -20,7 +20,7 @@ export class RejectionLog {
     max: rejectionsCountedMax,
     dispose: (counted) => this.#writeRest(counted),
   });
-  /** By code: rejections of addresses that are no longer counted one by one. */
+  /** By code: rejections of addresses that are no longer counted separately. */
   readonly #leftOut = new Map<string, number>();
   #secondEndsAt = 0;
   #linesThisSecond = 0;
@@ -47,7 +47,7 @@ export class RejectionLog {
     this.#log[fields.status >= 500 ? 'warn' : 'info']('request', { ...fields, code, ...leftOut });
   }
 
-  /** Writes what has been counted and not logged. */
+  /** Logs the rejections that were counted and not logged. */
   flush(): void {
     for (const counted of this.#counted.values()) this.#writeRest(counted);
     this.#writeLeftOut();
@@ -76,7 +76,7 @@ export class RejectionLog {
       this.#leftOut.set(code, (this.#leftOut.get(code) ?? 0) + leftOut);
       return;
     }
-    // The line itself stands for one of them.
+    // The line itself counts as one of them.
     this.#log.info('request', { code, address, left_out: leftOut - 1 });
   }
 }

@@ -2,9 +2,9 @@ import { type Metrics, noMetrics } from '../../metrics.ts';
 import type { App } from './routes.ts';
 
 /**
- * Counts every request by the pattern of its route. Each route has a hook of its own that knows where its numbers are, so
- * that a request looks for nothing; what reaches no route is counted when it is refused. An answer whose reader has gone
- * before its end is not counted.
+ * Counts every request by the pattern of its route. Each route has a hook that holds its counters, so that a request needs no
+ * look-up. A request without a route is counted when it is rejected. A response is not counted if its reader disconnects
+ * before its end.
  */
 export function countRequests(app: App, metrics: Metrics = noMetrics): void {
   app.decorate('countFailure', (error, request) => {

@@ -8,15 +8,15 @@ interface KnownPath {
   readonly routes: Map<string, FastifyContextConfig>;
 }
 
-/** A route of a door. */
+/** A route of an app. */
 export interface ServedRoute {
   readonly method: string;
-  /** Its path, with `:name` for a parameter. */
+  /** Its path, with `:name` for each parameter. */
   readonly url: string;
   readonly access: Access;
 }
 
-/** Knows the routes by the shape of a path, for requests that the router did not bring to one. */
+/** Finds routes by the shape of a path, for requests that the router did not assign to one. */
 export class KnownPaths {
   readonly #paths = new Map<string, KnownPath>();
 
@@ -26,20 +26,20 @@ export class KnownPaths {
     for (const name of [method].flat()) path.routes.set(name, config ?? {});
   }
 
-  /** A wrong method (405) or a wrong path (404). */
+  /** The error for a wrong method (405) or a wrong path (404). */
   refusal(url: string): ServiceError {
     const path = this.#find(url);
     if (path === undefined) return new ServiceError('route_not_found');
     const allow = [...path.routes.keys()].sort().join(', ');
     return new ServiceError('method_not_allowed', {
-      message: `This path takes ${allow} alone.`,
+      message: `Allowed methods: ${allow}.`,
       headers: { allow },
     });
   }
 
   /**
-   * Whether the literal segments of a route stand in a path as they are. The router decodes `%73tage`; a proxy in front that
-   * has a rule for `/stage` does not.
+   * Whether a path contains the literal segments of a route unencoded. The router decodes `%73tage`; a proxy with a rule for
+   * `/stage` does not.
    */
   isLiteral(url: string, route: string | undefined): boolean {
     const path = url.split('?', 1)[0] as string;
@@ -50,17 +50,17 @@ export class KnownPaths {
       .every((literal, index) => literal.startsWith(':') || literal === '*' || literal === segments[index]);
   }
 
-  /** The documented fields of the operation that a request meant, though its path could not be read. */
+  /** The documented fields of an operation, for a request with a path that could not be decoded. */
   besideError(method: string, url: string): FieldsBesideError | undefined {
     return this.#find(url)?.routes.get(method)?.besideError;
   }
 
-  /** What a request with this method would need; undefined where the path does not take it. */
+  /** The access that a request requires; undefined if the path does not support the method. */
   access(method: string, url: string): Access | undefined {
     return this.#find(url)?.routes.get(method)?.access;
   }
 
-  /** Every route, and what a request on it needs. */
+  /** Every route, with the access that it requires. */
   all(): ServedRoute[] {
     return [...this.#paths].flatMap(([url, { routes }]) =>
       [...routes].map(([method, { access }]) => ({ method, url, access: access as Access })),

@@ -3,31 +3,31 @@ import { strictTransportSeconds } from '../limits.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A browser takes an answer for what it says it is, and for nothing else. */
-const asItSays: Headers = { 'x-content-type-options': 'nosniff' };
-const neverKept: Headers = { ...asItSays, 'cache-control': 'no-store' };
-/** A table may be kept by whoever asked, and is asked about again by its `ETag`. */
-const askedAgain: Headers = { ...asItSays, 'cache-control': 'private, no-cache' };
+/** Browsers use the declared content type only. */
+const noSniff: Headers = { 'x-content-type-options': 'nosniff' };
+const noStore: Headers = { ...noSniff, 'cache-control': 'no-store' };
+/** A client may cache a table, and must revalidate it by its `ETag`. */
+const revalidate: Headers = { ...noSniff, 'cache-control': 'private, no-cache' };
 
 const httpsOnly: Headers = { 'strict-transport-security': `max-age=${strictTransportSeconds}` };
-const plain = { neverKept, askedAgain };
-const secure = { neverKept: { ...neverKept, ...httpsOnly }, askedAgain: { ...askedAgain, ...httpsOnly } };
+const plain = { noStore, revalidate };
+const secure = { noStore: { ...noStore, ...httpsOnly }, revalidate: { ...revalidate, ...httpsOnly } };
 
 /**
- * Of every answer. @param access of its route, where it has one
- * @param isHttpsOnly whether browsers reach the service by https: then they are told never to try it without
+ * Headers of every response. @param access of its route, if it has one
+ * @param isHttpsOnly whether browsers reach the service by https only: then HSTS forbids them to use http
  */
 export function securityHeaders(access: Access | undefined, isHttpsOnly: boolean): Headers {
-  const { neverKept, askedAgain } = isHttpsOnly ? secure : plain;
-  return access === 'tables:read' ? askedAgain : neverKept;
+  const { noStore, revalidate } = isHttpsOnly ? secure : plain;
+  return access === 'tables:read' ? revalidate : noStore;
 }
 
-/** Of an answer that says that something went wrong, whatever its route says of others. */
-export const errorHeaders: Headers = neverKept;
+/** Headers of every error response; they override those of the route. */
+export const errorHeaders: Headers = noStore;
 
-/** Of a page: it tells no other site where its reader comes from, and shares nothing with windows of others. */
+/** Headers of a page: it sends no referrer and shares nothing with windows of other origins. */
 export const pageHeaders: Headers = {
-  ...asItSays,
+  ...noSniff,
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

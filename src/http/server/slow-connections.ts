@@ -3,13 +3,13 @@ import type { Socket } from 'node:net';
 import { bodyBytesPerSecondMin, bodyGraceMs, responseStallMsMax } from '../limits.ts';
 import type { ConnectionTurns } from './connection-turns.ts';
 
-/** What of a connection's output is still to be taken, and since when that has not changed. */
+/** The output progress of a connection, and since when it has not changed. */
 interface Output {
   mark: string;
   since: number;
 }
 
-/** What is known of a request whose body is still to come. */
+/** A request with an incomplete body. */
 interface Upload {
   readonly request: IncomingMessage;
   readonly since: number;
@@ -19,13 +19,13 @@ interface Upload {
 export interface SlowConnectionsOptions {
   readonly turns: ConnectionTurns;
   readonly responseStallMs?: number | undefined;
-  /** Called for a connection whose body comes too slowly; it must end it. */
+  /** Called for a connection with a slow request body; it must end the connection. */
   readonly rejectSlowBody: (socket: Socket) => void;
 }
 
 /**
- * Ends connections whose reader takes nothing of a response, whatever it is, and those whose body comes too slowly. A
- * sweep over all connections costs less than a timer for each response.
+ * Ends connections with a reader that reads nothing of a response, and connections with a request body that arrives too
+ * slowly. A sweep over all connections costs less than a timer for each response.
  */
 export class SlowConnections {
   readonly #options: SlowConnectionsOptions;
@@ -33,7 +33,7 @@ export class SlowConnections {
   readonly #outputs = new WeakMap<Socket, Output>();
   readonly #uploads = new WeakMap<Socket, Upload>();
   readonly #sweeping: NodeJS.Timeout;
-  /** Bytes of responses that no reader has taken, of all connections, as of the last sweep. */
+  /** Unread response bytes of all connections, as of the last sweep. */
   waitingBytes = 0;
 
   constructor(options: SlowConnectionsOptions) {
@@ -84,7 +84,7 @@ export class SlowConnections {
   }
 }
 
-/** Changes whenever the system has taken more of what was written, also within one large piece. */
+/** Changes whenever the system has accepted more of the written bytes, also within one large buffer. */
 function progressOf(socket: Socket): string {
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } };
   return `${socket.bytesWritten - socket.writableLength} ${handle?.writeQueueSize}`;

@@ -5,8 +5,8 @@ import { newRequestId } from './request-id.ts';
 import { errorHeaders } from './security-headers.ts';
 
 /**
- * The documented fields beside an error, by operation, for responses that no route gives. A path may stand behind a prefix
- * of the settings.
+ * The documented fields beside an error, by operation, for responses that no route sends. The settings may add a prefix to a
+ * path.
  */
 const documented: readonly {
   readonly method: string;
@@ -36,7 +36,7 @@ export function documentedFields({ method, url = '' }: IncomingMessage): FieldsB
   return documented.find((operation) => operation.method === method && operation.path.test(path))?.beside;
 }
 
-/** Until the service is ready: 503 in the envelope, and `/livez` says that the process lives. */
+/** Responds until the service is ready: 503 in the envelope, and `/livez` reports that the process is alive. */
 export function respondStarting(request: IncomingMessage, response: ServerResponse): void {
   const isLiveness = request.url === '/livez';
   const starting = () => new ServiceError('unavailable', { message: 'The service is starting.' });

@@ -3,11 +3,11 @@ import { ServiceError } from '../../errors.ts';
 import { jsonDepthMax, numberSignificantDigitsMax } from '../limits.ts';
 
 /**
- * Parses JSON so that nothing of it is silently changed or dropped: JSON.parse alone keeps the last of two equal
- * keys, rounds long numbers, and takes U+FFFD for invalid UTF-8 (RFC 8259, 4, 6 and 8.1 call these unpredictable).
+ * Parses JSON so that nothing is silently changed or dropped: JSON.parse drops all but the last of equal keys, rounds long
+ * numbers, and decodes invalid UTF-8 to U+FFFD (RFC 8259, 4, 6 and 8.1 call these unpredictable).
  *
- * Refuses with `malformed_json` what is no JSON or not UTF-8, with `invalid_request` what is JSON but equal keys,
- * a key `__proto__`, nesting beyond `jsonDepthMax`, or a number of more than `numberSignificantDigitsMax` digits.
+ * Throws `malformed_json` if the bytes are not JSON in UTF-8. Throws `invalid_request` if the JSON has equal keys, a key
+ * `__proto__`, nesting beyond `jsonDepthMax`, or a number of more than `numberSignificantDigitsMax` digits.
  */
 export function parseStrictJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) {
@@ -18,7 +18,7 @@ export function parseStrictJson(bytes: Buffer): unknown {
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's own message quotes the body, which may hold a card number or a secret.
+    // The message of the parser quotes the body, which may contain a card number or a secret.
     throw new ServiceError('malformed_json');
   }
   new TokenWalk(text).check();
@@ -38,13 +38,13 @@ const upperE = 0x45;
 const lowerE = 0x65;
 
 interface Opened {
-  /** The keys seen so far of an object; null for an array. */
+  /** The keys of an object that were seen so far; null for an array. */
   readonly keys: Set<string> | null;
-  /** The key whose value is being walked. */
+  /** The key of the value that is being walked. */
   key: string | undefined;
 }
 
-/** One pass over text that JSON.parse has accepted, so that it may rely on its grammar. */
+/** One pass over text that JSON.parse has accepted, so that its grammar is valid. */
 class TokenWalk {
   readonly #text: string;
   #at = 0;
@@ -70,7 +70,7 @@ class TokenWalk {
     if (character === openBrace || character === openBracket) {
       this.#open.push({ keys: character === openBrace ? new Set() : null, key: undefined });
       if (this.#open.length > jsonDepthMax) {
-        throw this.#refusal(`The body is nested deeper than ${jsonDepthMax} levels.`);
+        throw this.#error(`The body is nested deeper than ${jsonDepthMax} levels.`);
       }
       this.#keyIsNext = character === openBrace;
     } else if (character === closeBrace || character === closeBracket) {
@@ -105,8 +105,8 @@ class TokenWalk {
     const object = this.#open.at(-1);
     if (!object?.keys) return;
     object.key = key;
-    if (key === '__proto__') throw this.#refusal('The body has a field "__proto__".');
-    if (object.keys.has(key)) throw this.#refusal('The body has the same field twice in one object.');
+    if (key === '__proto__') throw this.#error('The body has a field "__proto__".');
+    if (object.keys.has(key)) throw this.#error('The body has the same field twice in one object.');
     object.keys.add(key);
   }
 
@@ -117,24 +117,24 @@ class TokenWalk {
     const digits = significantDigits(literal);
     const value = Number(literal);
     if (digits > numberSignificantDigitsMax || !Number.isFinite(value) || (value === 0 && digits > 0)) {
-      throw this.#refusal('The body has a number that cannot be read without rounding it.');
+      throw this.#error('The body has a number that cannot be parsed without rounding.');
     }
   }
 
-  /** Names the field by its path, unless a key on it is not plainly a name. */
-  #refusal(message: string): ServiceError {
+  /** The error names the field by its path, unless a key on the path is not a plain name. */
+  #error(message: string): ServiceError {
     const path = this.#open.map(({ key }) => key).filter((key) => key !== undefined);
     const param = path.length > 0 && path.every(isPlainName) ? path.join('.') : undefined;
     return new ServiceError('invalid_request', { message, param });
   }
 }
 
-/** Whether a field's name, which is the caller's text, may be repeated in an answer. */
+/** Whether the name of a field, which the caller wrote, may be repeated in a response. */
 export function isPlainName(name: string): boolean {
   return /^[A-Za-z_][\w-]{0,63}$/.test(name);
 }
 
-/** Digits that count: without sign, exponent, decimal point, leading zeros and trailing zeros. One pass. */
+/** Significant digits: without sign, exponent, decimal point, leading zeros and trailing zeros. One pass. */
 function significantDigits(literal: string): number {
   let digits = 0;
   let trailingZeros = 0;

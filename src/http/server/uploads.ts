@@ -5,9 +5,9 @@ import { keylessBodyBytesMax, uploadBytesMax, uploadBytesPerAddressMax } from '.
 import { AddressCounts } from './address-counts.ts';
 
 /**
- * Bounds the memory that bodies on their way may take on routes that strangers can send to. A body counts with the
- * length that it says, or that its route takes, until it is answered: a body that comes slowly is held all that time. Small
- * bodies are not counted: the bound on running requests is theirs.
+ * Limits the memory of request bodies on routes without a secret key. A body counts with its declared length, or with the
+ * maximum of its route, until the response is closed: a slow body is in memory all that time. Small bodies are not counted:
+ * the limit on running requests covers them.
  */
 export class Uploads {
   #bytes = 0;
@@ -30,7 +30,7 @@ export class Uploads {
   }
 }
 
-/** A body that says no length may be as long as its route takes; one that says more is refused by its route. */
+/** A body without a declared length may have the maximum of its route, which rejects longer bodies. */
 function expectedBytes({ headers }: FastifyRequest, bytesMax: number): number {
   if (headers['transfer-encoding'] !== undefined) return bytesMax;
   return Math.min(Number(headers['content-length'] ?? 0), bytesMax);
@@ -38,6 +38,6 @@ function expectedBytes({ headers }: FastifyRequest, bytesMax: number): number {
 
 const tooMuch = new ServiceError('overloaded', {
   retryAfterSeconds: 1,
-  detail: 'bodies on their way',
+  detail: 'request bodies in memory',
   headers: { connection: 'close' },
 });
