@@ -130,7 +130,7 @@ test('payments reconcile: is quiet when both sides agree, and tells every differ
     `${twice} \\(ch_second\\) is a second charge of one payment`,
     `${twice} \\(ch_second\\) has charge id`,
     `${refunded} \\(ch_\\S+\\) has refunded 0 here and 7 on`,
-    `${stranger} \\(ch_stranger\\) is on the processor’s books, and not among our payments`,
+    `${stranger} \\(ch_stranger\\) is in the processor’s records but not among our payments`,
     '6 differences\n$',
   ]) {
     assert.match(differing.output, new RegExp(told));
