@@ -16,9 +16,9 @@ import type { Engine } from '../storage/engine.ts';
 import { existingStore, openEngine } from './adapters.ts';
 import { distantDeclinesCachedMs } from './limits.ts';
 
-/** The part of main.ts that says who may call. */
+/** Sets up access control. */
 
-/** What a door is told of its callers. */
+/** The access options of an HTTP app. */
 export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
   readonly gate: Authorizer;
   readonly declines: DeclineLimits;
@@ -26,7 +26,7 @@ export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAdd
   readonly isOpen: () => boolean;
 };
 
-/** Throws SettingsError for a service that others could reach and nobody needs a key for. */
+/** Throws SettingsError if other machines can reach the service, or it moves real money, and no API key was ever made. */
 export async function openAccess(
   settings: Settings,
   engine: Engine,
@@ -48,11 +48,11 @@ export async function openAccess(
     cachedMs: settings.store === 'lmdb' ? 0 : distantDeclinesCachedMs,
     now,
   });
-  const gate = new Authorizer({
+  const authorizer = new Authorizer({
     keys,
     limits: new CallLimits(limits),
     declines,
-    // An open service has the limits alone that its settings name.
+    // An open service has only the limits in its settings.
     areOpenDeclinesCounted: limits.declines !== undefined,
     challenge: challengeOf(settings.challenge),
     isNeverOpen,
@@ -60,11 +60,11 @@ export async function openAccess(
   });
   if (reachable !== undefined && !isHttpsOnly) {
     log.warn('keys_without_tls', {
-      detail: `${reachable} is reached from other machines, and publicUrl is not https: API keys can be read on the way`,
+      detail: `${reachable} is reached from other machines, and publicUrl is not https: API keys can be read in transit`,
     });
   }
   return {
-    gate,
+    gate: authorizer,
     declines,
     isOpen: () => !isNeverOpen && !keys.areRequired,
     crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),
@@ -77,21 +77,21 @@ function noKeyYet(reachable: string | undefined): string {
   const make = 'make one first: npm run counterfoil -- keys create --name admin --scope admin';
   return reachable === undefined
     ? `stripe.key, square.accessToken: a service that moves real money needs an API key, and there is none yet; ${make}`
-    : `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API key yet; ${make}`;
+    : `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API key ` +
+        `yet; ${make}`;
 }
 
 export interface OfflineAccess {
   readonly keys: ApiKeys;
-  /** What administrators have done. @param since milliseconds since 1970 */
+  /** The administrative acts. @param since milliseconds since 1970 */
   trail(since?: number): AsyncGenerator<AuditEntry>;
   close(): Promise<void>;
 }
 
 /**
- * The API keys and the audit trail of a data folder for a command beside the service, which may be running. Throws
- * SettingsError.
+ * Opens the API keys and the audit trail of a data folder for a command. The service may be running. Throws SettingsError.
  *
- * @param makesStore whether a store that is not there yet is made: the first key comes before the first start
+ * @param makesStore whether to make a missing store: the first key is made before the first start
  */
 export async function openOfflineAccess(settings: Settings, makesStore: boolean): Promise<OfflineAccess> {
   const log = openLog('error');

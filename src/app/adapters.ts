@@ -27,9 +27,9 @@ import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
 
-/** The one file that names adapters: which engine, processors and identity providers the settings ask for. */
+/** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */
 
-/** The engine that the settings ask for. Throws SettingsError for one that is damaged, not ours, or not to be had. */
+/** Opens the engine of the settings. Throws SettingsError if the store is damaged, not ours, or unavailable. */
 export async function openEngine(
   settings: Settings,
   log: Log,
@@ -46,18 +46,18 @@ export async function openEngine(
 
 export interface EngineOptions {
   readonly metrics?: Metrics;
-  /** Of an embedded store: with less than this free the disk counts as full. */
+  /** For an embedded store: with less free space the disk counts as full. */
   readonly diskReserveBytes?: number | undefined;
-  /** Of a distributed engine: how long a call may be tried; its own limit without it. */
+  /** For a distributed engine: the time limit of a call with its retries; the engine's limit by default. */
   readonly callMsMax?: number | undefined;
 }
 
-/** Counts what this process does, for `/metrics`. @param now milliseconds since 1970 */
+/** The metrics of this process, for `/metrics`. @param now milliseconds since 1970 */
 export function openMetrics({ store, data }: Settings, now: () => number): Prometheus {
   return openPrometheus({ now, dataFolder: store === 'lmdb' ? resolve(data) : undefined });
 }
 
-/** Traces, where the settings name a collector; its libraries are loaded then alone. */
+/** Traces, if the settings have a collector; only then are its libraries loaded. */
 export async function openTraces({ traces }: Settings): Promise<Traces> {
   if (traces.endpoint === undefined) return noTraces;
   const { openTelemetryTraces } = await optional(
@@ -67,7 +67,7 @@ export async function openTraces({ traces }: Settings): Promise<Traces> {
   return openTelemetryTraces(traces.endpoint, version);
 }
 
-/** An adapter whose library only some need. Throws SettingsError that says what to install where it is not there. */
+/** Loads an adapter with an optional library. If the library is missing, throws SettingsError with the package to install. */
 async function optional<Adapter>(setting: string, load: () => Promise<Adapter>): Promise<Adapter> {
   try {
     return await load();
@@ -81,13 +81,13 @@ async function optional<Adapter>(setting: string, load: () => Promise<Adapter>):
   }
 }
 
-/** What processes have told, as the text that Prometheus reads. */
-export async function metricsText(told: readonly MetricsSnapshot[]): Promise<MetricsText> {
+/** The metrics of all processes in Prometheus' text format. */
+export async function metricsText(snapshots: readonly MetricsSnapshot[]): Promise<MetricsText> {
   const { metricsText: textOf } = await import('../prometheus/text.ts');
-  return textOf(told);
+  return textOf(snapshots);
 }
 
-/** Makes the tables of a distributed engine; an embedded store makes itself. Throws SettingsError. */
+/** Makes the tables of a distributed engine. Throws SettingsError for an embedded store, which needs none. */
 export async function initStore(settings: Settings): Promise<readonly TableMade[]> {
   if (settings.store !== 'dynamodb')
     throw new SettingsError([
@@ -101,12 +101,12 @@ function dynamoSettings({ dynamodb, tables }: Settings): DynamoSettings {
   return { ...dynamodb, declared: tables.declared };
 }
 
-/** A store that is named on the command line, beside that of the settings. */
+/** A store named on the command line. */
 export type StorePlace = { readonly kind: 'lmdb'; readonly folder: string } | { readonly kind: 'dynamodb' };
 
 /**
- * A store for a command that wants it for itself. Throws SettingsError where it is not to be had, and where another
- * process has it open; of a distributed one nobody can tell.
+ * Opens a store for a command that needs it exclusively. Throws SettingsError if it is unavailable, or if another process
+ * has it open. For a distributed store the latter cannot be checked.
  */
 export async function openStoreAt(
   settings: Settings,
@@ -139,35 +139,35 @@ async function openEmbedded(
     noteLoss(folder);
     log.flush();
     openLastLog(level).error('store_lost', { detail: error.message });
-    // Not by an exit in good order: the library has harmed the memory that this would still use.
+    // Kill instead of a normal exit: the library has corrupted memory that the exit would use.
     process.kill(process.pid, 'SIGKILL');
   };
   return openLmdbEngine(folder, lost, options);
 }
 
-/** Walks the store of a data folder. Throws SettingsError where there is none, or not one of ours. */
+/** Verifies the store of a data folder. Throws SettingsError if there is none, or it is not ours. */
 export async function verifyData(settings: Settings, progress: Progress): Promise<Verified> {
   return verifyStore(existingStore(settings), progress);
 }
 
-/** The embedded store's file. Throws SettingsError where there is none: a command beside the service makes no new one. */
+/** The embedded store's file. Throws SettingsError if there is none: a command makes no new store. */
 export function existingStore({ data, store }: Settings): string {
   if (store !== 'lmdb')
-    throw new SettingsError(['store (COUNTERFOIL_STORE): this is for the embedded store']);
+    throw new SettingsError(['store (COUNTERFOIL_STORE): this command needs the embedded store']);
   const file = storeFile(resolve(data));
   if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
   return file;
 }
 
-/** A ledger of the simulated processor that several processes share. */
+/** Serves a ledger of the simulated processor that several processes share. */
 export function serveSimulatedLedger(): Promise<LedgerServer> {
   return serveLedger(new MemoryLedger());
 }
 
 /**
- * Each processor that the service knows; undefined for one without a key.
+ * Every known processor; undefined for one without a key.
  *
- * @param processes of this machine that recover charges at the same time, and share each processor's rate of calls
+ * @param processes the number of processes on this machine that recover charges and share each processor's rate limit
  */
 export async function openProcessors(
   { stripe, square, simulated }: Settings,
@@ -192,18 +192,18 @@ export async function openProcessors(
   return processors;
 }
 
-/** Microsoft's own name for whoever has an account with it, of any tenant. */
+/** Microsoft's issuer for the accounts of all tenants. */
 const microsoftIssuer = 'https://login.microsoftonline.com/common/v2.0';
 
-/** Hosts and networks of the operator's own, where identity providers may be. */
+/** The operator's private hosts and networks, in which identity providers may be. */
 export function privateHosts({ privateIssuers }: Settings): PrivateHosts {
   return new PrivateHosts(privateIssuers);
 }
 
-/** Each identity provider that the service knows; their libraries are loaded when somebody first signs in. */
+/** Every known identity provider; their libraries are loaded at the first sign-in. */
 export function openIdentityProviders(settings: Settings): Record<ProviderName, IdentityProvider> {
   const { host, publicUrl, privateIssuers, privateCa, github } = settings;
-  // Behind a public URL callers are not on this machine, though the proxy in front of them is.
+  // With a public URL, callers are not on this machine, even if the proxy is.
   const isLocal = isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname));
   const ca = privateCa === undefined ? undefined : readFileSync(privateCa, 'utf8');
   const fetchFor = async () => {

@@ -18,15 +18,15 @@ import type { Engine } from '../storage/engine.ts';
 import { Tables } from '../tables/tables.ts';
 import { openIdentityProviders, openProcessors, privateHosts } from './adapters.ts';
 
-/** Puts each domain together, as the settings say. */
+/** Builds each domain from the settings. */
 
-/** The tables that the settings let be. */
+/** The tables, with the settings' rules. */
 export function openTables(settings: Settings, engine: Engine): Tables {
   return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });
 }
 
 interface SignInOptions extends Pick<PaymentContext, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'> {
-  /** As browsers know the service. */
+  /** The service's origin for browsers. */
   readonly origin: string;
 }
 
@@ -35,7 +35,7 @@ export interface SignIn extends SignInContext {
   readonly signingKeys: SigningKeys;
 }
 
-/** The context of sign-in, and of tokens for apps elsewhere. */
+/** The context of sign-in, and of tokens for external apps. */
 export function openSignIn(
   settings: Settings,
   { engine, sealer, log, metrics, now, origin }: SignInOptions,
@@ -95,6 +95,6 @@ export async function openPayments(
 }
 
 function routesOf({ payments }: Settings): Map<string, RoutePolicy> {
-  // The pattern of the settings has held the item's sources to what they can be.
+  // The settings' schema has validated the item's sources.
   return new Map(Object.entries(payments.routes as Record<string, RoutePolicy>));
 }

@@ -1,18 +1,18 @@
-/** Bounds of app: each with its unit at the end of its name, and the reason for its value. */
+/** Limits of the app: each has its unit at the end of its name, and the reason for its value. */
 
-/** How often the service looks for charges in doubt whose lease has ended. */
+/** How often recovery looks for open charges and refunds that are due. */
 export const recoveryIntervalMs = 1_000;
-/** How often states and logout tokens that have expired are removed. */
+/** How often expired states and logout tokens are removed. */
 export const oneTimeIdSweepMs = 60 * 1_000;
-/** How often sessions that have ended by themselves are removed; nothing depends on it but the disk. */
+/** How often expired sessions are removed, only to save disk space. */
 export const sessionSweepMs = 60 * 60 * 1_000;
-/** How often codes and refresh tokens that have expired are removed; they are refused all the same. */
+/** How often expired codes and refresh tokens are removed; they are rejected in any case. */
 export const tokenSweepIntervalMs = 10 * 60 * 1_000;
-/** How old the counts of other processes may be on an engine that charges for each look. */
+/** How old the counts of other processes may be on an engine that bills each read. */
 export const distantDeclinesCachedMs = 10_000;
-/** How often addresses that may have cards declined again are forgotten. */
+/** How often addresses with a full allowance of declines are removed. */
 export const declinesSweepMs = 60 * 60 * 1_000;
-/** Whoever asks whether the service is ready gives up after some seconds, and so must not hear first from a slow store. */
+/** Readiness probes time out after some seconds, so a slow store must fail the check earlier. */
 export const readyMsMax = 2_000;
-/** Recovery looks for open charges this often on an engine that charges for each look. */
+/** How often recovery looks for open charges and refunds on an engine that bills each read. */
 export const distantRecoveryIntervalMs = 5_000;

@@ -42,54 +42,54 @@ import {
 import { masterKeySource } from './offline/secrets.ts';
 import { checkReady } from './readiness.ts';
 
-/** Puts the parts together: settings → engine → domains → doors. */
+/** Builds the service: settings → engine → domains → HTTP apps. */
 
 export interface ServiceOptions {
   /** Whether the simulated processor is served. */
   readonly simulate: boolean;
-  /** Whether other processes listen on the same port, and connections are shared out among them. */
+  /** Whether several processes listen on the same port and share its connections. */
   readonly sharesPort?: boolean;
   readonly log?: Log;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
-  /** When another process that drove charges counts as dead; the limit of the same name without it. */
+  /** After this silence another owner of charges counts as dead; the limit of the same name by default. */
   readonly ownerSilenceMsMax?: number;
-  /** How many processes of this machine are this service; one without it. */
+  /** The number of this service's processes on this machine; 1 by default. */
   readonly processes?: number;
-  /** How long a call of a distributed engine may be tried; the engine's own limit without it. */
+  /** The time limit of a distributed engine's call with its retries; the engine's limit by default. */
   readonly storeCallMsMax?: number;
-  /** When requests are shed; the limits of the same names without them. */
+  /** When requests are shed; the limits of the same names by default. */
   readonly load?: LoadBounds;
-  /** How long a response may make no progress; the limit of the same name without it. */
+  /** How long a response may make no progress; the limit of the same name by default. */
   readonly responseStallMs?: number;
-  /** With less than this free the disk counts as full; the limit of the same name without it. */
+  /** With less free space the disk counts as full; the limit of the same name by default. */
   readonly diskReserveBytes?: number;
-  /** What all processes of the service have counted, this one's given; without it this one is all. */
+  /** Collects the metrics of all processes of the service; by default only of this one. */
   readonly gatherMetrics?: GatherMetrics;
 }
 
 /**
- * Where several processes are one service: given what this one has counted, tells what all have. Rejects with `unavailable`
- * when they do not tell it in time.
+ * For a service of several processes: takes the snapshot function of this one and returns a function for the snapshots of
+ * all. That function rejects with `unavailable` if a process does not reply in time.
  */
 export type GatherMetrics = (own: () => MetricsSnapshot) => () => Promise<readonly MetricsSnapshot[]>;
 
 export interface Service {
-  /** Where the service listens, `http://host:port`. */
+  /** The service's origin, `http://host:port`. */
   readonly origin: string;
-  /** Where payments are taken; the same as `origin` unless they have a listener of their own. */
+  /** The origin of payments; the same as `origin` unless payments have a separate listener. */
   readonly paymentOrigin: string;
   /** Whether programs on this machine need no API key. */
   readonly isOpen: boolean;
-  /** Every route of its doors, and what a request on it needs. */
+  /** All routes of its HTTP apps, and what a request on them needs. */
   readonly routes: readonly ServedRoute[];
-  /** Finishes what runs, lets go of the store; resolves within 10 s. */
+  /** Graceful shutdown: finishes running work and closes the store; resolves within 10 s. */
   stop(): Promise<void>;
 }
 
 const alone: GatherMetrics = (own) => async () => [own()];
 
-/** Starts the service. Throws SettingsError when the settings and the data folder do not go together. */
+/** Starts the service. Throws SettingsError if the settings do not match the data folder. */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { simulate, sharesPort = false, log = openLog(settings.logLevel), now = Date.now } = options;
   const {
@@ -117,7 +117,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
   let paymentListener = listener;
   const inFlight = new InFlight();
   let engine: Engine | undefined;
-  const doors: HttpApp[] = [];
+  const apps: HttpApp[] = [];
   try {
     if (settings.payments.port !== undefined) {
       const { host = settings.host, port } = settings.payments;
@@ -171,14 +171,14 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const paying = [paymentRoutes(payments, basePath, access.gate), eventRoutes(payments, basePath)];
     const open = async (on: Listener, routes: readonly Routes[]) => {
       const described = [...routes, operations];
-      const door = await openApp(on, {
+      const app = await openApp(on, {
         log,
         metrics,
         ...access,
         isStopping: () => stopping,
         routes: settings.docs === 'on' ? [...described, documentationRoutes(version, described)] : described,
       });
-      doors.push(door);
+      apps.push(app);
     };
     if (paymentListener === listener) await open(listener, [...paying, ...main]);
     else {
@@ -200,7 +200,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       origin: listener.origin,
       paymentOrigin: paymentListener.origin,
       isOpen: access.isOpen(),
-      routes: doors.flatMap(({ routes }) => routes),
+      routes: apps.flatMap(({ routes }) => routes),
       stop: async () => {
         stopping = true;
         const stopped = new AbortController();
@@ -208,12 +208,12 @@ export async function startService(settings: Settings, options: ServiceOptions):
         const outOfTime = sleep(stopMsMax - storeCloseMsMin, undefined, { signal }).catch(() => undefined);
         const listeners = [listener.stop(), paymentListener.stop()];
         await Promise.all([...listeners, ...repeated.map((job) => job.stop()), inFlight.end()]);
-        await Promise.all(doors.map((door) => door.close()));
-        // A store that is far away may hang; what it was told last is recovered like anything else.
+        await Promise.all(apps.map((app) => app.close()));
+        // A remote store may hang; recovery handles a write that was lost.
         const closing = Promise.all([payments.heartbeats.close(), traces.close()]).then(() => store.close());
         await Promise.race([closing, Promise.all([outOfTime, sleep(storeCloseMsMin)])]);
         prometheus.close();
-        // A timer that is left over would keep the process from ending.
+        // A running timer would keep the process alive.
         stopped.abort();
         log.flush();
       },

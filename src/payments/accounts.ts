@@ -7,14 +7,14 @@ import { idsOf, type OpenMarker, openSpace } from './ownership/marker.ts';
 import type { Payment } from './payment.ts';
 import { findPayment } from './payment-store.ts';
 
-/** Whose books a processor's key opens. `id` is undefined where the key may not read the account. */
+/** The account that a processor's key belongs to. `id` is undefined if the key may not read the account. */
 type Seen =
   | { readonly isKnown: true; readonly id: string | undefined }
   | { readonly isKnown: false; readonly detail: string };
 
 /**
- * The accounts that the configured keys belong to. Each is read once: a key belongs to one account for ever, and another
- * key needs a restart.
+ * The accounts that the configured keys belong to. Each is read once: a key never changes its account, and another key
+ * needs a restart.
  */
 export class Accounts {
   readonly #known = new Map<Processor, Seen>();
@@ -37,7 +37,7 @@ export class Accounts {
     return seen;
   }
 
-  /** For a new payment. Throws `processor_error` where it cannot be read: the charge could not be made either. */
+  /** For a new payment. Throws `processor_error` if the account cannot be read: the charge would fail too. */
   async required(processor: Processor): Promise<string | undefined> {
     const seen = await this.of(processor);
     if (!seen.isKnown) throw new ServiceError('processor_error', { detail: seen.detail });
@@ -52,19 +52,20 @@ export class Accounts {
     return seen.id === account ? 'no' : 'yes';
   }
 
-  /** Throws `unavailable` where the payment was made under another account than the key of the settings. */
+  /** Throws `unavailable` if the payment belongs to another account than the configured key, or that is unknown. */
   async checkSame(payment: Payment, processor: Processor): Promise<void> {
     const differs = await this.differs(payment, processor);
     if (differs === 'no') return;
     const message =
       differs === 'yes'
-        ? 'This payment belongs to another account of the processor than the configured key; nothing was done. Configure that account’s key.'
-        : 'It cannot be checked now which account of the processor this payment belongs to; nothing was done.';
+        ? 'This payment belongs to another processor account than the configured key; nothing was done. ' +
+          'Configure that account’s key.'
+        : 'The processor account of this payment cannot be checked now; nothing was done.';
     throw new ServiceError('unavailable', { message, retryable: differs === 'unknown' });
   }
 }
 
-/** Ids of payments that have not ended and were made under another account of a processor. */
+/** Ids of open payments that belong to another account of a processor. */
 export async function openOfOtherAccounts(
   engine: Engine,
   processor: string,

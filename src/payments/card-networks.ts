@@ -1,18 +1,18 @@
-/** A range counts on the digits of its bounds: `['2221', '2720']` holds every number that begins with 2221 to 2720. */
+/** A range compares as many digits as its bounds have: `['2221', '2720']` is every number that begins with 2221 to 2720. */
 export type Prefix = string | readonly [from: string, to: string];
 
 export interface CardNetwork {
   readonly name: string;
   readonly prefixes: readonly Prefix[];
-  /** How many digits the numbers of these prefixes have. */
+  /** Possible numbers of digits for these prefixes. */
   readonly lengths: readonly number[];
 }
 
 /*
- * The issuer prefixes and number lengths in use, from two public lists unless a network names another:
+ * The issuer prefixes and number lengths in use, from two public lists unless a network names another source:
  * - https://en.wikipedia.org/wiki/Payment_card_number (July 2024)
  * - https://github.com/braintree/credit-card-type (src/lib/card-types.ts, June 2026)
- * A network that reuses prefixes of another (Elo within Visa's 4, Troy within Discover's 65) lists only its own here.
+ * A network that shares prefixes with another (Elo within Visa's 4, Troy within Discover's 65) lists only the others.
  */
 export const cardNetworks: readonly CardNetwork[] = [
   // 13 and 19 are Wikipedia's, 18 is credit-card-type's. PayPal's Payflow has a test number of 13 digits
@@ -53,12 +53,12 @@ export const cardNetworks: readonly CardNetwork[] = [
   // Lengths: Wikipedia has 16–19 and credit-card-type 14–19; https://docs.stripe.com says 13–19. 13 is left out:
   // no test number has it, and 620 to 629 begin product codes (GS1) of 13 digits, for instance Egypt's and Iran's.
   { name: 'UnionPay', prefixes: ['62', ['810', '817']], lengths: [14, 15, 16, 17, 18, 19] },
-  // Opayo's test numbers have 13 digits (67), Cybersource's 14 to 19. Maestro's 12 are fewer than are looked for.
+  // Opayo's test numbers have 13 digits (67), Cybersource's 14 to 19. Maestro's 12 are below our minimum.
   { name: 'Maestro', prefixes: ['67'], lengths: [13, 14, 15, 16, 17, 18, 19] },
   { name: 'Maestro', prefixes: ['6304', '6390'], lengths: [14, 15, 16, 17, 18, 19] },
   // Maestro of single countries, roughly: the first four digits of the ranges in Mastercard's rules (as listed in
   // https://github.com/activemerchant/active_merchant, credit_card_methods.rb), with their neighbours.
-  // Never 13 digits here, where the product codes of the United Kingdom (50), Denmark (57) and Poland (590) lie.
+  // 13 digits are left out: product codes of the United Kingdom (50), Denmark (57) and Poland (590) have them.
   {
     name: 'Maestro by country',
     prefixes: [
@@ -97,11 +97,11 @@ export const cardNetworks: readonly CardNetwork[] = [
   { name: 'STAR, NYCE, Pulse', prefixes: ['5008', '5015', '6029'], lengths: [16] },
   // https://docs.adyen.com/development-resources/test-cards-and-credentials/test-card-numbers (and 4571: Visa)
   { name: 'Dankort', prefixes: ['5019'], lengths: [16] },
-  // Carnet, Mexico (active_merchant); PayPal's test "Maestro" 506351 lies here.
+  // Carnet, Mexico (active_merchant); it includes PayPal's test "Maestro" 506351.
   { name: 'Carnet', prefixes: [['506199', '506499']], lengths: [16] },
   { name: 'Mir', prefixes: [['2200', '2204']], lengths: [16, 17, 18, 19] },
-  // Wikipedia: 508, 60, 65, 81, 82, and 353 and 356 with JCB. Of 60 only the part where numbers were found: 6074 and
-  // 6082 in the test cards of https://docs.payu.in/reference/test-cards-upi-id-and-wallets and https://cashfree.com.
+  // Wikipedia: 508, 60, 65, 81, 82, and 353 and 356 with JCB. Of 60 only the part with known numbers: 6074 and 6082 in
+  // the test cards of https://docs.payu.in/reference/test-cards-upi-id-and-wallets and https://cashfree.com.
   { name: 'RuPay', prefixes: ['508', ['6069', '6085'], '81', '82'], lengths: [16] },
   // https://dev.elo.com.br/apis/tabela-de-bins; the rest begins with 4 (Visa) and 65 (Discover).
   {

@@ -1,10 +1,10 @@
 import { type CardNetwork, cardNetworks, type Prefix } from './card-networks.ts';
 
 const cardDigitsMin = 13;
-/** ISO/IEC 7812-1 ends here. */
+/** The maximum of ISO/IEC 7812-1. */
 const cardDigitsMax = 19;
 
-/** How cards are written, by how many digits each group has. */
+/** The usual groupings of card numbers, as the number of digits in each group. */
 const cardGroupings: ReadonlySet<string> = new Set([
   '4-4-4-1', // Visa, 13 digits
   '4-3-3-3', // Visa, 13 digits
@@ -25,10 +25,10 @@ const startsOfGroupings: ReadonlySet<string> = new Set(
   ),
 );
 
-/** UUIDs are the most common idempotency keys. Their groups of digits are no card's. */
+/** UUIDs are the most common idempotency keys. Their groups of digits are not card numbers. */
 const uuid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi;
 
-/** Fields of metadata that are named like what must not be in them. */
+/** Names of metadata fields that suggest a card number. */
 const cardFieldName =
   /^(.*[_.-])?(cards?|cc|pan|credit|debit)([_.-]?(num(ber)?|no|nr|card))?([_.-]?(num(ber)?|no|nr))?$/i;
 
@@ -37,11 +37,11 @@ export function isNamedLikeCard(field: string): boolean {
 }
 
 /**
- * Whether a text holds what looks like a card number: the prefix and the length of a known network (`card-networks.ts`) and
- * a valid Luhn check digit. `any` finds one alone as a run of digits, and both find one in groups as cards are printed; where
- * time stamps and product codes are usual, only the groups are looked for.
+ * Whether a text holds what looks like a card number: the prefix and length of a known network (`card-networks.ts`) and a
+ * valid Luhn check digit. Both modes find numbers in printed groups. `any` also finds plain runs of digits; `grouped` is
+ * for texts in which timestamps and product codes are common.
  *
- * Linear: a candidate begins where a group begins, and reads at most `cardDigitsMax` digits from there.
+ * Linear: a candidate begins where a group begins, and has at most `cardDigitsMax` digits.
  */
 export function holdsCardNumber(text: string, digitRuns: 'any' | 'grouped'): boolean {
   const searched = text.replace(uuid, '|');
@@ -52,7 +52,7 @@ export function holdsCardNumber(text: string, digitRuns: 'any' | 'grouped'): boo
   return false;
 }
 
-/** Reads on from the first digit of a group, and judges wherever a group ends. */
+/** Reads from the first digit of a group and checks the number at each end of a group. */
 function beginsCardNumber(text: string, start: number, digitRuns: 'any' | 'grouped'): boolean {
   const luhn = new LuhnSum();
   let grouping = '';
@@ -85,10 +85,10 @@ function beginsWith(digits: string, prefix: Prefix): boolean {
   return start >= from && start <= to;
 }
 
-/** ISO/IEC 7812-1, annex B, over digits whose end is not known yet: which are doubled depends on the length. */
+/** ISO/IEC 7812-1, annex B. Which digits are doubled depends on the length, which is not known yet: keeps both sums. */
 class LuhnSum {
   length = 0;
-  /** Doubling the digits at even places from the left, and at odd ones. */
+  /** The sums with the digits at even places from the left doubled, and with those at odd places. */
   #even = 0;
   #odd = 0;
 

@@ -2,18 +2,18 @@ import { type Transitions, transition } from './transitions.ts';
 
 /**
  * The states of a charge and its legal transitions. `received` is never stored: the commit that reserves a charge stores
- * it as `calling`, for from then on the processor may have been asked.
+ * it as `calling`, because the processor may be called from then on.
  *
  *   received → calling → succeeded | declined | in_doubt
  *                                               in_doubt → succeeded | declined | needs_review
  *                                                                                 needs_review → succeeded | declined
  *
- * What is known never becomes unknown again. Nobody executes a charge that needs review; only proof moves it on: the
- * processor's own event, or its books.
+ * A known outcome never becomes unknown again. No process executes a charge that needs review; only proof changes it: the
+ * processor's event or its records.
  */
 export type ChargeState = 'received' | 'calling' | 'in_doubt' | 'succeeded' | 'declined' | 'needs_review';
 
-const moves: Transitions<ChargeState> = {
+const transitions: Transitions<ChargeState> = {
   received: ['calling'],
   calling: ['succeeded', 'declined', 'in_doubt'],
   in_doubt: ['in_doubt', 'succeeded', 'declined', 'needs_review'],
@@ -23,31 +23,31 @@ const moves: Transitions<ChargeState> = {
 };
 
 /**
- * What proof may do beside. `declined` may have been inferred, from the reply to one of several requests for instance; what
- * the processor has signed, or has on its books, overrides it. It then needs review where the goods cannot follow the
- * money.
+ * Further transitions with proof. `declined` may have been inferred, for instance from the reply to one of several
+ * requests; the processor's signed event or its records override it. The charge then needs review if its item cannot be
+ * made.
  */
-const provenMoves: Transitions<ChargeState> = {
-  ...moves,
+const provenTransitions: Transitions<ChargeState> = {
+  ...transitions,
   declined: ['succeeded', 'needs_review'],
 };
 
-/** @returns `to`; throws RangeError on a transition that is not legal, which is always a mistake of ours */
+/** @returns `to`; throws RangeError on an illegal transition, which is always our bug */
 export function transitionCharge(from: ChargeState, to: ChargeState): ChargeState {
-  return transition('charge', moves, from, to);
+  return transition('charge', transitions, from, to);
 }
 
-/** As `transitionCharge`, for what the processor has signed or has on its books. */
+/** As `transitionCharge`, with proof: the processor's signed event or its records. */
 export function transitionProvenCharge(from: ChargeState, to: ChargeState): ChargeState {
-  return transition('charge', provenMoves, from, to);
+  return transition('charge', provenTransitions, from, to);
 }
 
-/** Whether nobody executes it any more. */
+/** Whether no process executes the charge any more. */
 export function hasEnded(state: ChargeState): boolean {
   return isFinal(state) || state === 'needs_review';
 }
 
-/** Whether it is known what became of it. */
+/** Whether the outcome is known. */
 export function isFinal(state: ChargeState): boolean {
-  return moves[state].length === 0;
+  return transitions[state].length === 0;
 }

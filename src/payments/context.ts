@@ -12,22 +12,22 @@ import type { Heartbeats } from './ownership/heartbeat.ts';
 import type { RoutePolicy } from './payment-routes.ts';
 import type { ReplayCache } from './replay-cache.ts';
 
-/** What payments need. */
+/** The dependencies of payments. */
 export interface PaymentContext extends ItemWriter {
   readonly engine: Engine;
-  /** By path segment; undefined stands for a processor that is known but has no key in the settings. */
+  /** By path segment; undefined for a known processor without a key in the settings. */
   readonly processors: ReadonlyMap<string, Processor | undefined>;
   readonly routes: ReadonlyMap<string, RoutePolicy>;
   readonly sealer: Sealer;
   readonly heartbeats: Heartbeats;
   readonly replayCache: ReplayCache;
   readonly accounts: Accounts;
-  /** For how long a charge in doubt is asked for again, from when a caller last wanted it. */
+  /** How long a charge in doubt is requested again after a caller last wanted it. */
   readonly wantedMs: number;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly traces: Traces;
-  /** What a stop waits for. */
+  /** The work that a shutdown waits for. */
   readonly inFlight: InFlight;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -1,7 +1,4 @@
-/**
- * The active currencies of ISO 4217 (list one, without funds, metals and test codes), by the number of decimal
- * places that their smallest unit has.
- */
+/** The active currencies of ISO 4217 (list one, without funds, metals and test codes), by their number of decimal places. */
 const codesByExponent: readonly (readonly [exponent: number, codes: string])[] = [
   [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'],
   [3, 'BHD IQD JOD KWD LYD OMR TND'],
@@ -19,14 +16,14 @@ const exponents: ReadonlyMap<string, number> = new Map(
   codesByExponent.flatMap(([exponent, codes]) => codes.split(' ').map((code) => [code, exponent] as const)),
 );
 
-/** @param code upper case; @returns decimal places of the smallest unit, undefined for what is no currency */
+/** @param code upper case; @returns the number of decimal places; undefined if the code is not a currency */
 export function currencyExponent(code: string): number | undefined {
   return exponents.get(code);
 }
 
 export const currencyCodes: readonly string[] = [...exponents.keys()].sort();
 
-/** An amount as people write it: 1050 of EUR is `10.50 EUR`. @param amount in the smallest unit */
+/** Formats an amount for people: 1050 of EUR is `10.50 EUR`. @param amount in the smallest unit */
 export function writtenAmount(amount: number, code: string): string {
   const exponent = currencyExponent(code) ?? 0;
   const digits = String(amount).padStart(exponent + 1, '0');

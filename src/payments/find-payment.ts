@@ -4,7 +4,7 @@ import type { Payment } from './payment.ts';
 import { findRoute } from './payment-routes.ts';
 import { findPayment } from './payment-store.ts';
 
-/** The payment of this id on this route. Refuses with `processor_not_found`, `route_not_found`, `payment_not_found`. */
+/** The payment with this id on this route. Throws `processor_not_found`, `route_not_found`, `payment_not_found`. */
 export async function findPaymentOn(
   context: Pick<PaymentContext, 'processors' | 'routes' | 'engine'>,
   { processor, route, paymentId }: { processor: string; route: string; paymentId: string },

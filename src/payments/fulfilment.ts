@@ -9,16 +9,16 @@ import { findPayment } from './payment-store.ts';
 /** Most payments under way end within seconds. */
 const heldRetryAfterSeconds = 5;
 
-/** What makes an item of a table. */
+/** Makes items of tables. */
 export interface ItemWriter {
-  /** Throws ServiceError for what no table takes. */
+  /** Throws ServiceError if the table or the item is not allowed. */
   readonly itemWrite: (table: string, item: Item) => Write;
 }
 
-/** Items that a charge under way will make: no two of them may make the same. */
+/** Items that open charges will make, so that no two charges make the same item. */
 const awaitedSpace: Space = 'service:awaited-items';
 
-/** Refuses with `invalid_request` where the metadata lacks what the item is made of. */
+/** Throws `invalid_request` if the metadata lacks a value that the item needs. */
 export function awaitedItem(
   { table, id, name }: ItemPolicy,
   paymentId: string,
@@ -39,7 +39,7 @@ function metadataValue(metadata: Metadata = {}, source: string): string {
   throw new ServiceError('invalid_request', { param: source, message });
 }
 
-/** Before anything is asked: the item can be made as far as can be told. Refuses with `invalid_request`, `item_exists`. */
+/** Checks before the charge that the item can probably be made. Throws `invalid_request`, `item_exists`. */
 export async function checkItemIsFree(
   { engine, itemWrite }: ItemWriter & { readonly engine: Engine },
   item: PaidItem,
@@ -48,16 +48,17 @@ export async function checkItemIsFree(
   if (item.id !== undefined && (await engine.get(space, id)) !== undefined) throw itemExists();
 }
 
-/** The item does not exist yet; the hold may be released. */
+/** @returns the error for an item that another payment holds; undefined if a leftover hold was removed: try again */
 export async function itemIsHeld(
   store: { readonly engine: Engine },
-  keeping: Write,
+  reservation: Write,
 ): Promise<ServiceError | undefined> {
-  const holder = await store.engine.get(awaitedSpace, keeping.id);
+  const holder = await store.engine.get(awaitedSpace, reservation.id);
   const payment = holder === undefined ? undefined : await findPayment(store, holder);
-  // Between the two commits of an override a process may have died.
+  // A process may have died between the two commits of an override.
   if (payment?.item !== undefined && payment.item.state !== 'awaited') {
-    await store.engine.commit([{ kind: 'delete', space: awaitedSpace, id: keeping.id, ifValue: payment.id }]);
+    const { id } = reservation;
+    await store.engine.commit([{ kind: 'delete', space: awaitedSpace, id, ifValue: payment.id }]);
     return undefined;
   }
   const until =
@@ -75,7 +76,7 @@ export function itemExists(): ServiceError {
   return new ServiceError('item_exists', { param: 'metadata', message });
 }
 
-/** Keeps the item's id for this payment; the charge id needs no keeping. */
+/** Reserves the item's id for this payment; a charge id needs no reservation. */
 export function reserveItem(item: PaidItem, paymentId: string): Write[] {
   if (item.id === undefined) return [];
   return [{ kind: 'create', space: awaitedSpace, id: entryOf(item), value: paymentId, makeSpace: true }];
@@ -85,7 +86,7 @@ export function isItemReservation({ space }: Write): boolean {
   return space === awaitedSpace;
 }
 
-/** Releases the hold of this payment; one that does not hold the item any more has nothing to release. */
+/** Releases the hold of this payment, if it still has it. */
 export function releaseItem(item: PaidItem, paymentId: string): Write[] {
   if (item.id === undefined || item.state !== 'awaited') return [];
   return [{ kind: 'delete', space: awaitedSpace, id: entryOf(item), ifValue: paymentId }];
@@ -97,7 +98,7 @@ export function made({ itemWrite }: ItemWriter, { item, chargeId = '' }: Payment
   return itemWrite(item.table, { id: item.id ?? chargeId, name: item.name ?? chargeId });
 }
 
-/** Of one length, however long the id is. */
+/** A hash, so that its length does not depend on the id. */
 function entryOf({ table, id }: PaidItem): string {
   return hash('sha256', JSON.stringify([table, id]), 'base64url');
 }

@@ -10,21 +10,21 @@ export interface PaymentList {
   readonly processor: string;
   readonly route: string;
   readonly limit: number;
-  /** The page behind this id. */
+  /** The page after this id. */
   readonly after: string | undefined;
-  /** Only payments made from then on, in milliseconds since 1970. */
+  /** Only payments made from this time on, in milliseconds since 1970. */
   readonly since: number | undefined;
 }
 
 export interface PaymentsPage {
   readonly payments: readonly Payment[];
-  /** `after` of the next page; undefined where there is none. */
+  /** `after` of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
 /**
- * Payments of one route in the order in which they were made. A page may have fewer than were asked for and still
- * have a next one. Refuses with `processor_not_found`, `route_not_found`, `invalid_request`.
+ * Payments of one route, oldest first. A page may have fewer payments than `limit` and still have a next page.
+ * Throws `processor_not_found`, `route_not_found`, `invalid_request`.
  */
 export async function listPayments(context: PaymentContext, list: PaymentList): Promise<PaymentsPage> {
   const { processor, route, limit, after, since } = list;
@@ -50,7 +50,7 @@ export async function listPayments(context: PaymentContext, list: PaymentList): 
   return { payments: found, next: undefined };
 }
 
-/** What became of a request whose answer was lost. Refuses as `listPayments` does, and with `payment_not_found`. */
+/** Finds the payment of a request after its response was lost. Throws as `listPayments` does, and `payment_not_found`. */
 export async function findByIdempotencyKey(
   context: PaymentContext,
   { processor, route, caller, key }: { processor: string; route: string; caller: string; key: string },
@@ -60,9 +60,9 @@ export async function findByIdempotencyKey(
   const checked = checkIdempotencyKey(key, 'idempotency_key') as string;
   const payment = await findPaymentByKey(context, callerKeyEntry(caller, processor, route, checked));
   if (payment === undefined) {
-    // Its request may still be on its way: that nothing was charged cannot be said.
+    // The request may still be on its way, so the message must not say that nothing was charged.
     throw new ServiceError('payment_not_found', {
-      message: 'There is no payment under this idempotency key.',
+      message: 'There is no payment with this idempotency key.',
     });
   }
   return payment;

@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
 
-/** What is allowed on one payment route; refused before anything is reserved. */
+/** The rules of one payment route, checked before anything is reserved. */
 export interface RoutePolicy {
-  /** Whether amounts come in the smallest unit of the currency or in the currency itself. */
+  /** Whether callers send amounts in the smallest unit of the currency or in the currency itself. */
   readonly unit: 'minor' | 'major';
   readonly currencies?: readonly string[];
   /** In the smallest unit. */
@@ -12,7 +12,7 @@ export interface RoutePolicy {
   readonly on_success?: ItemPolicy;
 }
 
-/** The item that a payment route makes in a table, in the same commit that settles a charge that succeeded. */
+/** The item that a payment route makes in a table, in the commit that settles a successful charge. */
 export interface ItemPolicy {
   readonly table: string;
   readonly id: ItemSource;
@@ -27,6 +27,6 @@ export function findRoute(
 ): RoutePolicy {
   const route = routes.get(name);
   if (route === undefined)
-    throw new ServiceError('route_not_found', { message: 'There is no payment route of this name.' });
+    throw new ServiceError('route_not_found', { message: 'There is no payment route with this name.' });
   return route;
 }

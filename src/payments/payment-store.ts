@@ -18,13 +18,13 @@ export async function findPayment({ engine }: Records, id: string): Promise<Paym
   return text === undefined ? undefined : (JSON.parse(text) as Payment);
 }
 
-/** The payment that an entry of `service:payment-keys` leads to. */
+/** The payment of an entry of `service:payment-keys`. */
 export async function findPaymentByKey(store: Records, keyEntry: string): Promise<Payment | undefined> {
   const id = await store.engine.get(paymentKeysSpace, keyEntry);
   return id === undefined ? undefined : findPayment(store, id);
 }
 
-/** The payment that a charge on the processor's books belongs to. */
+/** The payment of one of the processor's charges. */
 export async function findPaymentByCharge(
   store: Records,
   processor: string,
@@ -34,7 +34,7 @@ export async function findPaymentByCharge(
   return id === undefined ? undefined : findPayment(store, id);
 }
 
-/** Payments in the order in which they were made. @param after an id; only those behind it */
+/** Payments, oldest first. @param after only payments after this id */
 export async function* paymentsAfter(
   { engine }: Records,
   after: string | undefined,
@@ -43,23 +43,23 @@ export async function* paymentsAfter(
   for await (const { name } of itemsOf(scan?.chunks ?? [])) yield JSON.parse(name) as Payment;
 }
 
-/** Payments made from a moment on, in that order. @param since milliseconds since 1970 */
+/** Payments made from a time on, oldest first. @param since milliseconds since 1970 */
 export function paymentsSince(store: Records, since: number): AsyncGenerator<Payment> {
   return paymentsAfter(store, idPrefix(Math.max(0, since)));
 }
 
-/** What becomes of a payment, and what is written with it in the same commit. */
+/** The changed payment, and what is written with it in the same commit. */
 export interface Change {
   readonly payment: Payment;
   readonly writes?: readonly Write[];
 }
 
 /**
- * Changes a payment as it stands, anew whenever somebody else has changed it meanwhile; `change` makes nothing of it
- * by undefined. Throws WriteRefused when one of the other writes is refused.
+ * Changes a payment, and tries again if it was changed meanwhile. `change` returns undefined to change nothing. Throws
+ * WriteRefused when one of the other writes fails.
  *
- * @param known the payment as this process has last seen it, which spares a look where nobody has changed it since
- * @returns the payment as it is afterwards, and whether this call changed it
+ * @param known the payment as this process last saw it, which saves a read if it has not changed since
+ * @returns the payment afterwards, and whether this call changed it
  */
 export async function changePayment(
   store: Records,
@@ -72,9 +72,9 @@ export async function changePayment(
     if (before === undefined) throw new Error(`there is no payment ${id}`);
     const changed = change(before);
     if (changed === undefined) return { payment: before, isChanged: false };
-    const refusal = await store.engine.commit([replaced(before, changed.payment), ...(changed.writes ?? [])]);
-    if (refusal === undefined) return { payment: changed.payment, isChanged: true };
-    if (refusal.write !== 0) throw new WriteRefused(refusal, changed.writes?.[refusal.write - 1]);
+    const failure = await store.engine.commit([replaced(before, changed.payment), ...(changed.writes ?? [])]);
+    if (failure === undefined) return { payment: changed.payment, isChanged: true };
+    if (failure.write !== 0) throw new WriteRefused(failure, changed.writes?.[failure.write - 1]);
   }
 }
 
@@ -88,7 +88,7 @@ export function replaced(before: Payment, after: Payment): Write {
   };
 }
 
-/** A payment as it is stored. Told once for each: what is written now is compared with at the next change. */
+/** A payment's stored text. Cached, because the next change compares with it. */
 export function textOf(payment: Payment): string {
   let text = texts.get(payment);
   if (text === undefined) {
@@ -100,12 +100,12 @@ export function textOf(payment: Payment): string {
 
 const texts = new WeakMap<Payment, string>();
 
-/** One of the writes beside the payment was refused, and so nothing was written. */
+/** One of the writes beside the payment failed, so nothing was written. */
 export class WriteRefused extends Error {
   readonly write: Write | undefined;
 
   constructor({ reason }: Refusal, write: Write | undefined) {
-    super(`${write?.kind} in ${write?.space} was refused: ${reason}`);
+    super(`${write?.kind} in ${write?.space} failed: ${reason}`);
     this.write = write;
   }
 }

@@ -6,48 +6,48 @@ import type { ChargeState } from './charge-state.ts';
 import type { Refund } from './refund-state.ts';
 import type { StoredResponse } from './stored-response.ts';
 
-/** The record of one payment and all that came of it, kept for ever in `service:payments` under its id. */
+/** The record of one payment and all that followed from it, stored for ever in `service:payments` under its id. */
 export interface Payment {
   readonly id: string;
   readonly state: ChargeState;
   readonly processor: string;
-  /** Whose books it is on; absent where the processor's key may not read the account. */
+  /** The processor account; absent if the processor's key may not read it. */
   readonly account?: string;
   readonly route: string;
   /** In the smallest unit of the currency. */
   readonly amount: number;
   readonly currency: string;
-  /** What the caller wants to know the payment by. */
+  /** The caller's own fields. */
   readonly metadata?: Metadata;
-  /** Tells whether a repeated request carries the same token, when the token itself is long erased. */
+  /** Shows whether a repeated request has the same token after the token is erased. */
   readonly tokenDigest: string;
-  /** Our own idempotency key towards the processor, the same for every attempt. */
+  /** Our idempotency key for the processor, the same for every attempt. */
   readonly processorKey: string;
-  /** How often the processor has been asked and the outcome stored. */
+  /** How often the processor was called and the outcome stored. */
   readonly attempts: number;
-  /** The entry of `service:payment-keys` that leads here, where the request had a key. */
+  /** The entry in `service:payment-keys` with this payment's id, if the request had a key. */
   readonly keyEntry?: string;
-  /** The request that made it; its answer carries this id however late it is given. */
+  /** The request that made the payment; its response has this id, however late. */
   readonly requestId: string;
   readonly createdAt: string;
   /**
-   * Until when the processor may be asked for the charge again, in milliseconds since 1970; then nobody wants it any more.
-   * A caller who asks for it again moves it on.
+   * Until when the charge may be requested again, in milliseconds since 1970; then it is canceled. A caller's repeated
+   * request extends it.
    */
   readonly wantedUntil: number;
-  /** When the shop asked to cancel it. */
+  /** When the shop requested a cancellation. */
   readonly cancelRequestedAt?: string;
-  /** Present until the charge has ended. */
+  /** Present until the charge ends. */
   readonly sealedToken?: string;
   readonly chargeId?: string;
   readonly declineCode?: string;
-  /** The answer, to the byte; absent while there is none to repeat. */
+  /** The exact response; absent until the payment has one. */
   readonly answer?: StoredResponse;
   /** The item that the route makes when the charge succeeds. */
   readonly item?: PaidItem;
   readonly refunds?: readonly Refund[];
   readonly disputes?: readonly Dispute[];
-  /** Ids of the processor's events that have changed this record, the newest last. */
+  /** Ids of the processor's events that changed this record, the newest last. */
   readonly events?: readonly string[];
 }
 
@@ -55,11 +55,11 @@ export type Metadata = Readonly<Record<string, string>>;
 
 export interface PaidItem {
   readonly table: string;
-  /** Absent where it is the charge id. */
+  /** Absent if it is the charge id. */
   readonly id?: string;
-  /** Absent where it is the charge id. */
+  /** Absent if it is the charge id. */
   readonly name?: string;
-  /** `conflict`: somebody else had made an item of this id when the charge succeeded; theirs was left as it is. */
+  /** `conflict`: another caller's item had this id when the charge succeeded; it was left unchanged. */
   readonly state: 'awaited' | 'made' | 'conflict' | 'not_made';
 }
 
@@ -69,25 +69,25 @@ export interface Dispute {
   /** In the processor's words. */
   readonly status: string;
   readonly reason: string;
-  /** When the processor last said so, in milliseconds since 1970. */
+  /** When the processor reported this, in milliseconds since 1970. */
   readonly toldAt: number;
 }
 
 export const paymentsSpace = 'service:payments';
 export const paymentKeysSpace = 'service:payment-keys';
-/** Payment ids by the processor's charge ids, for events that name nothing else. */
+/** Payment ids by the processor's charge ids, for events that contain no other id. */
 export const chargesSpace = 'service:charges';
 
 export function newPaymentId(now: number): string {
   return timeOrderedId('pay', now);
 }
 
-/** What the ids of payments made in this millisecond begin with. */
+/** The common prefix of the ids of payments made in this millisecond. */
 export function idPrefix(now: number): string {
   return idsFrom('pay', now);
 }
 
-/** When a payment was made, in milliseconds since 1970, by its id. */
+/** The creation time of a payment, in milliseconds since 1970, from its id. */
 export function madeAt(paymentId: string): number {
   return Number.parseInt(paymentId.slice(4, 16), 16);
 }
@@ -113,7 +113,7 @@ export function callerKeyEntry(caller: string, processor: string, route: string,
   return digest('key', caller, processor, route, key);
 }
 
-/** A single-use token is a key by itself, wherever it is sent. */
+/** A single-use token is an idempotency key on every route and for every caller. */
 export function tokenKeyEntry(processor: string, token: string): string {
   return digest('token', processor, token);
 }
@@ -127,8 +127,8 @@ export function chargeEntry(processor: string, chargeId: string): string {
 }
 
 /**
- * The key of the request that exchanges a token for something that can be charged: the same for the next payment of the
- * same request, whose token would else be used up.
+ * The idempotency key for exchanging a token for a payment method. A later payment of the same request has the same key,
+ * because its token would otherwise be used up.
  */
 export function tokenKey({ id, keyEntry }: Payment, token: string): string {
   return `cf_${digest('method', keyEntry ?? id, token)}`;

@@ -3,7 +3,7 @@ import type { Payment } from './payment.ts';
 import { amountRefunded } from './refund/amounts.ts';
 import { publicRefund } from './refund/response.ts';
 
-/** A payment as its caller may see it. Amounts are in the smallest unit of the currency. */
+/** The public fields of a payment. Amounts are in the smallest unit of the currency. */
 export function publicPayment(payment: Payment) {
   const { item } = payment;
   return {

@@ -7,27 +7,27 @@ import { findPayment, paymentsSince } from './payment-store.ts';
 export interface Difference {
   readonly paymentId: string | undefined;
   readonly chargeId: string | undefined;
-  /** What differs, in a sentence. */
+  /** The difference, as the rest of a sentence. */
   readonly what: string;
 }
 
 export interface Reconciled {
   readonly differences: readonly Difference[];
-  /** Payments of the period on our side. */
+  /** Our payments in the period. */
   readonly payments: number;
-  /** Charges of the period on the processor's books. */
+  /** Charges of ours in the processor's records. */
   readonly charges: number;
-  /** Of them, those that somebody else asked for. */
+  /** Charges there that another system requested. */
   readonly others: number;
 }
 
-/** A charge is on the processor's books some moments after we have begun it, and clocks differ. */
+/** The processor records a charge some time after we start it, and clocks differ. */
 const slackMs = 60 * 60 * 1_000;
 
 /**
- * Holds our records of a period against the processor's books: every charge that we call succeeded must be there, with
- * the same money moved and given back, and every charge there that bears a payment id must be ours. Nothing is
- * changed. Rejects when the processor's books cannot be read.
+ * Compares our records of a period with the processor's: every charge that we call succeeded must be there, with the same
+ * amounts charged and refunded, and every charge there with a payment id must be ours. Changes nothing. Rejects when the
+ * processor's records cannot be read.
  */
 export async function reconcile(
   context: PaymentContext,
@@ -50,7 +50,7 @@ export async function reconcile(
       differences.push({
         paymentId,
         chargeId,
-        what: 'is on the processor’s books, and not among our payments',
+        what: 'is in the processor’s records but not among our payments',
       });
       continue;
     }
@@ -66,10 +66,10 @@ export async function reconcile(
     payments++;
     const { id: paymentId, chargeId, state } = payment;
     if (state === 'succeeded' && !seen.has(paymentId)) {
-      differences.push({ paymentId, chargeId, what: 'has succeeded, and is not on the processor’s books' });
+      differences.push({ paymentId, chargeId, what: 'has succeeded but is not in the processor’s records' });
     }
     if (!isFinal(state) && !seen.has(paymentId)) {
-      differences.push({ paymentId, chargeId, what: `is ${state}, and not on the processor’s books` });
+      differences.push({ paymentId, chargeId, what: `is ${state} and not in the processor’s records` });
     }
   }
   return { differences, payments, charges, others };
@@ -79,9 +79,10 @@ function differencesOf(payment: Payment, charge: ProcessorCharge): string[] {
   const { state, amount, currency, chargeId } = payment;
   const differences: string[] = [];
   const differs = (what: string, ours: unknown, theirs: unknown) => {
-    if (ours !== theirs) differences.push(`has ${what} ${ours} here and ${theirs} on the processor’s books`);
+    if (ours !== theirs)
+      differences.push(`has ${what} ${ours} here and ${theirs} in the processor’s records`);
   };
-  if (state !== 'succeeded') differences.push(`is ${state} here, and charged on the processor’s books`);
+  if (state !== 'succeeded') differences.push(`is ${state} here but charged in the processor’s records`);
   else differs('charge id', chargeId, charge.chargeId);
   differs('amount', amount, charge.amount);
   differs('currency', currency, charge.currency);

@@ -2,9 +2,9 @@ import { replayCacheMax } from './limits.ts';
 import type { Payment } from './payment.ts';
 
 /**
- * Payments that were asked for again, by the key that leads to them: those that have succeeded, so that key, request and
- * response stay what they are for ever. Proof may still override a decline. What else their records say, refunds for
- * instance, is of no concern to a repeated request.
+ * Caches payments that were requested again, by idempotency key. It holds only succeeded payments, because their key,
+ * request and response never change; proof may still override a decline. Other fields of the cached record, such as
+ * refunds, may be stale; a repeated request does not need them.
  */
 export class ReplayCache {
   readonly #byKey = new Map<string, Payment>();

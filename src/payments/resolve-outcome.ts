@@ -1,14 +1,14 @@
 import type { LookUp, Processor, Unknown } from '../processors/processor.ts';
 import { chargeSoughtMsMax, clockStepMsMax } from './limits.ts';
 
-/** What every outcome of asking a processor has: it is known what became of the request, or it is not. */
+/** The common field of all outcomes of a call to a processor. */
 interface Outcome {
   readonly kind: string;
 }
 
-/** How long ago the processor was first asked, and so what may be done about it. */
+/** What the time since the first call to the processor allows. */
 export interface Age {
-  /** Whether the processor surely remembers the key: then asking again does nothing twice. */
+  /** Whether the processor is sure to remember the key: then a repeated request is safe. */
   readonly isKeyRemembered: boolean;
   /** The look-up has failed for days: stop. */
   readonly isHopeless: boolean;
@@ -16,7 +16,7 @@ export interface Age {
   readonly isLate: boolean;
 }
 
-/** If the clock moved backwards, the age is unknown: the charge is only looked up, and never given up. */
+/** If the clock moved backwards, the age is unknown: only look the charge up, and never give up. */
 export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor): Age {
   const ageMs = now - Date.parse(createdAt);
   const isConclusive = ageMs > -clockStepMsMax;
@@ -28,27 +28,26 @@ export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor):
 }
 
 /**
- * Finds out what became of a request that nobody executes any more: by asking again, where that may be done, and by looking
- * for what that leaves open.
+ * Resolves the outcome of a request without an owner: repeats the call if that is safe, and looks up what stays unknown.
  *
- * Of the replies to a repeated request only a success is proof. Any other reply may concern the repetition alone, for
- * instance when an earlier attempt has used up the token. So it counts only where nothing is on the processor's books, and
- * nothing can come there any more.
+ * Only a success proves anything among the replies to a repeated request. Any other reply may concern the repetition
+ * alone, for instance when an earlier attempt has used up the token. So it counts only if the processor's records hold
+ * nothing and no earlier request can still arrive.
  *
- * @param ask undefined where asking could do it twice
- * @param end makes sure that an earlier request can do nothing any more, or finds what it did; asked only after a rejection
+ * @param call undefined if a repeated call could charge or refund twice
+ * @param end blocks an earlier request, or finds its outcome; called only after a rejection
  */
 export async function resolveOutcome<Known extends Outcome>(
-  ask: (() => Promise<Known>) | undefined,
+  call: (() => Promise<Known>) | undefined,
   lookUp: () => Promise<LookUp<Known>>,
   end: () => Promise<Known | Canceled | Unknown>,
 ): Promise<LookUp<Known | Unknown>> {
-  const asked = await ask?.().catch(unknownOf);
-  if (asked !== undefined && (asked.kind === 'succeeded' || asked.kind === 'pending')) return asked;
+  const reply = await call?.().catch(unknownOf);
+  if (reply !== undefined && (reply.kind === 'succeeded' || reply.kind === 'pending')) return reply;
   const found = await lookUp().catch(unknownOf);
-  if (asked === undefined || !isConclusive(asked) || found.kind !== 'absent') return found;
+  if (reply === undefined || !isConclusive(reply) || found.kind !== 'absent') return found;
   const ended = await end();
-  if (isCanceled(ended)) return asked;
+  if (isCanceled(ended)) return reply;
   if (isConclusive(ended)) return ended;
   return { kind: 'unknown', detail: 'rejected, and an earlier request may be under way' };
 }
@@ -62,19 +61,19 @@ function isCanceled(outcome: Outcome): outcome is Canceled {
   return outcome.kind === 'canceled';
 }
 
-/** An adapter that throws has said nothing. */
+/** An adapter that throws proves nothing. */
 export function unknownOf(error: unknown): Unknown {
   return { kind: 'unknown', detail: `the adapter threw ${(error as Error).name}` };
 }
 
-/** Being turned away now proves nothing about an earlier attempt, and absence nothing about what is on its way. */
+/** `not_attempted` proves nothing about an earlier attempt, and `absent` nothing about a request on its way. */
 export function isConclusive<Any extends Outcome>(
   outcome: Any,
 ): outcome is Exclude<Any, { kind: 'unknown' | 'not_attempted' | 'absent' }> {
   return !['unknown', 'not_attempted', 'absent'].includes(outcome.kind);
 }
 
-/** For the log, where it is not known. */
+/** For the log, if the outcome is unknown. */
 export function detailOf(outcome: Outcome & { readonly detail?: string }): string {
-  return outcome.kind === 'absent' ? 'not on the books of the processor' : (outcome.detail ?? outcome.kind);
+  return outcome.kind === 'absent' ? 'not in the processor’s records' : (outcome.detail ?? outcome.kind);
 }

@@ -7,17 +7,17 @@ import { findProcessor, type PaymentContext } from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import type { Payment } from './payment.ts';
 
-/** What an operator has found out about a charge that needs review. */
+/** An operator's decision on a charge that needs review. */
 export type Resolution =
   | { readonly state: 'succeeded'; readonly chargeId: string }
   | { readonly state: 'declined' };
 
 /**
- * Ends a charge by an operator's word, which must agree with the processor's books: a charge that is said to have succeeded
- * must be there and bear the payment's id, and one that is said to be declined must not have moved money.
+ * Ends a charge by an operator's decision, which must agree with the processor's records: for `succeeded`, a paid charge
+ * with the payment's id; for `declined`, no charge that moved money.
  *
- * Throws `invalid_request` where it does not agree, and `unavailable` where the books cannot be read, or are another
- * account's.
+ * Throws `invalid_request` if it does not agree, and `unavailable` if the records cannot be read or belong to another
+ * account.
  */
 export async function resolvePayment(
   context: PaymentContext,
@@ -29,7 +29,7 @@ export async function resolvePayment(
   if (payment.state === 'declined' && resolution.state === 'declined')
     throw disagrees('This payment has been declined already.');
   if (payment.state !== 'needs_review' && resolution.state === 'declined')
-    throw disagrees('The service is still finding out what became of this payment: cancel it instead.');
+    throw disagrees('The service is still finding out the outcome of this payment: cancel it instead.');
   await context.accounts.checkSame(payment, findProcessor(context, payment.processor));
   const outcome = await checked(context, payment, resolution);
   return settleCharge(context, payment.id, { outcome, basis: 'proof', audit });
@@ -46,13 +46,13 @@ async function checked(
     const owner = await processor.findOwner(chargeId, lookUpMsMax);
     if (owner.kind === 'unknown') throw unreadable(owner.detail);
     if (owner.paymentId !== payment.id)
-      throw disagrees(`The processor’s books have no charge ${chargeId} of this payment.`);
+      throw disagrees(`The processor has no charge ${chargeId} of this payment.`);
     if (!owner.isPaid) throw disagrees(`The charge ${chargeId} of this payment has moved no money.`);
     return { kind: 'succeeded', chargeId };
   }
   const found = await processor.findCharge(soughtOf(context, processor, payment));
   if (found.kind === 'succeeded')
-    throw disagrees(`The processor’s books have the charge: resolve it with --succeeded ${found.chargeId}.`);
+    throw disagrees(`The processor has the charge: resolve it with --succeeded ${found.chargeId}.`);
   if (found.kind === 'declined') return found;
   if (found.kind !== 'absent') throw unreadable(found.detail);
   return { kind: 'canceled', declineCode: 'canceled' };
@@ -63,6 +63,6 @@ function disagrees(message: string): ServiceError {
 }
 
 function unreadable(detail: string): ServiceError {
-  const message = `The processor’s books cannot be read now (${detail}); nothing was changed.`;
+  const message = `The processor’s records cannot be read now (${detail}); nothing was changed.`;
   return new ServiceError('unavailable', { message, detail });
 }

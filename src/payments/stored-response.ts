@@ -1,4 +1,4 @@
-/** What was responded to a request, to the byte. */
+/** The exact response to a request. */
 export interface StoredResponse {
   readonly status: number;
   readonly text: string;

@@ -1,13 +1,13 @@
-/** The legal moves of a state machine: where each state may go. */
+/** The legal transitions of a state machine: the next states of each state. */
 export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
 
-/** @returns `to`; throws RangeError on a move that is not legal, which is always a mistake of ours */
+/** @returns `to`; throws RangeError on an illegal transition, which is always our bug */
 export function transition<State extends string>(
   what: string,
-  moves: Transitions<State>,
+  transitions: Transitions<State>,
   from: State,
   to: State,
 ): State {
-  if (!moves[from].includes(to)) throw new RangeError(`a ${what} cannot go from ${from} to ${to}`);
+  if (!transitions[from].includes(to)) throw new RangeError(`a ${what} cannot go from ${from} to ${to}`);
   return to;
 }

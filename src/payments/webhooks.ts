@@ -20,12 +20,12 @@ import { settleRefund } from './refund/settle.ts';
 import type { Refund } from './refund-state.ts';
 
 /**
- * Takes an event that a processor has sent (a webhook): it settles what is in doubt, and records refunds and disputes,
- * wherever they were made. Events come more than once and in any order: nothing that is known becomes unknown again,
- * and of two words on one dispute the later one stays.
+ * Handles a processor's webhook event: it settles a charge in doubt, and records refunds and disputes, wherever they were
+ * made. Events arrive repeatedly and in any sequence: a known outcome never becomes unknown again, and the later of two
+ * states of a dispute stays.
  *
- * Refuses with `processor_not_found`, `processor_not_configured` and, where the signature is not the processor's,
- * `unauthenticated`; with `unavailable` where it cannot be told yet whose event it is.
+ * Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if the signature is invalid, and
+ * `unavailable` while the event's payment cannot be determined.
  */
 export async function takeEvent(
   context: PaymentContext,
@@ -33,45 +33,45 @@ export async function takeEvent(
   delivery: Delivery,
 ): Promise<void> {
   const processor = findProcessor(context, processorName);
-  // Until all of it is on disk; the processor sends it again.
+  // Stays until all of it is on disk; the processor sends the event again.
   let outcome: EventOutcome = 'not_yet';
-  const told = (known: EventOutcome) => {
+  const setOutcome = (known: EventOutcome) => {
     outcome = known;
   };
   try {
-    await takeFrom(context, processor, delivery, told);
+    await handle(context, processor, delivery, setOutcome);
   } finally {
     context.metrics.event(processor.name, outcome);
   }
 }
 
-async function takeFrom(
+async function handle(
   context: PaymentContext,
   processor: Processor,
   delivery: Delivery,
-  told: (outcome: EventOutcome) => void,
+  setOutcome: (outcome: EventOutcome) => void,
 ): Promise<void> {
-  const reading = await processor.readEvent(delivery);
-  if (reading.kind !== 'event') told(reading.kind);
-  if (reading.kind === 'not_configured') {
+  const parsed = await processor.readEvent(delivery);
+  if (parsed.kind !== 'event') setOutcome(parsed.kind);
+  if (parsed.kind === 'not_configured') {
     throw new ServiceError('processor_not_configured', {
-      message: 'This service has no secret to check the signatures of this processor with.',
+      message: 'No webhook secret is configured for this payment processor.',
     });
   }
-  if (reading.kind === 'forged') {
+  if (parsed.kind === 'forged') {
     throw new ServiceError('unauthenticated', {
-      message: 'This is not signed by the payment processor, or was signed too long ago.',
-      detail: reading.detail,
+      message: 'The signature of the payment processor is missing, invalid or too old.',
+      detail: parsed.detail,
     });
   }
-  if (reading.kind === 'irrelevant') return;
-  const { event } = reading;
+  if (parsed.kind === 'irrelevant') return;
+  const { event } = parsed;
   const payment = await paymentOf(context, processor, event);
-  // Others may use the same account of the processor.
-  if (payment === undefined) return told('irrelevant');
-  if (payment.events?.includes(event.id)) return told('repeated');
+  // Other systems may use the same processor account.
+  if (payment === undefined) return setOutcome('irrelevant');
+  if (payment.events?.includes(event.id)) return setOutcome('repeated');
   await apply(context, payment, event);
-  told('taken');
+  setOutcome('taken');
   const { id: event_id } = event;
   context.log.info('event', {
     event_id,
@@ -84,14 +84,14 @@ async function takeFrom(
 async function paymentOf(
   context: PaymentContext,
   processor: Processor,
-  { news }: ProcessorEvent,
+  { news: change }: ProcessorEvent,
 ): Promise<Payment | undefined> {
-  if (news.about === 'charge') return paymentOn(context, processor, news.paymentId);
-  const known = await findPaymentByCharge(context, processor.name, news.chargeId);
-  return known ?? paymentInDoubtOf(context, processor, news.chargeId);
+  if (change.about === 'charge') return paymentOn(context, processor, change.paymentId);
+  const known = await findPaymentByCharge(context, processor.name, change.chargeId);
+  return known ?? paymentInDoubtOf(context, processor, change.chargeId);
 }
 
-/** News may be faster than what settles the charge that they are about: then its id is not known here yet. */
+/** An event may arrive before its charge is settled: then its charge id is not stored yet. */
 async function paymentInDoubtOf(
   context: PaymentContext,
   processor: Processor,
@@ -101,7 +101,7 @@ async function paymentInDoubtOf(
   if ((await Array.fromAsync(open?.chunks ?? [])).length === 0) return undefined;
   const owner = await processor.findOwner(chargeId, lookUpMsMax);
   if (owner.kind === 'owner') return paymentOn(context, processor, owner.paymentId);
-  // The processor sends again what is not taken.
+  // The processor sends the event again after an error.
   throw new ServiceError('unavailable', { retryAfterSeconds: 60, detail: owner.detail });
 }
 
@@ -115,10 +115,10 @@ async function paymentOn(
 }
 
 async function apply(context: PaymentContext, payment: Payment, event: ProcessorEvent): Promise<void> {
-  const { news } = event;
-  if (news.about === 'charge') await applyCharge(context, payment, event.id, news);
-  else if (news.about === 'refund') await applyRefund(context, payment, event.id, news);
-  else await applyDispute(context, payment, event, news);
+  const { news: change } = event;
+  if (change.about === 'charge') await applyCharge(context, payment, event.id, change);
+  else if (change.about === 'refund') await applyRefund(context, payment, event.id, change);
+  else await applyDispute(context, payment, event, change);
 }
 
 async function applyCharge(
@@ -136,36 +136,36 @@ async function applyRefund(
   context: PaymentContext,
   payment: Payment,
   eventId: string,
-  news: RefundChange,
+  change: RefundChange,
 ): Promise<void> {
-  const { processorRefundId, state } = news;
-  const known = refundOf(payment, news);
-  if (known === undefined) return noteRefund(context, payment.id, eventId, news);
+  const { processorRefundId, state } = change;
+  const known = refundOf(payment, change);
+  if (known === undefined) return noteRefund(context, payment.id, eventId, change);
   const outcome: RefundOutcome = { kind: state, processorRefundId };
   await settleRefund(context, payment.id, known.id, { outcome, eventId, basis: 'proof' });
 }
 
 function refundOf(payment: Payment, { refundId, processorRefundId }: RefundChange): Refund | undefined {
-  const asked = refundId === undefined ? undefined : findRefund(payment, refundId);
-  return asked ?? payment.refunds?.find((refund) => refund.processorRefundId === processorRefundId);
+  const ours = refundId === undefined ? undefined : findRefund(payment, refundId);
+  return ours ?? payment.refunds?.find((refund) => refund.processorRefundId === processorRefundId);
 }
 
-/** One that was made elsewhere. */
+/** Records a refund that another system made. */
 async function noteRefund(
   context: PaymentContext,
   paymentId: string,
   eventId: string,
-  news: RefundChange,
+  change: RefundChange,
 ): Promise<void> {
-  const { processorRefundId, state, amount } = news;
+  const { processorRefundId, state, amount } = change;
   const createdAt = new Date(context.now()).toISOString();
   const { payment } = await changePayment(context, paymentId, (before) => {
-    if (refundOf(before, news) !== undefined) return undefined;
+    if (refundOf(before, change) !== undefined) return undefined;
     const refund: Refund = { id: processorRefundId, state, amount, createdAt, processorRefundId };
     return { payment: { ...withRefund(before, refund), events: withEvent(before, eventId) } };
   });
-  // Another event of the same refund may have been faster, and have said less.
-  if (!payment.events?.includes(eventId)) await applyRefund(context, payment, eventId, news);
+  // An earlier state of the same refund may have been recorded meanwhile.
+  if (!payment.events?.includes(eventId)) await applyRefund(context, payment, eventId, change);
 }
 
 async function applyDispute(

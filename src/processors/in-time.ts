@@ -1,4 +1,4 @@
-/** What a work gives, or `late` when it has not given it in time; the work itself is not ended. */
+/** Resolves with the result of `work`, or with `late` after the time-out. The work itself continues. */
 export function inTime<Result>(work: Promise<Result>, timeoutMs: number, late: Result): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timeout = setTimeout(() => resolve(late), timeoutMs).unref();

@@ -1,82 +1,79 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * The port to a payment processor. An adapter makes no decision about a payment: it asks, and says exactly what
- * is known of the answer. Amounts are integers in the smallest unit of the currency (ISO 4217), currencies upper
- * case. No method rejects for what a processor or a network can do: that is an outcome.
+ * The port to a payment processor. An adapter makes no decision about a payment: it calls the processor and returns
+ * exactly what the reply proves. Amounts are integers in the smallest unit of the currency (ISO 4217), currencies are
+ * upper case. No method rejects for a failure of the processor or the network: that is an outcome.
  */
 export interface Processor {
-  /** The path segment that names it. */
+  /** The processor's path segment. */
   readonly name: string;
 
-  /** For how long it surely remembers a `processorKey`; after that asking again may charge, or refund, again. */
+  /** How long the processor is sure to remember a `processorKey`. A later repeat may charge or refund again. */
   readonly keyLifeMs: number;
 
-  /** Whether the processor lets this token be charged once only, so that the token itself is an idempotency key. */
+  /** Whether the processor charges this token only once, so that the token itself is an idempotency key. */
   isSingleUse(token: string): boolean;
 
-  /**
-   * Asks for one charge. Called again with the same `processorKey` and the same request it must not charge a
-   * second time.
-   */
+  /** Requests one charge. A second call with the same `processorKey` and the same request must not charge again. */
   charge(request: ChargeRequest): Promise<ChargeOutcome>;
 
-  /** Looks for the charge of a payment and asks for none. Calls at the same time share one listing. */
+  /** Looks up the charge of a payment; requests none. Concurrent calls share one listing. */
   findCharge(sought: SoughtCharge): Promise<LookUp<ChargeOutcome>>;
 
   /**
-   * Ends a charge whose outcome is unknown. `canceled` is returned only when nothing was charged and nothing can be
+   * Cancels a charge with an unknown outcome. Returns `canceled` only when nothing was charged and nothing can be
    * charged any more, even if an earlier request is still on its way. Safe to repeat.
    */
   cancelCharge(canceled: CanceledCharge): Promise<CancelOutcome>;
 
-  /** Asks for one refund; as safe to repeat as `charge`. */
+  /** Requests one refund; as safe to repeat as `charge`. */
   refund(request: RefundRequest): Promise<RefundOutcome>;
 
-  /** Looks for a refund and asks for none. */
+  /** Looks up a refund; requests none. */
   findRefund(sought: SoughtRefund): Promise<LookUp<RefundOutcome>>;
 
   /** Returns the payment id stored in the charge's metadata. */
   findOwner(chargeId: string, timeoutMs: number): Promise<Owner | Unknown>;
 
-  /** Every charge that was made in a period, whoever asked for it. Rejects when the list cannot be read to its end. */
+  /** Every charge made in a period, also by other systems. Rejects when the list cannot be read to its end. */
   charges(period: Period): AsyncIterable<ProcessorCharge>;
 
-  /** Whose books these are. Payments keep it, so that another account's books are never taken for proof. */
+  /** The processor account. Payments store it, so that another account's records never count as proof. */
   account(timeoutMs: number): Promise<Account>;
 
-  /** Whether it can be reached and takes our key, by a call that changes nothing. */
+  /** Whether the processor is reachable and accepts our key. The call changes nothing. */
   check(timeoutMs: number): Promise<Check>;
 
-  /** Reads an event that the processor has sent, having checked its signature in constant time. */
+  /** Parses an event from the processor after checking its signature in constant time. */
   readEvent(delivery: Delivery): Promise<ParsedEvent>;
 }
 
 export interface ChargeRequest {
-  /** Our payment id, left with the processor so that the charge can be found by it. */
+  /** Our payment id, stored at the processor so that the charge can be found by it. */
   readonly paymentId: string;
-  /** Our own random idempotency key towards the processor; the caller's key never leaves the service. */
+  /** Our random idempotency key for the processor; the caller's key never leaves the service. */
   readonly processorKey: string;
   readonly amount: number;
   readonly currency: string;
   readonly token: string;
   /**
-   * The same for every payment that one request of a caller makes, so that a token that was exchanged for an earlier one
-   * is exchanged for the same thing again.
+   * The same for all payments of one caller's request, so that exchanging the token again returns the same payment
+   * method.
    */
   readonly tokenKey: string;
-  /** Give up waiting after this long. */
+  /** Stop waiting after this long. */
   readonly timeoutMs: number;
-  /** Recovery keeps below the processor's limit of calls; a buyer who waits does not wait for recovery. */
+  /** Recovery stays below the processor's rate limit, so that it never delays a buyer. */
   readonly isRecovery?: boolean;
 }
 
 export type ChargeOutcome =
   /** The money has moved. */
   | { readonly kind: 'succeeded'; readonly chargeId: string }
-  /** The issuer or the processor's risk rules said no; nothing was charged. */
+  /** The issuer or the processor's risk rules declined; nothing was charged. */
   | { readonly kind: 'declined'; readonly declineCode: string; readonly authenticationRequired: boolean }
-  /** The processor will not take this request; nothing was charged, and asking again changes nothing. */
+  /** The processor rejects this request for good: nothing was charged, and a retry changes nothing. */
   | {
       readonly kind: 'refused';
       readonly param?: 'amount' | 'currency' | 'token';
@@ -87,7 +84,7 @@ export type ChargeOutcome =
   | Unknown;
 
 export interface RefundRequest {
-  /** Our refund id, left with the processor so that the refund can be found by it. */
+  /** Our refund id, stored at the processor so that the refund can be found by it. */
   readonly refundId: string;
   readonly paymentId: string;
   readonly chargeId: string;
@@ -99,33 +96,33 @@ export interface RefundRequest {
 }
 
 export type RefundOutcome =
-  /** The processor has carried it out. It may still fail, when the cardholder's bank sends the money back. */
+  /** The processor has made the refund. It may still fail if the cardholder's bank returns the money. */
   | { readonly kind: 'succeeded'; readonly processorRefundId: string }
-  /** The processor has taken it and will carry it out. */
+  /** The processor has accepted the refund and will make it. */
   | { readonly kind: 'pending'; readonly processorRefundId: string }
-  /** It was taken and came to nothing; the money is with us. */
+  /** The processor accepted the refund, then it failed; we still have the money. */
   | { readonly kind: 'failed'; readonly processorRefundId: string }
-  /** The processor will not take it; asking again changes nothing. */
+  /** The processor rejects the refund for good; a retry changes nothing. */
   | { readonly kind: 'refused'; readonly message: string; readonly detail: string }
   | NotTaken
   | Unknown;
 
 /**
- * Nothing was done: no byte of the request left, or the only request that was sent was turned away before the processor
- * looked at it. After a second send, by whomever, a rejection is `unknown`.
+ * Nothing was done: no byte of the request was sent, or the only request sent was rejected before the processor read
+ * it. After any second send a rejection is `unknown`.
  */
 export interface NotTaken {
   readonly kind: 'not_attempted';
   readonly detail: string;
 }
 
-/** Anything else: it may or may not have been done. */
+/** Everything else: the request may or may not have been carried out. */
 export interface Unknown {
   readonly kind: 'unknown';
   readonly detail: string;
 }
 
-/** `absent`: the processor's list was read to its end, and it is not in it. */
+/** `absent`: the processor's list was read to its end and does not contain it. */
 export type LookUp<Outcome> = Outcome | { readonly kind: 'absent' };
 
 /** `withheld`: the key may not read the account. */
@@ -139,7 +136,7 @@ export type CancelOutcome =
   | Extract<ChargeOutcome, { kind: 'succeeded' | 'declined' }>
   | Unknown;
 
-/** `refused`: it answers, and not to us: the key is wrong, or may not do what is needed. */
+/** `refused`: the processor responds, but rejects our key: it is wrong or lacks a permission. */
 export type Check =
   | { readonly kind: 'well' }
   | { readonly kind: 'refused'; readonly detail: string }
@@ -147,7 +144,7 @@ export type Check =
 
 export interface Owner {
   readonly kind: 'owner';
-  /** Undefined if the charge does not exist or was not made by this service. */
+  /** Undefined if the charge does not exist or another system made it. */
   readonly paymentId: string | undefined;
   /** Whether the charge has moved money. */
   readonly isPaid: boolean;
@@ -155,17 +152,17 @@ export interface Owner {
 
 export interface SoughtCharge {
   readonly paymentId: string;
-  /** When the processor may have been asked first, and last, in milliseconds since 1970. */
+  /** The earliest and the latest time at which the charge may have been requested, in milliseconds since 1970. */
   readonly askedFrom: number;
   readonly askedUntil: number;
   readonly timeoutMs: number;
 }
 
 export interface CanceledCharge extends SoughtCharge {
-  /** The key of the charge, as it was sent. */
+  /** The key that the charge was sent with. */
   readonly processorKey: string;
   readonly currency: string;
-  /** How long ago the last request for it was given up, in milliseconds; negative while one may be under way. */
+  /** Milliseconds since the last request for it timed out; negative while one may be under way. */
   readonly silentMs: number;
 }
 
@@ -175,23 +172,23 @@ export interface SoughtRefund {
   readonly timeoutMs: number;
 }
 
-/** In milliseconds since 1970; `until` is not part of it. */
+/** In milliseconds since 1970; `until` is exclusive. */
 export interface Period {
   readonly from: number;
   readonly until: number;
 }
 
-/** A charge as the processor has it on its books. */
+/** A charge in the processor's records. */
 export interface ProcessorCharge {
   readonly chargeId: string;
-  /** Undefined for one that somebody else asked for. */
+  /** Undefined if another system requested the charge. */
   readonly paymentId: string | undefined;
   readonly amount: number;
   readonly amountRefunded: number;
   readonly currency: string;
 }
 
-/** A request of the processor's, as it came. */
+/** A webhook request from the processor, unparsed. */
 export interface Delivery {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -202,9 +199,9 @@ export interface Delivery {
 export type ParsedEvent =
   /** The settings have no secret to check signatures with. */
   | { readonly kind: 'not_configured' }
-  /** It was not the processor that signed this, or too long ago; `detail` says which. */
+  /** The signature is invalid or too old; `detail` says which. */
   | { readonly kind: 'forged'; readonly detail: string }
-  /** It says nothing that this service keeps. */
+  /** The event holds nothing that this service stores. */
   | { readonly kind: 'irrelevant' }
   | { readonly kind: 'event'; readonly event: ProcessorEvent };
 
@@ -226,7 +223,7 @@ export interface RefundChange {
   readonly about: 'refund';
   readonly chargeId: string;
   readonly processorRefundId: string;
-  /** Undefined for one that was not asked for by this service. */
+  /** Undefined if another system requested the refund. */
   readonly refundId: string | undefined;
   readonly amount: number;
   readonly state: 'pending' | 'succeeded' | 'failed';

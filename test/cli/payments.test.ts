@@ -83,7 +83,7 @@ test('payments refund: gives back, once for a key, and says why it cannot', asyn
     [500, 1_500],
   );
   const refused = await payments('refund', await pay({ token: 'tok_refund_refused' }));
-  assert.deepEqual([refused.status, /refused/.test(refused.output)], [1, true]);
+  assert.deepEqual([refused.status, /rejected/.test(refused.output)], [1, true]);
 });
 
 test('payments reconcile: is quiet when both sides agree, and tells every difference', async (t) => {
@@ -125,12 +125,12 @@ test('payments reconcile: is quiet when both sides agree, and tells every differ
   const differing = await payments('reconcile', 'simulated');
   assert.equal(differing.status, 1);
   for (const told of [
-    `${lost} \\(ch_\\S+\\) has succeeded, and is not on`,
-    `${cheaper} \\(ch_\\S+\\) has amount 2000 here and 20 on`,
+    `${lost} \\(ch_\\S+\\) has succeeded but is not in the`,
+    `${cheaper} \\(ch_\\S+\\) has amount 2000 here and 20 in the`,
     `${twice} \\(ch_second\\) is a second charge of one payment`,
     `${twice} \\(ch_second\\) has charge id`,
-    `${refunded} \\(ch_\\S+\\) has refunded 0 here and 7 on`,
-    `${stranger} \\(ch_stranger\\) is on the processor’s books, and not among our payments`,
+    `${refunded} \\(ch_\\S+\\) has refunded 0 here and 7 in the`,
+    `${stranger} \\(ch_stranger\\) is in the processor’s records but not among our payments`,
     '6 differences\n$',
   ]) {
     assert.match(differing.output, new RegExp(told));

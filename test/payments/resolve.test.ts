@@ -40,7 +40,7 @@ test('payments resolve --declined ends what nobody could find out, and frees its
   assert.equal(held.status, 409);
   const wrong = await command('payments', 'resolve', id, '--succeeded', 'ch_of_nobody');
   assert.equal(wrong.status, 2);
-  assert.match(wrong.errors, /books have no charge ch_of_nobody/);
+  assert.match(wrong.errors, /processor has no charge ch_of_nobody/);
   const resolved = await command('payments', 'resolve', id, '--declined');
   assert.deepEqual([resolved.status, resolved.output], [0, `${id} is declined\n`], resolved.errors);
   assert.equal((await service.get(at)).json.body.status, 'declined');
@@ -54,7 +54,10 @@ test('payments resolve --succeeded takes the charge that bears the payment’s i
   const chargeId = stripe.charges[0]?.chargeId ?? '';
   const denied = await command('payments', 'resolve', id, '--declined');
   assert.equal(denied.status, 2);
-  assert.match(denied.errors, new RegExp(`books have the charge: resolve it with --succeeded ${chargeId}`));
+  assert.match(
+    denied.errors,
+    new RegExp(`processor has the charge: resolve it with --succeeded ${chargeId}`),
+  );
   const resolved = await command('payments', 'resolve', id, '--succeeded', chargeId);
   assert.equal(resolved.status, 0, resolved.errors);
   const payment = (await service.get(at)).json.body;

@@ -16,11 +16,11 @@ export interface OfflinePayments {
 }
 
 /**
- * The payments of a data folder for a command beside the service, which may be running. The simulated processor is
- * there when its ledger lives in a process of its own. Throws SettingsError.
+ * Opens the payments of a data folder for a command. The service may be running. The simulated processor is included if
+ * its ledger runs in a separate process. Throws SettingsError.
  */
 export async function openOfflinePayments(settings: Settings): Promise<OfflinePayments> {
-  // Its answer goes to standard output; what the service would log for every step is of no use here.
+  // The command prints its result to standard output and does not need the service's log lines.
   const log = openLog('error');
   if (settings.store === 'lmdb') existingStore(settings);
   const engine = await openEngine(settings, log);

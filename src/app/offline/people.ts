@@ -13,7 +13,7 @@ export interface People {
   close(): Promise<void>;
 }
 
-/** Users and sessions of a data folder for a command beside the service, which may be running. Throws SettingsError. */
+/** Opens the users and sessions of a data folder for a command. The service may be running. Throws SettingsError. */
 export async function openPeople(settings: Settings): Promise<People> {
   const log = openLog('error');
   if (settings.store === 'lmdb') existingStore(settings);

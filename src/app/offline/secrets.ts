@@ -9,10 +9,10 @@ import { sealedSigningKeys } from '../../sign-in/tokens/signing-keys.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { existingStore, openEngine } from '../adapters.ts';
 
-/** All sealed secrets of the store: a rotation rewraps these. What is sealed in a cookie lives for ten minutes only. */
+/** All sealed secrets of the store: a rotation rewraps these. Sealed cookies are not among them: they expire in 10 minutes. */
 export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens, sealedSigningKeys];
 
-/** The secrets of a data folder, for the commands that look after them. */
+/** The secrets of a data folder, for the commands that manage them. */
 export interface OfflineSecrets {
   readonly engine: Engine;
   readonly keys: MasterKeys;
@@ -20,7 +20,7 @@ export interface OfflineSecrets {
   close(): Promise<void>;
 }
 
-/** Opens them beside the service, which may be running. Throws SettingsError. */
+/** Opens the secrets for a command. The service may be running. Throws SettingsError. */
 export async function openOfflineSecrets(settings: Settings): Promise<OfflineSecrets> {
   if (settings.store === 'lmdb') existingStore(settings);
   const engine = await openEngine(settings, openLog('error'));

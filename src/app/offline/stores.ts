@@ -11,13 +11,13 @@ export interface Moving extends Pick<CopyOptions, 'isIntoExisting' | 'progress'>
 }
 
 export interface Moved extends Copied {
-  /** Of the master keys that its secrets may be under; none where no service has run on it. */
+  /** Ids of the master keys that its secrets may need; empty if no service has run on it. */
   readonly masterKeyIds: readonly string[];
-  /** Tables that a service on the target would not serve, for the settings do not name them. */
+  /** Tables that a service on the target would not serve, because the settings do not declare them. */
   readonly undeclared: readonly string[];
 }
 
-/** Copies one store to another (`copyStore`), none of which a service should have open. Throws SettingsError. */
+/** Copies one store to another (`copyStore`). No service should have either open. Throws SettingsError. */
 export async function moveStore(settings: Settings, { from, to, ...options }: Moving): Promise<Moved> {
   const log = openLog('error');
   const source = await openStoreAt(settings, from, { isMade: false, log });

@@ -9,15 +9,15 @@ import { canceled } from './execute.ts';
 import { settleCharge } from './settle.ts';
 
 /**
- * Ends a charge whose outcome is not known yet, at the processor first. From the commit of the request on nobody asks for
- * it again; if the processor does not respond, recovery finishes the cancellation.
+ * Cancels a charge with an unknown outcome, at the processor first. Once the cancellation is committed, no process requests
+ * the charge again. If the processor does not reply, recovery finishes the cancellation.
  *
- * @returns the payment as it is then: canceled (`declined`), `succeeded` where the charge had been made, or still in doubt.
- *   One that had ended before is returned as it is, unless it has succeeded.
+ * @returns the payment afterwards: canceled (`declined`), `succeeded` if the charge had been made, or still in doubt.
+ *   A payment that ended before is returned unchanged, unless it succeeded.
  *
- * @param audit what is to be written with it, where this is an administrative act (`audited`)
+ * @param audit the audit entry to commit with it, for an administrative act (`audited`)
  *
- * Throws `processor_not_configured`, `unavailable`, and `invalid_request` for a payment that has succeeded: it can be refunded.
+ * Throws `processor_not_configured`, `unavailable`, and `invalid_request` for a payment that succeeded: it can be refunded.
  */
 export async function cancelPayment(
   context: PaymentContext,

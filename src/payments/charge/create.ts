@@ -39,21 +39,23 @@ import { currentResponse, type PaymentResponse } from './response.ts';
 import { waitForFirst } from './wait-for-first.ts';
 
 /**
- * Takes a payment: reserve → ask → settle. The reservation is on disk before the processor is asked, and the
- * outcome before the caller is answered; no transaction is open during the call.
+ * Makes a payment: reserve → call → settle. The reservation is on disk before the processor is called, and the outcome
+ * before the caller gets a response. No transaction is open during the call.
  *
- * Refuses with `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`,
- * `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`. Everything else is an answer.
+ * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`,
+ * `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`. Everything else is a response.
  */
 export async function createCharge(
   context: PaymentContext,
   request: UncheckedChargeRequest,
 ): Promise<PaymentResponse> {
   const { traceparent } = request;
-  return context.traces.charge({ name: 'charge', traceparent }, (trace) => take(context, request, trace));
+  return context.traces.charge({ name: 'charge', traceparent }, (trace) =>
+    chargeOrReplay(context, request, trace),
+  );
 }
 
-async function take(
+async function chargeOrReplay(
   context: PaymentContext,
   request: UncheckedChargeRequest,
   trace: Trace,
@@ -61,15 +63,15 @@ async function take(
   const processor = findProcessor(context, request.processor);
   trace.tell({ processor: processor.name });
   const policy = findRoute(context, request.route);
-  const order = checkChargeRequest(request, policy);
-  const keyEntry = keyEntryOf(request, order, processor);
+  const checked = checkChargeRequest(request, policy);
+  const keyEntry = keyEntryOf(request, checked, processor);
   const earlier = keyEntry === undefined ? undefined : await findEarlier(context, keyEntry);
-  if (earlier !== undefined) return replay(context, earlier, order, trace);
+  if (earlier !== undefined) return replay(context, earlier, checked, trace);
 
   const id = newPaymentId(context.now());
   trace.tell({ payment_id: id });
   const account = await context.accounts.required(processor);
-  const item = policy.on_success && awaitedItem(policy.on_success, id, order.metadata);
+  const item = policy.on_success && awaitedItem(policy.on_success, id, checked.metadata);
   if (item !== undefined) await checkItemIsFree(context, item);
   const payment: Payment = {
     id,
@@ -77,33 +79,33 @@ async function take(
     processor: request.processor,
     ...(account === undefined ? {} : { account }),
     route: request.route,
-    amount: order.amount,
-    currency: order.currency,
-    ...(order.metadata === undefined ? {} : { metadata: order.metadata }),
-    tokenDigest: tokenDigest(id, order.token),
+    amount: checked.amount,
+    currency: checked.currency,
+    ...(checked.metadata === undefined ? {} : { metadata: checked.metadata }),
+    tokenDigest: tokenDigest(id, checked.token),
     processorKey: newProcessorKey(),
     attempts: 0,
     ...(keyEntry === undefined ? {} : { keyEntry }),
     requestId: request.requestId,
     createdAt: new Date(context.now()).toISOString(),
     wantedUntil: context.now() + context.wantedMs,
-    sealedToken: context.sealer.seal(order.token, tokenPlace(id)),
+    sealedToken: context.sealer.seal(checked.token, tokenPlace(id)),
     ...(item === undefined ? {} : { item }),
   };
   return context.heartbeats.own(openId(id), async () => {
-    const faster = await trace
+    const first = await trace
       .step('reserve', () => reserve(context, payment))
       .catch((error) => {
         if (error instanceof CommitUnknown) return payment;
         throw error;
       });
-    // It may be reserved, and recovery then charges it: nobody may be told that it was not taken.
-    if (faster === payment) return currentResponse(payment, { replayed: false });
-    if (faster !== undefined) return replay(context, faster, order, trace);
+    // The payment may be reserved, and then recovery charges it: the response must not say that it failed.
+    if (first === payment) return currentResponse(payment, { replayed: false });
+    if (first !== undefined) return replay(context, first, checked, trace);
     context.metrics.charge(payment.processor, payment.route, 'received');
     if (item !== undefined && !(await isStillFree(context, payment, item)))
       return currentResponse(payment, { replayed: false });
-    return executeCharge(context, payment, order.token, trace);
+    return executeCharge(context, payment, checked.token, trace);
   });
 }
 
@@ -117,16 +119,16 @@ async function findEarlier(context: PaymentContext, keyEntry: string): Promise<P
 
 function keyEntryOf(
   request: UncheckedChargeRequest,
-  order: CheckedChargeRequest,
+  { idempotencyKey, token }: CheckedChargeRequest,
   processor: Processor,
 ): string | undefined {
-  if (order.idempotencyKey !== undefined) {
-    return callerKeyEntry(request.caller, request.processor, request.route, order.idempotencyKey);
+  if (idempotencyKey !== undefined) {
+    return callerKeyEntry(request.caller, request.processor, request.route, idempotencyKey);
   }
-  return processor.isSingleUse(order.token) ? tokenKeyEntry(request.processor, order.token) : undefined;
+  return processor.isSingleUse(token) ? tokenKeyEntry(request.processor, token) : undefined;
 }
 
-/** @returns the payment that already has the key, or undefined when this one is reserved. Refuses with `item_exists` */
+/** @returns the payment that already has the key, or undefined if this one is reserved. Throws `item_exists` */
 async function reserve(context: PaymentContext, payment: Payment): Promise<Payment | undefined> {
   const { id, keyEntry, item } = payment;
   const writes: Write[] = [
@@ -136,24 +138,24 @@ async function reserve(context: PaymentContext, payment: Payment): Promise<Payme
     createMarker(context, openId(id), payment.processor),
   ];
   for (;;) {
-    const refusal = await context.engine.commit(writes);
-    if (refusal === undefined) return undefined;
-    const refused = writes[refusal.write] as Write;
-    if (isItemReservation(refused)) {
-      const held = await itemIsHeld(context, refused);
+    const failure = await context.engine.commit(writes);
+    if (failure === undefined) return undefined;
+    const failed = writes[failure.write] as Write;
+    if (isItemReservation(failed)) {
+      const held = await itemIsHeld(context, failed);
       if (held !== undefined) throw held;
       continue;
     }
-    if (refused.space !== paymentKeysSpace) throw new Error(`payment id ${id} was given out twice`);
-    const earlier = await findPaymentByKey(context, refused.id);
-    // Between the two, the earlier payment may have let go of the key: then it is free to be taken.
+    if (failed.space !== paymentKeysSpace) throw new Error(`payment id ${id} was given out twice`);
+    const earlier = await findPaymentByKey(context, failed.id);
+    // The earlier payment may have released the key meanwhile: then try again.
     if (earlier !== undefined) return earlier;
   }
 }
 
 /**
- * The previous holder may have created the item. Then this payment is taken back, for nobody was asked, and
- * the refusal thrown. @returns false when it could not be taken back: then recovery may still charge it
+ * The previous holder may have created the item. Then this deletes the payment, because the processor was not called, and
+ * throws `item_exists`. @returns false if deleting failed: then recovery may still charge it
  */
 async function isStillFree(context: PaymentContext, payment: Payment, item: PaidItem): Promise<boolean> {
   try {
@@ -162,17 +164,17 @@ async function isStillFree(context: PaymentContext, payment: Payment, item: Paid
   } catch (error) {
     const { id, keyEntry } = payment;
     const key = { kind: 'delete', space: paymentKeysSpace, id: keyEntry ?? '' } as const;
-    const takingBack = context.engine.commit([
+    const deleting = context.engine.commit([
       { kind: 'delete', space: paymentsSpace, id },
       removeMarker(openId(id)),
       ...releaseItem(item, id),
       ...(keyEntry === undefined ? [] : [key]),
     ]);
-    const isTakenBack = await takingBack.then(
-      (refusal) => refusal === undefined,
+    const isDeleted = await deleting.then(
+      (failure) => failure === undefined,
       () => false,
     );
-    if (!isTakenBack) return false;
+    if (!isDeleted) return false;
     throw error;
   }
 }
@@ -181,15 +183,15 @@ function created(space: Write['space'], id: string, value: string): Write {
   return { kind: 'create', space, id, value, makeSpace: true };
 }
 
-/** Answers a repeated request as the first one was answered, waiting for it where it is still running. */
+/** Returns the first request's response to a repeated request; waits while the first is running. */
 async function replay(
   context: PaymentContext,
   earlier: Payment,
-  order: CheckedChargeRequest,
+  request: CheckedChargeRequest,
   trace: Trace,
 ): Promise<PaymentResponse> {
   trace.tell({ payment_id: earlier.id, outcome: 'replayed' });
-  const field = differingField(earlier, order);
+  const field = differingField(earlier, request);
   if (field !== undefined) {
     throw new ServiceError('idempotency_key_reused', {
       param: field,
@@ -198,10 +200,10 @@ async function replay(
   }
   await wantLonger(context, earlier);
   return (
-    answerOnceRun(earlier) ??
+    responseOnceRun(earlier) ??
     waitForFirst(async () => {
       const payment = await findPayment(context, earlier.id);
-      return payment && answerOnceRun(payment);
+      return payment && responseOnceRun(payment);
     })
   );
 }
@@ -220,7 +222,7 @@ async function wantLonger(context: PaymentContext, earlier: Payment): Promise<vo
 }
 
 /** Undefined while the first request is still running. */
-function answerOnceRun(payment: Payment): PaymentResponse | undefined {
+function responseOnceRun(payment: Payment): PaymentResponse | undefined {
   const isRunning = payment.answer === undefined && payment.state === 'calling';
   return isRunning ? undefined : currentResponse(payment, { replayed: true });
 }

@@ -9,7 +9,7 @@ import type { Finding, Settlement } from './outcome.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
 import { markForReview, settleCharge } from './settle.ts';
 
-/** The second and third step of a charge that this process drives: asks, and stores what became of it. */
+/** The second and third step of a charge that this process owns: calls the processor and stores the outcome. */
 export async function executeCharge(
   context: PaymentContext,
   payment: Payment,
@@ -17,21 +17,24 @@ export async function executeCharge(
   trace: Trace,
 ): Promise<PaymentResponse> {
   const processor = findProcessor(context, payment.processor);
-  const outcome = await trace.step('ask', () => ask(processor, payment, token, false).catch(unknownOf));
+  const outcome = await trace.step('ask', () =>
+    callProcessor(processor, payment, token, false).catch(unknownOf),
+  );
   try {
     const settled = await settle(context, payment, { outcome, basis: 'reply' }, trace);
     return currentResponse(settled, { replayed: false });
   } catch (error) {
-    // The charge may have been made, and its record says "calling": recovery will tell the truth from there.
+    // The charge may have been made, but its record says "calling": recovery resolves it.
     context.log.error('charge_not_settled', { payment_id: payment.id, ...errorFields(error) });
     return currentResponse(payment, { replayed: false });
   }
 }
 
 /**
- * The way on for a charge that nobody drives any more. While somebody may still want it, and the processor surely remembers
- * its key, it is asked for again with the same key; what that leaves open is looked for on the processor's books. When
- * nobody wants it any more it is canceled. Once the key may be forgotten it is only looked for: asking could charge twice.
+ * Resumes a charge without an owner. While a caller may still want it and the processor is sure to remember its key, the
+ * charge is requested again with the same key; if its outcome stays unknown, it is looked up at the processor. A charge
+ * that no caller wants any more is canceled. Once the processor may have forgotten the key, the charge is only looked up:
+ * a repeated request could charge twice.
  */
 export async function resumeCharge(context: PaymentContext, payment: Payment): Promise<void> {
   await context.traces.charge({ name: 'recover_charge' }, async (trace) => {
@@ -48,32 +51,32 @@ async function resume(context: PaymentContext, payment: Payment, trace: Trace): 
     await settleAs(await trace.step('cancel', () => canceled(context, processor, payment)));
     return;
   }
-  const askAgain = isKeyRemembered ? again(context, processor, payment, trace) : undefined;
+  const callAgain = isKeyRemembered ? repeatedCall(context, processor, payment, trace) : undefined;
   const lookUp = () => processor.findCharge(soughtOf(context, processor, payment));
   const end = () => canceled(context, processor, payment);
-  const found = await resolveOutcome(askAgain, () => trace.step('look_up', lookUp), end);
+  const found = await resolveOutcome(callAgain, () => trace.step('look_up', lookUp), end);
   if (isConclusive(found)) await settleAs(found);
   else if (isHopeless || (isLate && found.kind === 'absent')) await markForReview(context, payment.id);
   else await settleAs({ kind: 'unknown', detail: detailOf(found) });
 }
 
-function again(context: PaymentContext, processor: Processor, payment: Payment, trace: Trace) {
+function repeatedCall(context: PaymentContext, processor: Processor, payment: Payment, trace: Trace) {
   const { id, sealedToken } = payment;
   if (sealedToken === undefined) return undefined;
   return () => {
     const token = context.sealer.open(sealedToken, tokenPlace(id));
-    return trace.step('ask', () => ask(processor, payment, token, true));
+    return trace.step('ask', () => callProcessor(processor, payment, token, true));
   };
 }
 
-/** Whether a caller may still be waiting for it. */
+/** Whether a caller may still want the charge. */
 export function isWanted({ wantedUntil, cancelRequestedAt }: Payment, now: number): boolean {
   return cancelRequestedAt === undefined && now < wantedUntil;
 }
 
 /**
- * Ends a charge at the processor, or returns what became of it. Once the processor may have forgotten the key it cannot be
- * taken out of use: then the charge is only looked up.
+ * Cancels a charge at the processor, or returns its outcome. Once the processor may have forgotten the key, a cancellation
+ * cannot block it: then the charge is only looked up.
  */
 export async function canceled(
   context: PaymentContext,
@@ -105,7 +108,7 @@ async function settle(
   return settled;
 }
 
-async function ask(
+async function callProcessor(
   processor: Processor,
   payment: Payment,
   token: string,
@@ -124,13 +127,13 @@ async function ask(
   });
 }
 
-/** Nobody asks for a charge after its end or its cancellation, nor after the processor may have forgotten its key. */
+/** No charge is requested after its end or its cancellation, nor after the processor may have forgotten its key. */
 export function soughtOf({ now }: PaymentContext, { keyLifeMs }: Processor, payment: Payment) {
   const { createdAt, cancelRequestedAt, wantedUntil } = payment;
   const askedFrom = Date.parse(createdAt);
   const canceledAt =
     cancelRequestedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(cancelRequestedAt);
-  const askedLast = Math.min(now(), wantedUntil, canceledAt, askedFrom + keyLifeMs);
-  const askedUntil = Math.max(askedFrom, askedLast) + processorCallMsMax;
+  const lastCallAt = Math.min(now(), wantedUntil, canceledAt, askedFrom + keyLifeMs);
+  const askedUntil = Math.max(askedFrom, lastCallAt) + processorCallMsMax;
   return { paymentId: payment.id, askedFrom, askedUntil, timeoutMs: lookUpMsMax };
 }

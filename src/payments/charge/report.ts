@@ -3,7 +3,7 @@ import type { PaymentContext } from '../context.ts';
 import type { Payment } from '../payment.ts';
 import type { Finding } from './outcome.ts';
 
-/** Logs and counts what a charge has come to. @param before its state until now */
+/** Logs and counts the new state of a charge. @param before its previous state */
 export function report(
   context: Pick<PaymentContext, 'log' | 'metrics'>,
   payment: Payment,
@@ -12,7 +12,7 @@ export function report(
 ): void {
   const { id: payment_id, processor, route, state } = payment;
   const event = eventId === undefined ? {} : { event_id: eventId };
-  // One that stays in doubt has come there once.
+  // Count a charge that stays in doubt once.
   if (state !== 'in_doubt' || before !== 'in_doubt') context.metrics.charge(processor, route, state);
   const detail = 'detail' in outcome ? outcome.detail : undefined;
   context.log.info('charge', {

@@ -12,7 +12,7 @@ import {
 import { type Metadata, type Payment, tokenDigest } from '../payment.ts';
 import type { RoutePolicy } from '../payment-routes.ts';
 
-/** What a caller asks for, as it came. */
+/** A caller's charge request before validation. */
 export interface UncheckedChargeRequest {
   readonly processor: string;
   readonly route: string;
@@ -21,14 +21,14 @@ export interface UncheckedChargeRequest {
   readonly token: string;
   readonly metadata?: Metadata;
   readonly idempotencyKey: string | undefined;
-  /** Whose keys these are: the id of an API key, or empty where callers have none. */
+  /** The scope of idempotency keys: the id of the API key, or empty if callers have none. */
   readonly caller: string;
   readonly requestId: string;
-  /** As the caller sent it (W3C Trace Context). */
+  /** The caller's header (W3C Trace Context). */
   readonly traceparent?: string | undefined;
 }
 
-/** A payment request whose every field is known to be good. */
+/** A validated charge request. */
 export interface CheckedChargeRequest {
   /** In the smallest unit of the currency. */
   readonly amount: number;
@@ -39,7 +39,7 @@ export interface CheckedChargeRequest {
   readonly idempotencyKey: string | undefined;
 }
 
-/** Refuses with `invalid_request`, naming the field; no message repeats what was sent. */
+/** Throws `invalid_request` with the field's name; no message repeats what was sent. */
 export function checkChargeRequest(
   request: UncheckedChargeRequest,
   policy: RoutePolicy,
@@ -55,13 +55,13 @@ export function checkChargeRequest(
 }
 
 function checkCurrency(text: string, { currencies }: RoutePolicy): string {
-  // Letters beyond ASCII may become ASCII in upper case: no code is spelled with them.
+  // Only ASCII: other letters may become ASCII in upper case.
   const currency = /^[A-Za-z]{3}$/.test(text) ? text.toUpperCase() : '';
   if (currencyExponent(currency) === undefined) {
     throw invalid('currency', 'currency must be a three-letter ISO 4217 code, for instance EUR.');
   }
   if (currencies !== undefined && !currencies.some((allowed) => allowed.toUpperCase() === currency)) {
-    throw invalid('currency', `This payment route takes ${currencies.join(', ').toUpperCase()} alone.`);
+    throw invalid('currency', `This payment route accepts only ${currencies.join(', ').toUpperCase()}.`);
   }
   return currency;
 }
@@ -84,15 +84,16 @@ function checkAmount(
   if (minor < minimum || minor > maximum) {
     throw invalid(
       'amount',
-      `amount must be from ${minimum} to ${maximum} in the smallest unit of the currency${unit === 'major' ? '; it is sent in the currency itself' : ''}.`,
+      `amount must be from ${minimum} to ${maximum} in the smallest unit of the currency` +
+        `${unit === 'major' ? '; it is sent in the currency itself' : ''}.`,
     );
   }
   return minor;
 }
 
 /**
- * A decimal amount in the smallest unit, exactly, or NaN where it does not fit. It works on the decimal digits: in
- * binary 1.1 × 100 is 110.00000000000001. The door lets no number through that its digits do not give back.
+ * Converts a decimal amount exactly to the smallest unit; NaN if it has too many decimals. It works on the decimal digits:
+ * in binary 1.1 × 100 is 110.00000000000001. The HTTP layer rejects numbers that lose digits when parsed.
  */
 export function minorUnits(amount: number, exponent: number): number {
   const match = /^(-?\d+)(?:\.(\d+))?$/.exec(String(amount));
@@ -106,7 +107,7 @@ function checkToken(token: string): string {
   if (!/^[\x21-\x7e]+$/.test(token) || token.length > tokenCharactersMax) {
     throw invalid('token', `token must be 1 to ${tokenCharactersMax} visible ASCII characters.`);
   }
-  refuseCardNumber('token', token, 'any');
+  rejectCardNumber('token', token, 'any');
   return token;
 }
 
@@ -131,29 +132,30 @@ function checkMetadata(metadata: Metadata): Metadata {
     if (!value.isWellFormed()) {
       throw invalid(`metadata.${key}`, 'A value of metadata must be well-formed Unicode.');
     }
-    refuseCardNumber('metadata', key, 'any');
-    refuseCardNumber('metadata', value, isNamedLikeCard(key) ? 'any' : 'grouped');
+    rejectCardNumber('metadata', key, 'any');
+    rejectCardNumber('metadata', value, isNamedLikeCard(key) ? 'any' : 'grouped');
   }
   return metadata;
 }
 
-/** @param param what it came as: the header, or a parameter of a query */
+/** @param param the header or query parameter that held the key */
 export function checkIdempotencyKey(text: string | undefined, param = 'Idempotency-Key'): string | undefined {
   if (text === undefined) return undefined;
-  // The Idempotency-Key draft of the IETF writes the key as a quoted string, Stripe writes it bare.
+  // The Idempotency-Key draft of the IETF quotes the key, Stripe does not.
   const key = /^"([^"\\]*)"$/.exec(text)?.[1] ?? text;
   if (!/^[\x20-\x7e]+$/.test(key) || key.length > idempotencyKeyCharactersMax) {
     throw invalid(param, `${param} must be 1 to ${idempotencyKeyCharactersMax} printable ASCII characters.`);
   }
-  refuseCardNumber(param, key, 'grouped');
+  rejectCardNumber(param, key, 'grouped');
   return key;
 }
 
-function refuseCardNumber(param: string, text: string, digitRuns: 'any' | 'grouped'): void {
+function rejectCardNumber(param: string, text: string, digitRuns: 'any' | 'grouped'): void {
   if (holdsCardNumber(text, digitRuns)) {
     throw invalid(
       param,
-      `${param} looks like a card number. Card numbers must never be sent here: have the processor make a token of the card in the browser.`,
+      `${param} looks like a card number. Never send card numbers here: let the processor turn the card into a token ` +
+        'in the browser.',
     );
   }
 }
@@ -165,15 +167,15 @@ function invalid(param: string, message: string): ServiceError {
 /** The field in which a repeated request differs from the first, or undefined. */
 export function differingField(
   payment: Payment,
-  order: CheckedChargeRequest,
+  request: CheckedChargeRequest,
 ): 'amount' | 'currency' | 'token' | 'metadata' | undefined {
-  if (payment.amount !== order.amount) return 'amount';
-  if (payment.currency !== order.currency) return 'currency';
-  if (payment.tokenDigest !== tokenDigest(payment.id, order.token)) return 'token';
-  return sameMetadata(payment.metadata, order.metadata) ? undefined : 'metadata';
+  if (payment.amount !== request.amount) return 'amount';
+  if (payment.currency !== request.currency) return 'currency';
+  if (payment.tokenDigest !== tokenDigest(payment.id, request.token)) return 'token';
+  return sameMetadata(payment.metadata, request.metadata) ? undefined : 'metadata';
 }
 
-/** The order of its keys says nothing. */
+/** Ignores the sequence of the keys. */
 function sameMetadata(a: Metadata = {}, b: Metadata = {}): boolean {
   const entries = Object.entries(a);
   return entries.length === Object.keys(b).length && entries.every(([key, value]) => b[key] === value);

@@ -4,7 +4,7 @@ import type { Payment } from '../payment.ts';
 import type { StoredResponse } from '../stored-response.ts';
 import type { Settlement } from './outcome.ts';
 
-/** The documented field of the payment endpoint stays truthful beside an error. */
+/** An error also has the documented `message` field of the payment endpoint. */
 export const paymentFieldsBesideError: FieldsBesideError = (message) => ({ message: { message } });
 
 export function successResponse(chargeId: string): StoredResponse {
@@ -16,7 +16,7 @@ export function errorResponse(error: ServiceError, requestId: string): StoredRes
   return { status: error.status, text: JSON.stringify(failure(error, requestId, paymentFieldsBesideError)) };
 }
 
-/** The answer that an outcome has, for the request that made the payment. */
+/** The response to the request that made the payment. */
 export function responseOf(outcome: Settlement, payment: Payment): StoredResponse {
   return outcome.kind === 'succeeded'
     ? successResponse(outcome.chargeId)
@@ -50,10 +50,7 @@ const canceledMessages = {
     'The charge could not be made in time and was canceled; nothing was charged. To charge, send a new request.',
 };
 
-/**
- * Without a key, or a token that is one, the same request again would be another payment: then the caller must not
- * be asked to send it.
- */
+/** Without a key or a single-use token, a repeated request would be another payment, so the message must not suggest it. */
 export function outcomeUnknown({ keyEntry, wantedUntil, cancelRequestedAt }: Payment): ServiceError {
   const until = new Date(wantedUntil).toISOString();
   const end =
@@ -62,16 +59,18 @@ export function outcomeUnknown({ keyEntry, wantedUntil, cancelRequestedAt }: Pay
       : 'It is being canceled, unless it has been made.';
   const how =
     keyEntry === undefined
-      ? 'Ask at the Location; this request had no Idempotency-Key, so that sending it again may charge again.'
-      : 'Ask at the Location, or send the same request again.';
+      ? 'Check the Location; this request had no Idempotency-Key, so sending it again may charge again.'
+      : 'Check the Location, or send the same request again.';
   return new ServiceError('payment_outcome_unknown', {
     retryable: keyEntry !== undefined,
-    message: `The payment processor has not reported what became of this charge. It may have succeeded: the service is finding out. ${how} ${end}`,
+    message:
+      'The payment processor has not reported the outcome of this charge. It may have succeeded: the service is ' +
+      `finding out. ${how} ${end}`,
   });
 }
 
 const reviewMessage =
-  'It could not be found out what became of this charge. It may have succeeded: look it up at the payment processor ' +
+  'The outcome of this charge could not be determined. It may have succeeded: look it up at the payment processor ' +
   'by its payment id before you charge again.';
 
 export function reviewResponse({ requestId }: Payment, message = reviewMessage): StoredResponse {
@@ -81,25 +80,25 @@ export function reviewResponse({ requestId }: Payment, message = reviewMessage):
 
 export interface PaymentResponse extends StoredResponse {
   readonly paymentId: string;
-  /** Whether this is the answer to an earlier request with the same key. */
+  /** Whether this is the response to an earlier request with the same key. */
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
 }
 
 export const unknownRetryAfterSeconds = 2;
 
-/** The answer that a payment has now, be it that nobody knows. */
+/** The payment's response now: the stored one, or that its outcome is unknown. */
 export function currentResponse(
   payment: Payment,
   { replayed }: { readonly replayed: boolean },
 ): PaymentResponse {
   const known = { paymentId: payment.id, replayed };
   if (payment.answer !== undefined) return { ...payment.answer, ...known };
-  const answer = errorResponse(outcomeUnknown(payment), payment.requestId);
-  return { ...answer, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
+  const unknown = errorResponse(outcomeUnknown(payment), payment.requestId);
+  return { ...unknown, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
 }
 
-/** Declined, or a token that its processor does not know: whoever tests cards or tokens is answered so. */
+/** Whether the charge was declined or its token is invalid, the responses that card testing causes. */
 export function isOfBadCard({ status, text }: StoredResponse): boolean {
   return status === 402 || (status === 400 && text.includes('"param":"token"'));
 }

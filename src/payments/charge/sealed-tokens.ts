@@ -1,11 +1,11 @@
 import type { SealedRecords } from '../../secrets/sealed-records.ts';
 import { type Payment, paymentsSpace, tokenPlace } from '../payment.ts';
 
-/** The card tokens of open charges, in `service:payments`; of most payments the token is long erased. */
+/** The card tokens of open charges, in `service:payments`. Most payments have no token any more. */
 export const sealedTokens: SealedRecords = {
   space: paymentsSpace,
   exchange(id, text, exchange) {
-    // Parsing every payment there ever was would take most of the time.
+    // Parsing every stored payment would take most of the time.
     if (!text.includes('"sealedToken":')) return text;
     const payment = JSON.parse(text) as Payment;
     if (payment.sealedToken === undefined) return text;

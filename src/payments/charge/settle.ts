@@ -18,11 +18,11 @@ import { report } from './report.ts';
 import { responseOf, reviewResponse } from './response.ts';
 
 /**
- * The third step: one commit with the outcome, the exact answer, the item of the route, and the marker removed; the
- * token is erased. It changes nothing where the outcome is known already, whoever learned it: the first to settle a
- * charge has settled it. Only a success overrides a decline.
+ * The third step: one commit stores the outcome, the exact response and the route's item, removes the marker and erases
+ * the token. A known outcome does not change: the first process to settle a charge wins. Only a success overrides a
+ * decline.
  *
- * @param known the payment as this process has last seen it
+ * @param known the payment as this process last saw it
  * @returns the payment as it is now
  */
 export async function settleCharge(
@@ -31,13 +31,13 @@ export async function settleCharge(
   finding: Finding,
   known?: Payment,
 ): Promise<Payment> {
-  const refused: Write[] = [];
+  const rejected: Write[] = [];
   for (;;) {
     try {
       let before: Payment | undefined;
       const change = (payment: Payment) => {
         before = payment;
-        return changed(context, payment, finding, refused);
+        return changed(context, payment, finding, rejected);
       };
       const { payment, isChanged } = await changePayment(context, id, change, known);
       if (isChanged && before?.state !== payment.state) report(context, payment, finding, before?.state);
@@ -45,10 +45,10 @@ export async function settleCharge(
       if (before?.state === 'declined') await releaseHold(context, payment);
       return payment;
     } catch (error) {
-      // An item that somebody has made meanwhile, or a charge id that is known: the money has moved all the same.
+      // The item or the charge id exists meanwhile. The money has moved anyway, so retry without that write.
       if (!(error instanceof WriteRefused) || error.write === undefined) throw error;
-      refused.push(error.write);
-      if (refused.length > 3) throw error;
+      rejected.push(error.write);
+      if (rejected.length > 3) throw error;
     }
   }
 }
@@ -57,12 +57,12 @@ function changed(
   context: PaymentContext,
   payment: Payment,
   finding: Finding,
-  refused: readonly Write[],
+  rejected: readonly Write[],
 ): Change | undefined {
   const outcome = conclusion(payment, finding);
   if (payment.state === 'declined' && outcome.kind === 'succeeded')
-    return overridden(context, payment, finding, refused);
-  // A charge that is proven to be made, and needs review for its item, is a person's to end.
+    return overridden(context, payment, finding, rejected);
+  // Only a person can end a proven charge that needs review because of its item.
   if (payment.chargeId !== undefined && finding.audit === undefined) return noted(payment, finding);
   if (isFinal(payment.state) || (hasEnded(payment.state) && outcome.kind === 'unknown')) return undefined;
   const id = openId(payment.id);
@@ -75,14 +75,14 @@ function changed(
     return { payment: after, writes: [postponeMarker(context, id, payment, after.attempts)] };
 
   const ended = withOutcome(after, outcome);
-  const item = itemMade(context, ended).filter((write) => isFree(write, refused));
+  const item = itemMade(context, ended).filter((write) => isFree(write, rejected));
   return {
     payment: { ...ended, ...itemState(ended, item.length > 0) },
     writes: [
       ...(wasOpen ? [removeMarker(id)] : []),
       ...(payment.item === undefined ? [] : releaseItem(payment.item, payment.id)),
       ...(outcome.kind === 'not_attempted' ? keyFreed(payment) : []),
-      ...chargeNoted(ended).filter((write) => isFree(write, refused)),
+      ...chargeNoted(ended).filter((write) => isFree(write, rejected)),
       ...item,
       ...auditOf(finding),
     ],
@@ -94,17 +94,17 @@ function overridden(
   context: PaymentContext,
   payment: Payment,
   finding: Finding,
-  refused: readonly Write[],
+  rejected: readonly Write[],
 ): Change {
   const { outcome } = finding;
-  const { declineCode: _inferred, ...kept } = withFinding(payment, finding);
+  const { declineCode: _inferred, ...rest } = withFinding(payment, finding);
   const succeeded = withOutcome(
-    { ...kept, state: transitionProvenCharge(payment.state, 'succeeded') },
+    { ...rest, state: transitionProvenCharge(payment.state, 'succeeded') },
     outcome,
   );
-  const item = itemMade(context, succeeded).filter((write) => isFree(write, refused));
+  const item = itemMade(context, succeeded).filter((write) => isFree(write, rejected));
   const hold = payment.item === undefined ? [] : reserveItem(payment.item, payment.id);
-  const isHeldByOther = hold.some((write) => !isFree(write, refused));
+  const isHeldByOther = hold.some((write) => !isFree(write, rejected));
   const isLost = payment.item !== undefined && (item.length === 0 || isHeldByOther);
   const after: Payment = isLost
     ? {
@@ -116,8 +116,8 @@ function overridden(
   return {
     payment: { ...after, ...itemState(succeeded, !isLost) },
     writes: [
-      ...chargeNoted(after).filter((write) => isFree(write, refused)),
-      // With the hold in the same commit nobody else can be paying for the item; it is released right after.
+      ...chargeNoted(after).filter((write) => isFree(write, rejected)),
+      // The hold in the same commit proves that no other payment holds the item; it is released right after.
       ...(isLost ? [] : [...hold, ...item]),
       ...auditOf(finding),
     ],
@@ -128,13 +128,13 @@ const chargedWithoutItem =
   'The charge was first reported as declined but succeeded. Its item has been sold: the shop must refund the charge or ' +
   'deliver another item.';
 
-/** Only that the event has been seen. */
+/** Records only that the event was received. */
 function noted(payment: Payment, { eventId }: Finding): Change | undefined {
   if (eventId === undefined || payment.events?.includes(eventId)) return undefined;
   return { payment: { ...payment, events: withEvent(payment, eventId) } };
 }
 
-/** The hold that an override has taken. Should it stay, the next buyer of the item removes it. */
+/** Releases the hold of an override. If this fails, the item's next buyer removes the hold. */
 async function releaseHold(context: PaymentContext, { item, id }: Payment): Promise<void> {
   if (item?.state === 'made') await context.engine.commit(releaseItem({ ...item, state: 'awaited' }, id));
 }
@@ -144,22 +144,22 @@ function withFinding(payment: Payment, { eventId }: Finding): Payment {
   return { ...payment, events: withEvent(payment, eventId) };
 }
 
-function isFree({ space, id }: Write, refused: readonly Write[]): boolean {
-  return !refused.some((write) => write.space === space && write.id === id);
+function isFree({ space, id }: Write, rejected: readonly Write[]): boolean {
+  return !rejected.some((write) => write.space === space && write.id === id);
 }
 
 function auditOf({ audit }: Finding): Write[] {
   return audit === undefined ? [] : [audit];
 }
 
-/** Nothing was asked: the same request may fare better later. */
+/** Nothing was charged, so a retry of the same request may succeed. */
 function keyFreed({ keyEntry }: Payment): Write[] {
   return keyEntry === undefined ? [] : [{ kind: 'delete', space: paymentKeysSpace, id: keyEntry }];
 }
 
 /**
- * A rejection in reply to a request counts while that request is the only one. Once somebody else has taken the charge
- * over and may have asked again, it proves nothing about the other request; then the books are looked at.
+ * A rejection counts only while its request is the only one. Once another process has claimed the charge and may have
+ * requested it again, the rejection proves nothing about that request; then the charge is looked up.
  */
 function conclusion({ state }: Payment, { outcome, basis }: Finding): Settlement {
   if (outcome.kind === 'succeeded' || outcome.kind === 'unknown' || state === 'calling') return outcome;
@@ -173,7 +173,7 @@ function stateOf({ kind }: Settlement): ChargeState {
   return kind === 'unknown' ? 'in_doubt' : 'declined';
 }
 
-/** A payment that has ended has its answer, and its token is erased. */
+/** Adds the response of an ended payment and erases its token. */
 function withOutcome(payment: Payment, outcome: Settlement): Payment {
   return {
     ...withoutToken(payment),
@@ -184,8 +184,8 @@ function withOutcome(payment: Payment, outcome: Settlement): Payment {
 }
 
 function withoutToken(payment: Payment): Payment {
-  const { sealedToken: _erased, ...kept } = payment;
-  return kept;
+  const { sealedToken: _erased, ...rest } = payment;
+  return rest;
 }
 
 export function withEvent({ events = [] }: Payment, id: string): readonly string[] {
@@ -205,7 +205,7 @@ function chargeNoted({ id, processor, chargeId }: Payment): Write[] {
   ];
 }
 
-/** None where the settings no longer let the item be made: the charge ends all the same, and the log says so. */
+/** Empty if the settings no longer allow the item: the charge still ends, and the log reports it. */
 function itemMade(context: PaymentContext, payment: Payment): Write[] {
   if (payment.state !== 'succeeded') return [];
   try {
@@ -223,7 +223,7 @@ function itemState({ item, state }: Payment, isMade: boolean): Pick<Payment, 'it
   return { item: { ...item, state: isMade ? 'made' : 'conflict' } };
 }
 
-/** Nobody can find out what became of it: the end, unless the processor itself reports it one day. */
+/** Ends a charge with an outcome that cannot be determined. Only a later event from the processor can still change it. */
 export async function markForReview(context: PaymentContext, id: string): Promise<void> {
   const { payment, isChanged } = await changePayment(context, id, (before) => {
     if (hasEnded(before.state)) return undefined;

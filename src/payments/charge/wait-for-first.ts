@@ -5,10 +5,10 @@ import { idempotentWaitMsMax } from '../limits.ts';
 const pollMs = 25;
 
 /**
- * What a repeated request waits for while the first one is still running, be it in another process.
- * Refuses with `idempotency_key_in_use` when that takes too long.
+ * Waits while the first request with the same key is running, also in another process.
+ * Throws `idempotency_key_in_use` when that takes too long.
  *
- * @param look undefined while the first one is running
+ * @param look returns undefined while the first request is running
  */
 export async function waitForFirst<Result>(look: () => Promise<Result | undefined>): Promise<Result> {
   const giveUpAt = performance.now() + idempotentWaitMsMax;

@@ -6,17 +6,17 @@ import { heartbeatMs, ownerSilenceMsMax } from '../limits.ts';
 const space: Space = 'service:heartbeats';
 
 /**
- * Records which processes are alive, so that charges of a dead one are taken over. While a process owns a charge or refund, its
- * counter in `service:heartbeats` goes up. An owner whose counter has not changed for `ownerSilenceMsMax` counts as dead. Only
- * the time that this process has itself watched counts, so clocks need not agree. Taking over from an owner that merely
- * paused is safe: the processor's idempotency key and the state of the payment prevent a second charge.
+ * Records which processes are alive, so that another process takes over the charges of a dead one. While a process owns a
+ * charge or refund, its counter in `service:heartbeats` goes up. An owner counts as dead when its counter has not changed
+ * for `ownerSilenceMsMax`. Only the time that this process has watched counts, so clocks need not agree. Taking over from
+ * an owner that only paused is safe: the processor's idempotency key and the payment's state prevent a second charge.
  */
 export class Heartbeats {
   /** The id of this process. */
   readonly self = randomBytes(9).toString('base64url');
   readonly #engine: Engine;
   readonly #silenceMsMax: number;
-  /** By owner: its counter as last seen, and since when it has not changed. */
+  /** By owner: the last counter, and since when it has not changed. */
   readonly #seen = new Map<string, { readonly count: string; readonly since: number }>();
   readonly #owned = new Set<string>();
   #count = 0;
@@ -50,8 +50,8 @@ export class Heartbeats {
 
   async #write(value: string): Promise<void> {
     const write = { space, id: this.self, value } as const;
-    const refusal = await this.#engine.commit([{ kind: 'replace', ...write }]);
-    if (refusal !== undefined) await this.#engine.commit([{ kind: 'create', ...write, makeSpace: true }]);
+    const failure = await this.#engine.commit([{ kind: 'replace', ...write }]);
+    if (failure !== undefined) await this.#engine.commit([{ kind: 'create', ...write, makeSpace: true }]);
   }
 
   /** Reads all counters. Call it before `hasReleased`. */
@@ -64,10 +64,10 @@ export class Heartbeats {
   }
 
   /**
-   * Whether an owner no longer works on a charge or refund: this process has finished with it, or another one is silent.
+   * Whether an owner no longer works on a charge or refund: this process has finished it, or the other process is silent.
    *
-   * @param knownSince when this process first saw this owner on the marker, by `performance.now()`: an owner of nothing
-   *   does not beat
+   * @param knownSince when this process first saw this owner on the marker, by `performance.now()`: a process that owns
+   *   nothing does not beat
    */
   hasReleased(owner: string, id: string, knownSince: number): boolean {
     if (owner === this.self) return !this.#owned.has(id);
@@ -75,7 +75,7 @@ export class Heartbeats {
     return performance.now() - since >= this.#silenceMsMax;
   }
 
-  /** Removes the counters of long dead processes. @param holding owners that markers still name */
+  /** Removes the counters of processes that died long ago. @param holding owners that markers still name */
   async forgetOthers(holding: ReadonlySet<string>): Promise<void> {
     const gone = [...this.#seen].filter(
       ([owner, { since }]) =>

@@ -4,8 +4,8 @@ import type { Payment } from '../payment.ts';
 import type { Heartbeats } from './heartbeat.ts';
 
 /**
- * Marks what has not ended, under `openId`: who drives it now, or, where nobody does, from when on somebody may
- * (milliseconds since 1970). `processor`: whose answer it waits for; recovery goes processor by processor.
+ * Marks an open charge or refund, under `openId`: its owner, or, without one, the time from which a process may claim it
+ * (milliseconds since 1970). Recovery goes processor by processor.
  */
 export type OpenMarker = { readonly processor: string } & (
   | { readonly owner: string }
@@ -23,7 +23,7 @@ interface Clock {
 
 export const openSpace = 'service:open-payments';
 
-/** A charge goes by its payment's id, a refund by both ids. */
+/** The id of a charge's marker is the payment's id; a refund's has both ids. */
 export function openId(paymentId: string, refundId?: string): string {
   return refundId === undefined ? paymentId : `${paymentId}.${refundId}`;
 }
@@ -38,7 +38,7 @@ export function createMarker({ heartbeats }: Owner, id: string, processor: strin
   return { kind: 'create', space: openSpace, id, value, makeSpace: true };
 }
 
-/** Refused when somebody else was faster. @param before the marker's text as it was seen */
+/** Fails if another process was faster. @param before the marker's text as it was read */
 export function claimMarker({ heartbeats }: Owner, id: string, before: string): Write {
   const { processor } = JSON.parse(before) as OpenMarker;
   return {
@@ -50,9 +50,7 @@ export function claimMarker({ heartbeats }: Owner, id: string, before: string): 
   };
 }
 
-/**
- * To be taken up again after a pause, which grows with the attempts. Jitter spreads retries of charges that failed together.
- */
+/** Sets the next retry after a pause that grows with the attempts. Jitter spreads the retries of charges that failed together. */
 export function postponeMarker(
   { now }: Clock,
   id: string,
@@ -64,7 +62,7 @@ export function postponeMarker(
   return { kind: 'replace', space: openSpace, id, value: text({ processor, dueAt }) };
 }
 
-/** What had ended and turns out to be under way. */
+/** For a refund that had ended and is under way again. */
 export function restoreMarker({ now }: Clock, id: string, { processor }: Pick<Payment, 'processor'>): Write {
   const value = text({ processor, dueAt: now() + recoveryDelayMsMin });
   return { kind: 'create', space: openSpace, id, value, makeSpace: true };

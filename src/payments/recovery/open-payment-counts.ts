@@ -4,8 +4,8 @@ import { idsOf, type OpenMarker } from '../ownership/marker.ts';
 import { madeAt } from '../payment.ts';
 
 /**
- * Counts what recovery goes through anyway, for the operator. In doubt is a charge that waits to be asked about again,
- * and one that is older than any processor may take to answer: whoever drives it is finding out.
+ * Counts the open payments for the operator while recovery scans them. A charge counts as in doubt if it waits for a
+ * retry, or if it is older than a call to a processor may take.
  */
 export class OpenPaymentCounts {
   readonly #now: number;

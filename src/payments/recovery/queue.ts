@@ -1,6 +1,6 @@
 import { recoveryChargesMax } from '../limits.ts';
 
-/** What is due at one processor. Runs at most `recoveryChargesMax` at once; the others wait. */
+/** The due charges and refunds of one processor. Runs at most `recoveryChargesMax` at once; the others wait. */
 export class RecoveryQueue<Due extends { readonly id: string }> {
   readonly #work: (due: Due) => Promise<void>;
   readonly #running = new Set<string>();
@@ -12,7 +12,7 @@ export class RecoveryQueue<Due extends { readonly id: string }> {
     this.#work = work;
   }
 
-  /** Replaces the waiting entries. One that is missing from `due` was finished elsewhere. */
+  /** Replaces the waiting entries. Another process finished those that are missing from `due`. */
   replace(due: readonly Due[], signal: AbortSignal): void {
     this.#waiting = due.filter(({ id }) => !this.#running.has(id)).reverse();
     this.#signal = signal;

@@ -16,25 +16,24 @@ import { RecoveryQueue } from './queue.ts';
 interface Due {
   readonly id: string;
   readonly processor: string;
-  /** The marker as it reads now; whoever changes it first drives it. */
+  /** The marker's current text; the process that changes it first becomes the owner. */
   readonly marker: string;
 }
 
 type Known = Map<string, { readonly owner: string; readonly since: number }>;
 
 /**
- * Finds out what became of charges and refunds that nobody drives: those left by a process that died and those in
- * doubt. Each is taken by changing its marker, so that of several processes one drives it, and then goes the normal
- * way on from step two, with the key it always had.
+ * Resolves charges and refunds without an owner: those of a process that died, and those in doubt. A process claims one
+ * by changing its marker, so that only one process owns it, and resumes it from step two with the same key.
  *
- * Each processor has its own queue: one that hangs delays no other's charges. How often a processor is called is bounded
- * where the calls are sent (`processors/sending/pace.ts`).
+ * Each processor has a separate queue: one that hangs delays no other's charges. `processors/sending/pace.ts` limits the
+ * rate of calls.
  */
 export class Recovery {
   readonly #context: PaymentContext;
-  /** Markers of other heartbeats: since when this process knows of them, as `performance.now()` tells. */
+  /** By marker: its owner, and since when this process has seen it there, by `performance.now()`. */
   #known: Known = new Map();
-  /** Payments of other accounts that the log names already. */
+  /** Payments of other accounts that are already logged. */
   readonly #reported = new Set<string>();
   readonly #queues = new Map<string, RecoveryQueue<Due>>();
 
@@ -42,7 +41,7 @@ export class Recovery {
     this.#context = context;
   }
 
-  /** Looks for all that is due and queues it; resolves when it is queued. @param signal nothing is begun after it */
+  /** Queues everything that is due; resolves when it is queued. @param signal stops new work */
   async round(signal: AbortSignal): Promise<void> {
     const due = Map.groupBy(await this.#findDue(), ({ processor }) => processor);
     // Also clears the queues of processors with nothing due.
@@ -61,14 +60,14 @@ export class Recovery {
 
   async #findDue(): Promise<Due[]> {
     const { engine, heartbeats, now, metrics } = this.#context;
-    const seen = new OpenPaymentCounts(now());
+    const counts = new OpenPaymentCounts(now());
     await heartbeats.watch();
     const due: Due[] = [];
     const known: Known = new Map();
     for await (const { id, name: marker } of itemsOf((await engine.scan(openSpace))?.chunks ?? [])) {
       const open = JSON.parse(marker) as OpenMarker;
       const { processor } = open;
-      seen.note(id, open);
+      counts.note(id, open);
       if ('owner' in open) {
         const before = this.#known.get(id);
         const since = before?.owner === open.owner ? before.since : performance.now();
@@ -77,7 +76,7 @@ export class Recovery {
       } else if (isDue(open.dueAt, now())) due.push({ id, marker, processor });
     }
     this.#known = known;
-    metrics.openPayments(seen.facts());
+    metrics.openPayments(counts.facts());
     await heartbeats.forgetOthers(new Set(Array.from(known.values(), ({ owner }) => owner)));
     // Ids sort by time: the oldest first.
     return due;
@@ -88,7 +87,7 @@ export class Recovery {
     await heartbeats.own(id, async () => {
       const { paymentId, refundId } = idsOf(id);
       try {
-        const payment = await this.#take(id, marker);
+        const payment = await this.#claim(id, marker);
         if (payment === undefined) return;
         if (!(await this.#mayConclude(payment))) return await this.#postpone(id, processor);
         const refund = refundId === undefined ? undefined : findRefund(payment, refundId);
@@ -102,7 +101,7 @@ export class Recovery {
     });
   }
 
-  /** Another account's books prove nothing about this payment. */
+  /** Another account's records prove nothing about this payment. */
   async #mayConclude(payment: Payment): Promise<boolean> {
     const { accounts, log } = this.#context;
     const differs = await accounts.differs(payment, findProcessor(this.#context, payment.processor));
@@ -113,8 +112,8 @@ export class Recovery {
     return differs === 'no';
   }
 
-  /** @returns the payment, in doubt where it was under way, or undefined when somebody else was faster */
-  async #take(id: string, marker: string): Promise<Payment | undefined> {
+  /** @returns the payment, in doubt if it was under way; undefined if another process was faster */
+  async #claim(id: string, marker: string): Promise<Payment | undefined> {
     const payment = await findPayment(this.#context, idsOf(id).paymentId);
     if (payment === undefined) return undefined;
     const inDoubt = asInDoubt(payment, idsOf(id).refundId);
@@ -128,15 +127,15 @@ export class Recovery {
   }
 }
 
-/** Something is wrong with us, not with the processor: half a minute. */
+/** An error on our side, not the processor's: wait half a minute. */
 const postponedAttempts = 6;
 
-/** A time further away than any that is set was set by a clock that was wrong. */
+/** A time beyond the longest delay comes from a wrong clock, so it counts as due. */
 function isDue(dueAt: number, now: number): boolean {
   return dueAt <= now || dueAt > now + 2 * recoveryDelayMsMax;
 }
 
-/** Whoever was asking may have been answered, and nobody has heard it. */
+/** The processor may have replied to the dead owner, so a running charge or refund is now in doubt. */
 function asInDoubt(payment: Payment, refundId: string | undefined): Payment {
   if (refundId === undefined) {
     if (hasEnded(payment.state) || payment.state === 'in_doubt') return payment;

@@ -5,7 +5,7 @@ export function findRefund({ refunds = [] }: Payment, id: string): Refund | unde
   return refunds.find((refund) => refund.id === id);
 }
 
-/** The payment with this refund, in the place of its earlier self. */
+/** The payment with this refund added or replaced. */
 export function withRefund(payment: Payment, refund: Refund): Payment {
   const { refunds = [] } = payment;
   const isKnown = refunds.some(({ id }) => id === refund.id);
@@ -15,17 +15,17 @@ export function withRefund(payment: Payment, refund: Refund): Payment {
   };
 }
 
-/** What has been given back, or may have been. */
+/** The amount that was or may have been refunded. */
 export function amountRefunded({ refunds = [] }: Payment): number {
   return refunds.reduce((sum, { state, amount }) => (state === 'failed' ? sum : sum + amount), 0);
 }
 
-/** Also of a charge that is proven and needs review because its item could not be made. */
+/** True also for a proven charge that needs review because its item could not be made. */
 export function isCharged({ state, chargeId }: Payment): boolean {
   return state === 'succeeded' || (state === 'needs_review' && chargeId !== undefined);
 }
 
-/** What can still be given back. */
+/** The amount that can still be refunded. */
 export function amountRefundable(payment: Payment): number {
   return isCharged(payment) ? Math.max(0, payment.amount - amountRefunded(payment)) : 0;
 }

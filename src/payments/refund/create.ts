@@ -15,36 +15,36 @@ import { amountRefundable, findRefund, isCharged, withRefund } from './amounts.t
 import { executeRefund } from './execute.ts';
 import { currentRefundResponse, type RefundResponse } from './response.ts';
 
-/** What a caller asks for, as it came. */
+/** A caller's refund request before validation. */
 export interface CreateRefundRequest {
   readonly processor: string;
   readonly route: string;
   readonly paymentId: string;
-  /** In the unit of the route; without it all that is left is refunded. */
+  /** In the unit of the route; without it the whole rest is refunded. */
   readonly amount: number | undefined;
   readonly idempotencyKey: string | undefined;
   readonly caller: string;
   readonly requestId: string;
-  /** What is to be written with the reservation, where this is an administrative act (`audited`). */
+  /** The audit entry to commit with the reservation, for an administrative act (`audited`). */
   readonly audit?: Write;
 }
 
 /**
- * Gives back a payment, or a part of it, as a charge is made: reserve → ask → settle. All refunds of a payment lie
- * in its one record, so that what is reserved is never more than what was charged.
+ * Refunds a payment, or a part of it, in the steps of a charge: reserve → call → settle. One record holds all refunds of a
+ * payment, so that the reserved amount never exceeds the charge.
  *
- * Refuses with `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`,
- * `invalid_request`, `idempotency_key_reused`, `idempotency_key_in_use`. Everything else is an answer.
+ * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`,
+ * `invalid_request`, `idempotency_key_reused`, `idempotency_key_in_use`. Everything else is a response.
  */
 export async function refundPayment(
   context: PaymentContext,
-  order: CreateRefundRequest,
+  request: CreateRefundRequest,
 ): Promise<RefundResponse> {
-  const policy = findRoute(context, order.route);
-  const payment = await findPaymentOn(context, order);
+  const policy = findRoute(context, request.route);
+  const payment = await findPaymentOn(context, request);
   await context.accounts.checkSame(payment, findProcessor(context, payment.processor));
-  const key = checkIdempotencyKey(order.idempotencyKey);
-  const amount = order.amount === undefined ? undefined : checkAmount(order.amount, payment, policy);
+  const key = checkIdempotencyKey(request.idempotencyKey);
+  const amount = request.amount === undefined ? undefined : checkAmount(request.amount, payment, policy);
   const refund: Refund = {
     id: newRefundId(context.now()),
     state: 'calling',
@@ -53,13 +53,13 @@ export async function refundPayment(
     asked: {
       processorKey: newProcessorKey(),
       attempts: 0,
-      requestId: order.requestId,
+      requestId: request.requestId,
       isRest: amount === undefined,
-      ...(key === undefined ? {} : { keyDigest: refundKeyDigest(order.caller, key) }),
+      ...(key === undefined ? {} : { keyDigest: refundKeyDigest(request.caller, key) }),
     },
   };
   return context.heartbeats.own(openId(payment.id, refund.id), async () => {
-    const { payment: reserved, earlier } = await reserve(context, payment.id, refund, order.audit);
+    const { payment: reserved, earlier } = await reserve(context, payment.id, refund, request.audit);
     return earlier === undefined
       ? executeRefund(context, reserved, refund.id)
       : replay(context, payment.id, earlier, refund);
@@ -77,7 +77,7 @@ function checkAmount(amount: number, { currency }: Payment, { unit }: RoutePolic
   );
 }
 
-/** One commit: the refund in its payment's record, and its marker. */
+/** One commit stores the refund in its payment's record and creates its marker. */
 async function reserve(
   context: PaymentContext,
   paymentId: string,
@@ -101,7 +101,7 @@ async function reserve(
   return { payment, earlier };
 }
 
-/** Refunds that moved nothing are kept for diagnosis; the oldest are dropped. */
+/** Refunds that moved no money stay stored for diagnosis; the oldest are dropped. */
 function withoutOldAttempts(payment: Payment): Payment {
   const { refunds = [] } = payment;
   const moved = ({ state, processorRefundId }: Refund) =>
@@ -130,20 +130,20 @@ function checkRefundable(payment: Payment, amount: number): void {
   if (amount > rest) {
     throw invalid(
       'amount',
-      `At most ${rest}, in the smallest unit of the currency, is left of this payment; nothing was refunded.`,
+      `At most ${rest}, in the smallest unit of the currency, can still be refunded; nothing was refunded.`,
     );
   }
-  // A refund that failed or was not attempted gave nothing back.
+  // A refund that failed or was not attempted moved no money.
   const counted = (payment.refunds ?? []).filter(({ state }) => state !== 'failed');
   if (counted.length >= refundsPerPaymentMax) {
     throw invalid(
       undefined,
-      `A payment takes at most ${refundsPerPaymentMax} refunds; nothing was refunded.`,
+      `A payment can have at most ${refundsPerPaymentMax} refunds; nothing was refunded.`,
     );
   }
 }
 
-/** Answers a repeated request as the first one was answered, waiting for it where it is still running. */
+/** Returns the first request's response to a repeated request; waits while the first is running. */
 async function replay(
   context: PaymentContext,
   paymentId: string,

@@ -9,7 +9,7 @@ import { findRefund } from './amounts.ts';
 import { currentRefundResponse, type RefundResponse } from './response.ts';
 import { giveRefundToReview, settleRefund } from './settle.ts';
 
-/** The second and third step of a refund that this process drives: asks, and stores what became of it. */
+/** The second and third step of a refund that this process owns: calls the processor and stores the outcome. */
 export async function executeRefund(
   context: PaymentContext,
   payment: Payment,
@@ -17,31 +17,32 @@ export async function executeRefund(
 ): Promise<RefundResponse> {
   const refund = findRefund(payment, refundId) as Refund;
   const processor = findProcessor(context, payment.processor);
-  const outcome = await ask(processor, payment, refund, false).catch(unknownOf);
+  const outcome = await callProcessor(processor, payment, refund, false).catch(unknownOf);
   try {
     const settled = await settleRefund(context, payment.id, refundId, { outcome, basis: 'reply' });
     return currentRefundResponse(settled, { replayed: false });
   } catch (error) {
-    // It may have been made, and its record says "calling": recovery will tell the truth from there.
+    // The refund may have been made, but its record says "calling": recovery resolves it.
     const ids = { payment_id: payment.id, refund_id: refundId };
     context.log.error('refund_not_settled', { ...ids, ...errorFields(error) });
     return currentRefundResponse(refund, { replayed: false });
   }
 }
 
-/** The way on for a refund that nobody drives any more: as with a charge; one that is pending is only looked after. */
+/** Resumes a refund without an owner, as `resumeCharge` does for a charge. A pending refund is only looked up. */
 export async function resumeRefund(context: PaymentContext, payment: Payment, refund: Refund): Promise<void> {
   const processor = findProcessor(context, payment.processor);
   const { isKeyRemembered, isHopeless, isLate } = ageOf(refund.createdAt, context.now(), processor);
   const isPending = refund.state === 'pending';
-  const askAgain = isKeyRemembered && !isPending ? () => ask(processor, payment, refund, true) : undefined;
+  const callAgain =
+    isKeyRemembered && !isPending ? () => callProcessor(processor, payment, refund, true) : undefined;
   const { chargeId = '' } = payment;
   const sought = { refundId: refund.id, chargeId, timeoutMs: lookUpMsMax };
   const end = async () => {
     const isOver = context.now() - Date.parse(refund.createdAt) > refundArrivalMsMax;
     return isOver ? ({ kind: 'canceled' } as const) : unfinished;
   };
-  const found = await resolveOutcome(askAgain, () => processor.findRefund(sought), end);
+  const found = await resolveOutcome(callAgain, () => processor.findRefund(sought), end);
   const settle = (outcome: RefundOutcome) =>
     settleRefund(context, payment.id, refund.id, { outcome, basis: 'proof' });
   if (isConclusive(found)) await settle(found);
@@ -52,7 +53,7 @@ export async function resumeRefund(context: PaymentContext, payment: Payment, re
 
 const unfinished = { kind: 'unknown', detail: 'an earlier request may be under way' } as const;
 
-async function ask(
+async function callProcessor(
   processor: Processor,
   payment: Payment,
   refund: Refund,

@@ -8,12 +8,12 @@ import type { StoredResponse } from '../stored-response.ts';
 
 export interface RefundResponse extends StoredResponse {
   readonly refundId: string;
-  /** Whether this is the answer to an earlier request with the same key. */
+  /** Whether this is the response to an earlier request with the same key. */
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
 }
 
-/** The answer that an outcome has, for the request that asked for the refund; undefined while there is none. */
+/** The response to the request that made the refund; undefined while the outcome is unknown. */
 export function refundResponseOf(
   outcome: RefundOutcome,
   payment: Payment,
@@ -32,22 +32,22 @@ export function refundResponseOf(
     case 'refused':
       return errorResponse(new ServiceError('invalid_request', { message: outcome.message }), requestId);
     case 'not_attempted':
-      return errorResponse(new ServiceError('processor_error', { message: notTakenMessage }), requestId);
+      return errorResponse(new ServiceError('processor_error', { message: notAttemptedMessage }), requestId);
     case 'unknown':
       return undefined;
   }
 }
 
-const failedMessage = 'The refund came to nothing: the bank did not take the money.';
-const notTakenMessage = 'The payment processor could not take this refund; nothing was refunded.';
+const failedMessage = 'The refund failed: the bank did not accept the money.';
+const notAttemptedMessage = 'The payment processor could not make this refund; nothing was refunded.';
 const unknownMessage =
-  'The payment processor has not told what became of this refund. It may have succeeded: the service is finding out. ' +
-  'Ask at the Location.';
+  'The payment processor has not reported the outcome of this refund. It may have succeeded: the service is finding ' +
+  'out. Check the Location.';
 const reviewMessage =
-  'It could not be found out what became of this refund. It may have succeeded: look it up at the payment processor ' +
+  'The outcome of this refund could not be determined. It may have succeeded: look it up at the payment processor ' +
   'before you refund again.';
 
-/** The answer that a refund has now, be it that nobody knows. */
+/** The refund's response now: the stored one, or that its outcome is unknown. */
 export function currentRefundResponse(
   { id: refundId, asked, state }: Refund,
   { replayed }: { readonly replayed: boolean },
@@ -55,15 +55,15 @@ export function currentRefundResponse(
   const known = { refundId, replayed };
   if (asked?.answer !== undefined) return { ...asked.answer, ...known };
   const isReviewed = state === 'needs_review';
-  // Without a key the same request again would be another refund.
+  // Without a key a repeated request would be another refund.
   const retryable = !isReviewed && asked?.keyDigest !== undefined;
   const message = isReviewed ? reviewMessage : unknownMessage;
   const error = new ServiceError('payment_outcome_unknown', { retryable, message });
-  const answer = errorResponse(error, asked?.requestId ?? '');
-  return { ...answer, ...known, ...(isReviewed ? {} : { retryAfterSeconds: unknownRetryAfterSeconds }) };
+  const unknown = errorResponse(error, asked?.requestId ?? '');
+  return { ...unknown, ...known, ...(isReviewed ? {} : { retryAfterSeconds: unknownRetryAfterSeconds }) };
 }
 
-/** A refund as anyone may see it. */
+/** The public fields of a refund. */
 export function publicRefund(payment: Payment, { id, state, amount, createdAt, processorRefundId }: Refund) {
   return {
     refund_id: id,

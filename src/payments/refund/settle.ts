@@ -10,15 +10,15 @@ import { refundResponseOf } from './response.ts';
 
 export interface RefundFinding {
   readonly outcome: RefundOutcome;
-  /** The processor's event that told it; absent where the processor was asked. */
+  /** The processor's event that reported it; absent if the processor was called. */
   readonly eventId?: string;
-  /** As of a charge's finding (`settle-charge.ts`). */
+  /** As in a charge's `Finding` (`charge/outcome.ts`). */
   readonly basis: 'reply' | 'proof';
 }
 
 /**
- * The third step of a refund: one commit with the outcome, the exact answer, and the marker. What would be a step
- * back changes nothing: somebody else has learned more.
+ * The third step of a refund: one commit stores the outcome and the exact response, and updates the marker. A transition
+ * back changes nothing: another process knows more.
  *
  * @returns the refund as it is now
  */
@@ -37,7 +37,7 @@ export async function settleRefund(
   const refund = theRefund(payment, refundId);
   if (isChanged) {
     const { outcome } = finding;
-    // One that is still being looked after has come to its state once.
+    // Count a refund that stays open once.
     if (!isOpen(refund.state) || (refund.asked?.attempts ?? 0) <= 1)
       context.metrics.refund(payment.processor, refund.state);
     if (stateBefore === 'failed')
@@ -57,11 +57,11 @@ function settled(
   context: PaymentContext,
   payment: Payment,
   refund: Refund,
-  { outcome: learned, eventId, basis }: RefundFinding,
+  { outcome: reported, eventId, basis }: RefundFinding,
 ): Change | undefined {
-  const outcome = conclusion(refund, learned, basis);
+  const outcome = conclusion(refund, reported, basis);
   const state = stateOf(outcome);
-  const { asked, ...kept } = refund;
+  const { asked, ...rest } = refund;
   const attempts = (asked?.attempts ?? 0) + (eventId === undefined ? 1 : 0);
   const id = openId(payment.id, refund.id);
   if (!mayTransitionRefund(refund, state)) {
@@ -70,11 +70,11 @@ function settled(
     return { payment: still, writes: [postponeMarker(context, id, payment, attempts)] };
   }
   const moved: Refund = {
-    ...kept,
+    ...rest,
     state,
     ...('processorRefundId' in outcome ? { processorRefundId: outcome.processorRefundId } : {}),
   };
-  const after = asked && { asked: withAnswer(payment, moved, { ...asked, attempts }, outcome) };
+  const after = asked && { asked: withResponse(payment, moved, { ...asked, attempts }, outcome) };
   const events = eventId === undefined ? {} : { events: withEvent(payment, eventId) };
   return {
     payment: withRefund({ ...payment, ...events }, { ...moved, ...after }),
@@ -82,7 +82,7 @@ function settled(
   };
 }
 
-/** What has not come to its end is looked after; one that was made elsewhere, or has ended before, has no marker. */
+/** Only an open refund has a marker; a refund that another system made has none. */
 function markerOf(
   context: PaymentContext,
   payment: Payment,
@@ -100,21 +100,21 @@ function isOpen(state: RefundState): boolean {
   return state === 'calling' || state === 'in_doubt' || state === 'pending';
 }
 
-/** The first answer stays the answer, whatever becomes of the refund later. */
-function withAnswer(
+/** The first response stays, whatever the later outcome of the refund. */
+function withResponse(
   payment: Payment,
   refund: Refund,
   asked: AskedRefund,
   outcome: RefundOutcome,
 ): AskedRefund {
-  const answer = asked.answer ?? refundResponseOf(outcome, payment, refund, asked);
-  const { keyDigest, ...kept } = asked;
-  // Nothing was asked: the same request may fare better later.
+  const response = asked.answer ?? refundResponseOf(outcome, payment, refund, asked);
+  const { keyDigest, ...rest } = asked;
+  // Nothing was refunded, so a retry of the same request may succeed.
   const key = outcome.kind === 'not_attempted' || keyDigest === undefined ? {} : { keyDigest };
-  return { ...kept, ...key, ...(answer === undefined ? {} : { answer }) };
+  return { ...rest, ...key, ...(response === undefined ? {} : { answer: response }) };
 }
 
-/** A rejection in reply to a request counts while that request is the only one, as with a charge. */
+/** A rejection counts only while its request is the only one, as with a charge. */
 function conclusion({ state }: Refund, outcome: RefundOutcome, basis: RefundFinding['basis']): RefundOutcome {
   if (state === 'calling' || (outcome.kind !== 'not_attempted' && outcome.kind !== 'refused')) return outcome;
   if (basis === 'proof' && outcome.kind === 'refused') return outcome;
@@ -126,7 +126,7 @@ function stateOf({ kind }: RefundOutcome): RefundState {
   return kind === 'unknown' ? 'in_doubt' : 'failed';
 }
 
-/** Nobody can find out what became of it: the end, unless the processor itself reports it one day. */
+/** Ends a refund with an outcome that cannot be determined. Only a later event from the processor can still change it. */
 export async function giveRefundToReview(
   context: PaymentContext,
   paymentId: string,

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { circuitFailuresMax, circuitPauseMsMax, circuitPauseMsMin } from './limits.ts';
 
 /**
- * Spaces recovery's calls to one processor evenly, so that they never exceed a rate: the rate limit is shared with buyers'
- * charges. When calls keep failing, none is sent for a while (a circuit breaker); then one is tried.
+ * Spaces recovery's calls to one processor evenly below a rate, because buyers' charges share the processor's rate limit.
+ * A circuit breaker: when calls keep failing, it sends none for a while and then tries one.
  */
 export class Pace {
   readonly #intervalMs: number;
@@ -11,7 +11,7 @@ export class Pace {
   #failures = 0;
   #pauseMs = circuitPauseMsMin;
   #pausedUntil = 0;
-  /** Whether the one call after a pause is under way. */
+  /** Whether the trial call after a pause is under way. */
   #isTrial = false;
 
   /** @param callsPerSecondMax of this process */
@@ -20,8 +20,8 @@ export class Pace {
   }
 
   /**
-   * Waits for the next turn. Returns false, without using a turn, if it would come after the time-out or the circuit is open.
-   * After true the outcome must be reported.
+   * Waits for the next turn. Returns false, without using a turn, if the turn is after the time-out or the circuit is open.
+   * After true, the caller must call `report`.
    */
   async turn(timeoutMs: number): Promise<boolean> {
     const now = performance.now();
@@ -35,7 +35,7 @@ export class Pace {
     return true;
   }
 
-  /** @param isWell whether the processor answered, and neither turned us away for the rate nor failed itself */
+  /** @param isWell whether the processor replied with neither a rate-limit error (429) nor a server error (5xx) */
   report(isWell: boolean): void {
     if (isWell) {
       this.#failures = 0;

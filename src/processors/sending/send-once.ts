@@ -15,7 +15,7 @@ export interface OutgoingRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string | number>>;
   readonly body?: string | Buffer | undefined;
-  /** For the whole exchange: waiting for the pace, connecting, sending, and the last byte of the reply. */
+  /** Covers the whole exchange: the wait for the pace, connecting, sending, and the last byte of the reply. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -26,9 +26,9 @@ export interface Reply {
   readonly text: string;
 }
 
-/** No byte of the request has left: no connection was made, or TLS was refused. So nothing can have been done. */
+/** No byte of the request was sent, because connecting or the TLS handshake failed. So nothing can have been done. */
 export class NotSentError extends Error {
-  /** What the system said, for instance `ECONNREFUSED`. */
+  /** The system's error code, for instance `ECONNREFUSED`. */
   readonly reason: string;
 
   constructor(reason: string) {
@@ -38,7 +38,7 @@ export class NotSentError extends Error {
   }
 }
 
-/** The request may have arrived, and no whole reply came back. It says nothing of what was done. */
+/** The request may have arrived, but no complete reply came back. Its outcome is unknown. */
 export class ReplyLostError extends Error {
   readonly reason: string;
 
@@ -50,18 +50,18 @@ export class ReplyLostError extends Error {
 }
 
 /**
- * An idle connection is closed before a load balancer closes it: a request that meets a closing connection is lost, and
- * its outcome unknown.
+ * The agent closes an idle connection before a load balancer does: a request on a closing connection is lost, with an
+ * unknown outcome.
  */
 const agentOptions = { keepAlive: true, timeout: idleConnectionMs };
 const agents = { 'http:': new HttpAgent(agentOptions), 'https:': new HttpsAgent(agentOptions) };
 
 /**
- * Sends a request over HTTP/1.1 exactly once. It never resends, whatever happens to the connection: whether a request to
- * a payment processor may be repeated is the decision of the charge state machine alone.
+ * Sends a request over HTTP/1.1 exactly once. It never resends after a connection error: only the charge state machine
+ * decides whether to repeat a request to a payment processor.
  *
- * Rejects with NotSentError when it is proven that nothing left, and with ReplyLostError otherwise. Neither carries a
- * `code`, by which a vendor's library might recognize an error that it resends after.
+ * Rejects with NotSentError when no byte was sent, and with ReplyLostError otherwise. Neither has a `code`, because a
+ * vendor's library might resend after a code that it recognizes.
  */
 export async function sendOnce(outgoing: OutgoingRequest, pace?: Pace): Promise<Reply> {
   const deadline = performance.now() + outgoing.timeoutMs;
@@ -115,7 +115,7 @@ function exchange(
   });
 }
 
-/** Nothing is sent before the connection is made; after that, any byte may have arrived. */
+/** No byte is sent before the connection is made; after that, any byte may have arrived. */
 function watchConnection(request: ClientRequest, event: 'connect' | 'secureConnect') {
   let isMade = false;
   request.on('socket', (socket: Socket) => {
@@ -140,7 +140,7 @@ async function readText(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** A code of the system's where there is one: a message may repeat what was sent. */
+/** Prefers the system's error code: a message may repeat what was sent. */
 function reasonOf(error: Error & { readonly code?: unknown }): string {
   if (typeof error.code === 'string') return error.code;
   return ['aborted', 'timed out', 'too large', 'cut'].find((known) => known === error.message) ?? error.name;

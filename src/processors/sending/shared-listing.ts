@@ -3,7 +3,7 @@ import { inTime } from '../in-time.ts';
 import type { Period } from '../processor.ts';
 
 export interface Listed<Found> {
-  /** Undefined for an entry that is none of ours. */
+  /** Undefined if another system made the entry. */
   readonly paymentId: string | undefined;
   readonly found: Found;
 }
@@ -20,23 +20,23 @@ interface Sought<Found> extends Period {
   readonly resolve: (result: Result<Found>) => void;
 }
 
-/** Callers that come within this time share one listing; recovery takes its charges within a fraction of it. */
+/** Calls within this time share one listing; recovery claims its charges within a fraction of it. */
 const gatherMs = 50;
 
 export interface ListingOptions<Found> {
-  /** All entries of a period. Throws when the list cannot be read to its end. */
+  /** Yields all entries of a period. Throws when the list cannot be read to its end. */
   readonly list: (period: Period) => AsyncIterable<Listed<Found>>;
   /**
-   * Of several entries of one payment the one that says most counts: 2 settles the look-up, 1 is undecided, 0 has failed
-   * and may be followed by one that did not.
+   * Among several entries of one payment, the one with the highest weight counts: 2 settles the look-up, 1 is undecided,
+   * 0 has failed and may be followed by one that succeeds.
    */
   readonly weight: (found: Found) => 0 | 1 | 2;
   readonly detailOf: (error: unknown) => string;
 }
 
 /**
- * Looks for many payments in one reading of a processor's list, at most one reading at a time. One listing for each
- * payment would read the same pages hundreds of times after an outage, and run into the processor's rate limit.
+ * Looks up many payments in one pass over a processor's list, one pass at a time. After an outage, a listing per payment
+ * would read the same pages hundreds of times and exceed the processor's rate limit.
  */
 export class SharedListing<Found> {
   readonly #options: ListingOptions<Found>;
@@ -47,7 +47,7 @@ export class SharedListing<Found> {
     this.#options = options;
   }
 
-  /** @param period in which the payment may have been made */
+  /** @param period the period in which the payment may have been made */
   find(paymentId: string, { from, until }: Period, timeoutMs: number): Promise<Result<Found>> {
     const { promise, resolve } = Promise.withResolvers<Result<Found>>();
     const entry: Sought<Found> = { paymentId, from, until, best: undefined, isDone: false, resolve };
@@ -106,7 +106,7 @@ function settle<Found>(sought: Sought<Found>, result: Result<Found>): void {
   sought.resolve(result);
 }
 
-/** Groups of those whose periods overlap: what lies between two outages is not read. */
+/** Groups look-ups with overlapping periods, so that the time between two outages is not read. */
 function overlapping<Found>(all: readonly Sought<Found>[]): Sought<Found>[][] {
   const groups: { until: number; readonly members: Sought<Found>[] }[] = [];
   for (const sought of all.toSorted((a, b) => a.from - b.from)) {

@@ -10,17 +10,17 @@ export interface LedgerServer {
 }
 
 /**
- * The simulated processor's side of the wire over HTTP, so that several processes share it and it outlives one that
- * is killed: `POST /charges`, `/cancellations` and `/refunds` answer as the ledger does, `GET /books` tells all that it has done. A
- * lost reply is a connection that ends without one. It listens on a free port of loopback.
+ * Serves the simulated processor's ledger over HTTP, so that several processes share it and it survives a killed one.
+ * `POST /charges`, `/cancellations` and `/refunds` return the ledger's reply; `GET /books` returns all charges and
+ * refunds. For a lost reply the server closes the connection. It listens on a free loopback port.
  */
 export async function serveLedger(ledger: MemoryLedger): Promise<LedgerServer> {
-  const server = createServer((request, response) => void answer(ledger, request, response));
+  const server = createServer((request, response) => void respond(ledger, request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { origin: originOf(server), close: () => close(server) };
 }
 
-async function answer(
+async function respond(
   ledger: MemoryLedger,
   request: IncomingMessage,
   response: ServerResponse,

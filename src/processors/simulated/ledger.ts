@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sendOnce } from '../sending/send-once.ts';
 
-/** What a simulated processor is asked, and what it answers as a real one would over its API. */
+/** A charge request to the simulated processor, as a real processor receives it over its API. */
 export interface LedgerRequest {
   readonly key: string;
   readonly paymentId: string;
@@ -16,7 +16,7 @@ export type LedgerReply =
   | { readonly kind: 'declined'; readonly declineCode: string }
   | { readonly kind: 'no_such_token' }
   | { readonly kind: 'error' }
-  /** The charge was made, and the reply to it never arrives. */
+  /** The charge was made, but its reply never arrives. */
   | { readonly kind: 'lost' };
 
 export interface LedgerCharge extends LedgerRequest {
@@ -37,7 +37,7 @@ export type LedgerRefundReply =
   | { readonly kind: 'no_such_charge' }
   | { readonly kind: 'too_much' }
   | { readonly kind: 'refused' }
-  /** The refund was made, and the reply to it never arrives. */
+  /** The refund was made, but its reply never arrives. */
   | { readonly kind: 'lost' };
 
 export interface LedgerRefund extends LedgerRefundRequest {
@@ -45,25 +45,25 @@ export interface LedgerRefund extends LedgerRefundRequest {
   readonly isPending: boolean;
 }
 
-/** What a cancellation found: `canceled` when the key had charged nobody, and now never will. */
+/** The result of a cancellation: `canceled` when the key has charged nothing and now never will. */
 export type LedgerCancelReply = LedgerReply | { readonly kind: 'canceled' };
 
-/** All that the ledger has done. */
+/** All charges and refunds of the ledger. */
 export interface LedgerBooks {
   readonly charges: readonly LedgerCharge[];
   readonly refunds: readonly LedgerRefund[];
 }
 
-/** The simulated processor's side of the wire; it may live in another process. */
+/** The simulated processor's ledger; it may run in another process. */
 export interface SimulatedLedger {
   charge(request: LedgerRequest): Promise<LedgerReply>;
-  /** Takes the key of a charge out of use, or says what became of that charge. */
+  /** Blocks the key of a charge, or returns the outcome of that charge. */
   cancel(key: string): Promise<LedgerCancelReply>;
   refund(request: LedgerRefundRequest): Promise<LedgerRefundReply>;
   books(): Promise<LedgerBooks>;
 }
 
-/** Tokens that decline, in the words of the decline code they answer. */
+/** Tokens that decline: `tok_<decline code>`. */
 export const decliningTokens = [
   'card_declined',
   'insufficient_funds',
@@ -76,7 +76,7 @@ export const decliningTokens = [
   'authentication_required',
 ] as const;
 
-/** Tokens that pay; the last ones script what becomes of a refund. */
+/** Tokens that pay; the last ones script the outcome of a refund. */
 const payingTokens = [
   'paid',
   'visa',
@@ -88,14 +88,14 @@ const payingTokens = [
 ];
 
 export const slowReplyMs = 2_000;
-/** Beyond any time-out of a caller's. */
+/** Longer than any caller's time-out. */
 const callMsMax = 60_000;
 
 /**
  * A ledger in memory, scripted by its tokens: `tok_paid` (and `tok_visa`, so that a request written for Stripe's
  * test mode works), `tok_<decline code>`, `tok_processor_error`, `tok_slow`, `tok_lost_reply`, and for the refunds of
- * a charge that pays `tok_refund_pending`, `tok_refund_refused`, `tok_refund_lost_reply`. As at a real processor a key
- * is answered once: the same key again gets the first answer and does nothing.
+ * a paid charge `tok_refund_pending`, `tok_refund_refused`, `tok_refund_lost_reply`. As at a real processor, a repeated
+ * key does nothing and returns the first reply.
  */
 export class MemoryLedger implements SimulatedLedger {
   readonly charges: LedgerCharge[] = [];
@@ -137,8 +137,8 @@ export class MemoryLedger implements SimulatedLedger {
     if (charge === undefined) return { kind: 'no_such_charge' };
     const word = wordOf(charge.token);
     if (word === 'refund_refused') return { kind: 'refused' };
-    const given = this.refunds.filter(({ chargeId }) => chargeId === request.chargeId);
-    if (given.reduce((sum, { amount }) => sum + amount, request.amount) > charge.amount)
+    const earlier = this.refunds.filter(({ chargeId }) => chargeId === request.chargeId);
+    if (earlier.reduce((sum, { amount }) => sum + amount, request.amount) > charge.amount)
       return { kind: 'too_much' };
     const ledgerRefundId = `re_simulated_${randomBytes(12).toString('hex')}`;
     const isPending = word === 'refund_pending';
@@ -153,14 +153,14 @@ export class MemoryLedger implements SimulatedLedger {
   }
 }
 
-/** What a request under a key that was taken out of use is answered. */
+/** The reply to a request with a blocked key. */
 const canceledReply: LedgerReply = { kind: 'error' };
 
 function wordOf(token: string): string | undefined {
   return /^tok_([a-z_]+)$/.exec(token)?.[1];
 }
 
-/** A ledger in a process of its own, over HTTP on loopback. Rejects as `sendOnce` does. */
+/** A ledger in a separate process, over HTTP on loopback. Rejects as `sendOnce` does. */
 export class RemoteLedger implements SimulatedLedger {
   readonly #origin: string;
 
@@ -184,9 +184,9 @@ export class RemoteLedger implements SimulatedLedger {
     return this.#call('/books');
   }
 
-  async #call<Reply>(path: string, asked?: unknown): Promise<Reply> {
-    const method = asked === undefined ? 'GET' : 'POST';
-    const body = asked === undefined ? undefined : JSON.stringify(asked);
+  async #call<Reply>(path: string, json?: unknown): Promise<Reply> {
+    const method = json === undefined ? 'GET' : 'POST';
+    const body = json === undefined ? undefined : JSON.stringify(json);
     const url = new URL(this.#origin + path);
     const { text } = await sendOnce({ url, method, headers: {}, body, timeoutMs: callMsMax });
     return JSON.parse(text) as Reply;

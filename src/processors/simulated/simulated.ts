@@ -26,8 +26,8 @@ const late: Unknown = { kind: 'unknown', detail: 'no reply in time' };
 const unreachable: Unknown = { kind: 'unknown', detail: 'the ledger could not be reached' };
 
 /**
- * A processor that moves no money, for trying things out and for crash drills. It is served only when asked for
- * (`serve --simulate`), under its own name, and its charge ids read `ch_simulated_…`.
+ * A processor that moves no money, for trying things out and for crash drills. Only `serve --simulate` serves it, under
+ * the name `simulated`; its charge ids are `ch_simulated_…`.
  */
 export function simulatedProcessor(ledger: SimulatedLedger): Processor {
   return {
@@ -49,8 +49,8 @@ export function simulatedProcessor(ledger: SimulatedLedger): Processor {
 
 function charge(ledger: SimulatedLedger, request: ChargeRequest): Promise<ChargeOutcome> {
   const { paymentId, processorKey: key, amount, currency, token, timeoutMs } = request;
-  const answer = ledger.charge({ key, paymentId, amount, currency, token }).then(outcomeOf, failed);
-  return inTime<ChargeOutcome>(answer, timeoutMs, late);
+  const charged = ledger.charge({ key, paymentId, amount, currency, token }).then(outcomeOf, outcomeOfError);
+  return inTime<ChargeOutcome>(charged, timeoutMs, late);
 }
 
 function outcomeOf(reply: LedgerReply): ChargeOutcome {
@@ -77,7 +77,7 @@ function outcomeOf(reply: LedgerReply): ChargeOutcome {
   }
 }
 
-function failed(error: unknown): NotTaken | Unknown {
+function outcomeOfError(error: unknown): NotTaken | Unknown {
   return error instanceof NotSentError ? { kind: 'not_attempted', detail: error.message } : unreachable;
 }
 
@@ -85,8 +85,8 @@ function findCharge(
   ledger: SimulatedLedger,
   { paymentId, timeoutMs }: SoughtCharge,
 ): Promise<LookUp<ChargeOutcome>> {
-  const found = ledger.books().then((books): LookUp<ChargeOutcome> => {
-    const made = books.charges.find((each) => each.paymentId === paymentId);
+  const found = ledger.books().then(({ charges }): LookUp<ChargeOutcome> => {
+    const made = charges.find((each) => each.paymentId === paymentId);
     return made === undefined ? { kind: 'absent' } : { kind: 'succeeded', chargeId: made.chargeId };
   });
   return inTime(
@@ -114,8 +114,8 @@ function cancelCharge(
 
 function refund(ledger: SimulatedLedger, request: RefundRequest): Promise<RefundOutcome> {
   const { refundId, chargeId, processorKey: key, amount, timeoutMs } = request;
-  const answer = ledger.refund({ key, refundId, chargeId, amount }).then(outcomeOfRefund, failed);
-  return inTime<RefundOutcome>(answer, timeoutMs, late);
+  const refunded = ledger.refund({ key, refundId, chargeId, amount }).then(outcomeOfRefund, outcomeOfError);
+  return inTime<RefundOutcome>(refunded, timeoutMs, late);
 }
 
 function outcomeOfRefund(reply: LedgerRefundReply): RefundOutcome {
@@ -129,7 +129,7 @@ function outcomeOfRefund(reply: LedgerRefundReply): RefundOutcome {
     default:
       return {
         kind: 'refused',
-        message: 'The simulated processor refused the refund; nothing was refunded.',
+        message: 'The simulated processor rejected the refund; nothing was refunded.',
         detail: reply.kind,
       };
   }
@@ -139,8 +139,8 @@ function findRefund(
   ledger: SimulatedLedger,
   { refundId, timeoutMs }: SoughtRefund,
 ): Promise<LookUp<RefundOutcome>> {
-  const found = ledger.books().then((books): LookUp<RefundOutcome> => {
-    const made = books.refunds.find((each) => each.refundId === refundId);
+  const found = ledger.books().then(({ refunds }): LookUp<RefundOutcome> => {
+    const made = refunds.find((each) => each.refundId === refundId);
     if (made === undefined) return { kind: 'absent' };
     return { kind: made.isPending ? 'pending' : 'succeeded', processorRefundId: made.ledgerRefundId };
   });
@@ -152,8 +152,8 @@ function findRefund(
 }
 
 function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number): Promise<Owner | Unknown> {
-  const found = ledger.books().then((books): Owner => {
-    const made = books.charges.find((each) => each.chargeId === chargeId);
+  const found = ledger.books().then(({ charges }): Owner => {
+    const made = charges.find((each) => each.chargeId === chargeId);
     return { kind: 'owner', paymentId: made?.paymentId, isPaid: made !== undefined };
   });
   return inTime<Owner | Unknown>(
@@ -164,19 +164,19 @@ function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number)
 }
 
 function check(ledger: SimulatedLedger, timeoutMs: number): Promise<Check> {
-  const reached = ledger.books().then(
+  const checked = ledger.books().then(
     (): Check => ({ kind: 'well' }),
     (): Check => unreachable,
   );
-  return inTime(reached, timeoutMs, late);
+  return inTime(checked, timeoutMs, late);
 }
 
 async function* charges(ledger: SimulatedLedger, { from, until }: Period): AsyncGenerator<ProcessorCharge> {
-  const books = await ledger.books();
-  for (const { chargeId, paymentId, amount, currency, madeAt } of books.charges) {
+  const { charges, refunds } = await ledger.books();
+  for (const { chargeId, paymentId, amount, currency, madeAt } of charges) {
     if (madeAt < from || madeAt >= until) continue;
-    const refunds = books.refunds.filter((each) => each.chargeId === chargeId);
-    const amountRefunded = refunds.reduce((sum, each) => sum + each.amount, 0);
+    const refundsOfCharge = refunds.filter((each) => each.chargeId === chargeId);
+    const amountRefunded = refundsOfCharge.reduce((sum, each) => sum + each.amount, 0);
     yield { chargeId, paymentId, amount, amountRefunded, currency };
   }
 }

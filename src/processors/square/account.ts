@@ -5,26 +5,26 @@ import type { SharedListing } from '../sending/shared-listing.ts';
 import { type Json, objectOf, type SquareApi, SquareError, textOf } from './api.ts';
 import { faultOf } from './errors.ts';
 
-/** What every call to Square needs. */
+/** The client, settings and counters that every call to Square needs. */
 export interface SquareAccount {
   readonly api: SquareApi;
   readonly sends: Sends;
-  /** Undefined for the main location, which is what Square takes when none is named. */
+  /** Undefined for the main location, Square's default. */
   readonly locationId: string | undefined;
-  /** For so long a payment that was made may be missing from Square's lists. */
+  /** How long a new payment may be missing from Square's lists. */
   readonly listLagMs: number;
 }
 
 export type Payments = SharedListing<Json>;
 
-/** For the query of a list. */
+/** The location parameter of a list query. */
 export function locationQuery({ locationId }: SquareAccount): { readonly location_id?: string } {
   return locationId === undefined ? {} : { location_id: locationId };
 }
 
 /**
- * Square counts the smallest unit of ISO 4217, without an exception among the currencies that it takes: AUD, CAD, EUR,
- * GBP and USD in hundredths, JPY in whole yen
+ * Square uses the smallest unit of ISO 4217 for every currency that it accepts: AUD, CAD, EUR, GBP and USD in
+ * hundredths, JPY in whole yen
  * (https://developer.squareup.com/docs/build-basics/working-with-monetary-amounts).
  */
 export function moneyOf(amount: number, currency: string): Json {
@@ -32,7 +32,7 @@ export function moneyOf(amount: number, currency: string): Json {
 }
 
 /**
- * The merchant and the location: payments are looked for in the list of one location
+ * The merchant and the location, because payments are looked up in the list of one location
  * (https://developer.squareup.com/reference/square/locations-api/retrieve-location).
  */
 export async function account({ api, locationId }: SquareAccount, timeoutMs: number): Promise<Account> {

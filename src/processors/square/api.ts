@@ -4,16 +4,16 @@ import type { Sends } from '../sending/sends.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** The version this adapter was written and tried against; a new one is a change of its own. */
+/** The version that this adapter is written for and tested with. Upgrade it in a separate change. */
 const apiVersion = '2026-09-16';
 
-/** A reply of Square's that is no success: its status and its list of errors. */
+/** The status and the list of errors of a reply from Square that is not a success. */
 export class SquareError extends Error {
   readonly status: number;
   readonly errors: readonly Json[];
 
   constructor(status: number, errors: readonly Json[]) {
-    super(`Square answered ${status}`);
+    super(`Square returned ${status}`);
     this.name = 'SquareError';
     this.status = status;
     this.errors = errors;
@@ -35,10 +35,10 @@ interface ApiOptions {
 }
 
 /**
- * Square's REST API (https://developer.squareup.com/reference/square), of which this service needs nine calls; its SDK
- * brings 70 packages, and loads in a second. Every request is sent once.
+ * Square's REST API (https://developer.squareup.com/reference/square). This service needs nine of its calls; Square's
+ * SDK adds 70 packages and takes a second to load. Every request is sent once.
  *
- * Rejects with SquareError for a reply that is no success, and as `sendOnce` does.
+ * Rejects with SquareError if the reply is not a success, and as `sendOnce` does.
  */
 export class SquareApi {
   readonly #options: ApiOptions;
@@ -95,7 +95,7 @@ function read({ status, text }: Reply): Json {
   throw new SquareError(status, objectsOf(json.errors));
 }
 
-/** A success whose body cannot be read proves nothing; of a failure the status is enough. */
+/** A success with an unreadable body proves nothing. For a failure the status is enough. */
 function parsed(text: string, status: number): unknown {
   try {
     return JSON.parse(text);

@@ -5,8 +5,8 @@ import { type Json, objectOf, objectsOf, textOf } from './api.ts';
 import { type Fault, faultOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
 
 /**
- * Takes a payment at once (https://developer.squareup.com/reference/square/payments-api/create-payment). Our payment
- * id has 36 characters of the 40 that a reference may have, our key 43 of 45.
+ * Charges in one call (https://developer.squareup.com/reference/square/payments-api/create-payment). Our payment id has
+ * 36 characters of the 40 allowed in a reference, our key 43 of 45.
  */
 export function charge(account: SquareAccount, request: ChargeRequest): Promise<ChargeOutcome> {
   const { paymentId, processorKey, amount, currency, token, timeoutMs, isRecovery } = request;
@@ -15,7 +15,7 @@ export function charge(account: SquareAccount, request: ChargeRequest): Promise<
     idempotency_key: processorKey,
     amount_money: moneyOf(amount, currency),
     autocomplete: true,
-    // A gift card that holds too little would otherwise pay what it holds.
+    // Otherwise a gift card with a low balance would pay a part.
     accept_partial_authorization: false,
     reference_id: paymentId,
     ...locationQuery(account),
@@ -38,8 +38,8 @@ export function outcomeOfPayment({ id, status, card_details }: Json): ChargeOutc
 }
 
 /**
- * What the status of a payment means (https://developer.squareup.com/reference/square/objects/Payment). One that is
- * APPROVED or PENDING may still be completed or not.
+ * The outcome of a payment, by its status (https://developer.squareup.com/reference/square/objects/Payment). An APPROVED
+ * or PENDING payment is undecided.
  */
 export function outcomeOfStatus(
   status: string | undefined,
@@ -48,7 +48,7 @@ export function outcomeOfStatus(
 ): ChargeOutcome {
   if (status === 'COMPLETED' && chargeId !== undefined) return { kind: 'succeeded', chargeId };
   if (status === 'FAILED' || status === 'CANCELED') return declined(failures);
-  const known = ['APPROVED', 'PENDING'].find((each) => each === status) ?? 'told without a status';
+  const known = ['APPROVED', 'PENDING'].find((each) => each === status) ?? 'in no known status';
   return { kind: 'unknown', detail: `the payment is ${known}` };
 }
 
@@ -58,9 +58,9 @@ function outcomeOfError(error: unknown): ChargeOutcome {
   if (wasTurnedAway(fault)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRefusal(fault)) return { kind: 'unknown', detail };
   const parameter = parameterOfCodes(codes);
-  if (parameter !== undefined) return refused(fault, parameter);
+  if (parameter !== undefined) return rejected(fault, parameter);
   if (status === 402 || categories.includes('PAYMENT_METHOD_ERROR')) return declined(codes);
-  return refused(fault, parameterOfFields(fault));
+  return rejected(fault, parameterOfFields(fault));
 }
 
 type Parameter = 'amount' | 'currency' | 'token';
@@ -86,7 +86,7 @@ function parameterOfCodes(codes: readonly string[]): Parameter | undefined {
 }
 
 /**
- * Square names no field for a nonce that it does not know
+ * Square names no field for an unknown nonce
  * (https://developer.squareup.com/forums/t/invalid-card-data-when-create-authorized-payment/10767).
  */
 function parameterOfFields({ fields, codes }: Fault): Parameter | undefined {
@@ -96,15 +96,15 @@ function parameterOfFields({ fields, codes }: Fault): Parameter | undefined {
   return fields.length === 0 && codes.includes('NOT_FOUND') ? 'token' : undefined;
 }
 
-function refused({ codes: [code], detail }: Fault, parameter: Parameter | undefined): ChargeOutcome {
+function rejected({ codes: [code], detail }: Fault, parameter: Parameter | undefined): ChargeOutcome {
   const why = code === undefined ? '' : ` (${code})`;
-  const message = `Square refused the ${parameter ?? 'charge'}${why}; nothing was charged.`;
+  const message = `Square rejected the ${parameter ?? 'charge'}${why}; nothing was charged.`;
   return { kind: 'refused', ...(parameter === undefined ? {} : { param: parameter }), message, detail };
 }
 
 /**
- * The decline code is Square's error code in lower case, but for the one that asks for the cardholder. Beside
- * INSUFFICIENT_FUNDS Square may tell what a gift card still holds: that is no reason of its own.
+ * The decline code is Square's error code in lower case, except the one that requires authentication. With
+ * INSUFFICIENT_FUNDS Square may return the balance of a gift card as a second code, which is not a reason.
  */
 function declined(codes: readonly string[]): ChargeOutcome {
   const authenticationRequired = codes.includes('CARD_DECLINED_VERIFICATION_REQUIRED');

@@ -4,19 +4,19 @@ import { locationQuery, type SquareAccount } from './account.ts';
 import { faultOf } from './errors.ts';
 
 /**
- * Asks for one payment of our location: what finding out about a charge needs too
+ * Lists one payment of our location, because looking up a charge needs the same permission
  * (https://developer.squareup.com/reference/square/payments-api/list-payments).
  */
 export async function check(account: SquareAccount, timeoutMs: number): Promise<Check> {
-  const listing = { limit: '1', ...locationQuery(account) };
-  const asked = account.api.get('/v2/payments', listing, { timeoutMs }).then(
+  const query = { limit: '1', ...locationQuery(account) };
+  const listed = account.api.get('/v2/payments', query, { timeoutMs }).then(
     (): Check => ({ kind: 'well' }),
     (error: unknown): Check => {
       const { status, detail } = faultOf(error);
-      // 404 and 400 speak of the location.
-      const isRefusal = status !== undefined && status >= 400 && status < 408;
-      return { kind: isRefusal ? 'refused' : 'unknown', detail };
+      // 404 and 400 mean a wrong location.
+      const isRejected = status !== undefined && status >= 400 && status < 408;
+      return { kind: isRejected ? 'refused' : 'unknown', detail };
     },
   );
-  return inTime<Check>(asked, timeoutMs, { kind: 'unknown', detail: 'no answer in time' });
+  return inTime<Check>(listed, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
 }

@@ -1,11 +1,11 @@
 import { NotSentError, ReplyLostError } from '../sending/send-once.ts';
 import { type Json, SquareError } from './api.ts';
 
-/** What an error of a call says; nothing but codes, because Square's sentences repeat what was sent. */
+/** The codes of a call's error. Square's messages are left out, because they repeat what was sent. */
 export interface Fault {
   /** Undefined when there was no reply. */
   readonly status: number | undefined;
-  /** False when no byte of the request left. */
+  /** False when no byte of the request was sent. */
   readonly wasSent: boolean;
   readonly codes: readonly string[];
   readonly categories: readonly string[];
@@ -14,14 +14,14 @@ export interface Fault {
   readonly detail: string;
 }
 
-/** The categories that say that Square has understood the request and will not carry it out. */
+/** Errors of these categories mean that Square has read the request and will not carry it out. */
 const definiteCategories = [
   'INVALID_REQUEST_ERROR',
   'PAYMENT_METHOD_ERROR',
   'REFUND_ERROR',
   'MERCHANT_SUBSCRIPTION_ERROR',
 ];
-/** They speak of another request, which may have gone through, or of a fault of Square's own. */
+/** These codes concern another request, which may have succeeded, or an internal error at Square. */
 const doubtfulCodes = ['IDEMPOTENCY_KEY_REUSED', 'CONFLICT', 'REQUEST_TIMEOUT', 'TEMPORARY_ERROR'];
 
 /** https://developer.squareup.com/docs/build-basics/general-considerations/handling-errors */
@@ -41,12 +41,12 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown error';
 }
 
-/** No byte of the request left, or Square turned it away before it looked at it: the HTTP status decides. */
+/** No byte of the request was sent, or Square rejected it unread, as the HTTP status shows. */
 export function wasTurnedAway({ status, wasSent }: Fault): boolean {
   return !wasSent || status === 401 || status === 403 || status === 429;
 }
 
-/** Anything that Square did not word itself, a gateway on the way for instance, proves nothing. */
+/** An error that is not from Square, for instance from a gateway on the way, proves nothing. */
 export function isDefiniteRefusal({ status, codes, categories }: Fault): boolean {
   if (status === undefined || status < 400 || status >= 500 || status === 408 || status === 409) return false;
   if (codes.some((code) => doubtfulCodes.includes(code))) return false;

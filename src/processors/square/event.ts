@@ -5,29 +5,28 @@ import { outcomeOfStatus } from './charge.ts';
 import { paymentIdOf } from './look-up.ts';
 import { refundIdOf, stateOfRefund } from './refund.ts';
 
-/** What the webhook subscription of Square says. */
+/** The settings of the webhook subscription at Square. */
 export interface Subscription {
-  /** Any of them may have signed, so that they can be rotated. */
+  /** A signature by any of them is valid, so that they can be rotated. */
   readonly keys: readonly string[];
-  /** As Square has it, byte for byte: it is signed too. */
+  /** Byte for byte as Square has it, because the signature covers it. */
   readonly url: string | undefined;
 }
 
 /**
- * Checks the signature over the notification URL and the bytes of the body, and reads the event
- * (https://developer.squareup.com/docs/webhooks/step3validate). The SDK's own check does not take constant time.
+ * Checks the signature over the notification URL and the bytes of the body, and parses the event
+ * (https://developer.squareup.com/docs/webhooks/step3validate). The SDK's check does not take constant time.
  *
- * Square signs no time, so that an old event cannot be told from one that is delivered late, as Square does for 24 h;
- * none is refused for its age. One that was overheard and is sent again does no harm: it has the same id, and what it
- * says was true.
+ * Square signs no timestamp, and delivers late for up to 24 h, so no event is rejected for its age. A replayed event does
+ * no harm: it has the same id, and its content was true.
  */
 export function readEvent({ keys, url }: Subscription, { headers, body }: Delivery): ParsedEvent {
   if (keys.length === 0 || url === undefined) return { kind: 'not_configured' };
   const signature = headers['x-square-hmacsha256-signature'];
   if (typeof signature !== 'string') return { kind: 'forged', detail: 'no x-square-hmacsha256-signature' };
   if (!keys.some((key) => isSignedBy(key, url, body, signature)))
-    return { kind: 'forged', detail: 'the signature is of none of our keys, or for another URL' };
-  return readingOf(body);
+    return { kind: 'forged', detail: 'the signature matches none of our keys, or is for another URL' };
+  return parsed(body);
 }
 
 function isSignedBy(key: string, url: string, body: Buffer, signature: string): boolean {
@@ -36,14 +35,14 @@ function isSignedBy(key: string, url: string, body: Buffer, signature: string): 
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** What Square has signed and is not as documented says nothing to us. */
-function readingOf(body: Buffer): ParsedEvent {
+/** A signed event that differs from Square's documentation is irrelevant. */
+function parsed(body: Buffer): ParsedEvent {
   const event = jsonOf(body);
   const id = textOf(event.event_id);
   const happenedAt = Date.parse(textOf(event.created_at) ?? '');
-  const news = newsOf(event);
-  if (id === undefined || Number.isNaN(happenedAt) || news === undefined) return { kind: 'irrelevant' };
-  return { kind: 'event', event: { id, happenedAt, news } };
+  const change = changeOf(event);
+  if (id === undefined || Number.isNaN(happenedAt) || change === undefined) return { kind: 'irrelevant' };
+  return { kind: 'event', event: { id, happenedAt, news: change } };
 }
 
 function jsonOf(body: Buffer): Json {
@@ -55,24 +54,24 @@ function jsonOf(body: Buffer): Json {
 }
 
 /** https://developer.squareup.com/docs/webhooks/v2webhook-events-tech-ref */
-function newsOf(event: Json): ChargeChange | RefundChange | DisputeChange | undefined {
+function changeOf(event: Json): ChargeChange | RefundChange | DisputeChange | undefined {
   const { payment, refund, dispute } = objectOf(objectOf(event.data).object);
   switch (event.type) {
     case 'payment.created':
     case 'payment.updated':
-      return chargeNews(objectOf(payment));
+      return chargeChange(objectOf(payment));
     case 'refund.created':
     case 'refund.updated':
-      return refundNews(objectOf(refund));
+      return refundChange(objectOf(refund));
     case 'dispute.created':
     case 'dispute.state.updated':
-      return disputeNews(objectOf(dispute));
+      return disputeChange(objectOf(dispute));
     default:
       return undefined;
   }
 }
 
-function chargeNews({ id, status, reference_id, card_details }: Json): ChargeChange | undefined {
+function chargeChange({ id, status, reference_id, card_details }: Json): ChargeChange | undefined {
   const paymentId = paymentIdOf(textOf(reference_id));
   const { errors } = objectOf(card_details);
   const failures = Array.isArray(errors) ? errors.map((each) => textOf(objectOf(each).code)) : [];
@@ -86,7 +85,7 @@ function chargeNews({ id, status, reference_id, card_details }: Json): ChargeCha
   return { about: 'charge', paymentId, outcome };
 }
 
-function refundNews({ id, payment_id, status, reason, amount_money }: Json): RefundChange | undefined {
+function refundChange({ id, payment_id, status, reason, amount_money }: Json): RefundChange | undefined {
   const processorRefundId = textOf(id);
   const chargeId = textOf(payment_id);
   const amount = amountOf(amount_money);
@@ -96,8 +95,8 @@ function refundNews({ id, payment_id, status, reason, amount_money }: Json): Ref
   return { about: 'refund', chargeId, processorRefundId, refundId, amount, state };
 }
 
-/** Older events name the dispute by `dispute_id` (https://developer.squareup.com/reference/square/objects/Dispute). */
-function disputeNews(dispute: Json): DisputeChange | undefined {
+/** Older events have the dispute's id in `dispute_id` (https://developer.squareup.com/reference/square/objects/Dispute). */
+function disputeChange(dispute: Json): DisputeChange | undefined {
   const disputeId = textOf(dispute.id) ?? textOf(dispute.dispute_id);
   const chargeId = textOf(objectOf(dispute.disputed_payment).payment_id);
   const amount = amountOf(dispute.amount_money);

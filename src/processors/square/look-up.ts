@@ -16,16 +16,16 @@ import { type Json, objectOf, SquareError, textOf } from './api.ts';
 import { outcomeOfPayment } from './charge.ts';
 import { faultOf } from './errors.ts';
 
-/** Square's most. */
+/** Square's maximum. */
 const pageItems = 100;
-/** Square's clock and ours. */
+/** Allowed difference between Square's clock and ours. */
 const clockSlackMs = 300_000;
-/** One page of a list, its waiting for a turn included. */
+/** For one page of a list, including the wait for a turn. */
 const pageMsMax = 60_000;
-/** A request that has not arrived so long after its connection was closed will not arrive. */
+/** No request arrives this long after its connection was closed. */
 const arrivalMsMax = 120_000;
 
-/** The payments of our location in a period, by the payment ids that they bear. */
+/** Yields the payments of our location in a period with their payment ids. */
 export async function* paymentsOf(account: SquareAccount, { from, until }: Period) {
   const period = { from: from - clockSlackMs, until: until + clockSlackMs };
   for await (const found of listed(account, period)) {
@@ -33,7 +33,7 @@ export async function* paymentsOf(account: SquareAccount, { from, until }: Perio
   }
 }
 
-/** Of the entries of one payment: an attempt that failed may stand before one, with the same key, that did not. */
+/** Weighs the entries of one payment: a failed attempt may precede a successful one with the same key. */
 export function weightOf(found: Json): 0 | 1 | 2 {
   const { kind } = outcomeOfPayment(found);
   if (kind === 'succeeded') return 2;
@@ -41,9 +41,9 @@ export function weightOf(found: Json): 0 | 1 | 2 {
 }
 
 /**
- * Looks for the payment that bears our payment id. Square cannot search for it: the list of the time in question is
- * read (https://developer.squareup.com/reference/square/payments-api/list-payments). That list may be some seconds
- * behind, so that what could be too new for it is looked for once more after that time, before it is called absent.
+ * Looks up the payment with our payment id. Square cannot search for it, so this reads the list of the period
+ * (https://developer.squareup.com/reference/square/payments-api/list-payments). That list may be some seconds behind: a
+ * payment that may be too new for it is looked up again after that time, before it counts as absent.
  */
 export async function findCharge(
   account: SquareAccount,
@@ -63,9 +63,9 @@ export async function findCharge(
 }
 
 /**
- * Square voids what it has under the key and has not completed
- * (https://developer.squareup.com/reference/square/payments-api/cancel-payment-by-idempotency-key). That takes no key out
- * of use, so a payment counts as canceled only when no request for it can arrive any more.
+ * Square voids a payment with this key that is not completed
+ * (https://developer.squareup.com/reference/square/payments-api/cancel-payment-by-idempotency-key). The key stays usable,
+ * so a payment counts as canceled only when no request for it can arrive any more.
  */
 export async function cancelCharge(
   account: SquareAccount,
@@ -74,18 +74,18 @@ export async function cancelCharge(
 ): Promise<CancelOutcome> {
   const { processorKey, silentMs, timeoutMs } = canceled;
   const options = { timeoutMs: Math.min(timeoutMs, pageMsMax), isRecovery: true };
-  // One that is completed is not voided, and then found on the books.
+  // A completed payment is not voided; `findCharge` then finds it.
   await account.api
     .post('/v2/payments/cancel', { idempotency_key: processorKey }, options)
     .catch(() => undefined);
   const found = await findCharge(account, payments, canceled);
   if (found.kind === 'succeeded' || found.kind === 'unknown') return found;
-  // A failed attempt may be followed by one that does not fail, under the same key.
+  // A successful attempt with the same key may follow a failed one.
   if (silentMs <= arrivalMsMax) return { kind: 'unknown', detail: 'a request may still arrive' };
   return found.kind === 'declined' ? found : { kind: 'canceled' };
 }
 
-/** Oldest first: what is made while the pages are read comes last and moves none of them. */
+/** Oldest first: a payment made during the listing comes last and shifts no page. */
 function listed(account: SquareAccount, { from, until }: Period) {
   const query = {
     begin_time: new Date(from).toISOString(),
@@ -116,12 +116,12 @@ function ownerOf({ reference_id, status }: Json): Owner {
   return { kind: 'owner', paymentId: paymentIdOf(textOf(reference_id)), isPaid: status === 'COMPLETED' };
 }
 
-/** Payments of our location that have moved money. Square does not say whether the end of a period is part of it. */
+/** Yields our location's payments that moved money. Square does not document whether a period's end is inclusive. */
 export async function* charges(account: SquareAccount, period: Period): AsyncGenerator<ProcessorCharge> {
   for await (const payment of listed(account, period)) {
     const madeAt = Date.parse(textOf(payment.created_at) ?? '');
     if (payment.status !== 'COMPLETED' || madeAt < period.from || madeAt >= period.until) continue;
-    // What was charged and what can be given back: with the tip, where somebody else took one.
+    // The charged and refundable amount: it includes the tip if another system took one.
     const money = objectOf(payment.total_money ?? payment.amount_money);
     yield {
       chargeId: textOf(payment.id) ?? '',
@@ -133,7 +133,7 @@ export async function* charges(account: SquareAccount, period: Period): AsyncGen
   }
 }
 
-/** @returns the reference of a payment if it is an id of ours; anybody who uses the account may leave another */
+/** @returns the reference of a payment if it is our id; other users of the account may set other references */
 export function paymentIdOf(referenceId: string | undefined): string | undefined {
   return referenceId !== undefined && /^pay_[0-9a-f]{32}$/.test(referenceId) ? referenceId : undefined;
 }

@@ -5,8 +5,8 @@ import { type Json, objectOf, textOf } from './api.ts';
 import { faultOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
 
 /**
- * https://developer.squareup.com/reference/square/refunds-api/refund-payment. A refund has no field for a reference:
- * its reason, which may have 192 characters, carries our refund id.
+ * https://developer.squareup.com/reference/square/refunds-api/refund-payment. A refund has no reference field, so its
+ * reason, of at most 192 characters, holds our refund id.
  */
 export function refund({ api, sends }: SquareAccount, request: RefundRequest): Promise<RefundOutcome> {
   const { refundId, chargeId, processorKey, amount, currency, timeoutMs, isRecovery } = request;
@@ -25,8 +25,8 @@ export function refund({ api, sends }: SquareAccount, request: RefundRequest): P
 }
 
 /**
- * The payment names its refunds, 20 at most (https://developer.squareup.com/docs/payments-api/refund-payments), and
- * each is then read. The list of refunds would not do: it may be behind, and cannot be asked about one payment.
+ * Reads the ids of the payment's refunds, 20 at most (https://developer.squareup.com/docs/payments-api/refund-payments),
+ * and then each refund. The list of refunds is unsuitable: it may be behind and has no filter by payment.
  */
 export async function findRefund(
   { api }: SquareAccount,
@@ -48,12 +48,12 @@ export async function findRefund(
   return inTime(looking, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
 }
 
-/** @returns the refund id of ours that a reason carries; undefined for a refund made elsewhere */
+/** @returns our refund id from a reason; undefined if another system made the refund */
 export function refundIdOf(reason: string | null | undefined): string | undefined {
   return /^Counterfoil (ref_[0-9a-f]{32})$/.exec(reason ?? '')?.[1];
 }
 
-/** https://developer.squareup.com/reference/square/objects/PaymentRefund; APPROVED is an older word for COMPLETED. */
+/** https://developer.squareup.com/reference/square/objects/PaymentRefund; APPROVED is the older name of COMPLETED. */
 export function stateOfRefund(status: string | null | undefined): 'pending' | 'succeeded' | 'failed' {
   if (status === 'COMPLETED' || status === 'APPROVED') return 'succeeded';
   return status === 'REJECTED' || status === 'FAILED' ? 'failed' : 'pending';
@@ -67,10 +67,10 @@ function outcomeOfRefund({ id, status }: Json): RefundOutcome {
 function outcomeOfError(error: unknown): RefundOutcome {
   const fault = faultOf(error);
   const { codes, detail } = fault;
-  // Square takes no second refund while one is pending; later it will.
+  // Square rejects a second refund only while one is pending.
   if (wasTurnedAway(fault) || codes.includes('REFUND_ALREADY_PENDING'))
     return { kind: 'not_attempted', detail };
   if (!isDefiniteRefusal(fault)) return { kind: 'unknown', detail };
   const why = codes[0] === undefined ? '' : ` (${codes[0]})`;
-  return { kind: 'refused', message: `Square refused the refund${why}; nothing was refunded.`, detail };
+  return { kind: 'refused', message: `Square rejected the refund${why}; nothing was refunded.`, detail };
 }

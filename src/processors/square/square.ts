@@ -17,30 +17,30 @@ export interface SquareSettings {
   readonly apiBase: string;
   /** Undefined for the main location of the account. */
   readonly locationId?: string | undefined;
-  /** Of the webhook subscription; two while one takes the other's place. */
+  /** Keys of the webhook subscription; two during a rotation. */
   readonly webhookKeys: readonly string[];
-  /** Notification URL of the webhook subscription, exactly as Square has it. */
+  /** The subscription's notification URL, exactly as Square has it. */
   readonly webhookUrl?: string | undefined;
   /** How far Square's lists may be behind, in milliseconds. */
   readonly listLagMs?: number;
-  /** Processes that share `recoveryCallsPerSecondMax`; one without it. */
+  /** Number of processes that share `recoveryCallsPerSecondMax`; 1 by default. */
   readonly processes?: number;
 }
 
 /**
- * Square publishes no time for which it remembers keys
- * (https://developer.squareup.com/forums/t/how-long-are-idempotency-keys-retained-for-the-createpayment-endpoint/28303):
- * as careful as with the processor whose promise is 24 h.
+ * Square does not document how long it remembers keys
+ * (https://developer.squareup.com/forums/t/how-long-are-idempotency-keys-retained-for-the-createpayment-endpoint/28303).
+ * This is the value for Stripe, which promises 24 h.
  */
 const keyLifeMs = 23 * 60 * 60 * 1_000;
-/** "Several seconds" (https://developer.squareup.com/reference/square/payments-api/list-payments), and some more. */
+/** "Several seconds" (https://developer.squareup.com/reference/square/payments-api/list-payments) plus a margin. */
 const listLagMsDefault = 10_000;
-/** Of all processes of recovery on one machine. Square publishes no limit; a small part of what shops are seen to be allowed. */
+/** Recovery's rate for all processes on one machine together. Square documents no limit; shops report far higher rates. */
 const recoveryCallsPerSecondMax = 10;
 
 /**
- * Square, by its REST API. A token is charged in one call; our payment id stands in the payment's reference, and
- * our refund id in the refund's reason (docs/decisions/square-payments.md).
+ * Square, by its REST API. One call charges a token. The payment's reference holds our payment id, and the refund's
+ * reason our refund id (docs/decisions/square-payments.md).
  */
 export async function squareProcessor(settings: SquareSettings): Promise<Processor> {
   const { accessToken, apiBase, locationId, webhookKeys: keys, webhookUrl: url } = settings;
@@ -72,8 +72,8 @@ export async function squareProcessor(settings: SquareSettings): Promise<Process
 }
 
 /**
- * Nonces made from a card are `cnon:` and 20 or more letters, digits, `-` and `_`; the sandbox's named ones
- * (https://developer.squareup.com/docs/testing/test-values) and the ids of cards on file can be used again.
+ * A nonce made from a card is `cnon:` and 20 or more letters, digits, `-` and `_`. The sandbox's named nonces
+ * (https://developer.squareup.com/docs/testing/test-values) and the ids of cards on file are reusable.
  */
 function isSingleUse(token: string): boolean {
   return /^cnon:(?!(gift-)?card-nonce-)(?=.*[A-Z0-9])[A-Za-z0-9_-]{20,}$/.test(token);

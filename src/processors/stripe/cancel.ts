@@ -4,20 +4,19 @@ import type { CanceledCharge, CancelOutcome, Unknown } from '../processor.ts';
 import { detailOf, isOfAnotherRequest } from './errors.ts';
 import { findIntent, type Intents, outcomeOfFound, pageMsMax } from './look-up.ts';
 
-/** In Stripe's metadata, the payment for whose charge a key was taken out of use. */
+/** The metadata key that holds the id of the payment with the canceled charge. */
 const canceledIdKey = 'counterfoil_canceled_payment_id';
 
-/** Above Stripe's minimum and a multiple of every unit that it counts, in any currency. Nothing confirms it. */
+/** Above Stripe's minimum and a multiple of Stripe's unit in every currency. It is never confirmed. */
 const fenceAmount = 10_000;
-/** A request that Stripe has taken is on its books, or rejected, so long after its caller has given up. */
+/** Stripe has recorded or rejected a received request this long after its caller's time-out. */
 const workMsMax = 60_000;
 
 /**
- * Ends a charge whose outcome is unknown. First its idempotency key is used for another request, an intent that confirms
- * nothing: where Stripe takes that, it has never seen the charge, and will reject it should it still arrive
- * (https://docs.stripe.com/api/idempotent_requests: a key with other parameters is an error). Where Stripe rejects it, the
- * charge has arrived: then it is on the books, or Stripe has stored an error for it and made no intent, or is still at work
- * on it.
+ * Cancels a charge with an unknown outcome. It sends another request, for an unconfirmed intent, with the charge's
+ * idempotency key. If Stripe accepts it, the charge never arrived, and Stripe will reject it if it still arrives
+ * (https://docs.stripe.com/api/idempotent_requests: a key with other parameters is an error). If Stripe rejects it, the
+ * charge has arrived: Stripe has recorded it, has stored an error without an intent, or is still working on it.
  */
 export async function cancelCharge(
   client: Stripe,
@@ -33,13 +32,13 @@ export async function cancelCharge(
 async function cancel(client: Stripe, intents: Intents, canceled: CanceledCharge): Promise<CancelOutcome> {
   if (await isKeyTaken(client, canceled)) return { kind: 'canceled' };
   const found = await findIntent(client, intents, canceled);
-  if (!('kind' in found)) return ended(client, found);
+  if (!('kind' in found)) return cancelIntent(client, found);
   if (found.kind !== 'absent') return found;
   if (canceled.silentMs > workMsMax) return { kind: 'canceled' };
-  return { kind: 'unknown', detail: 'Stripe may still be at work on it' };
+  return { kind: 'unknown', detail: 'Stripe may still be working on it' };
 }
 
-/** @returns false when the charge had used the key before; throws where it is not known */
+/** @returns false if the charge has used the key; throws if that is unknown */
 async function isKeyTaken(
   client: Stripe,
   { paymentId, processorKey, currency, timeoutMs }: CanceledCharge,
@@ -55,7 +54,7 @@ async function isKeyTaken(
       },
       { idempotencyKey: processorKey, timeout },
     );
-    // An intent without a card can charge nobody; canceling it only tidies the dashboard.
+    // An intent without a card cannot charge; canceling it only tidies the dashboard.
     await client.paymentIntents.cancel(id, {}, { timeout }).catch(() => undefined);
     return true;
   } catch (error) {
@@ -64,8 +63,8 @@ async function isKeyTaken(
   }
 }
 
-/** An intent that may still be confirmed is canceled at Stripe; if it was decided meanwhile, that counts. */
-async function ended(client: Stripe, intent: Stripe.PaymentIntent): Promise<CancelOutcome> {
+/** Cancels an intent that may still be confirmed. If it was decided meanwhile, returns that outcome. */
+async function cancelIntent(client: Stripe, intent: Stripe.PaymentIntent): Promise<CancelOutcome> {
   const outcome = outcomeOfFound(intent);
   if (outcome.kind === 'succeeded' || outcome.kind === 'declined') return outcome;
   const timeout = pageMsMax;

@@ -6,14 +6,14 @@ import type { Sends } from '../sending/sends.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
 import { detailOf, isDefiniteRefusal, isServerError, wasTurnedAway } from './errors.ts';
 
-/** The key in Stripe's metadata under which our payment id stands. */
+/** The key of our payment id in Stripe's metadata. */
 export const paymentIdKey = 'counterfoil_payment_id';
 
-/** Exchanging a token charges nobody, and its own idempotency key makes it safe to repeat: a lost reply costs no token. */
+/** Exchanging a token charges nothing, and its idempotency key makes a retry safe: a lost reply costs no token. */
 const methodTriesMax = 3;
 const methodPauseMs = 100;
 
-/** The time-out is ours as well as the SDK's, which counts anew for each of the two calls. */
+/** Limits the time of both calls together: the SDK's time-out restarts with each call. */
 export async function charge(client: Stripe, sends: Sends, request: ChargeRequest): Promise<ChargeOutcome> {
   const deadline = performance.now() + request.timeoutMs;
   const problem = amountProblem(request.amount, request.currency);
@@ -31,14 +31,14 @@ export async function charge(client: Stripe, sends: Sends, request: ChargeReques
   );
 }
 
-/** Tokens made from a card are `tok_` and 20 or more letters and digits; the named test tokens can be used again. */
+/** A token made from a card is `tok_` and 20 or more letters and digits. The named test tokens are reusable. */
 export function isSingleUse(token: string): boolean {
   return /^tok_(?!threeDSecure)(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}$/.test(token);
 }
 
 type PaymentMethod = { readonly kind: 'method'; readonly id: string };
 
-/** What newer front ends send is a PaymentMethod already (`pm_…`). */
+/** Newer front ends send a PaymentMethod (`pm_…`), which needs no exchange. */
 async function paymentMethodOf(
   client: Stripe,
   request: ChargeRequest,
@@ -57,9 +57,9 @@ async function paymentMethodOf(
     } catch (error) {
       const outcome = outcomeOfError(error);
       if (outcome.kind !== 'unknown') return outcome;
-      // Stripe keeps an error of its own under the key and repeats it for a day; a lost reply is repeated by the same key.
+      // Stripe stores its server errors under the key for a day, so that a retry needs a new key; a lost reply does not.
       if (isServerError(error)) keysSpent++;
-      // No charge has been asked for yet, so that not even a lost reply leaves a doubt.
+      // No charge has been requested yet, so even a lost reply leaves no doubt.
       const isLast = tries === methodTriesMax || performance.now() + methodPauseMs >= deadline;
       if (isLast) return { kind: 'not_attempted', detail: outcome.detail };
     }
@@ -111,7 +111,7 @@ function outcomeOfError(error: unknown): ChargeOutcome {
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRefusal(error)) return { kind: 'unknown', detail };
   const field = fieldOf(param);
-  const message = `Stripe refused the ${field ?? 'charge'}${code === undefined ? '' : ` (${code})`}; nothing was charged.`;
+  const message = `Stripe rejected the ${field ?? 'charge'}${code === undefined ? '' : ` (${code})`}; nothing was charged.`;
   return { kind: 'refused', ...(field === undefined ? {} : { param: field }), message, detail };
 }
 

@@ -4,17 +4,17 @@ import type { Check } from '../processor.ts';
 import { detailOf } from './errors.ts';
 
 /**
- * Asks for one PaymentIntent: what finding out about a charge needs too, so that a restricted key which may not is found
- * out before there is a charge in doubt (https://docs.stripe.com/api/payment_intents/list).
+ * Lists one PaymentIntent (https://docs.stripe.com/api/payment_intents/list). Looking up a charge needs the same
+ * permission, so that a restricted key without it is found before a charge is in doubt.
  */
 export async function check(client: Stripe, timeoutMs: number): Promise<Check> {
-  const asked = client.paymentIntents.list({ limit: 1 }, { timeout: timeoutMs }).then(
+  const listed = client.paymentIntents.list({ limit: 1 }, { timeout: timeoutMs }).then(
     (): Check => ({ kind: 'well' }),
     (error: Partial<Stripe.errors.StripeError>): Check => {
       const { statusCode } = error;
-      const isRefusal = statusCode === 401 || statusCode === 403;
-      return { kind: isRefusal ? 'refused' : 'unknown', detail: detailOf(error) };
+      const isRejected = statusCode === 401 || statusCode === 403;
+      return { kind: isRejected ? 'refused' : 'unknown', detail: detailOf(error) };
     },
   );
-  return inTime<Check>(asked, timeoutMs, { kind: 'unknown', detail: 'no answer in time' });
+  return inTime<Check>(listed, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
 }

@@ -4,32 +4,32 @@ import { isoAmount } from './amount.ts';
 import { outcomeOfIntent, paymentIdKey } from './charge.ts';
 import { refundIdKey, stateOfRefund } from './refund.ts';
 
-/** Stripe's own default: an older signature may have been overheard and sent again. */
+/** Stripe's default. An older signature may be a replay of an intercepted one. */
 const toleranceSeconds = 300;
 
 /**
- * Checks the signature over the bytes as they came and reads the event
+ * Checks the signature over the raw bytes and parses the event
  * (https://docs.stripe.com/webhooks#verify-official-libraries).
  *
- * @param secrets any of them may have signed, so that they can be rotated
+ * @param secrets accepts a signature by any of them, so that they can be rotated
  */
 export function readEvent(client: Stripe, secrets: readonly string[], delivery: Delivery): ParsedEvent {
   if (secrets.length === 0) return { kind: 'not_configured' };
   const header = delivery.headers['stripe-signature'];
   if (typeof header !== 'string') return { kind: 'forged', detail: 'no Stripe-Signature' };
   if (!secrets.some((secret) => isSigned(client, secret, header, delivery))) {
-    return { kind: 'forged', detail: 'the signature is of none of our secrets, or too old' };
+    return { kind: 'forged', detail: 'the signature matches none of our secrets, or is too old' };
   }
   try {
-    return readingOf(client.webhooks.constructEventWithoutVerification(delivery.body.toString()));
+    return parsed(client.webhooks.constructEventWithoutVerification(delivery.body.toString()));
   } catch (error) {
     if ((error as Error).name === 'SyntaxError') return { kind: 'forged', detail: 'not JSON' };
-    // Stripe's own, in a form that this adapter does not know, such as that of its v2 events.
+    // The event has a format that this adapter does not support, such as Stripe's v2 events.
     return { kind: 'irrelevant' };
   }
 }
 
-/** Whatever is wrong with a signature, it is none. */
+/** False for any error in the signature. */
 function isSigned(
   { webhooks }: Stripe,
   secret: string,
@@ -45,34 +45,34 @@ function isSigned(
   }
 }
 
-function readingOf(event: Stripe.Event): ParsedEvent {
-  const news = newsOf(event);
-  if (news === undefined) return { kind: 'irrelevant' };
-  return { kind: 'event', event: { id: event.id, happenedAt: event.created * 1_000, news } };
+function parsed(event: Stripe.Event): ParsedEvent {
+  const change = changeOf(event);
+  if (change === undefined) return { kind: 'irrelevant' };
+  return { kind: 'event', event: { id: event.id, happenedAt: event.created * 1_000, news: change } };
 }
 
 /** https://docs.stripe.com/api/events/types */
-function newsOf(event: Stripe.Event): ChargeChange | RefundChange | DisputeChange | undefined {
+function changeOf(event: Stripe.Event): ChargeChange | RefundChange | DisputeChange | undefined {
   switch (event.type) {
     case 'payment_intent.succeeded':
     case 'payment_intent.payment_failed':
     case 'payment_intent.canceled':
-      return chargeNews(event.data.object);
+      return chargeChange(event.data.object);
     case 'refund.created':
     case 'refund.updated':
     case 'refund.failed':
     case 'charge.refund.updated':
-      return refundNews(event.data.object);
+      return refundChange(event.data.object);
     case 'charge.dispute.created':
     case 'charge.dispute.updated':
     case 'charge.dispute.closed':
-      return disputeNews(event.data.object);
+      return disputeChange(event.data.object);
     default:
       return undefined;
   }
 }
 
-function chargeNews(intent: Stripe.PaymentIntent): ChargeChange | undefined {
+function chargeChange(intent: Stripe.PaymentIntent): ChargeChange | undefined {
   const paymentId = intent.metadata[paymentIdKey];
   const outcome = outcomeOfIntent(intent);
   if (paymentId === undefined || (outcome.kind !== 'succeeded' && outcome.kind !== 'declined'))
@@ -80,7 +80,7 @@ function chargeNews(intent: Stripe.PaymentIntent): ChargeChange | undefined {
   return { about: 'charge', paymentId, outcome };
 }
 
-function refundNews({
+function refundChange({
   id,
   charge,
   amount,
@@ -100,7 +100,7 @@ function refundNews({
   };
 }
 
-function disputeNews({
+function disputeChange({
   id,
   charge,
   amount,

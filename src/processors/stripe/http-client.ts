@@ -4,17 +4,17 @@ import type { Sends } from '../sending/sends.ts';
 
 interface ClientOptions {
   readonly sends: Sends;
-  /** Of recovery; a buyer's charge is not held up. */
+  /** Only for recovery: a buyer's charge does not wait. */
   readonly pace?: Pace | undefined;
 }
 
 type Headers = Readonly<Record<string, string | number | string[]>>;
 
 /**
- * The HTTP client below Stripe's SDK. The SDK's own resends a request once after ECONNRESET and EPIPE, even with
- * `maxNetworkRetries: 0` (`_shouldRetry` in its RequestSender): then a charge that was made, followed by a rejection of
- * the second request, looks like a charge that was not. The errors of `sendOnce` have no code that the SDK resends after,
- * and every send is counted.
+ * The HTTP client below Stripe's SDK. The SDK's default client resends a request once after ECONNRESET and EPIPE, even
+ * with `maxNetworkRetries: 0` (`_shouldRetry` in its RequestSender). If Stripe then rejects the second request, a charge
+ * that was made looks like one that was not. The errors of `sendOnce` have no code that the SDK resends after, and every
+ * send is counted.
  */
 export function stripeHttpClient({ sends, pace }: ClientOptions) {
   return {
@@ -42,7 +42,7 @@ export function stripeHttpClient({ sends, pace }: ClientOptions) {
         getHeaders: () => reply.headers as Record<string, string>,
         getRawResponse: () => ({}),
         toStream: () => {
-          throw new Error('no request of this service streams its reply');
+          throw new Error('streamed replies are not supported');
         },
         toJSON: async () => JSON.parse(reply.text),
       };

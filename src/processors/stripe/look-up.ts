@@ -14,16 +14,16 @@ import { isoAmount } from './amount.ts';
 import { outcomeOfIntent, paymentIdKey } from './charge.ts';
 import { detailOf } from './errors.ts';
 
-/** Stripe's most. */
+/** Stripe's maximum. */
 const pageItems = 100;
-/** Stripe's clock and ours. */
+/** Allowed difference between Stripe's clock and ours. */
 const clockSlackMs = 300_000;
-/** One page of a list, or one search, its waiting for a turn included. */
+/** For one page of a list, or one search, including the wait for a turn. */
 export const pageMsMax = 60_000;
 
 export type Intents = SharedListing<Stripe.PaymentIntent>;
 
-/** The PaymentIntents of a period, by the payment ids that they bear. */
+/** Yields the PaymentIntents of a period with their payment ids. */
 export async function* intentsOf(client: Stripe, { from, until }: Period) {
   const created = {
     gte: Math.floor((from - clockSlackMs) / 1_000),
@@ -33,7 +33,7 @@ export async function* intentsOf(client: Stripe, { from, until }: Period) {
   for await (const intent of listing) yield { paymentId: intent.metadata[paymentIdKey], found: intent };
 }
 
-/** Looks for the PaymentIntent that bears our payment id, and says what became of it. */
+/** Looks up the PaymentIntent with our payment id and returns its outcome. */
 export async function findCharge(
   client: Stripe,
   intents: Intents,
@@ -44,8 +44,8 @@ export async function findCharge(
 }
 
 /**
- * The search finds it in one request, some time after it was made (https://docs.stripe.com/search#data-freshness); only
- * the list, which is never behind, can show that there is none.
+ * The search needs one request, but finds an intent only some time after its creation
+ * (https://docs.stripe.com/search#data-freshness). Only the list is always current and can prove that there is none.
  */
 export async function findIntent(
   client: Stripe,
@@ -56,7 +56,7 @@ export async function findIntent(
   const deadline = performance.now() + timeoutMs;
   const query = `metadata['${paymentIdKey}']:'${paymentId}'`;
   const timeout = Math.min(timeoutMs, pageMsMax);
-  // Not every account can search (https://docs.stripe.com/search#limitations); the list has it all.
+  // Not every account can search (https://docs.stripe.com/search#limitations); the list is complete.
   const searched = await inTime<readonly Stripe.PaymentIntent[]>(
     client.paymentIntents.search({ query, limit: 1 }, { timeout }).then(
       ({ data }) => data,
@@ -73,7 +73,7 @@ export async function findIntent(
   return listed.kind === 'absent' ? listed : { kind: 'unknown', detail: listed.detail };
 }
 
-/** One that bears no error may not have been confirmed yet: the request that makes it does both, one after the other. */
+/** An intent without an error may be unconfirmed yet: one request creates it and then confirms it. */
 export function outcomeOfFound(intent: Stripe.PaymentIntent): ChargeOutcome {
   const isDecided = ['succeeded', 'canceled'].includes(intent.status) || intent.last_payment_error !== null;
   return isDecided
@@ -81,7 +81,7 @@ export function outcomeOfFound(intent: Stripe.PaymentIntent): ChargeOutcome {
     : { kind: 'unknown', detail: `the PaymentIntent is ${intent.status}` };
 }
 
-/** A charge bears the metadata of the PaymentIntent that made it (https://docs.stripe.com/metadata#payment-intents). */
+/** A charge has the metadata of its PaymentIntent (https://docs.stripe.com/metadata#payment-intents). */
 export async function findOwner(
   client: Stripe,
   chargeId: string,
@@ -101,7 +101,7 @@ export async function findOwner(
   return inTime<Owner | Unknown>(found, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
 }
 
-/** Charges that have moved money. */
+/** Yields the charges that have moved money. */
 export async function* charges(client: Stripe, { from, until }: Period): AsyncGenerator<ProcessorCharge> {
   const created = { gte: Math.floor(from / 1_000), lt: Math.ceil(until / 1_000) };
   for await (const charge of client.charges.list({ created, limit: pageItems })) {

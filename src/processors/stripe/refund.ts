@@ -6,7 +6,7 @@ import { amountProblem, stripeAmount } from './amount.ts';
 import { paymentIdKey } from './charge.ts';
 import { detailOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
 
-/** The key in Stripe's metadata under which our refund id stands. */
+/** The key of our refund id in Stripe's metadata. */
 export const refundIdKey = 'counterfoil_refund_id';
 
 /** https://docs.stripe.com/api/refunds/create */
@@ -14,19 +14,19 @@ export async function refund(client: Stripe, sends: Sends, request: RefundReques
   const { chargeId, refundId, paymentId, processorKey, currency, timeoutMs } = request;
   const problem = amountProblem(request.amount, currency);
   if (problem !== undefined) return { kind: 'refused', ...problem };
-  const asked = {
+  const params = {
     charge: chargeId,
     amount: stripeAmount(request.amount, currency),
     metadata: { [paymentIdKey]: paymentId, [refundIdKey]: refundId },
   };
   const options = { idempotencyKey: processorKey, timeout: timeoutMs };
   const refunded = sends.only(processorKey, () =>
-    client.refunds.create(asked, options).then(outcomeOfRefund, outcomeOfError),
+    client.refunds.create(params, options).then(outcomeOfRefund, outcomeOfError),
   );
   return inTime<RefundOutcome>(refunded, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
 }
 
-/** All refunds of one charge are few. */
+/** Reads all refunds of the charge: they are few. */
 export async function findRefund(client: Stripe, sought: SoughtRefund): Promise<LookUp<RefundOutcome>> {
   const { chargeId, refundId, timeoutMs: timeout } = sought;
   const looking = (async (): Promise<LookUp<RefundOutcome>> => {
@@ -54,5 +54,5 @@ function outcomeOfError(error: unknown): RefundOutcome {
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRefusal(error)) return { kind: 'unknown', detail };
   const why = code === undefined ? '' : ` (${code})`;
-  return { kind: 'refused', message: `Stripe refused the refund${why}; nothing was refunded.`, detail };
+  return { kind: 'refused', message: `Stripe rejected the refund${why}; nothing was refunded.`, detail };
 }

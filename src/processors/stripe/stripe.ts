@@ -17,29 +17,29 @@ export interface StripeSettings {
   readonly key: string;
   /** Origin of the API, for instance `https://api.stripe.com`. */
   readonly apiBase: string;
-  /** Of the webhook endpoint; two while one takes the other's place. */
+  /** Secrets of the webhook endpoint; two during a rotation. */
   readonly webhookSecrets: readonly string[];
-  /** Processes that share `recoveryCallsPerSecondMax`; one without it. */
+  /** Number of processes that share `recoveryCallsPerSecondMax`; 1 by default. */
   readonly processes?: number;
 }
 
-/** The version this adapter was written and tried against; a new one is a change of its own. */
+/** The version that this adapter is written for and tested with. Upgrade it in a separate change. */
 const apiVersion = '2026-10-28.endive';
 /** Stripe forgets keys after 24 h at the earliest (https://docs.stripe.com/api/idempotent_requests). */
 const keyLifeMs = 23 * 60 * 60 * 1_000;
 /**
- * Of all processes of recovery on one machine. Stripe allows 100 calls a second in live mode and 25 in a sandbox
- * (https://docs.stripe.com/rate-limits); buyers need most of them.
+ * Recovery's rate for all processes on one machine together. Stripe allows 100 calls a second in live mode and 25 in a
+ * sandbox (https://docs.stripe.com/rate-limits); buyers need most of them.
  */
 const recoveryCallsPerSecondMax = 20;
 
 /**
- * Stripe, by its official SDK. A card token becomes a PaymentMethod, and a PaymentIntent confirmed with it at once
- * makes the charge (https://docs.stripe.com/payments/accept-a-payment-synchronously); why not in one call, and why
- * the charge id is that of `latest_charge`, is told in docs/decisions/stripe-charges.md.
+ * Stripe, by its official SDK. A card token becomes a PaymentMethod; a PaymentIntent that confirms it at once makes the
+ * charge (https://docs.stripe.com/payments/accept-a-payment-synchronously). docs/decisions/stripe-charges.md says why
+ * this takes two calls, and why the charge id is that of `latest_charge`.
  *
- * The SDK's retries are off, and its one hidden retry cannot happen (`http-client.ts`): asking again is the state machine's
- * decision.
+ * The SDK's retries are off, and its one hidden retry cannot happen (`http-client.ts`): the state machine decides on
+ * retries.
  */
 export async function stripeProcessor(settings: StripeSettings): Promise<Processor> {
   const { key, apiBase, webhookSecrets, processes = 1 } = settings;
@@ -61,7 +61,7 @@ export async function stripeProcessor(settings: StripeSettings): Promise<Process
   const clientFor = ({ isRecovery }: { readonly isRecovery?: boolean }) => (isRecovery ? recovery : buyers);
   const intents: Intents = new SharedListing({
     list: (period) => intentsOf(recovery, period),
-    // A payment has one intent.
+    // A payment has only one intent.
     weight: () => 2,
     detailOf,
   });
