@@ -5,7 +5,7 @@ import { keylessBodyBytesMax, uploadBytesMax, uploadBytesPerAddressMax } from '.
 import { AddressCounts } from './address-counts.ts';
 
 /**
- * Limits the memory of request bodies on routes without a secret key. A body counts with its declared length, or with the
+ * Limits the memory of request bodies on routes that need no secret key. A body counts with its declared length, or with the
  * maximum of its route, until the response is closed: a slow body is in memory all that time. Small bodies are not counted:
  * the limit on running requests covers them.
  */
