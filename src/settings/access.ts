@@ -125,7 +125,7 @@ export function accessProblems({
       .filter((text) => !isWebOrigin(text))
       .map(
         (text) =>
-          `corsOrigins (COUNTERFOIL_CORS_ORIGINS): ${text} is no origin such as https://shop.example (http on loopback alone)`,
+          `corsOrigins (COUNTERFOIL_CORS_ORIGINS): ${text} is not an origin such as https://shop.example (http on loopback alone)`,
       ),
   ];
 }
