@@ -59,7 +59,7 @@ test('a service goes on in DynamoDB, and back in a folder, as if nothing had bee
   assert.equal(back.status, 0, back.errors);
   assert.match(back.output, new RegExp(`${first.data}.key; copy it to ${folder}.key, or give it as`));
   await assertWhole(folder);
-  await assert.rejects(startTestService(t, { data: folder }), /is not there, and secrets in this store/);
+  await assert.rejects(startTestService(t, { data: folder }), /does not exist, but secrets in this store/);
   copyFileSync(`${first.data}.key`, `${folder}.key`);
   await assertGoesOn(await startTestService(t, { data: folder }), known);
 });

@@ -47,9 +47,9 @@ test('takes the keys from a command, without a shell, and says when it gives non
   const served = await by(`cat ${file}`);
   await register(served, 1);
   await served.stop();
-  await assert.rejects(by('false'), /false gave no master key \(it ended with 1\)/);
-  await assert.rejects(by('/nonexistent/program'), /gave no master key \(it ended with ENOENT\)/);
-  await assert.rejects(by(`cat ${file} ; true`), /cat gave no master key/);
+  await assert.rejects(by('false'), /false printed no master key \(it ended with 1\)/);
+  await assert.rejects(by('/nonexistent/program'), /printed no master key \(it ended with ENOENT\)/);
+  await assert.rejects(by(`cat ${file} ; true`), /cat printed no master key/);
   await assert.rejects(by('echo secret'), (error: Error) => !error.message.includes('secret '));
   writeFileSync(file, `${fresh}\n`);
   await assert.rejects(by(`cat ${file}`), /secrets in this store were sealed by master key/);
