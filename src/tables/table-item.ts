@@ -19,7 +19,9 @@ export function tableSpace(table: string): Space {
   if (!tableNamePattern.test(table) || table === '.' || table === '..') {
     throw new ServiceError('invalid_request', {
       param: 'TABLE_NAME',
-      message: `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", and not "." or "..".`,
+      message:
+        `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", ` +
+        'and not "." or "..".',
     });
   }
   return `${spacePrefix}${table}`;
