@@ -135,8 +135,8 @@ export const settingsSchema = Type.Object(
       secret: true,
       default: [],
       description:
-        '32 random bytes in base64 that seal all secrets; during a rotation several, separated by commas, and the ' +
-        'first one seals; the default is the file <data>.key, which the service creates',
+        '32 random bytes in base64 that encrypt all secrets; during a rotation several, separated by commas, and the ' +
+        'first one encrypts; the default is the file <data>.key, which the service creates',
     }),
     masterKeyCommand: Type.Optional(
       Type.String({

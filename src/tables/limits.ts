@@ -1,6 +1,6 @@
 /** Bounds of tables: each with its unit at the end of its name, and the reason for its value. */
 
-/** DynamoDB's bound on an item. DynamoDB also counts attribute names, which take the last bytes there. */
+/** DynamoDB's bound on an item. There, attribute names and other attributes use the last of these bytes. */
 export const itemBytesMax = 400 * 1024;
 /** Items of one page; a caller that needs more requests the next page, or reads the whole table. */
 export const pageItemsMax = 1_000;
