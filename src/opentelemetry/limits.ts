@@ -1,6 +1,6 @@
 /** Bounds of opentelemetry: each with its unit at the end of its name, and the reason for its value. */
 
-/** One delivery of spans to a collector; what does not arrive is dropped. */
+/** One export of spans to a collector; spans that do not arrive are dropped. */
 export const tracesExportMsMax = 5_000;
-/** What a stop spends on the last spans: they are worth less than an exit in time. */
+/** Time for the last spans at shutdown: they matter less than an exit in time. */
 export const tracesFlushMsMax = 500;

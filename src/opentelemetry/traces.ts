@@ -17,8 +17,8 @@ import { tracesExportMsMax, tracesFlushMsMax } from './limits.ts';
 import { parentOf } from './traceparent.ts';
 
 /**
- * Sends traces to an OpenTelemetry collector, as JSON over HTTP, in batches and beside the requests: a collector that is
- * slow or gone costs spans, and no charge. Nothing of it is global, and no library is instrumented.
+ * Sends traces to an OpenTelemetry collector as JSON over HTTP, in batches in the background. A slow or missing collector
+ * loses spans, but never a charge. Nothing is registered globally, and no library is instrumented.
  *
  * @param endpoint base address of the collector, for instance `http://127.0.0.1:4318`
  */
@@ -46,7 +46,7 @@ export function openTelemetryTraces(endpoint: string, version: string): Traces {
 function traceOf(tracer: Tracer, whole: Span): Trace {
   const within: Context = trace.setSpan(ROOT_CONTEXT, whole);
   return {
-    tell: (fields) => tell(whole, fields),
+    tell: (fields) => setAttributes(whole, fields),
     step: (name, work) => {
       const kind = name !== 'reserve' && name !== 'settle' ? SpanKind.CLIENT : SpanKind.INTERNAL;
       return ending(tracer.startSpan(name, { kind }, within), work);
@@ -54,19 +54,19 @@ function traceOf(tracer: Tracer, whole: Span): Trace {
   };
 }
 
-function tell(span: Span, { payment_id, processor, outcome }: TraceFields): void {
+function setAttributes(span: Span, { payment_id, processor, outcome }: TraceFields): void {
   if (payment_id !== undefined) span.setAttribute('counterfoil.payment_id', payment_id);
   if (processor !== undefined) span.setAttribute('counterfoil.processor', processor);
   if (outcome !== undefined) span.setAttribute('counterfoil.outcome', outcome);
 }
 
-/** Of an error its code alone: its message may quote what a caller sent. */
+/** Records only the code of an error: its message may quote a caller's data. */
 async function ending<Result>(span: Span, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     const outcome = error instanceof ServiceError ? error.code : 'internal';
-    tell(span, { outcome });
+    setAttributes(span, { outcome });
     span.setStatus({ code: SpanStatusCode.ERROR });
     throw error;
   } finally {

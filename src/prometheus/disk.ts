@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { type Family, GaugeFamily } from './families.ts';
 
-/** The disk under the embedded store; a disk that cannot be looked at is not told. */
+/** Metrics of the embedded store's disk; a disk that cannot be read is left out. */
 export function diskMetrics(folder: string): readonly Family[] {
   const gauge = (name: string, help: string, blocks: 'bavail' | 'blocks') =>
     new GaugeFamily({ name, help, aggregator: 'min' }, () => {
@@ -13,7 +13,7 @@ export function diskMetrics(folder: string): readonly Family[] {
       }
     });
   return [
-    gauge('counterfoil_disk_free_bytes', 'Free on the disk of the store, for this user', 'bavail'),
+    gauge('counterfoil_disk_free_bytes', 'Free bytes on the disk of the store, for this user', 'bavail'),
     gauge('counterfoil_disk_size_bytes', 'Size of the disk of the store', 'blocks'),
   ];
 }

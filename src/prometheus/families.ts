@@ -1,9 +1,9 @@
 import type { Aggregator, MetricValue, MetricValues } from '../metrics.ts';
 
 /*
- * What is counted, as plain numbers. prom-client's own counters build a key from the labels at every count, which costs
- * about as much as the rest of the door does for a small request; here a child is found once and counting is an
- * addition. What prom-client is for is telling: its JSON shape is what `tell` gives, and it merges and prints that.
+ * Counters as plain numbers. prom-client's counters build a key from the labels at every count, which costs about as much
+ * as all other HTTP handling of a small request. Here a child is looked up once, and counting is an addition. `tell`
+ * returns prom-client's JSON shape, which prom-client merges and prints.
  */
 export interface Family {
   tell(): MetricValues;
@@ -15,7 +15,7 @@ interface FamilyHead {
   readonly labels?: readonly string[];
 }
 
-/** Cannot stand in a label of ours. */
+/** A character that cannot occur in our labels. */
 const separator = '\u0000';
 
 class Children<Child> {
@@ -35,7 +35,7 @@ class Children<Child> {
     return made;
   }
 
-  /** Each with its labels. */
+  /** All children, each with its labels. */
   all(names: readonly string[]): readonly (readonly [Record<string, string>, Child])[] {
     return Array.from(this.#children, ([key, child]) => {
       const values = key.split(separator);
@@ -48,14 +48,14 @@ export interface Count {
   value: number;
 }
 
-/** Only ever counts up. */
+/** A count that only increases. */
 export class CounterFamily implements Family {
   readonly #head: FamilyHead;
   readonly #children = new Children<Count>(() => ({ value: 0 }));
 
   constructor(head: FamilyHead) {
     this.#head = head;
-    // Without labels it is there from the start, at 0.
+    // A counter without labels exists from the start, at 0.
     if (head.labels === undefined) this.of();
   }
 
@@ -65,12 +65,12 @@ export class CounterFamily implements Family {
 
   tell(): MetricValues {
     const { name, help, labels = [] } = this.#head;
-    const values = this.#children.all(labels).map(([told, { value }]) => ({ value, labels: told }));
+    const values = this.#children.all(labels).map(([pairs, { value }]) => ({ value, labels: pairs }));
     return { name, help, type: 'counter', aggregator: 'sum', values };
   }
 }
 
-/** A number that is asked for when it is to be told; undefined is not told. */
+/** A number that is read at each scrape; undefined is left out. */
 export class GaugeFamily implements Family {
   readonly #head: FamilyHead & { readonly aggregator: Aggregator; readonly type?: 'counter' };
   readonly #value: () => number | undefined;
@@ -90,10 +90,10 @@ export class GaugeFamily implements Family {
   }
 }
 
-/** How often something took at most so long. */
+/** A histogram: how often a value was at most each bound. */
 export class Distribution {
   readonly #bounds: Float64Array;
-  /** By bound, and one more for what is beyond the last; none counted in two. */
+  /** Counts by bound, and one more beyond the last bound. Each value counts once. */
   readonly #counts: Float64Array;
   #sum = 0;
 
@@ -141,7 +141,7 @@ export class HistogramFamily implements Family {
 
   tell(): MetricValues {
     const { name, help, labels = [] } = this.#head;
-    const values = this.#children.all(labels).flatMap(([told, child]) => child.tell(name, told));
+    const values = this.#children.all(labels).flatMap(([pairs, child]) => child.tell(name, pairs));
     return { name, help, type: 'histogram', aggregator: 'sum', values };
   }
 }

@@ -3,10 +3,10 @@ import { type Family, GaugeFamily } from './families.ts';
 
 const microseconds = 1e6;
 const nanoseconds = 1e9;
-/** How often the delay of the event loop is looked at. */
+/** The interval between two measurements of the event loop delay. */
 const resolutionMs = 10;
 
-/** The process itself, under the names that every Prometheus client library uses; nothing is measured between two scrapes. */
+/** Metrics of the process, under the usual names of Prometheus client libraries. They are read only at a scrape. */
 export class ProcessMetrics {
   readonly #delay = monitorEventLoopDelay({ resolution: resolutionMs });
   readonly families: readonly Family[];
@@ -36,13 +36,13 @@ export class ProcessMetrics {
     this.#delay.disable();
   }
 
-  /** Since the last scrape. The worst process is told: a mean would hide it. */
+  /** Delays since the last scrape. The maximum over all processes is exposed, because a mean would hide the worst one. */
   #eventLoop(): readonly Family[] {
     const delay = (name: string, value: () => number) =>
       new GaugeFamily(
         {
           name: `counterfoil_event_loop_delay_${name}_seconds`,
-          help: 'By how much the event loop was late, since the last scrape',
+          help: 'Delay of the event loop since the last scrape',
           aggregator: 'max',
         },
         () => lateness(value()),
@@ -50,7 +50,7 @@ export class ProcessMetrics {
     return [
       delay('p50', () => this.#delay.percentile(50)),
       delay('p99', () => this.#delay.percentile(99)),
-      // The last of the three to be told begins anew.
+      // The last of the three resets the measurement.
       delay('max', () => {
         const { max } = this.#delay;
         this.#delay.reset();
@@ -60,7 +60,7 @@ export class ProcessMetrics {
   }
 }
 
-/** What is measured is the time between two looks. A histogram without any says so by a number beyond all delays. */
+/** The measured value is the time between two measurements. An empty histogram returns a number beyond all delays. */
 function lateness(measured: number): number {
   const delay = measured / nanoseconds - resolutionMs / 1_000;
   return Number.isFinite(delay) && delay > 0 && delay < 1e6 ? delay : 0;

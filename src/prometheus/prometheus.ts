@@ -3,7 +3,7 @@ import { diskMetrics } from './disk.ts';
 import { ProcessMetrics } from './process.ts';
 import { Recorder } from './recorder.ts';
 
-/** Counts, and tells. */
+/** Records metrics, and returns snapshots of them. */
 export interface Prometheus {
   readonly metrics: Metrics;
   readonly tell: () => MetricsSnapshot;
@@ -13,7 +13,7 @@ export interface Prometheus {
 interface PrometheusOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Of an embedded store: the disk under it is looked at. */
+  /** Folder of an embedded store, for the metrics of its disk. */
   readonly dataFolder: string | undefined;
 }
 

@@ -9,45 +9,45 @@ import {
 } from './families.ts';
 
 /**
- * Seconds. From a read out of memory, well under a millisecond, over a charge, about a second, to the ten seconds after
- * which a caller has given up.
+ * Seconds: from a read out of memory (well under a millisecond) over a charge (about a second) to ten seconds, when a
+ * caller has given up.
  */
 const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Seconds. A flush is half a millisecond on a good disk; one of 15 s ends the process. */
 const storeBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15];
 /** Commits. */
 const sharedBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
-/** All others that a parser takes are one: nobody makes labels by sending names. */
+/** All other methods share one label, so that callers cannot create labels. */
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
 
 const none: OpenPayments = { charges: 0, chargesInDoubt: 0, refunds: 0, oldestInDoubtAt: undefined };
 
-/** Counts what this process does, under the names that `/metrics` gives. */
+/** Counts the activity of this process, under the metric names of `/metrics`. */
 export class Recorder implements Metrics {
   readonly #requests = new CounterFamily({
     name: 'counterfoil_http_requests_total',
-    help: 'Requests answered, by the pattern of their route',
+    help: 'HTTP responses, by the pattern of their route',
     labels: ['route', 'method', 'status'],
   });
   readonly #durations = new HistogramFamily({
     name: 'counterfoil_http_request_duration_seconds',
-    help: 'From the headers of a request to the end of its answer, by route',
+    help: 'Time from the headers of a request to the end of its response, by route',
     labels: ['route'],
     bounds: requestBounds,
   });
   readonly #failures = new CounterFamily({
     name: 'counterfoil_http_errors_total',
-    help: 'Requests refused or failed, by the code of the closed list (rate_limited is one); what became of a charge is counted with the charges',
+    help: 'Rejected or failed requests, by error code (for instance rate_limited); charges are counted separately',
     labels: ['code'],
   });
   readonly #commits = new CounterFamily({
     name: 'counterfoil_store_commits_total',
-    help: 'Commits by outcome; refused is one whose condition did not hold',
+    help: 'Commits by outcome; refused means that a condition did not hold',
     labels: ['outcome'],
   });
   readonly #commitDurations = new HistogramFamily({
     name: 'counterfoil_store_commit_duration_seconds',
-    help: 'From the asking for a commit to its being durable, or refused',
+    help: 'Time from the request for a commit until it is durable or rejected',
     bounds: storeBounds,
   });
   readonly #flushes = new HistogramFamily({
@@ -62,27 +62,27 @@ export class Recorder implements Metrics {
   });
   readonly #charges = new CounterFamily({
     name: 'counterfoil_charges_total',
-    help: 'Charges that have come to a state, by processor and payment route',
+    help: 'Charges that have reached a state, by processor and payment route',
     labels: ['processor', 'payment_route', 'state'],
   });
   readonly #overridden = new CounterFamily({
     name: 'counterfoil_charges_overridden_total',
-    help: 'Charges that were taken for declined and have been made, as the processor has proven',
+    help: 'Charges that counted as declined, but were made according to proof from the processor',
     labels: ['processor'],
   });
   readonly #refunds = new CounterFamily({
     name: 'counterfoil_refunds_total',
-    help: 'Refunds that have come to a state, by processor',
+    help: 'Refunds that have reached a state, by processor',
     labels: ['processor', 'state'],
   });
   readonly #events = new CounterFamily({
     name: 'counterfoil_webhooks_total',
-    help: 'Events that payment processors have sent, by outcome',
+    help: 'Events from payment processors, by outcome',
     labels: ['processor', 'outcome'],
   });
   readonly #signIns = new CounterFamily({
     name: 'counterfoil_sign_ins_total',
-    help: 'Sign-ins begun, finished, and refused by reason',
+    help: 'Sign-ins begun and finished, and rejected ones by reason',
     labels: ['provider', 'outcome'],
   });
   #inFlight = 0;
@@ -100,7 +100,7 @@ export class Recorder implements Metrics {
       new GaugeFamily(
         {
           name: 'counterfoil_store_commits_in_flight',
-          help: 'Commits asked for and not yet answered: the queue of the store, and what it is writing',
+          help: 'Commits in progress: queued, or being written',
           aggregator: 'sum',
         },
         () => this.#inFlight,
@@ -123,7 +123,7 @@ export class Recorder implements Metrics {
       answered: (status, ms) => {
         byStatus[status] ??= this.#requests.of(route, method, String(status));
         (byStatus[status] as Count).value++;
-        // A route that nobody uses makes no lines.
+        // An unused route creates no lines.
         durations ??= this.#durations.of(route);
         durations.observe(ms / 1_000);
       },
@@ -177,21 +177,17 @@ export class Recorder implements Metrics {
   }
 }
 
-/** Every process looks at the one store: the most that any has seen, and no sum. */
+/** All processes read the same store, so the maximum is exposed, and not the sum. */
 function openPaymentGauges(open: () => OpenPayments, now: () => number): readonly Family[] {
   const gauge = (name: string, help: string, value: () => number) =>
     new GaugeFamily({ name, help, aggregator: 'max' }, value);
   return [
     gauge('counterfoil_charges_open', 'Charges that have not ended', () => open().charges),
-    gauge(
-      'counterfoil_charges_in_doubt',
-      'Charges of which it is not known whether they were made',
-      () => open().chargesInDoubt,
-    ),
+    gauge('counterfoil_charges_in_doubt', 'Charges with an unknown outcome', () => open().chargesInDoubt),
     gauge('counterfoil_refunds_open', 'Refunds that have not ended', () => open().refunds),
     gauge(
       'counterfoil_charge_in_doubt_oldest_seconds',
-      'Age of the oldest charge in doubt; 0 where there is none',
+      'Age of the oldest charge in doubt; 0 when there is none',
       () => {
         const { oldestInDoubtAt } = open();
         return oldestInDoubtAt === undefined ? 0 : Math.max(0, (now() - oldestInDoubtAt) / 1_000);

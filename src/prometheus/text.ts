@@ -6,12 +6,12 @@ export interface MetricsText {
 }
 
 /**
- * What the processes of one service tell, as one text in Prometheus' format
- * (https://prometheus.io/docs/instrumenting/exposition_formats/). The library is loaded when it is first asked for.
+ * Merges the snapshots of a service's processes into one text in the Prometheus format
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/). The first call loads the library.
  */
-export async function metricsText(told: readonly MetricsSnapshot[]): Promise<MetricsText> {
+export async function metricsText(snapshots: readonly MetricsSnapshot[]): Promise<MetricsText> {
   const { AggregatorRegistry } = (await import('prom-client')).default;
-  // It has no types for what it gives and takes here: its own JSON.
-  const registry = AggregatorRegistry.aggregate(told as unknown as object[]);
+  // The library has no types for its own JSON.
+  const registry = AggregatorRegistry.aggregate(snapshots as unknown as object[]);
   return { contentType: registry.contentType, text: await registry.metrics() };
 }

@@ -21,7 +21,7 @@ import {
   parseKeys,
 } from './master-keys.ts';
 
-/** Beside the data folder, not in it, so that a copy of the data alone opens no secret. */
+/** The key file is beside the data folder, not in it, so that a copy of the data alone opens no secret. */
 export function keyFileOf(dataFolder: string): string {
   return `${resolve(dataFolder)}.key`;
 }
@@ -30,17 +30,17 @@ export function newMasterKey(): MasterKey {
   return masterKey(randomBytes(masterKeyBytes));
 }
 
-/** The keys of a file. Throws SettingsError when it can be read by others, or is no file of keys. */
+/** The keys of a file. Throws SettingsError when other users can read it, or it is not a key file. */
 export function readKeyFile(file: string): readonly MasterKey[] {
   if ((statSync(file).mode & 0o077) !== 0) {
-    throw new SettingsError([`${file}: can be read by others; run: chmod 600 ${file}`]);
+    throw new SettingsError([`${file}: other users can read it; run: chmod 600 ${file}`]);
   }
   return parseKeys(readFileSync(file, 'utf8'), file);
 }
 
 /**
- * A file with one new key, unless another process has made it meanwhile: then that one holds. On disk before the
- * store notes it: a key that a power cut takes back would take the secrets along.
+ * Creates a file with one new key, unless another process has just created it. The file is on disk before the store
+ * records the key: losing the key in a power cut would lose the secrets too.
  */
 export function makeKeyFile(file: string): void {
   const draft = writeDraft(file, [newMasterKey()]);
@@ -54,7 +54,7 @@ export function makeKeyFile(file: string): void {
   flushFolderOf(file);
 }
 
-/** All keys of a file at once: whoever reads it has the keys of before or these. @param keys the writing one first */
+/** Replaces all keys of a file atomically: readers see the old keys or the new ones. @param keys the writing key first */
 export function replaceKeyFile(file: string, keys: readonly MasterKey[]): void {
   renameSync(writeDraft(file, keys), file);
   flushFolderOf(file);
@@ -62,7 +62,7 @@ export function replaceKeyFile(file: string, keys: readonly MasterKey[]): void {
 
 function writeDraft(file: string, keys: readonly MasterKey[]): string {
   const draft = `${file}.${process.pid}`;
-  // One that a killed process of the same number has left.
+  // A killed process with the same process id may have left a draft.
   rmSync(draft, { force: true });
   writeFileSync(draft, `${keys.map(keyText).join('\n')}\n`, { mode: 0o600, flush: true, flag: 'wx' });
   return draft;
@@ -75,8 +75,8 @@ function flushFolderOf(file: string): void {
 }
 
 /**
- * The keys of a file as it is now: a rotation changes it while the service runs. Whether it has changed is looked at
- * with every seal, which costs a microsecond or two, so that no process goes on under a key that is being retired.
+ * The current keys of a file, which a rotation changes while the service runs. Every seal checks whether the file has
+ * changed, which costs a microsecond or two, so that no process continues with a key that is being retired.
  */
 export class KeyFile implements MasterKeys {
   readonly #file: string;
@@ -86,7 +86,7 @@ export class KeyFile implements MasterKeys {
   /** Throws SettingsError as `readKeyFile` does. */
   constructor(file: string) {
     this.#file = file;
-    // In this order: a file that changes in between is read again.
+    // The version comes first, so that a file that changes in between is read again.
     this.#version = versionOf(file) ?? '';
     this.#keys = readKeyFile(file);
   }
@@ -108,7 +108,7 @@ export class KeyFile implements MasterKeys {
     return this.#keys;
   }
 
-  /** A file that has gone or is damaged ends no running service: it keeps the keys it has. */
+  /** When the file is missing or damaged, a running service continues with its loaded keys. */
   #refresh(): void {
     const version = versionOf(this.#file);
     if (version === undefined || version === this.#version) return;
@@ -116,12 +116,12 @@ export class KeyFile implements MasterKeys {
       this.#keys = readKeyFile(this.#file);
       this.#version = version;
     } catch {
-      // `counterfoil doctor` says what is wrong with it; the next seal looks again.
+      // `counterfoil doctor` reports the problem; the next seal reads the file again.
     }
   }
 }
 
-/** Another one whenever the file has been replaced or written; undefined where there is none. */
+/** Changes whenever the file is replaced or written; undefined when the file does not exist. */
 function versionOf(file: string): string | undefined {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stat && `${stat.ino} ${stat.ctimeNs} ${stat.mtimeNs} ${stat.size}`;

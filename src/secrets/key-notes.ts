@@ -3,25 +3,25 @@ import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 
 /**
- * What the store notes of a master key that may have sealed some of its secrets, in `service:sealing` under the key's
- * id; so a lost or swapped key is told at start, not by the first secret that does not open.
+ * The store's record of a master key that may have sealed some of its secrets, in `service:sealing` under the key's id.
+ * So the start reports a lost or swapped key, before the first secret fails to open.
  */
 export interface KeyNote {
   readonly keyId: string;
   /**
-   * `retiring`: another key has taken its place; secrets may still be under it. `retired`: none is, and the key is on
-   * its way out of the key file.
+   * `retiring`: another key has replaced it, but secrets may still be under it. `retired`: no secret is under it, and the
+   * key is being removed from the key file.
    */
   readonly state: 'sealing' | 'retiring' | 'retired';
-  /** When it became so, in milliseconds since 1970. */
+  /** Time of the last state change, in milliseconds since 1970. */
   readonly since: number;
 }
 
 const space = 'service:sealing';
-/** Where a store of before noted the one key it knew, by its id alone. */
+/** Where an older store recorded the id of its only key. */
 const formerId = 'current-key';
 
-/** Every key that secrets of this store may be under. */
+/** Every key that secrets of this store may need. */
 export async function readKeyNotes(engine: Engine): Promise<readonly KeyNote[]> {
   const notes: KeyNote[] = [];
   for await (const { id, name } of itemsOf((await engine.scan(space))?.chunks ?? [])) {
@@ -31,7 +31,7 @@ export async function readKeyNotes(engine: Engine): Promise<readonly KeyNote[]> 
   return notes;
 }
 
-/** Notes that this key seals from now on, and that every other one that did is retiring. */
+/** Records that this key seals from now on, and that every other sealing key is retiring. */
 export async function noteSealing(engine: Engine, keyId: string, now: number): Promise<void> {
   for (;;) {
     const notes = await readKeyNotes(engine);
@@ -45,14 +45,14 @@ export async function noteSealing(engine: Engine, keyId: string, now: number): P
     if (writes.length === 0) return;
     const act = { what: 'secrets.rotated', on: `master key ${keyId}`, by: 'cli' } as const;
     if ((await engine.commit([...writes, audited(act, now)])) === undefined) return;
-    // Another process has noted something meanwhile.
+    // Another process has changed the notes meanwhile: try again.
   }
 }
 
 /**
- * Notes that this key seals too: the processes of a service may come to a new key one after the other.
+ * Records that this key seals too: the processes of a service may switch to a new key one after the other.
  *
- * @returns the note, or undefined when there was one
+ * @returns the note; undefined when there was one already
  */
 export async function noteKey(engine: Engine, keyId: string, now: number): Promise<KeyNote | undefined> {
   const note: KeyNote = { keyId, state: 'sealing', since: now };
@@ -60,14 +60,14 @@ export async function noteKey(engine: Engine, keyId: string, now: number): Promi
   return (await engine.commit([created(note), audited(act, now)])) === undefined ? note : undefined;
 }
 
-/** Notes that nothing is under a key any more. @returns the note as it reads then */
+/** Records that no secret is under a key any more. @returns the new note */
 export async function noteRetired(engine: Engine, note: KeyNote, now: number): Promise<KeyNote> {
   const retired: KeyNote = { ...note, state: 'retired', since: now };
   await engine.commit(changed(note, retired));
   return retired;
 }
 
-/** Forgets a key that is nowhere any more. */
+/** Removes the note of a key that is no longer in use. */
 export async function forgetKey(engine: Engine, note: KeyNote): Promise<void> {
   await engine.commit([removed(note)]);
 }
@@ -76,7 +76,7 @@ function created({ keyId, ...note }: KeyNote): Write {
   return { kind: 'create', space, id: keyId, value: JSON.stringify(note), makeSpace: true };
 }
 
-/** As the note reads; one of before is noted anew in today's manner. */
+/** The writes that change a note; a note in the old format is converted. */
 function changed(before: KeyNote, after: KeyNote): Write[] {
   if (before.since === 0) return [removed(before), created(after)];
   const { keyId: id, ...note } = after;

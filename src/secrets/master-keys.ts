@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto';
 import { SettingsError } from '../errors.ts';
 
-/** 256 bits: what AES-256 takes. */
+/** 256 bits, the key size of AES-256. */
 export const masterKeyBytes = 32;
 
 export interface MasterKey {
-  /** Names the key without telling anything of it. */
+  /** Identifies the key and reveals nothing about it. */
   readonly id: string;
   readonly bytes: Buffer;
 }
 
-/** The master keys that a process has: one seals, all open. */
+/** The master keys of a process: one seals, all open. */
 export interface MasterKeys {
   /** The key that seals now. */
   writing(): MasterKey;
-  /** Undefined for a key that is not at hand, also after another look at where keys come from. */
+  /** Undefined when the key is not loaded, and reading the source again does not find it either. */
   find(id: string): MasterKey | undefined;
-  /** As they stand in their source, the writing one first. */
+  /** In the order of their source, the writing key first. */
   all(): readonly MasterKey[];
 }
 
@@ -27,7 +27,7 @@ export function masterKey(bytes: Buffer): MasterKey {
   return { id: digest.slice(0, 16), bytes };
 }
 
-/** Keys that stay as they are while the process runs. @param keys at least one, the writing one first */
+/** Keys that do not change while the process runs. @param keys at least one, the writing key first */
 export function fixedKeys(keys: readonly MasterKey[]): MasterKeys {
   const [first] = keys;
   if (first === undefined) throw new RangeError('there is no master key');
@@ -39,8 +39,8 @@ export function fixedKeys(keys: readonly MasterKey[]): MasterKeys {
 }
 
 /**
- * Keys as text: each 32 bytes in base64, apart by line ends or commas. Throws SettingsError, which names the source
- * and never what it read.
+ * Parses keys: each 32 bytes in base64, separated by line ends or commas. Throws SettingsError, which names the source
+ * and never its content.
  */
 export function parseKeys(text: string, source: string): readonly MasterKey[] {
   const texts = text.split(/[\n,]/).map((line) => line.trim());

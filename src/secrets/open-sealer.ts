@@ -10,14 +10,14 @@ import { fixedKeys, type MasterKeys, parseKeys } from './master-keys.ts';
 import { Sealer } from './sealer.ts';
 
 export interface MasterKeySource {
-  /** The keys of the settings, each 32 bytes in base64, the writing one first; none: the command, or the file. */
+  /** The keys of the settings, each 32 bytes in base64, the writing key first; when empty, the command or the file. */
   readonly settings: readonly string[];
-  /** A program that prints the keys, and its arguments, apart by spaces. */
+  /** A program that prints the keys, and its arguments, separated by spaces. */
   readonly command: string | undefined;
   readonly dataFolder: string;
 }
 
-/** Where the keys of a service come from, as messages name it. */
+/** The name of the key source, for messages. */
 export function sourceName({ settings, command, dataFolder }: MasterKeySource): string {
   if (settings.length > 0) return 'masterKeys (COUNTERFOIL_MASTER_KEY)';
   return command === undefined ? keyFileOf(dataFolder) : 'masterKeyCommand (COUNTERFOIL_MASTER_KEY_COMMAND)';
@@ -28,9 +28,9 @@ export function isKeyFile({ settings, command }: MasterKeySource): boolean {
 }
 
 /**
- * A sealer under the master keys of the settings, of the command or, without either, of the file `<data>.key`, which
- * is made where the store has never been sealed. Throws SettingsError, also when a key that secrets of the store may
- * be under is not among them.
+ * A sealer with the master keys of the settings, of the command or, without either, of the file `<data>.key`. The file is
+ * created when the store has no seals yet. Throws SettingsError, also when a key that the store's secrets may need is
+ * missing.
  *
  * @param now milliseconds since 1970
  */
@@ -56,7 +56,7 @@ export async function openMasterKeys(
   if (noted.includes(writing)) return keys;
   const note = await noteKey(engine, writing, now);
   try {
-    // Another process may have noted a key of its own at the same moment.
+    // Another process may have recorded a different key at the same time.
     await checkNotedKeys(engine, keys, source);
   } catch (error) {
     if (note !== undefined) await forgetKey(engine, note);
@@ -73,7 +73,7 @@ export async function loadMasterKeys(source: MasterKeySource): Promise<MasterKey
   return fixedKeys(parseKeys(await outputOf(command, sourceName(source)), sourceName(source)));
 }
 
-/** Throws SettingsError when a key is missing that secrets of the store may be under. */
+/** Throws SettingsError when a key that the store's secrets may need is missing. */
 export async function checkNotedKeys(
   engine: Engine,
   keys: MasterKeys,
@@ -83,22 +83,22 @@ export async function checkNotedKeys(
     .filter((keyId) => keys.find(keyId) === undefined)
     .map(
       (keyId) =>
-        `${sourceName(source)}: secrets in this store were sealed by master key ${keyId}, and here is ` +
+        `${sourceName(source)}: secrets in this store were sealed by master key ${keyId}, but only ` +
         `${keys
           .all()
           .map(({ id }) => id)
-          .join(', ')} alone; give the one that sealed them too`,
+          .join(', ')} is configured; add the missing key`,
     );
   if (problems.length > 0) throw new SettingsError(problems);
 }
 
-/** Ids of the keys that secrets of the store may be under. */
+/** Ids of the keys that the store's secrets may need. */
 async function neededKeys(engine: Engine): Promise<readonly string[]> {
   const notes = await readKeyNotes(engine);
   return notes.filter(({ state }) => state !== 'retired').map(({ keyId }) => keyId);
 }
 
-/** Without a shell; what it says on standard error is the operator's to see. */
+/** Runs the command without a shell; its standard error is not part of the message. */
 async function outputOf(command: string, name: string): Promise<string> {
   const [program = '', ...args] = command.split(' ').filter(Boolean);
   try {
@@ -110,13 +110,13 @@ async function outputOf(command: string, name: string): Promise<string> {
   } catch (error) {
     const { code, signal } = error as { code?: string | number; signal?: string | null };
     const end = code === undefined || code === null ? `signal ${signal}` : String(code);
-    throw new SettingsError([`${name}: ${program} gave no master key (it ended with ${end})`]);
+    throw new SettingsError([`${name}: ${program} printed no master key (it ended with ${end})`]);
   }
 }
 
 function lost(file: string, keyIds: readonly string[]): SettingsError {
   return new SettingsError([
-    `${file}: is not there, and secrets in this store were sealed by master key ${keyIds.join(', ')}; restore it, or ` +
-      'give the key as COUNTERFOIL_MASTER_KEY',
+    `${file}: does not exist, but secrets in this store were sealed by master key ${keyIds.join(', ')}; restore it, or ` +
+      'set the key as COUNTERFOIL_MASTER_KEY',
   ]);
 }

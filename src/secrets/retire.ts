@@ -8,13 +8,14 @@ import { openAll } from './sealed-records.ts';
 import { Sealer } from './sealer.ts';
 
 /**
- * Drops the keys that seal no more, when no secret is under them. Throws SettingsError when one still is, when a key
- * has sealed until a moment ago (a process may not have written yet what it sealed), or when another command is at it.
+ * Removes the keys that no longer seal, when no secret is under them. Throws SettingsError when a secret still is, when a
+ * key stopped sealing too recently (a process may not have written its last seals yet), or when another command is
+ * running.
  *
- * Whoever is killed on the way leaves a key that is noted as retired: no start asks for it, no rotation takes it up
- * again, and the next call takes it away.
+ * After a kill, the key is recorded as retired: no start needs it, no rotation uses it again, and the next call removes
+ * it.
  *
- * @returns the ids of the keys; none where there was nothing to retire
+ * @returns the ids of the keys; empty when there was nothing to retire
  */
 export async function retire(parts: RotationParts): Promise<readonly string[]> {
   const { engine, source, keys, now } = parts;
@@ -42,14 +43,14 @@ export async function retire(parts: RotationParts): Promise<readonly string[]> {
 async function checkUnused(parts: RotationParts, notes: readonly KeyNote[]): Promise<void> {
   const { engine, keys, records, now } = parts;
   if (notes.some(({ keyId }) => keyId === keys.writing().id)) {
-    throw new SettingsError(['a rotation has not come to its end: run counterfoil secrets rotate first']);
+    throw new SettingsError(['a key rotation is incomplete: run counterfoil secrets rotate first']);
   }
   const since = Math.max(...notes.map((note) => note.since));
   const waitMs = since + masterKeyOverlapMs - now();
   if (waitMs > 0) {
     const seconds = Math.ceil(waitMs / 1_000);
     throw new SettingsError([
-      `the old master key sealed until a moment ago: run this again in ${seconds} seconds`,
+      `the old master key was in use until recently: run this again in ${seconds} seconds`,
     ]);
   }
   const { underKeys } = await openAll(engine, new Sealer(keys), records);

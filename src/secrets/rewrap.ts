@@ -4,27 +4,27 @@ import { rewrapsAtOnceMax } from './limits.ts';
 import { lookAt, type SealedRecords } from './sealed-records.ts';
 import type { Sealer } from './sealer.ts';
 
-/** What one look at all secrets has come to. */
+/** The result of one pass over all secrets. */
 export interface Pass {
-  /** Records looked at. */
+  /** Records checked. */
   readonly records: number;
-  /** Records whose secrets were under another key than the one that seals now. */
+  /** Records with secrets that were not under the current key. */
   readonly rewrapped: number;
-  /** Those that could not be rewrapped, a sentence each. */
+  /** One sentence for each secret that could not be rewrapped. */
   readonly problems: readonly string[];
 }
 
 /**
- * Puts every secret under the key that seals now, while the service runs: a record that changes meanwhile is rewrapped
- * as it then reads. What is written under an old key behind the place where this looks, the next pass finds.
+ * Moves every secret to the current key while the service runs. A record that changes meanwhile is rewrapped in its new
+ * state. The next pass finds secrets that are written under an old key behind the current position.
  *
- * @param tell called after each page with the records so far
+ * @param report called after each page with the records so far
  */
 export async function rewrapAll(
   engine: Engine,
   sealer: Sealer,
   records: readonly SealedRecords[],
-  tell: (records: number) => void,
+  report: (records: number) => void,
 ): Promise<Pass> {
   let seen = 0;
   let rewrapped = 0;
@@ -38,7 +38,7 @@ export async function rewrapAll(
       };
       await Promise.all(Array.from({ length: rewrapsAtOnceMax }, rewrapNext));
       seen += page.length;
-      tell(seen);
+      report(seen);
     }
   }
   return { records: seen, rewrapped, problems };
@@ -61,7 +61,7 @@ async function rewrapRecord(
   return false;
 }
 
-/** One secret that does not open holds up none of the others. */
+/** A secret that does not open does not stop the others. */
 function rewrappedText(
   sealer: Sealer,
   kind: SealedRecords,

@@ -4,12 +4,12 @@ import { basename, dirname, join } from 'node:path';
 import { SettingsError } from '../errors.ts';
 
 /**
- * Held by whoever changes a key file: of two that read, change and write it at once, one would lose the other's key.
- * Each lays down a file of its own and then looks for others, so that of two at least one sees the other.
+ * Locks a key file for a change. Without the lock, two processes that read, change and write the file at once could lose
+ * a key. Each process creates its own lock file and then looks for others, so at least one of two sees the other.
  *
- * Throws SettingsError when somebody else holds it. What a killed one has left is taken away, drafts of keys too.
+ * Throws SettingsError when another process holds the lock. Removes the lock files and key drafts of killed processes.
  *
- * @returns lets go of it
+ * @returns a function that releases the lock
  */
 export function lockKeyFile(keyFile: string): () => void {
   const folder = dirname(keyFile);
@@ -34,7 +34,7 @@ function isLockOrDraft(name: string, keyFile: string): boolean {
   return name.startsWith(`${keyFile}.`) && /^(lock-.+-)?\d+$/.test(name.slice(keyFile.length + 1));
 }
 
-/** One of another machine, or of another container, cannot be told, and counts as alive. */
+/** A process on another machine or in another container cannot be checked, and counts as alive. */
 function isAlive(name: string): boolean {
   const host = /\.lock-(.+)-\d+$/.exec(name)?.[1];
   if (host !== undefined && host !== encodeURIComponent(hostname())) return true;

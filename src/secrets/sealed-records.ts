@@ -2,28 +2,28 @@ import type { Engine, Space } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
 import { keyIdOf, type Sealer, type SecretPlace } from './sealer.ts';
 
-/** What becomes of a seal that lies at a place. */
+/** Returns the replacement for a seal at a place. */
 export type SealExchange = (seal: string, place: SecretPlace) => string;
 
-/** Records of a domain that hold secrets: each domain that seals tells where its seals lie. */
+/** Records that hold secrets. Each domain with secrets declares where its seals are. */
 export interface SealedRecords {
   readonly space: Space;
   /**
-   * The text of a record with each of its seals exchanged, and nothing else changed: the domain compares records with
-   * what it has written, byte for byte.
+   * The text of a record with each of its seals replaced. Nothing else changes, because the domain compares records with
+   * their written text, byte for byte.
    */
   exchange(id: string, text: string, exchange: SealExchange): string;
 }
 
 export interface SecretsFound {
   readonly secrets: number;
-  /** By the id of the master key that they are under. */
+  /** Number of secrets by the id of their master key. */
   readonly underKeys: ReadonlyMap<string, number>;
-  /** Those that do not open, a sentence each that names the record and nothing secret. */
+  /** One sentence for each secret that does not open; it names the record and nothing secret. */
   readonly problems: readonly string[];
 }
 
-/** Opens every secret of the store, and keeps none. */
+/** Opens every secret of the store, and stores none of them. */
 export async function openAll(
   engine: Engine,
   sealer: Sealer,
@@ -47,7 +47,7 @@ export async function openAll(
   return { secrets, underKeys, problems };
 }
 
-/** Looks at each seal of a record; a look that throws is told as a problem. */
+/** Calls `look` for each seal of a record, and reports what it throws as a problem. */
 export function lookAt(
   { space, exchange }: SealedRecords,
   id: string,
@@ -65,7 +65,7 @@ export function lookAt(
       return seal;
     });
   } catch {
-    problems.push(`${space} ${id}: is no record of this service`);
+    problems.push(`${space} ${id}: is not a record of this service`);
   }
 }
 

@@ -3,7 +3,7 @@ import { ServiceError } from '../errors.ts';
 import { randomBytes } from '../random.ts';
 import { type MasterKey, type MasterKeys, masterKeyBytes } from './master-keys.ts';
 
-/** Where a secret belongs. It is bound into the seal, so that a seal moved to another place does not open. */
+/** Where a secret belongs. The seal is bound to its place: a seal moved to another place does not open. */
 export interface SecretPlace {
   /** The kind of record, for instance `integration` or `payment`. */
   readonly record: string;
@@ -13,12 +13,12 @@ export interface SecretPlace {
 }
 
 /**
- * Envelope encryption: every secret has a random data key of its own, which a master key seals in its turn
- * (AES-256-GCM for both, NIST SP 800-38D). Rotating the master key rewraps data keys and never touches a secret.
+ * Envelope encryption: every secret has its own random data key, and a master key encrypts the data key (AES-256-GCM for
+ * both, NIST SP 800-38D). Rotating the master key rewraps data keys and never touches a secret.
  *
- * A seal reads `v2.<key id>.<sealed data key>.<sealed secret>`, the sealed parts being base64url of 12 bytes of nonce,
- * the ciphertext and 16 bytes of tag. The place is bound into both parts, the key id into the first alone. A seal of
- * before, `v1`, bound the key id into both: it opens as ever, and rewrapping it makes a `v2` of it.
+ * A seal is `v2.<key id>.<sealed data key>.<sealed secret>`. The sealed parts are base64url of a 12-byte nonce, the
+ * ciphertext and a 16-byte tag. Both parts are bound to the place, only the first one to the key id. An older seal, `v1`,
+ * binds both parts to the key id: it still opens, and rewrapping converts it to `v2`.
  */
 export class Sealer {
   readonly #keys: MasterKeys;
@@ -39,8 +39,8 @@ export class Sealer {
   }
 
   /**
-   * Refuses with `internal` when the seal was made for another place, was changed, or is of a master key that is not
-   * at hand; the detail says which.
+   * Throws `internal` when the seal was made for another place, was changed, or needs a master key that is not loaded;
+   * the detail says which.
    */
   open(seal: string, place: SecretPlace): string {
     const parts = partsOf(seal);
@@ -50,8 +50,8 @@ export class Sealer {
   }
 
   /**
-   * The same secret under the key that seals now; the seal itself where that is so already. Refuses as `open` does,
-   * though of a `v2` seal only the part that it changes is looked at.
+   * The same secret under the current key; the same seal when it is already under it. Throws the errors of `open`, but
+   * checks only the part of a `v2` seal that it changes.
    */
   rewrap(seal: string, place: SecretPlace): string {
     const parts = partsOf(seal);
@@ -73,12 +73,12 @@ export class Sealer {
 
   #find(keyId: string): MasterKey {
     const key = this.#keys.find(keyId);
-    if (key === undefined) throw doesNotOpen(`sealed by master key ${keyId}, which is not at hand`);
+    if (key === undefined) throw sealError(`sealed by master key ${keyId}, which is not loaded`);
     return key;
   }
 }
 
-/** Which master key sealed it. Refuses what is no seal with `internal`. */
+/** The id of the master key of a seal. Throws `internal` when the text is not a seal. */
 export function keyIdOf(seal: string): string {
   return partsOf(seal).keyId;
 }
@@ -99,13 +99,13 @@ function partsOf(seal: string): Parts {
   const [version, keyId, sealedKey, sealedSecret, ...rest] = seal.split('.');
   const isKnown = version === 'v1' || version === 'v2';
   if (!isKnown || keyId === undefined || sealedKey === undefined || sealedSecret === undefined) {
-    throw doesNotOpen('no seal of a known version');
+    throw sealError('not a seal of a known version');
   }
-  if (rest.length > 0) throw doesNotOpen('no seal: it has too many parts');
+  if (rest.length > 0) throw sealError('not a seal: it has too many parts');
   return { version, keyId, sealedKey, sealedSecret };
 }
 
-/** JSON keeps the parts apart: ("a", "bc") and ("ab", "c") bind differently. */
+/** JSON separates the parts: ("a", "bc") and ("ab", "c") bind differently. */
 function boundToKey(version: Version, { record, name, field }: SecretPlace, keyId: string): Buffer {
   return Buffer.from(JSON.stringify([version, record, name, field, keyId]));
 }
@@ -125,9 +125,9 @@ function encrypt(key: Buffer, plain: Buffer, bound: Buffer): string {
 
 function decrypt(key: Buffer, sealed: string, bound: Buffer): Buffer {
   const bytes = Buffer.from(sealed, 'base64url');
-  // The decoder takes more than one text for the same bytes; a seal has one.
-  if (bytes.toString('base64url') !== sealed) throw doesNotOpen('changed: not in its own spelling');
-  if (bytes.length < nonceBytes + tagBytes) throw doesNotOpen('changed: too short');
+  // The decoder accepts several texts for the same bytes; a seal has one canonical text.
+  if (bytes.toString('base64url') !== sealed) throw sealError('changed: not canonical base64url');
+  if (bytes.length < nonceBytes + tagBytes) throw sealError('changed: too short');
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), {
       authTagLength: tagBytes,
@@ -136,11 +136,11 @@ function decrypt(key: Buffer, sealed: string, bound: Buffer): Buffer {
       .setAuthTag(bytes.subarray(-tagBytes));
     return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]);
   } catch {
-    throw doesNotOpen('changed, or moved here from another place');
+    throw sealError('changed, or moved here from another place');
   }
 }
 
-/** Nobody who sends a request can mend it: told to the log alone. */
-function doesNotOpen(why: string): ServiceError {
+/** No caller can fix this, so the reason goes only to the log. */
+function sealError(why: string): ServiceError {
   return new ServiceError('internal', { detail: `a sealed secret does not open: ${why}` });
 }

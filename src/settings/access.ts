@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { Type } from 'typebox';
 import { isWebOrigin } from '../origins.ts';
 
-/** The settings of who may call, how often, and from where. */
+/** Settings for who may call, how often, and from where. */
 const closed = { additionalProperties: false };
 
 export const accessSettings = {
@@ -12,24 +12,25 @@ export const accessSettings = {
     env: 'COUNTERFOIL_TRUSTED_PROXIES',
     default: [],
     description:
-      'addresses and networks (10.0.0.0/8) of the proxies in front, whose X-Forwarded-For is believed',
+      'addresses and networks (10.0.0.0/8) of trusted proxies; the service uses their X-Forwarded-For header',
   }),
   corsOrigins: Type.Array(Type.String({ minLength: 1 }), {
     env: 'COUNTERFOIL_CORS_ORIGINS',
     default: [],
-    description: 'origins whose pages may read the answers, each to the letter: https://shop.example',
+    description: 'origins with pages that may read responses, matched exactly: https://shop.example',
   }),
   privateIssuers: Type.Array(Type.String({ minLength: 1 }), {
     env: 'COUNTERFOIL_PRIVATE_ISSUERS',
     default: [],
     description:
-      'hosts and networks (keycloak.internal, 10.0.0.0/8) of identity providers that are not on the public internet; they may be asked over http',
+      'hosts and networks (keycloak.internal, 10.0.0.0/8) of identity providers that are not on the public internet; ' +
+      'http is allowed for them',
   }),
   privateCa: Type.Optional(
     Type.String({
       env: 'COUNTERFOIL_PRIVATE_CA',
       minLength: 1,
-      description: 'path of a PEM file with certificates of a CA that identity providers have theirs from',
+      description: 'path of a PEM file with the certificates of a CA that issues those of identity providers',
     }),
   ),
   challenge: Type.Object(
@@ -39,7 +40,8 @@ export const accessSettings = {
           env: 'COUNTERFOIL_CHALLENGE_URL',
           pattern: '^https?://[^#]+$',
           description:
-            'where challenge tokens of browsers are verified (Turnstile, hCaptcha, reCAPTCHA: their siteverify); with it every charge by a publishable key needs one',
+            'URL that verifies challenge tokens of browsers (the siteverify of Turnstile, hCaptcha, reCAPTCHA); when set, ' +
+            'every charge by a publishable key needs a token',
         }),
       ),
       secret: Type.Optional(
@@ -60,7 +62,7 @@ export const accessSettings = {
           env: 'COUNTERFOIL_LIMIT_CHARGES',
           minimum: 0,
           maximum: 1_000_000,
-          description: 'charges a minute of one API key, and from one address; 0 is no limit',
+          description: 'charges per minute for one API key, and from one address; 0 means no limit',
         }),
       ),
       declines: Type.Optional(
@@ -69,7 +71,7 @@ export const accessSettings = {
           minimum: 0,
           maximum: 1_000_000,
           description:
-            'declined cards an hour from one address, and four times as many a day, after which it waits; 0 is no limit',
+            'declined cards per hour from one address, and four times as many per day, before it must wait; 0 means no limit',
         }),
       ),
       signIns: Type.Optional(
@@ -77,7 +79,7 @@ export const accessSettings = {
           env: 'COUNTERFOIL_LIMIT_SIGN_INS',
           minimum: 0,
           maximum: 1_000_000,
-          description: 'sign-ins begun a minute from one address; 0 is no limit',
+          description: 'sign-ins begun per minute from one address; 0 means no limit',
         }),
       ),
       requests: Type.Optional(
@@ -85,7 +87,8 @@ export const accessSettings = {
           env: 'COUNTERFOIL_LIMIT_REQUESTS',
           minimum: 0,
           maximum: 1_000_000,
-          description: 'requests of any kind a second of one API key, and from one address; 0 is no limit',
+          description:
+            'requests of any kind per second for one API key, and from one address; 0 means no limit',
         }),
       ),
     },
@@ -93,7 +96,7 @@ export const accessSettings = {
   ),
 };
 
-/** What the schema cannot say of them. */
+/** The checks that the schema cannot express. */
 export function accessProblems({
   trustedProxies,
   corsOrigins,
@@ -110,22 +113,24 @@ export function accessProblems({
       .filter((text) => !isHostOrNetwork(text))
       .map(
         (text) =>
-          `privateIssuers (COUNTERFOIL_PRIVATE_ISSUERS): ${text} is no host such as keycloak.internal and no network such as 10.0.0.0/8`,
+          `privateIssuers (COUNTERFOIL_PRIVATE_ISSUERS): ${text} is not a host such as keycloak.internal ` +
+          'or a network such as 10.0.0.0/8',
       ),
     ...(privateCa === undefined || isCertificateFile(privateCa)
       ? []
-      : [`privateCa (COUNTERFOIL_PRIVATE_CA): ${privateCa} cannot be read, or holds no PEM certificate`]),
+      : [`privateCa (COUNTERFOIL_PRIVATE_CA): ${privateCa} cannot be read, or contains no PEM certificate`]),
     ...trustedProxies
       .filter((text) => !isNetwork(text))
       .map(
         (text) =>
-          `trustedProxies (COUNTERFOIL_TRUSTED_PROXIES): ${text} is no address and no network such as 10.0.0.0/8`,
+          `trustedProxies (COUNTERFOIL_TRUSTED_PROXIES): ${text} is not an address or a network such as 10.0.0.0/8`,
       ),
     ...corsOrigins
       .filter((text) => !isWebOrigin(text))
       .map(
         (text) =>
-          `corsOrigins (COUNTERFOIL_CORS_ORIGINS): ${text} is not an origin such as https://shop.example (http on loopback alone)`,
+          `corsOrigins (COUNTERFOIL_CORS_ORIGINS): ${text} is not an origin such as https://shop.example ` +
+          '(http is allowed only on loopback)',
       ),
   ];
 }
@@ -134,7 +139,7 @@ const hostName = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}
 
 function isHostOrNetwork(text: string): boolean {
   if (isNetwork(text)) return true;
-  // A name whose last part is a number would be read as an address.
+  // A name that ends with a number would be parsed as an address.
   return text.length <= 253 && hostName.test(text) && !/(^|\.)\d+$/.test(text);
 }
 

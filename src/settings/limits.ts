@@ -1,4 +1,4 @@
 /** Bounds of settings: each with its unit at the end of its name, and the reason for its value. */
 
-/** An hour less than the time for which processors surely remember a key (`keyLifeMs`). */
+/** An hour less than the time for which processors are sure to remember a key (`keyLifeMs`). */
 export const chargeRetrySecondsMax = 22 * 60 * 60;

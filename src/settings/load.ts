@@ -9,15 +9,15 @@ export interface SettingsSource {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Path of `counterfoil.json`; a missing file counts as empty. */
   readonly file: string;
-  /** Whether `serve --simulate` was asked for. */
+  /** Whether the command is `serve --simulate`. */
   readonly simulate: boolean;
 }
 
-/** Reads, fills in and checks the settings. Throws SettingsError. */
+/** Reads the settings, adds defaults and checks them. Throws SettingsError. */
 export function loadSettings({ env, file, simulate }: SettingsSource): Settings {
   const problems: string[] = [];
   const settings = readFile(file, problems);
-  refuseSecretsInFile(settings, problems);
+  rejectSecretsInFile(settings, problems);
   for (const leaf of leaves) placeFromEnvironment(leaf, env, settings, problems);
 
   if (!validate(settings)) problems.push(...(validate.errors ?? []).flatMap(problemOf));
@@ -28,7 +28,7 @@ export function loadSettings({ env, file, simulate }: SettingsSource): Settings 
   return settings as Settings;
 }
 
-/** Who may make a table. In DynamoDB that takes seconds, and other tables lie beside ours. */
+/** Who may create a table. In DynamoDB that takes seconds, and the account has other tables too. */
 export function tablePolicy({ store, tables }: Settings): 'open' | 'declared' {
   return (tables.policy ?? (store === 'dynamodb' ? 'declared' : 'open')) as 'open' | 'declared';
 }
@@ -53,7 +53,7 @@ interface SchemaNode {
 
 type Tree = Record<string, unknown>;
 
-/** The settings that an environment variable can give, in the schema's order. */
+/** The settings that an environment variable can set, in schema order. */
 export const leaves: readonly Leaf[] = leavesOf(settingsSchema as SchemaNode, []);
 
 function leavesOf(node: SchemaNode, path: readonly string[]): Leaf[] {
@@ -64,7 +64,7 @@ function leavesOf(node: SchemaNode, path: readonly string[]): Leaf[] {
   return Object.entries(node.properties ?? {}).flatMap(([key, child]) => leavesOf(child, [...path, key]));
 }
 
-// The schema is typed: holding it against the meta-schema at every start would only take time.
+// The compiler checks the schema's type, so validating it against the meta-schema at every start would only cost time.
 const validate = new Ajv({
   allErrors: true,
   useDefaults: true,
@@ -87,17 +87,17 @@ function readFile(file: string, problems: string[]): Tree {
     const value: unknown = JSON.parse(text);
     if (isTree(value)) return value;
   } catch {
-    // falls through to the one problem that both cases are
+    // Falls through: both cases are the same problem.
   }
   problems.push(`${file}: must be a JSON object`);
   return {};
 }
 
-function refuseSecretsInFile(settings: Tree, problems: string[]): void {
+function rejectSecretsInFile(settings: Tree, problems: string[]): void {
   for (const { path, secret, env } of leaves) {
     if (secret && lookUp(settings, path) !== undefined) {
       problems.push(
-        `${path.join('.')}: is a secret; give it as ${env} or ${env}_FILE, not in the settings file`,
+        `${path.join('.')}: is a secret; set it as ${env} or ${env}_FILE, not in the settings file`,
       );
     }
   }
@@ -118,11 +118,11 @@ function placeFromEnvironment(
   parent[leaf.path.at(-1) as string] = parseValue(text, leaf.type);
 }
 
-/** An empty variable counts as not given, as in Compose files and unit files. */
+/** An empty variable counts as not set, as in Compose files and unit files. */
 function environmentText(name: string, env: SettingsSource['env'], problems: string[]): string | undefined {
   const text = env[name];
   const file = env[`${name}_FILE`];
-  if (text && file) problems.push(`${name}: is given twice, as ${name} and as ${name}_FILE`);
+  if (text && file) problems.push(`${name}: is set twice, as ${name} and as ${name}_FILE`);
   if (text) return text;
   if (!file) return undefined;
   try {
@@ -140,22 +140,22 @@ function parseValue(text: string, type: string | undefined): unknown {
 }
 
 function problemOf(error: ErrorObject): string[] {
-  // A union's own error follows those of its members and says all there is to say.
+  // The union's error follows those of its members, and is enough.
   if (error.keyword === 'const') return [];
   const path = error.instancePath.split('/').slice(1);
   if (error.keyword === 'additionalProperties') {
     path.push(String(error.params.additionalProperty));
-    return [`${path.join('.')}: there is no such setting`];
+    return [`${path.join('.')}: this setting does not exist`];
   }
   const leaf = leaves.find((candidate) => candidate.path.every((key, index) => key === path[index]));
   const name = leaf === undefined ? path.join('.') : `${leaf.path.join('.')} (${leaf.env})`;
   const meaning = leaf === undefined ? '' : `: ${leaf.description}`;
   const must =
-    error.keyword === 'anyOf' ? 'must be one of the words it knows' : (error.message ?? 'is not valid');
+    error.keyword === 'anyOf' ? 'must be one of the allowed values' : (error.message ?? 'is not valid');
   return [`${name}: ${must}${meaning}`];
 }
 
-/** Beside problems of other settings: what can be said of hosts and files as far as they are readable. */
+/** When other settings have problems, checks hosts and files as far as their settings are readable. */
 function listProblems(settings: Tree): string[] {
   const { privateIssuers, privateCa } = settings;
   return accessProblems({
@@ -166,7 +166,7 @@ function listProblems(settings: Tree): string[] {
   });
 }
 
-/** What each setting alone cannot show. */
+/** Problems between settings that are valid one by one. */
 function contradictions(settings: Settings, simulate: boolean): string[] {
   const problems = accessProblems(settings);
   if (settings.payments.host !== undefined && settings.payments.port === undefined) {
@@ -174,45 +174,44 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
   }
   if (simulate && /^.k_live_/.test(settings.stripe.key ?? '')) {
     problems.push(
-      'stripe.key (COUNTERFOIL_STRIPE_KEY): is a live key, and --simulate would answer charges that never ' +
-        'happened; serve one or the other',
+      'stripe.key (COUNTERFOIL_STRIPE_KEY): is a live key, but --simulate reports charges that never happened; ' +
+        'use only one of them',
     );
   }
   for (const [name, origin] of [
     ['stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE)', settings.stripe.apiBase],
     ['square.apiBase (COUNTERFOIL_SQUARE_API_BASE)', settings.square.apiBase],
     ['github.url (COUNTERFOIL_GITHUB_URL)', settings.github.url],
-    // The cookie of a session would go over it.
+    // The session cookie is sent over it.
     ['publicUrl (COUNTERFOIL_PUBLIC_URL)', settings.publicUrl ?? ''],
   ] as const) {
     if (origin.startsWith('http:') && !isLoopback(new URL(origin).hostname)) {
-      problems.push(`${name}: must be https beyond this machine`);
+      problems.push(`${name}: must be https, except on this machine`);
     }
   }
   if (settings.masterKeys.length > 0 && settings.masterKeyCommand !== undefined) {
     problems.push(
-      'masterKeyCommand (COUNTERFOIL_MASTER_KEY_COMMAND): masterKeys (COUNTERFOIL_MASTER_KEY) gives the keys already',
+      'masterKeyCommand (COUNTERFOIL_MASTER_KEY_COMMAND): masterKeys (COUNTERFOIL_MASTER_KEY) already sets the keys',
     );
   }
   const { webhookKeys, webhookUrl } = settings.square;
   if (webhookKeys.length > 0 && webhookUrl === undefined) {
     problems.push(
-      'square.webhookKeys (COUNTERFOIL_SQUARE_WEBHOOK_KEYS): need square.webhookUrl (COUNTERFOIL_SQUARE_WEBHOOK_URL), which is signed too',
+      'square.webhookKeys (COUNTERFOIL_SQUARE_WEBHOOK_KEYS): need square.webhookUrl (COUNTERFOIL_SQUARE_WEBHOOK_URL), ' +
+        'which is part of the signature',
     );
   }
   for (const alias of settings.tables.aliases) {
     if (['table', 'create', 'service', 'auth'].includes(alias)) {
-      problems.push(
-        `tables.aliases (COUNTERFOIL_TABLE_ALIASES): "${alias}" already means something under /v3`,
-      );
+      problems.push(`tables.aliases (COUNTERFOIL_TABLE_ALIASES): "${alias}" already has a meaning under /v3`);
     }
   }
   const { declared } = settings.tables;
   const policy = tablePolicy(settings);
   if (settings.store === 'dynamodb' && policy === 'open' && settings.dynamodb.tablePrefix === '') {
     problems.push(
-      'tables.policy (COUNTERFOIL_TABLES): open needs dynamodb.tablePrefix (COUNTERFOIL_DYNAMODB_TABLE_PREFIX), or any ' +
-        'table of the account could be read and written',
+      'tables.policy (COUNTERFOIL_TABLES): open needs dynamodb.tablePrefix (COUNTERFOIL_DYNAMODB_TABLE_PREFIX); ' +
+        'without it, callers could read and write any table of the account',
     );
   }
   for (const [route, { minimum = 1, maximum = Infinity, on_success }] of Object.entries(

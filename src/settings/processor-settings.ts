@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 const closed = { additionalProperties: false };
 
-/** Of each payment processor; see schema.ts for what `env` and `secret` mean. */
+/** Settings of each payment processor; schema.ts explains `env` and `secret`. */
 export const processorSettings = {
   stripe: Type.Object(
     {
@@ -24,8 +24,7 @@ export const processorSettings = {
         env: 'COUNTERFOIL_STRIPE_WEBHOOK_SECRETS',
         secret: true,
         default: [],
-        description:
-          'signing secret of the webhook endpoint; several, with commas, while one replaces another',
+        description: 'signing secret of the webhook endpoint; during a rotation several, separated by commas',
       }),
     },
     { ...closed, default: {} },
@@ -50,7 +49,7 @@ export const processorSettings = {
         Type.String({
           env: 'COUNTERFOIL_SQUARE_LOCATION',
           pattern: '^[A-Za-z0-9]+$',
-          description: 'location that takes the payments; the default is the main one of the account',
+          description: 'location of the payments; the default is the main location of the account',
         }),
       ),
       webhookKeys: Type.Array(Type.String({ minLength: 1 }), {
@@ -58,14 +57,14 @@ export const processorSettings = {
         secret: true,
         default: [],
         description:
-          'signature key of the webhook subscription; several, with commas, while one replaces another',
+          'signature key of the webhook subscription; during a rotation several, separated by commas',
       }),
       webhookUrl: Type.Optional(
         Type.String({
           env: 'COUNTERFOIL_SQUARE_WEBHOOK_URL',
           pattern: '^https?://[^#]+$',
           description:
-            'notification URL of the webhook subscription, exactly as Square has it: it is signed too',
+            'notification URL of the webhook subscription, exactly as set at Square: it is part of the signature',
         }),
       ),
     },
@@ -88,8 +87,7 @@ export const processorSettings = {
         Type.String({
           env: 'COUNTERFOIL_SIMULATED_LEDGER',
           pattern: '^http://(127\\.0\\.0\\.1|localhost|\\[::1\\]):[0-9]+$',
-          description:
-            'a simulated ledger in a process of its own, so that it outlives this one in crash drills',
+          description: 'a simulated ledger in a separate process, which survives crash drills of this one',
         }),
       ),
     },

@@ -6,9 +6,9 @@ import { chargeRetrySecondsMax } from './limits.ts';
 import { processorSettings } from './processor-settings.ts';
 
 /**
- * Every setting, as `counterfoil.json` holds it. A leaf with `env` can also be given by that environment variable,
- * which wins, or by `<env>_FILE`, the path of a file that holds the value (as Docker and systemd hand out secrets).
- * A leaf with `secret` is taken from there alone, so that no secret has to stand in a settings file.
+ * All settings, as in `counterfoil.json`. The environment variable in `env` also sets a leaf, and overrides the file.
+ * So does `<env>_FILE`, the path of a file with the value (as Docker and systemd provide secrets). A leaf with `secret`
+ * is read only from there, so that no secret is in a settings file.
  */
 const closed = { additionalProperties: false };
 const pathPrefix = '^(/[A-Za-z0-9_.~-]+)*$';
@@ -23,10 +23,10 @@ const paymentRoute = Type.Object(
   {
     unit: Type.Union([Type.Literal('minor'), Type.Literal('major')], {
       default: 'minor',
-      description: 'whether an amount counts the smallest unit (1050) or the currency itself (10.50)',
+      description: 'whether an amount is in the smallest unit (1050) or in the currency itself (10.50)',
     }),
     currencies: Type.Optional(
-      Type.Array(Type.String({ pattern: currency }), { minItems: 1, description: 'only these are taken' }),
+      Type.Array(Type.String({ pattern: currency }), { minItems: 1, description: 'only these are accepted' }),
     ),
     minimum: Type.Optional(
       Type.Integer({ minimum: 1, maximum: amountMax, description: 'lowest amount, in the smallest unit' }),
@@ -41,7 +41,7 @@ const paymentRoute = Type.Object(
           id: itemSource,
           name: itemSource,
         },
-        { ...closed, description: 'the item that a charge which succeeds makes in a table' },
+        { ...closed, description: 'the item that a successful charge creates in a table' },
       ),
     ),
   },
@@ -61,7 +61,7 @@ export const settingsSchema = Type.Object(
       default: 8080,
       minimum: 0,
       maximum: 65535,
-      description: 'port to listen on; 0 takes a free one',
+      description: 'port to listen on; 0 selects a free one',
     }),
     data: Type.String({
       env: 'COUNTERFOIL_DATA',
@@ -80,7 +80,7 @@ export const settingsSchema = Type.Object(
           Type.String({
             env: 'COUNTERFOIL_DYNAMODB_ENDPOINT',
             pattern: '^https?://[^/?#]+$',
-            description: 'origin of what speaks the protocol of DynamoDB; the default is that of the region',
+            description: 'origin of the DynamoDB API; the default is that of the region',
           }),
         ),
         region: Type.Optional(
@@ -94,7 +94,7 @@ export const settingsSchema = Type.Object(
           env: 'COUNTERFOIL_DYNAMODB_TABLE_PREFIX',
           default: '',
           pattern: '^[A-Za-z0-9_.-]{0,100}$',
-          description: 'in front of the name of every table',
+          description: 'prefix of the name of every table',
         }),
       },
       { ...closed, default: {} },
@@ -121,7 +121,7 @@ export const settingsSchema = Type.Object(
             env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
             pattern: '^https?://[^?#]+$',
             description:
-              'base address of an OpenTelemetry collector that takes OTLP over HTTP; none without it',
+              'base address of an OpenTelemetry collector for OTLP over HTTP; without it, no traces are sent',
           }),
         ),
       },
@@ -136,15 +136,15 @@ export const settingsSchema = Type.Object(
       secret: true,
       default: [],
       description:
-        '32 random bytes in base64 that seal all secrets; several, with commas, the first of which seals, while one ' +
-        'replaces another; the default is the file <data>.key, made once',
+        '32 random bytes in base64 that encrypt all secrets; during a rotation several, separated by commas, and the ' +
+        'first one encrypts; the default is the file <data>.key, which the service creates',
     }),
     masterKeyCommand: Type.Optional(
       Type.String({
         env: 'COUNTERFOIL_MASTER_KEY_COMMAND',
         pattern: '^\\S+( +\\S+)*$',
         description:
-          'a program that prints the master keys, and its arguments, apart by spaces; run without a shell, at start',
+          'a program that prints the master keys, and its arguments, separated by spaces; run at start, without a shell',
       }),
     ),
     tables: Type.Object(
@@ -154,7 +154,7 @@ export const settingsSchema = Type.Object(
             env: 'COUNTERFOIL_TABLES',
             description:
               'open: the first create makes a table; declared: only the tables named in the settings exist. The ' +
-              'default is open, on DynamoDB declared',
+              'default is open; on DynamoDB it is declared',
           }),
         ),
         declared: Type.Array(Type.String({ pattern: tableNamePattern }), {
@@ -189,7 +189,7 @@ export const settingsSchema = Type.Object(
           Type.String({
             env: 'COUNTERFOIL_PAYMENT_HOST',
             minLength: 1,
-            description: 'address of a listener for payments alone',
+            description: 'address of a separate listener for payments',
           }),
         ),
         port: Type.Optional(
@@ -197,7 +197,8 @@ export const settingsSchema = Type.Object(
             env: 'COUNTERFOIL_PAYMENT_PORT',
             minimum: 0,
             maximum: 65535,
-            description: 'port of a listener for payments alone; the main one then has no payments',
+            description:
+              'port of a separate listener for payments; the main listener then serves no payments',
           }),
         ),
         retrySeconds: Type.Integer({
@@ -206,7 +207,7 @@ export const settingsSchema = Type.Object(
           minimum: 0,
           maximum: chargeRetrySecondsMax,
           description:
-            'how long a charge in doubt may still be made after a caller last asked for it; then it is canceled',
+            'how long a charge in doubt may still be made after the last request for it; then it is canceled',
         }),
         routes: Type.Record(Type.String({ pattern: segment }), paymentRoute, {
           default: { charge: { unit: 'minor' } },

@@ -1,7 +1,7 @@
 import type { Chunks, Engine, Space } from './engine.ts';
 import { scanPageItemsMax } from './limits.ts';
 
-/** An item as the JSON text that answers carry. */
+/** An item as the JSON text that responses contain. */
 export function itemText(id: string, value: string): string {
   return `{"id":${JSON.stringify(id)},"name":${JSON.stringify(value)}}`;
 }
@@ -11,7 +11,7 @@ export interface Item {
   readonly name: string;
 }
 
-/** The items of a scan as objects, for the spaces that the service itself reads. */
+/** The items of a scan as objects, for spaces that the service itself reads. */
 export async function* itemsOf(chunks: Chunks): AsyncGenerator<Item> {
   for await (const chunk of chunks) {
     const text = chunk.toString();
@@ -20,8 +20,8 @@ export async function* itemsOf(chunks: Chunks): AsyncGenerator<Item> {
 }
 
 /**
- * The items of a space in pages, each as of a moment of its own, so that going through a large space holds no snapshot
- * for long; what was there all the while is among them. @param after an id; only items behind it
+ * The items of a space in pages. Each page is a new scan, so reading a large space holds no snapshot for long. Items
+ * that exist throughout are all included. @param after an id; only items after it
  */
 export async function* pagesOf(
   engine: Engine,

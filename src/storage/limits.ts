@@ -4,15 +4,15 @@
 export const itemIdBytesMax = 1_024;
 /** DynamoDB's bound on a table name. */
 export const tableNameCharactersMax = 255;
-/** Items of one scan where the service goes through a space: a long one would keep old pages from being used again. */
+/** Items per scan when the service reads a whole space: a longer scan would stop LMDB from reusing old pages. */
 export const scanPageItemsMax = 1_000;
-/** DynamoDB takes 100 writes in one transaction. */
+/** DynamoDB allows 100 writes in one transaction. */
 export const commitWritesMax = 100;
-/** With less than this free the disk counts as full: a transaction must never meet its end. */
+/** With less free space than this, the disk counts as full: no transaction may run out of disk. */
 export const diskReserveBytes = 16 * 1024 * 1024;
-/** Less than this free on the disk of the store is told to the operator: eight times what counts as full. */
+/** With less free space than this, the store's disk is reported to the operator: eight times what counts as full. */
 export const diskLowBytes = 128 * 1024 * 1024;
-/** Piece size in which a long answer is handed to the socket; a scan has one buffer of it. */
+/** A long response goes to the socket in pieces of this size; a scan has one buffer of it. */
 export const scanChunkBytes = 128 * 1024;
-/** A failed commit counts against being ready for so long, unless one succeeds: long enough for who asks every few seconds. */
+/** How long a failed commit makes the service not ready, unless one succeeds: longer than the interval of a health check. */
 export const commitFailureKeptMs = 10_000;

@@ -13,12 +13,12 @@ import {
 } from './engine.ts';
 import { commitFailureKeptMs } from './limits.ts';
 
-/** An engine whose commits are counted and timed, and whose last failure is remembered for a while. Reads go straight on. */
+/** Wraps an engine: counts and times its commits, and remembers the last failure for a while. Reads pass through. */
 export class ObservedEngine implements Engine {
   readonly reads: Reads;
   readonly #engine: Engine;
   readonly #metrics: Metrics;
-  /** The last commit, where the store failed; undefined when one has succeeded since. */
+  /** The last failure of the store in a commit; undefined when a commit has succeeded since. */
   #failure: { readonly error: ServiceError; readonly at: number } | undefined;
 
   constructor(engine: Engine, metrics: Metrics) {
@@ -63,7 +63,7 @@ export class ObservedEngine implements Engine {
     }
   }
 
-  /** What befell the last commit is the best proof; when it has grown old, only a look at the store can tell. */
+  /** A recent failed commit is the best evidence; without one, ask the engine. */
   async checkWritable(): Promise<void> {
     if (this.#failure !== undefined && performance.now() - this.#failure.at < commitFailureKeptMs)
       throw this.#failure.error;

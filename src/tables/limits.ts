@@ -1,8 +1,8 @@
 /** Bounds of tables: each with its unit at the end of its name, and the reason for its value. */
 
-/** DynamoDB's bound on an item; there its last bytes are taken by what DynamoDB counts beside id and name. */
+/** DynamoDB's bound on an item. There, attribute names and other attributes use the last of these bytes. */
 export const itemBytesMax = 400 * 1024;
-/** Items of one page; whoever wants more takes the next page, or reads the table as a whole. */
+/** Items of one page; a caller that needs more requests the next page, or reads the whole table. */
 export const pageItemsMax = 1_000;
-/** A page ends behind the item that reaches it, as at DynamoDB: a page is made in memory. */
+/** A page ends after the item that reaches this size, as in DynamoDB, because a page is built in memory. */
 export const pageBytesMax = 1024 * 1024;

@@ -12,14 +12,16 @@ export interface TableItem {
 const spacePrefix = 'table:';
 
 /**
- * The space of a user's table. `.` and `..` are within the alphabet but refused: in a path they mean "here" and
- * "up" (RFC 3986, 5.2.4), so that most clients could not address such a table.
+ * The space of a user's table. Rejects `.` and `..`, although the alphabet allows them: in a path they mean "here" and
+ * "up" (RFC 3986, 5.2.4), so most clients could not address such a table.
  */
 export function tableSpace(table: string): Space {
   if (!isTableName(table)) {
     throw new ServiceError('invalid_request', {
       param: 'TABLE_NAME',
-      message: `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", and not "." or "..".`,
+      message:
+        `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", ` +
+        'and not "." or "..".',
     });
   }
   return `${spacePrefix}${table}`;
@@ -29,7 +31,7 @@ export function tableName(space: Space): string {
   return space.slice(spacePrefix.length);
 }
 
-/** Refuses with `invalid_request`. */
+/** Throws `invalid_request`. */
 export function checkItem({ id, name }: TableItem): void {
   const itemBytes = checkId(id) + wellFormedBytes('name', name);
   if (itemBytes > itemBytesMax) {
@@ -40,7 +42,7 @@ export function checkItem({ id, name }: TableItem): void {
   }
 }
 
-/** @returns the bytes of the id. Refuses with `invalid_request`. */
+/** @returns the bytes of the id. Throws `invalid_request`. */
 export function checkId(id: string, param = 'id'): number {
   const bytes = wellFormedBytes(param, id);
   if (bytes === 0 || bytes > itemIdBytesMax) {
@@ -56,7 +58,7 @@ function wellFormedBytes(param: string, text: string): number {
   if (!text.isWellFormed()) {
     throw new ServiceError('invalid_request', {
       param,
-      message: `${param} holds half of a surrogate pair, which UTF-8 cannot carry.`,
+      message: `${param} contains half of a surrogate pair, which UTF-8 cannot encode.`,
     });
   }
   return Buffer.byteLength(text);

@@ -7,10 +7,10 @@ import { checkId, checkItem, type TableItem, tableName, tableSpace } from './tab
 
 export type { Reads, Scan, SpaceFacts, TableItem };
 
-/** Who may make a table: anyone by its first `create` (`open`), or the settings alone (`declared`). */
+/** Who may create a table: any caller by its first `create` (`open`), or only the settings (`declared`). */
 export interface TablePolicy {
   readonly tables: 'open' | 'declared';
-  /** Under `declared`, the tables there are; each exists, empty, before its first item. */
+  /** Under `declared`, all tables; each exists, empty, before its first item. */
   readonly declared: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export type TableWrite =
   | { readonly update: TableItem }
   | { readonly delete: Pick<TableItem, 'id'> };
 
-/** Items behind one another; `next` is the last one's id, unless there are no more. */
+/** Consecutive items; `next` is the id of the last one, or undefined when there are no more. */
 export interface Page {
   readonly items: readonly TableItem[];
   readonly next: string | undefined;
@@ -28,7 +28,7 @@ export interface Page {
 
 const emptyFacts = { count: 0, textBytes: 0, version: '0' } satisfies SpaceFacts;
 
-/** The rules of key-value tables; where the items lie is the engine's affair. */
+/** The rules of key-value tables; the engine stores the items. */
 export class Tables {
   readonly #engine: Engine;
   readonly #policy: TablePolicy;
@@ -38,25 +38,25 @@ export class Tables {
     this.#policy = policy;
   }
 
-  /** What `read` and `page` show: one moment, or page by page. */
+  /** The consistency of `read` and `page`: a snapshot, or page by page. */
   get reads(): Reads {
     return this.#engine.reads;
   }
 
-  /** What is known of a table without reading it. Refuses with `invalid_request` (name), `table_not_found`. */
+  /** What is known about a table without reading it. Throws `invalid_request` (name), `table_not_found`. */
   async describe(table: string): Promise<SpaceFacts> {
     return (await this.#engine.describe(this.#space(table))) ?? this.#emptyTable(table);
   }
 
   /**
-   * Every item as `reads` says, as JSON text (see Engine.scan).
-   * Refuses with `invalid_request` (name), `table_not_found`.
+   * Every item, with the consistency in `reads`, as JSON text (see Engine.scan).
+   * Throws `invalid_request` (name), `table_not_found`.
    */
   async read(table: string): Promise<Scan> {
     return (await this.#engine.scan(this.#space(table))) ?? this.#emptyTable(table);
   }
 
-  /** One item. Refuses with `invalid_request`, `table_not_found`, `item_not_found`. */
+  /** One item. Throws `invalid_request`, `table_not_found`, `item_not_found`. */
   async find(table: string, id: string): Promise<TableItem> {
     checkId(id);
     const space = this.#space(table);
@@ -66,12 +66,12 @@ export class Tables {
   }
 
   /**
-   * At most `limit` items behind an id, fewer where they come to `pageBytesMax`.
-   * Refuses with `invalid_request`, `table_not_found`.
+   * At most `limit` items after an id, fewer when they reach `pageBytesMax`.
+   * Throws `invalid_request`, `table_not_found`.
    */
   async page(table: string, limit: number, after: string | undefined): Promise<Page> {
     checkPage(limit, after);
-    // One more than asked for tells whether there are more.
+    // One item more than requested shows whether there are more.
     const range = { limit: limit + 1, ...(after === undefined ? {} : { after }) };
     const scan = (await this.#engine.scan(this.#space(table), range)) ?? this.#emptyTable(table);
     const items: TableItem[] = [];
@@ -85,29 +85,29 @@ export class Tables {
   }
 
   /**
-   * Adds an item; durable when it resolves. Refuses with `invalid_request`, `item_exists` and, where tables are
-   * declared, `table_not_found`.
+   * Adds an item; durable when it resolves. Throws `invalid_request`, `item_exists` and, when tables are declared,
+   * `table_not_found`.
    */
   async create(table: string, item: TableItem): Promise<void> {
     await this.#commit(table, [this.#writeOf(table, { create: item })]);
   }
 
   /**
-   * Changes the name of an item; durable when it resolves. Refuses with `invalid_request`, `table_not_found`,
-   * `item_not_found` and, where tags are given and the item's is not among them, `precondition_failed`.
+   * Changes the name of an item; durable when it resolves. Throws `invalid_request`, `table_not_found`,
+   * `item_not_found` and, when tags are given and the item's tag is not among them, `precondition_failed`.
    */
   async update(table: string, item: TableItem, ifMatch?: EntityTags): Promise<void> {
     await this.#writeIfMatching(table, this.#writeOf(table, { update: item }), ifMatch);
   }
 
-  /** Removes an item; durable when it resolves. Refuses as `update` does. */
+  /** Removes an item; durable when it resolves. Throws the same errors as `update`. */
   async delete(table: string, { id }: Pick<TableItem, 'id'>, ifMatch?: EntityTags): Promise<void> {
     await this.#writeIfMatching(table, this.#writeOf(table, { delete: { id } }), ifMatch);
   }
 
   /**
-   * All of 1 to `commitWritesMax` writes, or none; durable when it resolves. Refuses as they do one by one, naming
-   * the write, and with `invalid_request` for two writes of one item.
+   * Makes all of 1 to `commitWritesMax` writes, or none; durable when it resolves. Throws the errors of the single
+   * writes, with the index of the write, and `invalid_request` for two writes of one item.
    */
   async batch(table: string, writes: readonly TableWrite[]): Promise<void> {
     const ids = new Set<string>();
@@ -125,10 +125,10 @@ export class Tables {
       }
     });
     const refusal = await this.#engine.commit(commit);
-    if (refusal !== undefined) throw ofWrite(refusal.write, await this.#refused(refusal, tableSpace(table)));
+    if (refusal !== undefined) throw ofWrite(refusal.write, await this.#errorOf(refusal, tableSpace(table)));
   }
 
-  /** The write that makes an item, for a commit that belongs to another domain. Refuses with `invalid_request`. */
+  /** The write that creates an item, for a commit of another domain. Throws `invalid_request`. */
   creation(table: string, item: TableItem): Write {
     return this.#writeOf(table, { create: item });
   }
@@ -152,16 +152,16 @@ export class Tables {
     if (value === undefined) throw await this.#notFound(write.space);
     if (!matches(ifMatch, itemTag({ id: write.id, name: value })))
       throw new ServiceError('precondition_failed');
-    // Between this look and the commit the item may change; the engine refuses then.
+    // The item may change between this check and the commit; then the engine rejects the commit.
     return this.#commit(table, [{ ...write, ifValue: value } as Write]);
   }
 
   async #commit(table: string, writes: readonly Write[]): Promise<void> {
     const refusal = await this.#engine.commit(writes);
-    if (refusal !== undefined) throw await this.#refused(refusal, tableSpace(table));
+    if (refusal !== undefined) throw await this.#errorOf(refusal, tableSpace(table));
   }
 
-  async #refused({ reason }: Refusal, space: Space): Promise<ServiceError> {
+  async #errorOf({ reason }: Refusal, space: Space): Promise<ServiceError> {
     if (reason === 'exists') return new ServiceError('item_exists', { param: 'id' });
     if (reason === 'differs') return new ServiceError('precondition_failed');
     return reason === 'space_missing' ? tableNotFound() : this.#notFound(space);
@@ -172,13 +172,13 @@ export class Tables {
     return exists ? new ServiceError('item_not_found', { param: 'id' }) : tableNotFound();
   }
 
-  /** A declared table is there before its first item. */
+  /** A declared table exists before its first item. */
   #emptyTable(table: string): Scan {
     if (this.#isDeclared(table)) return { ...(this.reads === 'snapshot' ? emptyFacts : {}), chunks: [] };
     throw tableNotFound();
   }
 
-  /** Where tables are declared, what else the engine may have is none of them. */
+  /** When tables are declared, other tables of the engine do not exist for callers. */
   #space(table: string): Space {
     const space = tableSpace(table);
     if (this.#policy.tables === 'declared' && !this.#isDeclared(table)) throw tableNotFound();
@@ -190,7 +190,7 @@ export class Tables {
   }
 }
 
-/** Refuses with `invalid_request`. */
+/** Throws `invalid_request`. */
 export function checkPage(limit: number, after: string | undefined): void {
   if (after !== undefined) checkId(after, 'after');
   if (!Number.isInteger(limit) || limit < 1 || limit > pageItemsMax) {
@@ -205,11 +205,11 @@ function tableNotFound(): ServiceError {
   return new ServiceError('table_not_found', { param: 'TABLE_NAME' });
 }
 
-/** The same refusal, of a write within a batch. */
-function ofWrite(index: number, refused: ServiceError): ServiceError {
-  const { param, message = refused.message } = refused.details;
-  return new ServiceError(refused.code, {
-    ...refused.details,
+/** Adds the index of a write in a batch to its error. */
+function ofWrite(index: number, error: ServiceError): ServiceError {
+  const { param, message = error.message } = error.details;
+  return new ServiceError(error.code, {
+    ...error.details,
     param: param === 'id' || param === 'name' ? `writes.${index}.${param}` : param,
     message: `Write ${index}: ${message}`,
   });

@@ -53,7 +53,7 @@ test('a create whose reply is lost for good is not told as refused, nor as made'
   proxy.script = ({ operation }) => (operation === 'PutItem' ? dropReply : undefined);
   const { status, json, headers } = await service.post('/v3/table/books/create', { id: 'b', name: 'Beta' });
   assert.deepEqual([status, json.body.complete, json.body.error.code], [503, false, 'unavailable']);
-  assert.match(json.body.msg, /has not told in time whether this was written/);
+  assert.match(json.body.msg, /did not confirm this write in time/);
   assert.ok(headers.has('retry-after'));
 });
 

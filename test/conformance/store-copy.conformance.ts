@@ -59,7 +59,7 @@ test('a service goes on in DynamoDB, and back in a folder, as if nothing had bee
   assert.equal(back.status, 0, back.errors);
   assert.match(back.output, new RegExp(`${first.data}.key; copy it to ${folder}.key, or give it as`));
   await assertWhole(folder);
-  await assert.rejects(startTestService(t, { data: folder }), /is not there, and secrets in this store/);
+  await assert.rejects(startTestService(t, { data: folder }), /does not exist, but secrets in this store/);
   copyFileSync(`${first.data}.key`, `${folder}.key`);
   await assertGoesOn(await startTestService(t, { data: folder }), known);
 });
@@ -105,7 +105,7 @@ test('killed by kill -9, the same command goes on; until then no service starts 
     const target = newDataFolder(t);
     const env = { NODE_OPTIONS: `--import=${killer}`, KILL_AT: at };
     assert.equal((await copy(`lmdb:${folder}`, `lmdb:${target}`, env)).status, null, at);
-    await assert.rejects(startTestService(t, { data: target }), /unfinished copy from lmdb:.*goes on/, at);
+    await assert.rejects(startTestService(t, { data: target }), /unfinished copy from lmdb:.*continues/, at);
     const ended = await copy(`lmdb:${folder}`, `lmdb:${target}`);
     assert.deepEqual([ended.status, ended.output], [0, '800 items of 2 spaces copied and verified\n'], at);
     assert.deepEqual(await contentIn(target), await contentIn(folder));
@@ -148,7 +148,7 @@ test('tells the tables that a service on the target would not serve, and keeps w
   assert.match(first.output, /^declare these tables \(COUNTERFOIL_DECLARED_TABLES\), .*: books$/m);
   const refused = await copy(`lmdb:${folder}`, `lmdb:${target}`);
   assert.deepEqual([refused.status, refused.output], [2, '']);
-  assert.match(refused.errors, /is not empty: service:payments has items; --into-existing/);
+  assert.match(refused.errors, /is not empty: service:payments has items; use --into-existing/);
   const again = await copy(`lmdb:${folder}`, `lmdb:${target}`, {}, ['--into-existing']);
   assert.deepEqual([again.status, again.output], [0, '800 items of 2 spaces copied and verified\n']);
 });
@@ -160,7 +160,7 @@ test('says what is wrong with what it is told, and makes nothing', async (t) => 
     ['lmdb:', 'lmdb', /--from: must be lmdb/],
     ['lmdb', 'redis', /--to: must be lmdb/],
     [`lmdb:${none}`, `lmdb:${none}-2`, /there is no store at/],
-    ['dynamodb', `lmdb:${none}`, /there is no table .*counterfoil; run: .* store init/],
+    ['dynamodb', `lmdb:${none}`, /the table .*counterfoil does not exist; run: .* store init/],
   ] as const) {
     const ended = await copy(from, to, { ...env, COUNTERFOIL_DATA: none });
     assert.equal(ended.status, 2);

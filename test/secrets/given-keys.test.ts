@@ -19,7 +19,7 @@ test('rotates keys of the environment: says what to set and in which order, and 
   await first.stop();
   const alone = await command(data, { COUNTERFOIL_MASTER_KEY: old })('secrets', 'rotate');
   assert.equal(alone.status, 2);
-  assert.match(alone.errors, /\(1\) give it a second key behind the one it has/);
+  assert.match(alone.errors, /\(1\) add a second key after the current one/);
   await assert.rejects(serveWith(t, data, [fresh]), /sealed by master key/);
 
   const readable = await serveWith(t, data, [old, fresh]);
@@ -47,12 +47,12 @@ test('takes the keys from a command, without a shell, and says when it gives non
   const served = await by(`cat ${file}`);
   await register(served, 1);
   await served.stop();
-  await assert.rejects(by('false'), /false gave no master key \(it ended with 1\)/);
-  await assert.rejects(by('/nonexistent/program'), /gave no master key \(it ended with ENOENT\)/);
-  await assert.rejects(by(`cat ${file} ; true`), /cat gave no master key/);
+  await assert.rejects(by('false'), /false printed no master key \(it ended with 1\)/);
+  await assert.rejects(by('/nonexistent/program'), /printed no master key \(it ended with ENOENT\)/);
+  await assert.rejects(by(`cat ${file} ; true`), /cat printed no master key/);
   await assert.rejects(by('echo secret'), (error: Error) => !error.message.includes('secret '));
   writeFileSync(file, `${fresh}\n`);
   await assert.rejects(by(`cat ${file}`), /secrets in this store were sealed by master key/);
   const env = { COUNTERFOIL_MASTER_KEY_COMMAND: 'true', COUNTERFOIL_MASTER_KEY: old };
-  await assert.rejects(startTestService(t, { data, env }), /gives the keys already/);
+  await assert.rejects(startTestService(t, { data, env }), /already sets the keys/);
 });

@@ -58,7 +58,7 @@ test('takes a value from the file that a variable names, and not from both at on
   assert.equal(load({ COUNTERFOIL_STRIPE_KEY_FILE: secret }).stripe.key, 'sk_test_fromfile');
   assert.match(
     problems({ COUNTERFOIL_STRIPE_KEY_FILE: secret, COUNTERFOIL_STRIPE_KEY: 'sk_test_x' }),
-    /given twice, as COUNTERFOIL_STRIPE_KEY and/,
+    /set twice, as COUNTERFOIL_STRIPE_KEY and/,
   );
   assert.match(problems({ COUNTERFOIL_STRIPE_KEY_FILE: '/nonexistent' }), /cannot be read \(ENOENT\)/);
 });
@@ -75,8 +75,8 @@ test('lists every problem at once, each with the name of its setting', (t) => {
     file,
   );
   for (const expected of [
-    /prot: there is no such setting/,
-    /tables\.polcy: there is no such setting/,
+    /prot: this setting does not exist/,
+    /tables\.polcy: this setting does not exist/,
     /payments\.routes\.No Good/,
     /port \(PORT\)/,
     /tables\.policy \(COUNTERFOIL_TABLES\)/,
@@ -98,18 +98,18 @@ test('a table that no path can name is rejected at the start', (t) => {
 
 test('refuses settings that contradict each other', (t) => {
   for (const proxy of ['proxy', '10.0.0.0/33', '::/129', '10.0.0.0/0', '10.0.0.0/8/8', '*']) {
-    assert.match(problems({ COUNTERFOIL_TRUSTED_PROXIES: proxy }), /is no address and no network/, proxy);
+    assert.match(problems({ COUNTERFOIL_TRUSTED_PROXIES: proxy }), /is not an address or a network/, proxy);
   }
   assert.equal(problems({ COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8, ::1, fd00::/8' }), '');
   for (const origin of ['*', 'null', 'shop.example', 'https://shop.example/', 'http://shop.example']) {
-    assert.match(problems({ COUNTERFOIL_CORS_ORIGINS: origin }), /is no origin/, origin);
+    assert.match(problems({ COUNTERFOIL_CORS_ORIGINS: origin }), /is not an origin/, origin);
   }
   assert.equal(
     problems({ COUNTERFOIL_CORS_ORIGINS: 'https://shop.example:8443, http://localhost:3000' }),
     '',
   );
   assert.match(problems({ COUNTERFOIL_PAYMENT_HOST: '127.0.0.1' }), /needs payments\.port/);
-  assert.match(problems({ COUNTERFOIL_TABLE_ALIASES: 'create' }), /already means something/);
+  assert.match(problems({ COUNTERFOIL_TABLE_ALIASES: 'create' }), /already has a meaning/);
   assert.match(problems({ COUNTERFOIL_STRIPE_API_BASE: 'http://api.example.com' }), /must be https/);
   const routes = { charge: { minimum: 10, maximum: 5 } };
   assert.match(problems({}, written(t, { payments: { routes } })), /minimum is above maximum/);
@@ -124,7 +124,7 @@ test('refuses to simulate beside a live key, and only then', () => {
 
 test('takes secrets from the environment alone', (t) => {
   const file = written(t, { stripe: { key: 'sk_test_x' } });
-  assert.match(problems({}, file), /stripe\.key: is a secret; give it as COUNTERFOIL_STRIPE_KEY/);
+  assert.match(problems({}, file), /stripe\.key: is a secret; set it as COUNTERFOIL_STRIPE_KEY/);
 });
 
 test('says what is wrong with a file that is no JSON object', (t) => {

@@ -30,7 +30,7 @@ for (const kind of ['LMDB', 'DynamoDB'] as const) {
       const { source, target } = await stores(t, { [books]: items(3) }, kind);
       await fill(target, { [held[0] as string]: { a: String(space) } });
       const before = await contentOf(target);
-      await assert.rejects(copyStore({ source, target }), /is not empty: .* has items; --into-existing/);
+      await assert.rejects(copyStore({ source, target }), /is not empty: .* has items; use --into-existing/);
       assert.deepEqual(await contentOf(target), before);
     }
   });
@@ -52,7 +52,7 @@ test('into an existing target that contradicts it changes nothing there, and say
   const { source, target } = await stores(t, { [books]: items(50) });
   await fill(target, { [books]: { 'id-00030': 'other' } });
   const copying = copyStore({ source, target, isIntoExisting: true });
-  await assert.rejects(copying, /"id-00030" of table:books has another value in the target/);
+  await assert.rejects(copying, /"id-00030" of table:books has a different value in the target/);
   assert.deepEqual((await contentOf(target))[books], { 'id-00030': 'other' });
 });
 
@@ -68,13 +68,13 @@ test('into an existing target it finds, at the end, what has been changed or tak
   ]);
   // Also without the option: what was begun is what goes on.
   const { differences } = await copyStore({ source, target });
-  assert.match(differences.join('\n'), /^table:books: 2 of 150 items are missing in the target/);
+  assert.match(differences.join('\n'), /^table:books: 2 of 150 items are missing or different in the target/);
 });
 
 const sabotages: Readonly<Record<string, { readonly write: Write; readonly told: RegExp }>> = {
   'an item that has another value': {
     write: { kind: 'replace', space: books, id: 'id-00001', value: 'other' },
-    told: /^table:books: 8 items in both, and not the same ones$/,
+    told: /^table:books: 8 items in both, but not the same ones$/,
   },
   'an item that is missing': {
     write: { kind: 'delete', space: 'service:payments', id: 'id-00001' },
@@ -144,7 +144,7 @@ test('a source that was written while the copying stood still is found', async (
     );
     // What comes behind all that was copied is copied as well.
     if (outcome === '') assert.deepEqual(await contentOf(target), await contentOf(source));
-    else assert.match(outcome, /251 items in the source|has changed since this copying began/, id);
+    else assert.match(outcome, /251 items in the source|has changed since this copy began/, id);
   }
 });
 
@@ -154,14 +154,14 @@ test('an item that somebody else writes into the target meanwhile is not overwri
   await target.engine.commit([
     { kind: 'create', space: books, id: 'id-00240', value: 'mine', makeSpace: true },
   ]);
-  await assert.rejects(copyStore({ source, target }), /"id-00240" of table:books has come into the target/);
+  await assert.rejects(copyStore({ source, target }), /"id-00240" of table:books was added to the target/);
   assert.equal(await target.engine.get(books, 'id-00240'), 'mine');
 });
 
 test('a table that DynamoDB cannot have is told before anything is copied', async (t) => {
   const space: Space = `table:${'t'.repeat(250)}`;
   const { source, target } = await stores(t, { [books]: items(1), [space]: items(1) }, 'DynamoDB');
-  await assert.rejects(copyStore({ source, target }), /cannot have a table of the name that table:ttt/);
+  await assert.rejects(copyStore({ source, target }), /cannot have a table with the name that table:ttt/);
   assert.deepEqual(await contentOf(target), {});
 });
 

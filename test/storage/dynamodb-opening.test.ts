@@ -18,7 +18,7 @@ for (const [fault, name] of [
     await initDynamo(settings);
     proxy.script = () => fault;
     for (const begin of [openDynamoEngine, initDynamo])
-      assert.match(await problem(begin(settings)), new RegExp(`credentials are not taken \\(${name}\\)`));
+      assert.match(await problem(begin(settings)), new RegExp(`credentials are rejected \\(${name}\\)`));
   });
 }
 
@@ -26,14 +26,14 @@ test('credentials that are nowhere to be found are told as such', async (t) => {
   const { settings } = await behindProxy(t);
   const nowhere = { AWS_EC2_METADATA_DISABLED: 'true', AWS_SHARED_CREDENTIALS_FILE: '/nonexistent' };
   withEnvironment(t, { ...nowhere, AWS_ACCESS_KEY_ID: undefined, AWS_SECRET_ACCESS_KEY: undefined });
-  assert.match(await problem(openDynamoEngine(settings)), /credentials are not taken/);
+  assert.match(await problem(openDynamoEngine(settings)), /credentials are rejected/);
 });
 
 test('a store that was never made is told as such, with the command that makes it', async (t) => {
   const { settings } = await behindProxy(t);
   assert.match(
     await problem(openDynamoEngine(settings)),
-    new RegExp(`no table ${settings.tablePrefix}counterfoil; run: .* store init$`),
+    new RegExp(`the table ${settings.tablePrefix}counterfoil does not exist; run: .* store init$`),
   );
 });
 
@@ -49,7 +49,7 @@ test('a table of that name that is none of the service is told as such', async (
   await client.send(made);
   client.destroy();
   for (const begin of [openDynamoEngine, initDynamo])
-    assert.match(await problem(begin(settings)), /has another key than the strings "space" and "id"/);
+    assert.match(await problem(begin(settings)), /is not the strings "space" and "id"/);
 });
 
 test('no region is told as such', async (t) => {
@@ -57,7 +57,7 @@ test('no region is told as such', async (t) => {
   withEnvironment(t, { AWS_REGION: undefined, AWS_CONFIG_FILE: '/nonexistent' });
   assert.match(
     await problem(openDynamoEngine({ ...settings, region: undefined })),
-    /^dynamodb\.region \(COUNTERFOIL_DYNAMODB_REGION\): is not given, and neither is AWS_REGION$/,
+    /^dynamodb\.region \(COUNTERFOIL_DYNAMODB_REGION\): is not set, and neither is AWS_REGION$/,
   );
 });
 
@@ -78,8 +78,8 @@ test('an engine without transactions is told as such', async (t) => {
   const { settings, proxy } = await behindProxy(t);
   proxy.script = ({ operation }) =>
     operation === 'TransactWriteItems' ? refusal('UnknownOperationException') : undefined;
-  assert.match(await problem(initDynamo(settings)), /takes no transactions/);
-  assert.match(await problem(openDynamoEngine(settings)), /takes no transactions/);
+  assert.match(await problem(initDynamo(settings)), /does not support transactions/);
+  assert.match(await problem(openDynamoEngine(settings)), /does not support transactions/);
 });
 
 async function behindProxy(t: TestContext) {

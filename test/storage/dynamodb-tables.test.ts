@@ -78,7 +78,7 @@ for (const [what, key] of Object.entries(others)) {
     for (const [verb, ask] of Object.entries(verbs))
       await assert.rejects(
         ask(direct),
-        { name: 'ServiceError', code: 'unavailable', message: /another key than a string "id"/ },
+        { name: 'ServiceError', code: 'unavailable', message: /is not a single string "id"/ },
         verb,
       );
     client.destroy();

@@ -73,7 +73,7 @@ const refused: Readonly<Record<string, { make: (file: string, folder: string) =>
   },
   'a store of a format without a number': {
     make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":"x"}')),
-    said: /has a format that this version does not know/,
+    said: /has a format that this version does not support/,
   },
   text: { make: (file) => writeFileSync(file, 'not a store\n'), said: /is not a store of Counterfoil/ },
   'one byte': { make: (file) => writeFileSync(file, '\0'), said: /is not a store of Counterfoil/ },

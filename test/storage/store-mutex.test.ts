@@ -87,7 +87,7 @@ for (const [what, damage] of [
     await openLmdbEngine(folder).close();
     damage(`${storeFile(folder)}-mutex`);
     assert.throws(() => openLmdbEngine(folder), {
-      message: /store\.mdb-mutex is damaged; end every process/,
+      message: /store\.mdb-mutex is damaged; stop every process/,
     });
   });
 }

@@ -4,11 +4,11 @@ import { itemText } from '../item-text.ts';
 import { type Entry, entriesOf } from './entries.ts';
 
 /**
- * What a space holds, whatever the order: how many items, and the sum of their texts' SHA-256, modulo 2^256.
+ * The content of a space, in any order: the number of items, and the sum of the SHA-256 of their texts, modulo 2^256.
  *
- * An id is in a space once, so that the summands of two spaces differ wherever the spaces do; that the sums agree
- * nevertheless has a chance of 2^-256 for whatever a fault does. It is no proof against who chooses items so that it
- * fails, and need be none: who can do that can write the target as well.
+ * An id is in a space once, so two spaces that differ have different summands. After a fault the sums agree with a
+ * probability of 2^-256. An attacker who chooses the items could make them agree, but could also write to the target
+ * directly.
  */
 interface Content {
   readonly count: number;
@@ -16,18 +16,18 @@ interface Content {
 }
 
 export interface Comparison {
-  /** Of the source. */
+  /** Number of items in the source. */
   readonly items: number;
-  /** Those of the source that hold items. */
+  /** Spaces of the source that hold items. */
   readonly spaces: readonly Space[];
-  /** Each space that is not as it should be, a sentence each. */
+  /** One sentence for each space that differs. */
   readonly differences: readonly string[];
 }
 
-/** Called with the items read anew since the last call. */
+/** Called with the number of items read again since the last call. */
 export type Read = (items: number) => void;
 
-/** Reads both stores anew, whole, and tells each space that is not the same in both. */
+/** Reads both stores again in full, and reports each space that differs. */
 export async function compareStores(
   source: Engine,
   target: Engine,
@@ -41,12 +41,12 @@ export async function compareStores(
     if (there.count !== here.count)
       found.differences.push(`${space}: ${there.count} items in the source, ${here.count} in the target`);
     else if (there.digest !== here.digest)
-      found.differences.push(`${space}: ${there.count} items in both, and not the same ones`);
+      found.differences.push(`${space}: ${there.count} items in both, but not the same ones`);
   }
   return found;
 }
 
-/** The same for a target that may hold more: each item of the source is looked for. */
+/** The same for a target that may hold more items: looks up each item of the source. */
 export async function lookForAll(
   source: Engine,
   target: Engine,
@@ -54,31 +54,29 @@ export async function lookForAll(
 ): Promise<Comparison> {
   const found = { items: 0, spaces: [] as Space[], differences: [] as string[] };
   for (const space of spaces) {
-    let [count, lacking] = [0, 0];
+    let [count, missing] = [0, 0];
     const look = async (entries: readonly Entry[]) => {
       const values = await Promise.all(entries.map(({ id }) => target.get(space, id)));
-      lacking += entries.filter(({ value }, index) => value !== values[index]).length;
+      missing += entries.filter(({ value }, index) => value !== values[index]).length;
       count += entries.length;
       read(entries.length);
     };
     let entries: Entry[] = [];
     for await (const entry of entriesOf(source, [space])) {
       entries.push(entry);
-      if (entries.length === lookedForAtOnce) await look(entries.splice(0));
+      if (entries.length === lookupsAtOnce) await look(entries.splice(0));
     }
     await look(entries);
     entries = [];
     found.items += count;
     if (count > 0) found.spaces.push(space);
-    if (lacking > 0)
-      found.differences.push(
-        `${space}: ${lacking} of ${count} items are missing in the target, or others there`,
-      );
+    if (missing > 0)
+      found.differences.push(`${space}: ${missing} of ${count} items are missing or different in the target`);
   }
   return found;
 }
 
-const lookedForAtOnce = 64;
+const lookupsAtOnce = 64;
 const modulus = 1n << 256n;
 
 async function contentOf(engine: Engine, space: Space, read: Read = () => undefined): Promise<Content> {

@@ -6,7 +6,7 @@ import { canHold, checkIsWhole, Marker } from './marker.ts';
 import { Patience, patient } from './patience.ts';
 
 export interface NamedEngine {
-  /** As people are told of it, and as an unfinished copying is found again: `lmdb:/srv/data`. */
+  /** Appears in messages, and identifies an unfinished copy: `lmdb:/srv/data`. */
   readonly name: string;
   readonly engine: Engine;
 }
@@ -15,31 +15,31 @@ export interface CopyOptions {
   readonly source: NamedEngine;
   readonly target: NamedEngine;
   /**
-   * Whether the target may hold items already. One that has the id and the value of an item of the source counts as
-   * copied; one that has its id and another value ends the copying. None is changed.
+   * Whether the target may already hold items. An item with the id and value of a source item counts as copied. An item
+   * with the same id and a different value ends the copy. No existing item is changed.
    */
   readonly isIntoExisting?: boolean;
-  /** Called now and then: what is being done, how many items of it are, and of how many where that is known. */
+  /** Called from time to time with the stage, the items done so far, and the total when it is known. */
   readonly progress?: (stage: 'copied' | 'verified', items: number, total: number | undefined) => void;
 }
 
 export interface Copied {
-  /** Of the source, as it was read anew at the end. */
+  /** Items of the source, as the verification counted them. */
   readonly items: number;
   readonly spaces: number;
-  /** The names of those of them that are tables. */
+  /** The names of the tables among the spaces. */
   readonly tables: readonly string[];
-  /** What is not the same in both, a sentence each; none when the copy is whole. */
+  /** One sentence for each difference; empty when the copy is complete. */
   readonly differences: readonly string[];
 }
 
 /**
- * Copies everything from one store to another, then reads both anew and compares them. After a kill at any point the
- * same call goes on where it was (`Marker`). Nobody else should write either store meanwhile: what somebody does is
- * found by the comparison, or ends the copying, and is never overwritten.
+ * Copies everything from one store to another, then reads both again and compares them. After a kill at any point, the
+ * same call continues where it stopped (`Marker`). Nothing else should write to either store meanwhile. A foreign write
+ * ends the copy or shows up in the comparison, and is never overwritten.
  *
- * Throws SettingsError where it cannot begin or go on; ServiceError where a store fails for longer than
- * `copyPatienceMsMax`, or at once when that will not pass.
+ * Throws SettingsError when it cannot begin or continue. Throws ServiceError when a store fails for longer than
+ * `copyPatienceMsMax`, or at once when a retry cannot help.
  */
 export async function copyStore(options: CopyOptions): Promise<Copied> {
   return new Copying(options).run();
@@ -85,17 +85,17 @@ class Copying {
 
   async #begin(spaces: readonly Space[]): Promise<Marker> {
     const { engine, name } = this.#target;
-    // An engine that tables share with others does not list those that it has not been told of.
+    // An engine in a shared account lists only declared tables, so check the source's spaces too.
     const held = this.#isIntoExisting ? [] : new Set([...(await copiedSpaces(engine)), ...spaces]);
     for (const space of held) {
       if (await holdsItems(engine, space))
         throw new SettingsError([
-          `--to: ${name} is not empty: ${space} has items; --into-existing keeps them and adds what is missing`,
+          `--to: ${name} is not empty: ${space} has items; use --into-existing to keep them and add the missing ones`,
         ]);
     }
     for (const space of spaces) {
       if (!(await canHold(engine, space)))
-        throw new SettingsError([`--to: ${name} cannot have a table of the name that ${space} needs`]);
+        throw new SettingsError([`--to: ${name} cannot have a table with the name that ${space} needs`]);
     }
     return Marker.begin(engine, { source: this.#source.name, isIntoExisting: this.#isIntoExisting });
   }
@@ -111,7 +111,7 @@ class Copying {
         while (running[0] !== undefined && batch.number - running[0].number >= marker.batchesMax)
           await running.shift()?.done;
         const done = this.#write(batch, marker).then(() => this.#progress('copied', batch.entryCount, total));
-        // Whoever waits for it hears of its failure.
+        // The code that awaits `done` handles its failure.
         done.catch(() => undefined);
         running.push({ number: batch.number, done });
       }
@@ -121,7 +121,7 @@ class Copying {
     }
   }
 
-  /** Until the batch is in the target, by this commit or by one whose reply was lost. */
+  /** Retries until the batch is in the target, by this commit or by an earlier one that lost its reply. */
   async #write(batch: Batch, marker: Marker): Promise<void> {
     const { engine, name } = this.#target;
     const patience = new Patience();
@@ -130,29 +130,30 @@ class Copying {
       try {
         const refusal = await engine.commit([marker.write(batch), ...entries.map(creation)]);
         if (refusal === undefined || (await marker.isIn(engine, batch))) return marker.noteDone(batch);
-        if (refusal.write === 0) throw new SettingsError([`--to: another copying is on its way to ${name}`]);
+        if (refusal.write === 0) throw new SettingsError([`--to: another copy to ${name} is in progress`]);
         entries = await this.#missing(entries, refusal, marker);
       } catch (error) {
-        // The marker, which is written with the batch, tells of one whose reply was lost that it is there.
+        // The marker is written with the batch, so the retry finds a commit that lost its reply.
         await patience.pauseAfter(error);
       }
     }
   }
 
-  /** Those that the target does not have. Throws SettingsError for one that it has otherwise, or should not have. */
+  /** The entries that the target lacks. Throws SettingsError for a different value, or an item that should not be there. */
   async #missing(
     entries: readonly Entry[],
     { write }: Refusal,
     { isIntoExisting }: Marker,
   ): Promise<readonly Entry[]> {
-    const refused = entries[write - 1] as Entry;
-    if (!isIntoExisting) throw new SettingsError([`--to: ${toldOf(refused)} has come into the target`]);
+    const existing = entries[write - 1] as Entry;
+    if (!isIntoExisting)
+      throw new SettingsError([`--to: ${describeEntry(existing)} was added to the target during the copy`]);
     const { engine } = this.#target;
     const values = await Promise.all(entries.map(({ space, id }) => engine.get(space, id)));
     const other = entries.find(({ value }, index) => ![value, undefined].includes(values[index]));
     if (other !== undefined)
       throw new SettingsError([
-        `--to: ${toldOf(other)} has another value in the target; nothing was changed`,
+        `--to: ${describeEntry(other)} has a different value in the target; nothing was changed`,
       ]);
     return entries.filter((_, index) => values[index] === undefined);
   }
@@ -184,6 +185,6 @@ function creation({ space, id, value }: Entry): Write {
   return { kind: 'create', space, id, value, makeSpace: true };
 }
 
-function toldOf({ space, id }: Entry): string {
+function describeEntry({ space, id }: Entry): string {
   return `the item ${JSON.stringify(id)} of ${space}`;
 }

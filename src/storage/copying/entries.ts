@@ -12,25 +12,25 @@ export interface Entry extends Place {
   readonly value: string;
 }
 
-/** Entries that are copied by one commit. */
+/** Entries that one commit copies. */
 export interface Batch {
-  /** From 0, in the order of the source. */
+  /** From 0, in source order. */
   readonly number: number;
   readonly entries: readonly Entry[];
-  /** Of its last entry. */
+  /** Place of the last entry. */
   readonly end: Place;
-  /** Entries of this and all batches before it. */
+  /** Entries of this and all earlier batches. */
   readonly entryCount: number;
 }
 
-/** The spaces of a store that are copied, in the order in which they are; `service:copying` is none of them. */
+/** The spaces of a store to copy, in copy order; all but `service:copying`. */
 export async function copiedSpaces(engine: Engine): Promise<Space[]> {
   return (await engine.spaces()).filter((space) => space !== 'service:copying').sort();
 }
 
 /**
- * Whatever the spaces hold, in an order that is the same each time, from behind a place. What fails for a moment is asked
- * again.
+ * All entries of the spaces, in an order that is the same each time. With `behind`, only entries after that place.
+ * Retries temporary failures.
  */
 export async function* entriesOf(
   engine: Engine,
@@ -49,7 +49,7 @@ async function* entriesOfSpace(engine: Engine, space: Space, behind?: string): A
   for (;;) {
     try {
       if (after === undefined) {
-        // A scan of the whole space may be in an order that is another one the next time; one with a limit never is.
+        // The order of a whole scan may change from one to the next; the order of a scan with a limit never does.
         const first = await firstOf(engine, space);
         if (first === undefined) return;
         yield first;
@@ -73,14 +73,14 @@ export async function holdsItems(engine: Engine, space: Space): Promise<boolean>
   return done !== true;
 }
 
-/** An entry of the space, or undefined where it has none. */
+/** The first entry of the space; undefined when it is empty. */
 async function firstOf(engine: Engine, space: Space): Promise<Entry | undefined> {
   const scan = await engine.scan(space, { limit: 1 });
   for await (const { id, name } of itemsOf(scan?.chunks ?? [])) return { space, id, value: name };
   return undefined;
 }
 
-/** The same entries behind the same batch are always parted in the same way. */
+/** Splits entries into batches. The same entries after the same batch always give the same batches. */
 export async function* batchesOf(
   source: AsyncIterable<Entry>,
   first: Pick<Batch, 'number' | 'entryCount'>,
@@ -88,7 +88,7 @@ export async function* batchesOf(
   let { number, entryCount } = first;
   let entries: Entry[] = [];
   let bytes = 0;
-  const taken = () => {
+  const takeBatch = () => {
     entryCount += entries.length;
     const batch = { number: number++, entries, end: placeOf(entries), entryCount };
     entries = [];
@@ -98,11 +98,11 @@ export async function* batchesOf(
   for await (const entry of source) {
     const entryBytes = Buffer.byteLength(entry.id) + Buffer.byteLength(entry.value);
     const isFull = entries.length === copyItemsMax || bytes + entryBytes > copyCommitBytesMax;
-    if (isFull && entries.length > 0) yield taken();
+    if (isFull && entries.length > 0) yield takeBatch();
     entries.push(entry);
     bytes += entryBytes;
   }
-  if (entries.length > 0) yield taken();
+  if (entries.length > 0) yield takeBatch();
 }
 
 function placeOf(entries: readonly Entry[]): Place {

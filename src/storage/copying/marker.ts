@@ -7,37 +7,37 @@ import { copyCommitsMax } from './limits.ts';
 const space: Space = 'service:copying';
 const headId = 'copy';
 
-/** Which copying has this store as its target. */
+/** The copy that has this store as its target. */
 interface Head {
-  /** The source, as it is named. */
+  /** Name of the source. */
   readonly source: string;
-  /** Whether the target need not have been empty. */
+  /** Whether the target may have held items at the beginning. */
   readonly isIntoExisting: boolean;
   readonly slots: number;
 }
 
-/** A batch that is in the target. */
+/** A batch that the target has. */
 interface Done extends Place {
   readonly number: number;
   readonly entryCount: number;
 }
 
 /**
- * How far a copying has come, noted in its target, in the space `service:copying`: each batch notes itself in the
- * commit that writes it, so that what is noted is there, and what is there is noted.
+ * The progress of a copy, stored in the space `service:copying` of its target. Each commit writes a batch together with
+ * its record, so a batch is recorded exactly when it is in the target.
  *
- * Batches are on their way several at once and may end in any order. Each has the slot of its number, modulo the number
- * of slots; of those there is one more than batches may be under way. So the last batch before which all are done
- * is always found in its slot, and the copying goes on behind it.
+ * Several batches are in progress at once and may finish in any order. The slot of a batch is its number modulo the
+ * number of slots, which is one more than the batches that may be in progress. So the last batch of the finished
+ * sequence is always in its slot, and the copy continues after it.
  */
 export class Marker {
   readonly source: string;
   readonly isIntoExisting: boolean;
   readonly #slots: number;
-  /** By slot. */
+  /** Finished batches by slot. */
   readonly #done = new Map<number, { readonly batch: Done; readonly text: string }>();
 
-  /** The marker of an unfinished copying, or undefined where there is none. */
+  /** The marker of an unfinished copy; undefined when there is none. */
   static async find(target: Engine): Promise<Marker | undefined> {
     const head = await target.get(space, headId);
     if (head === undefined) return undefined;
@@ -49,12 +49,12 @@ export class Marker {
     return marker;
   }
 
-  /** Notes that a copying begins. Throws SettingsError when another one has begun at the same moment. */
+  /** Records the beginning of a copy. Throws SettingsError when another one began at the same time. */
   static async begin(target: Engine, copying: Omit<Head, 'slots'>): Promise<Marker> {
     const head: Head = { ...copying, slots: copyCommitsMax + 1 };
     const value = JSON.stringify(head);
     const refusal = await target.commit([{ kind: 'create', space, id: headId, value, makeSpace: true }]);
-    if (refusal !== undefined) throw new SettingsError(['another copying has just begun on this target']);
+    if (refusal !== undefined) throw new SettingsError(['another copy to this target has just begun']);
     return new Marker(head);
   }
 
@@ -64,12 +64,12 @@ export class Marker {
     this.#slots = slots;
   }
 
-  /** How far the first batch that is not done may be behind one that is begun. */
+  /** How many batches may be in progress, counted from the first unfinished one. */
   get batchesMax(): number {
     return this.#slots - 1;
   }
 
-  /** The last batch before which all are done, as it was when the marker was found; undefined for the beginning. */
+  /** The last batch of the finished sequence when the marker was read; undefined for the beginning. */
   get last(): Done | undefined {
     const done = new Map([...this.#done.values()].map(({ batch }) => [batch.number, batch]));
     const newest = Math.max(-1, ...done.keys());
@@ -78,17 +78,17 @@ export class Marker {
     return done.get(number);
   }
 
-  /** Whether the batch was done when the marker was found. Throws SettingsError when it was another one then. */
+  /** Whether the batch was finished when the marker was read. Throws SettingsError when its content was different then. */
   has({ number, end, entryCount }: Batch): boolean {
     const done = this.#done.get(number % this.#slots)?.batch;
     if (done?.number !== number) return false;
     if (done.space === end.space && done.id === end.id && done.entryCount === entryCount) return true;
     throw new SettingsError([
-      'the source has changed since this copying began: empty the target, and begin anew with the service stopped',
+      'the source has changed since this copy began: stop the service, empty the target, and start the copy again',
     ]);
   }
 
-  /** What makes the batch done, together with its entries. */
+  /** The write that records the batch, in the same commit as its entries. */
   write(batch: Batch): Write {
     const slot = batch.number % this.#slots;
     const write = { space, id: `slot-${slot}`, value: textOf(batch) };
@@ -103,12 +103,12 @@ export class Marker {
     return (await target.get(space, `slot-${batch.number % this.#slots}`)) === textOf(batch);
   }
 
-  /** The target has the batch. */
+  /** Call this when the target has the batch. */
   noteDone(batch: Batch): void {
     this.#note(doneOf(batch), textOf(batch));
   }
 
-  /** The copying is done. Throws SettingsError when another one is still about it. */
+  /** Removes the marker after the copy. Throws SettingsError when another process is still copying. */
   async remove(target: Engine): Promise<void> {
     const slots = [...this.#done].map(
       ([slot, { text }]): Write => ({ kind: 'delete', space, id: `slot-${slot}`, ifValue: text }),
@@ -120,7 +120,7 @@ export class Marker {
       if (!(error instanceof CommitUnknown)) throw error;
     }
     if ((await target.get(space, headId)) !== undefined)
-      throw new SettingsError(['the marker of the copying could not be removed: run the same command again']);
+      throw new SettingsError(['the marker of the copy could not be removed: run the same command again']);
   }
 
   #note(batch: Done, text: string): void {
@@ -128,7 +128,7 @@ export class Marker {
   }
 }
 
-/** A commit that is always refused, and so tells whether the target can have the space. */
+/** Whether the target can have the space, by a commit that always fails. */
 export async function canHold(target: Engine, other: Space): Promise<boolean> {
   const refusal = await target.commit([
     { kind: 'create', space: other, id: 'any', value: '', makeSpace: true },
@@ -138,15 +138,15 @@ export async function canHold(target: Engine, other: Space): Promise<boolean> {
 }
 
 /**
- * Throws SettingsError for a store to which not everything has been copied yet: a service that lacks payments would
- * take them a second time.
+ * Throws SettingsError for the target of an unfinished copy: a service without all payments would charge some of them
+ * again.
  */
 export async function checkIsWhole(engine: Engine): Promise<void> {
   const head = await engine.get(space, headId);
   if (head === undefined) return;
   throw new SettingsError([
     `this store is the target of an unfinished copy from ${(JSON.parse(head) as Head).source}; run that ` +
-      '"store copy" again, it goes on where it was',
+      '"store copy" again: it continues where it stopped',
   ]);
 }
 

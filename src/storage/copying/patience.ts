@@ -3,29 +3,29 @@ import { ServiceError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
 import { copyPatienceMsMax, copyPauseMs } from './limits.ts';
 
-/** Nobody sits beside a copying: a store that fails for a moment, or is at its limit, is asked again for minutes. */
+/** A copy runs unattended, so it retries for minutes when a store fails temporarily or is at its limit. */
 export class Patience {
   #end = performance.now() + copyPatienceMsMax;
 
-  /** It has answered. */
+  /** Restarts the time limit after a reply. */
   renew(): void {
     this.#end = performance.now() + copyPatienceMsMax;
   }
 
-  /** Throws what has failed when it will not pass, or has not passed for `copyPatienceMsMax`. */
+  /** Pauses before a retry. Throws the error when it is permanent, or has lasted for `copyPatienceMsMax`. */
   async pauseAfter(error: unknown): Promise<void> {
-    if (!isPassing(error) || performance.now() > this.#end) throw error;
+    if (!isTemporary(error) || performance.now() > this.#end) throw error;
     await sleep(copyPauseMs);
   }
 }
 
-/** The same engine, whose answers are waited for; its scans and commits are asked again by whoever knows how far they came. */
+/** Wraps an engine to retry its reads. The callers of scans and commits retry those, because they know the progress. */
 export function patient(engine: Engine): Engine {
   return {
     reads: engine.reads,
-    get: (space, id) => untilAnswered(() => engine.get(space, id)),
-    spaces: () => untilAnswered(() => engine.spaces()),
-    describe: (space) => untilAnswered(() => engine.describe(space)),
+    get: (space, id) => retried(() => engine.get(space, id)),
+    spaces: () => retried(() => engine.spaces()),
+    describe: (space) => retried(() => engine.describe(space)),
     scan: (space, options) => engine.scan(space, options),
     commit: (writes) => engine.commit(writes),
     checkWritable: () => engine.checkWritable(),
@@ -33,18 +33,18 @@ export function patient(engine: Engine): Engine {
   };
 }
 
-async function untilAnswered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+async function retried<Output>(attempt: () => Promise<Output>): Promise<Output> {
   const patience = new Patience();
   for (;;) {
     try {
-      return await ask();
+      return await attempt();
     } catch (error) {
       await patience.pauseAfter(error);
     }
   }
 }
 
-function isPassing(error: unknown): boolean {
+function isTemporary(error: unknown): boolean {
   const isFailure =
     error instanceof ServiceError && (error.code === 'overloaded' || error.code === 'unavailable');
   return isFailure && error.details.retryable !== false;

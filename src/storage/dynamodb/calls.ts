@@ -11,8 +11,8 @@ import {
 } from './limits.ts';
 
 /**
- * What an attempt came to. `throttled`: it was turned away. `unsent`: nobody was reached. `lost`: nobody knows what has
- * become of it. `busy`: another transaction is on the same item. `final`: asking again would give the same.
+ * How an attempt failed. `throttled`: DynamoDB throttled it. `unsent`: no connection was made. `lost`: its outcome is
+ * unknown. `busy`: another transaction holds the same item. `final`: a retry would fail in the same way.
  */
 export type Failure = 'throttled' | 'unsent' | 'lost' | 'busy' | 'final';
 
@@ -22,10 +22,10 @@ const throttlings = new Set([
   'RequestLimitExceeded',
   'ThrottlingException',
   'LimitExceededException',
-  // Of a table that is just made: its backups cannot be turned on yet.
+  // The backups of a table that was just created cannot be turned on yet.
   'ContinuousBackupsUnavailableException',
 ]);
-const refusedCredentials = new Set([
+const credentialErrors = new Set([
   'AccessDeniedException',
   'CredentialsProviderError',
   'ExpiredTokenException',
@@ -35,15 +35,15 @@ const refusedCredentials = new Set([
   'RequestTimeTooSkewed',
   'UnrecognizedClientException',
 ]);
-/** Somebody else is writing the same item. */
+/** Another process is writing the same item. */
 const conflicts = new Set(['TransactionConflictException', 'ReplicatedWriteConflictException']);
-/** A reply that did not come, or not whole. */
-const brokenReplies = new Set(['AbortError', 'SyntaxError', 'TimeoutError']);
-const notReached = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
-/** Why a transaction was cancelled although each of its conditions holds. */
+/** The reply is missing or incomplete. */
+const replyErrors = new Set(['AbortError', 'SyntaxError', 'TimeoutError']);
+const connectionErrors = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+/** A transaction was cancelled although all of its conditions hold. */
 const cancelledForNow = new Set(['TransactionConflict', 'ProvisionedThroughputExceeded', 'ThrottlingError']);
-/** They tell how things stand, and so what became of attempts before them whose replies were lost. */
-const verdicts = new Set([
+/** These errors describe the current state, and so also the outcome of earlier attempts that lost their replies. */
+const conclusiveErrors = new Set([
   'ConditionalCheckFailedException',
   'ResourceInUseException',
   'ResourceNotFoundException',
@@ -62,21 +62,21 @@ export function failureOf(thrown: unknown): Failure {
   const error = thrown as SdkError;
   if (throttlings.has(error.name)) return 'throttled';
   if (conflicts.has(error.name)) return 'busy';
-  // An earlier attempt of ours, whose reply was lost, is still under way.
+  // Our earlier attempt, which lost its reply, is still in progress.
   if (error.name === 'TransactionInProgressException') return 'lost';
   const reasons = error.CancellationReasons?.map(({ Code }) => Code ?? 'None').filter(
     (code) => code !== 'None',
   );
   if (reasons !== undefined)
     return reasons.length > 0 && reasons.every((code) => cancelledForNow.has(code)) ? 'busy' : 'final';
-  if (error.code !== undefined && notReached.has(error.code)) return 'unsent';
+  if (error.code !== undefined && connectionErrors.has(error.code)) return 'unsent';
   const status = error.$metadata?.httpStatusCode;
   if (status !== undefined && status >= 500) return 'lost';
-  return error.code !== undefined || brokenReplies.has(error.name) ? 'lost' : 'final';
+  return error.code !== undefined || replyErrors.has(error.name) ? 'lost' : 'final';
 }
 
 export function isCredentialsError({ name }: Error): boolean {
-  return refusedCredentials.has(name);
+  return credentialErrors.has(name);
 }
 
 /** Sends one command. */
@@ -85,7 +85,7 @@ export type Attempt<Output> = (
   options: { abortSignal: AbortSignal },
 ) => Promise<Output>;
 
-/** How long calls may take, and how many there may be; the limits of these names without them. */
+/** How long calls may take, and how many may run. The default is the limit of the same name. */
 export interface CallBounds {
   readonly attemptMsMax?: number | undefined;
   readonly callMsMax?: number | undefined;
@@ -93,11 +93,11 @@ export interface CallBounds {
 }
 
 /**
- * Sends commands until each is answered, with a jittered and growing pause between the attempts ("full jitter": Amazon
- * Builders' Library, "Timeouts, retries, and backoff with jitter"). No attempt begins after `dynamoCallMsMax`. The SDK's
- * own retries are off: it does not tell whether an attempt may have had its effect.
+ * Sends commands and retries until DynamoDB replies, with a jittered, growing pause between attempts ("full jitter":
+ * Amazon Builders' Library, "Timeouts, retries, and backoff with jitter"). No attempt begins after `dynamoCallMsMax`. The
+ * SDK's own retries are off: they do not report whether an attempt may have taken effect.
  *
- * Refuses with `overloaded`, at once, when `dynamoCallsMax` are under way.
+ * Throws `overloaded` at once when `dynamoCallsMax` are in progress.
  */
 export class Calls {
   readonly #client: DynamoDBClient;
@@ -120,14 +120,14 @@ export class Calls {
     this.#callsMax = callsMax;
   }
 
-  /** Throws what the API refuses with, ServiceError `overloaded` or `unavailable` when the time is over. */
+  /** Throws the API's error, or ServiceError `overloaded` or `unavailable` when the time is over. */
   read<Output>(attempt: Attempt<Output>): Promise<Output> {
     return this.#send(attempt, (error) => outOfTime(error));
   }
 
   /**
-   * The same for a command whose repetition has no second effect, or whose sender can tell. Throws CommitUnknown when
-   * the time is over and one of the attempts may have had its effect.
+   * The same for a command that is idempotent, or that the sender can recognize as its own. Throws CommitUnknown when
+   * the time is over and an attempt may have taken effect.
    */
   write<Output>(attempt: Attempt<Output>): Promise<Output> {
     return this.#send(attempt, (error, wasLost) =>
@@ -154,7 +154,8 @@ export class Calls {
         return await attempt(this.#client, { abortSignal });
       } catch (error) {
         const failure = failureOf(error);
-        if (failure === 'final') throw wasLost && !isVerdict(error) ? giveUp(error, true) : refused(error);
+        if (failure === 'final')
+          throw wasLost && !isConclusive(error) ? giveUp(error, true) : translatedError(error);
         wasLost ||= failure === 'lost';
         const pauseMs = pauseAfter(attempts);
         if (performance.now() + pauseMs > end) throw giveUp(error, wasLost);
@@ -166,8 +167,8 @@ export class Calls {
 
 type GiveUp = (error: unknown, wasLost: boolean) => ServiceError;
 
-function isVerdict(error: unknown): boolean {
-  return verdicts.has((error as Error).name);
+function isConclusive(error: unknown): boolean {
+  return conclusiveErrors.has((error as Error).name);
 }
 
 function pauseAfter(attempts: number): number {
@@ -184,10 +185,10 @@ function outOfTime(error: unknown): ServiceError {
   });
 }
 
-function refused(error: unknown): unknown {
+function translatedError(error: unknown): unknown {
   if (!isCredentialsError(error as Error)) return error;
   return new ServiceError('unavailable', {
-    detail: `DynamoDB refuses the credentials: ${(error as Error).name}`,
+    detail: `DynamoDB rejected the credentials: ${(error as Error).name}`,
     cause: error,
   });
 }

@@ -9,12 +9,11 @@ import { isMissingTable, type Refused, translated } from './refused.ts';
 import type { Spaces } from './spaces.ts';
 
 /**
- * Writes, with a condition on each, so that of two at once one wins.
+ * Conditional writes: of two concurrent ones, one wins.
  *
- * What makes a repetition harmless when a reply was lost: a single *create*, by far the most frequent, leaves its
- * operation id with the item, so that it knows its own work when it finds the id taken. All else is a transaction with a
- * client request token, which DynamoDB remembers for ten minutes; that costs twice the write units, and there is no
- * cheaper way to be sure.
+ * A retry after a lost reply is harmless. A single *create*, by far the most frequent commit, stores its operation id
+ * with the item, so a retry recognizes its own item. Every other commit is a transaction with a client request token,
+ * which DynamoDB remembers for ten minutes. That costs twice the write units; there is no cheaper safe way.
  */
 export class Commits {
   readonly #calls: Calls;
@@ -29,15 +28,15 @@ export class Commits {
 
   async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
     const places = writes.map(({ space, id }) => this.#layout.placeOf(space, id));
-    if (places.includes(undefined)) return this.#refusedByReading(writes);
+    if (places.includes(undefined)) return this.#refusalByReading(writes);
     const token = randomBytes(18).toString('base64url');
     for (let tries = 1; ; tries++) {
       try {
         return await this.#write(writes, places as Place[], token);
       } catch (error) {
         if (!isMissingTable(error as Refused)) throw translated(error as Refused);
-        if (tries === dynamoMissingTableTriesMax) throw comesAndGoes(error);
-        const refusal = await this.#refusedByReading(writes);
+        if (tries === dynamoMissingTableTriesMax) throw unstableTable(error);
+        const refusal = await this.#refusalByReading(writes);
         if (refusal !== undefined) return refusal;
         await this.#makeMissing(writes);
       }
@@ -67,8 +66,8 @@ export class Commits {
       return undefined;
     } catch (error) {
       if ((error as Refused).name !== 'ConditionalCheckFailedException') throw error;
-      const isOurs = (error as Refused).Item?.[names.operation]?.S === operation;
-      return isOurs ? undefined : { write: 0, reason: 'exists' };
+      const isOwn = (error as Refused).Item?.[names.operation]?.S === operation;
+      return isOwn ? undefined : { write: 0, reason: 'exists' };
     }
   }
 
@@ -88,13 +87,13 @@ export class Commits {
       const { CancellationReasons: reasons = [] } = error as Refused;
       const index = reasons.findIndex(({ Code }) => Code === 'ConditionalCheckFailed');
       if (index < 0) throw error;
-      const isThere = reasons[index]?.Item !== undefined;
-      return { write: index, reason: reasonOf(writes[index] as Write, isThere) };
+      const exists = reasons[index]?.Item !== undefined;
+      return { write: index, reason: reasonOf(writes[index] as Write, exists) };
     }
   }
 
-  /** The first write that would be refused as things stand, where a table that is missing hides the engine's word. */
-  async #refusedByReading(writes: readonly Write[]): Promise<Refusal | undefined> {
+  /** The first write that fails in the current state, for commits that DynamoDB rejects because a table is missing. */
+  async #refusalByReading(writes: readonly Write[]): Promise<Refusal | undefined> {
     for (const [index, write] of writes.entries()) {
       const value = await this.#spaces.get(write.space, write.id);
       if (write.kind === 'create') {
@@ -114,7 +113,7 @@ export class Commits {
   }
 
   async #makeMissing(writes: readonly Write[]): Promise<void> {
-    // The service's own table has been read: it is there, also where a space of it has no item yet.
+    // The service's own table was read, so it exists, even when one of its spaces has no items yet.
     const tables = writes.map((write) => write.space).filter((space) => !isService(space));
     for (const space of new Set(tables)) {
       if (!(await this.#spaces.exists(space))) await this.#spaces.make(space);
@@ -122,10 +121,10 @@ export class Commits {
   }
 }
 
-function comesAndGoes(cause: unknown): ServiceError {
+function unstableTable(cause: unknown): ServiceError {
   return new ServiceError('unavailable', {
     retryAfterSeconds: 5,
-    detail: 'a table of DynamoDB is there and is missing',
+    detail: 'a DynamoDB table appears and disappears',
     cause,
   });
 }
@@ -144,7 +143,7 @@ function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
     const update = {
       ...common,
       Key: key,
-      // Other attributes of the item are none of ours.
+      // Keeps other attributes of the item, which belong to other programs.
       UpdateExpression: 'SET #value = :value',
       ConditionExpression: condition,
       ExpressionAttributeNames: valueName,
@@ -157,7 +156,7 @@ function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
   return { Delete: { ...common, Key: key, ConditionExpression: condition, ...named } };
 }
 
-function reasonOf({ kind }: Write, isThere: boolean): Refusal['reason'] {
+function reasonOf({ kind }: Write, exists: boolean): Refusal['reason'] {
   if (kind === 'create') return 'exists';
-  return isThere ? 'differs' : 'missing';
+  return exists ? 'differs' : 'missing';
 }

@@ -9,7 +9,7 @@ import { otherKey } from './refused.ts';
 
 export type Attributes = Record<string, AttributeValue>;
 
-/** Where an item lies, and under which names it has its value and the operation that made it. */
+/** Where an item is stored, and which attributes hold its value and the operation that created it. */
 export interface Place {
   readonly table: string;
   readonly key: Attributes;
@@ -21,18 +21,18 @@ export interface Names {
   readonly operation: string;
 }
 
-/** A user's table is a table whose partition key is the string `id`. */
+/** A user's table is a DynamoDB table with the string `id` as partition key. */
 const tableNames: Names = { value: 'name', operation: 'counterfoil_operation' };
 /** All of the service's own spaces are one table: partition key `space`, sort key `id`. */
 const systemNames: Names = { value: 'value', operation: 'operation' };
 
 /**
- * Spaces whose ids begin with the time: all that is new would lie at the end of one partition, and one takes 1,000
- * write units a second. So they are spread over several, told by a hash of the id.
+ * Spaces with ids that begin with the time. All new items would be at the end of one partition, which accepts 1,000
+ * write units a second. A hash of the id spreads them over several partitions.
  */
 const timeOrdered: ReadonlySet<ServiceSpace> = new Set(['payments', 'open-payments']);
 
-/** Where spaces lie in DynamoDB, behind a prefix that sets the service's tables apart from others of the account. */
+/** Maps spaces to DynamoDB tables. A prefix separates the service's tables from others of the account. */
 export class Layout {
   readonly systemTable: string;
   readonly prefix: string;
@@ -42,10 +42,10 @@ export class Layout {
     this.systemTable = `${prefix}counterfoil`;
   }
 
-  /** The table of a user's space, or undefined where no table can have that name. */
+  /** The table of a user's space; undefined when no table can have that name. */
   tableOf(space: Space): string | undefined {
     const table = this.prefix + space.slice('table:'.length);
-    // No name that a user can choose reaches what the service keeps.
+    // No table name can reach the service's own records.
     if (table === this.systemTable) return undefined;
     const isName = table.length >= dynamoTableNameCharactersMin && table.length <= tableNameCharactersMax;
     return isName ? table : undefined;
@@ -56,7 +56,7 @@ export class Layout {
     return isOurs ? `table:${table.slice(this.prefix.length)}` : undefined;
   }
 
-  /** Undefined where the space can be no table. */
+  /** Undefined when the space cannot be a table. */
   placeOf(space: Space, id: string): Place | undefined {
     if (isService(space)) {
       const key = { space: { S: partitionOf(space, id) }, id: { S: id } };
@@ -75,7 +75,7 @@ export function namesOf(space: Space): Names {
   return isService(space) ? systemNames : tableNames;
 }
 
-/** The partitions over which a service's space is spread. */
+/** The partitions of a service space. */
 export function partitionsOf(space: `service:${ServiceSpace}`): string[] {
   const name = space.slice('service:'.length);
   if (!timeOrdered.has(name as ServiceSpace)) return [name];
@@ -88,12 +88,12 @@ function partitionOf(space: `service:${ServiceSpace}`, id: string): string {
   return partitions[shard] as string;
 }
 
-/** Refuses an item that has no string where the service keeps its value: it cannot be told as one, nor left out. */
+/** Throws when the value attribute is not a string: the item can neither be returned nor left out. */
 export function storedValue(attributes: Attributes, names: Names): string {
   const value = attributes[names.value]?.S;
   if (value === undefined) {
     throw new ServiceError('unavailable', {
-      message: `An item of this table has no string "${names.value}"; the table cannot be read here until it has.`,
+      message: `An item of this table has no string "${names.value}". Until it has one, the table cannot be read.`,
       retryable: false,
     });
   }

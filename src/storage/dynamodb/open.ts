@@ -11,25 +11,25 @@ import { Scans } from './scans.ts';
 import { Spaces, type TableState } from './spaces.ts';
 
 export interface DynamoSettings extends CallBounds {
-  /** Origin of the API, where it is not that of the region. */
+  /** Origin of the API, when it differs from the region's. */
   readonly endpoint?: string | undefined;
-  /** As the SDK's own chain tells it without one (`AWS_REGION`, a profile). */
+  /** The default comes from the SDK's own chain (`AWS_REGION`, a profile). */
   readonly region?: string | undefined;
-  /** In front of the name of every table. */
+  /** Precedes the name of every table. */
   readonly tablePrefix: string;
-  /** Tables that are the service's though no prefix says so. */
+  /** Tables that belong to the service when there is no prefix to recognize them by. */
   readonly declared: readonly string[];
 }
 
 /**
- * The distributed engine: Amazon DynamoDB, or what speaks its protocol, transactions included. Any number of processes
- * share it; what they need of each other they tell by conditional writes.
+ * The distributed engine: Amazon DynamoDB, or a compatible service with transactions. Any number of processes share it
+ * and coordinate by conditional writes.
  *
- * What it cannot promise: a scan is consistent pages, not one moment (`reads`), and nobody knows count or version of a
- * whole table, so that there is no ETag of one. A table that a refused commit needed may stay, empty. An item that a
- * *create* has made, whose reply was lost, and that somebody deletes before the *create* is sent again, is made again.
+ * Limits: a scan is consistent pages, not a snapshot (`reads`). The count and version of a whole table are unknown, so
+ * tables have no ETag. A rejected commit may leave an empty table behind. When the reply to a *create* is lost and the
+ * item is deleted before the retry, the retry creates the item again.
  *
- * Throws SettingsError where the service's own table is missing, or the engine cannot be used with these settings.
+ * Throws SettingsError when the service's own table is missing, or the engine cannot be used with these settings.
  */
 export async function openDynamoEngine(settings: DynamoSettings): Promise<Engine> {
   const client = clientOf(settings);
@@ -49,7 +49,7 @@ export interface TableMade {
   readonly state: TableState;
 }
 
-/** Makes the service's own table and the declared ones, where they are missing. Throws SettingsError. */
+/** Creates the service's own table and the declared ones when they are missing. Throws SettingsError. */
 export async function initDynamo(settings: DynamoSettings): Promise<readonly TableMade[]> {
   const client = clientOf(settings);
   const layout = new Layout(settings.tablePrefix);
@@ -69,9 +69,9 @@ export async function initDynamo(settings: DynamoSettings): Promise<readonly Tab
   return made;
 }
 
-const say = () => undefined;
-/** What the SDK has to say of busy connections goes to standard error by itself, past the log. */
-const silent = { debug: say, info: say, warn: say, error: say };
+const ignore = () => undefined;
+/** Without this logger the SDK writes warnings about busy connections to standard error, not to our log. */
+const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 const agent = { keepAlive: true, maxSockets: dynamoConnectionsMax };
 
 function clientOf({ endpoint, region }: DynamoSettings): DynamoDBClient {
@@ -88,7 +88,7 @@ function clientOf({ endpoint, region }: DynamoSettings): DynamoDBClient {
   });
 }
 
-/** A transaction that writes nothing tells in one call whether endpoint, region, credentials and table are right. */
+/** A transaction that writes nothing checks endpoint, region, credentials and table in one call. */
 async function probe(calls: Calls, table: string): Promise<void> {
   const check = {
     TableName: table,
@@ -105,22 +105,22 @@ async function problemOf(error: Error, client: DynamoDBClient, table: string): P
   const cause = (error.cause as Error | undefined) ?? error;
   if (region === undefined)
     return new SettingsError([
-      'dynamodb.region (COUNTERFOIL_DYNAMODB_REGION): is not given, and neither is AWS_REGION',
+      'dynamodb.region (COUNTERFOIL_DYNAMODB_REGION): is not set, and neither is AWS_REGION',
     ]);
   if (isMissingTable(cause))
     return new SettingsError([
-      `${where}: there is no table ${table}; run: npm run counterfoil -- store init`,
+      `${where}: the table ${table} does not exist; run: npm run counterfoil -- store init`,
     ]);
   if (isCredentialsError(cause))
     return new SettingsError([
-      `${where}: the credentials are not taken (${cause.name}); give them as the AWS SDK finds them, for instance ` +
+      `${where}: the credentials are rejected (${cause.name}); set them where the AWS SDK finds them, for instance ` +
         'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
     ]);
   if (cause.name === 'UnknownOperationException')
-    return new SettingsError([`${where}: takes no transactions, and a payment is written in one`]);
+    return new SettingsError([`${where}: does not support transactions, which payments need`]);
   if (isKeyProblem(cause))
     return new SettingsError([
-      `${where}: the table ${table} has another key than the strings "space" and "id", and so is none of the service`,
+      `${where}: the key of the table ${table} is not the strings "space" and "id", so it is not a service table`,
     ]);
   if (error.name === 'ServiceError')
     return new SettingsError([
@@ -163,7 +163,7 @@ class DynamoEngine implements Engine {
 
   async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
     if (writes.length === 0 || writes.length > commitWritesMax)
-      throw new RangeError(`a commit takes 1 to ${commitWritesMax} writes`);
+      throw new RangeError(`a commit has 1 to ${commitWritesMax} writes`);
     const committing = this.#commits.commit(writes);
     this.#running.add(committing);
     try {
@@ -173,7 +173,7 @@ class DynamoEngine implements Engine {
     }
   }
 
-  /** There is no disk of ours that fills: whether it takes a write, only a write tells, and each costs. */
+  /** There is no local disk to check. Only a write could check DynamoDB, and each write costs money. */
   async checkWritable(): Promise<void> {
     return undefined;
   }

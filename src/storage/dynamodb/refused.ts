@@ -3,9 +3,9 @@ import { ServiceError } from '../../errors.ts';
 
 type Attributes = Record<string, AttributeValue>;
 
-/** What the API refuses a command with. */
+/** An error of the API that rejects a command. */
 export interface Refused extends Error {
-  /** Of a PutItem: what was there instead. */
+  /** Of a PutItem: the existing item. */
   readonly Item?: Attributes;
   readonly CancellationReasons?: readonly {
     readonly Code?: string;
@@ -18,23 +18,23 @@ export function isMissingTable({ name, CancellationReasons: reasons = [] }: Refu
   return name === 'ResourceNotFoundException' || reasons.some(({ Code }) => Code === 'ResourceNotFound');
 }
 
-/** Why the API takes a command for wrong, where it does: of a transaction, the first of its writes that is. */
+/** Why the API considers a command invalid; for a transaction, its first invalid write. */
 function invalidity({ name, message, CancellationReasons: reasons }: Refused): string | undefined {
   if (name === 'ValidationException') return message;
   return reasons?.find(({ Code }) => Code === 'ValidationError')?.Message;
 }
 
-/** Engines word it differently, and nothing but the table's own key can be wrong with a key that the service sends. */
+/** Engines word it differently. The service sends a valid key, so a key error means that the table has a different key. */
 export function isKeyProblem(error: Refused): boolean {
   const text = invalidity(error) ?? '';
   return /\bkeys?\b/i.test(text) && !isOfSize(text);
 }
 
-/** An update makes an item that has further attributes, unknown to us, too large; a table's key may be another one. */
+/** Maps two API errors: the item, with attributes that are unknown to us, is too large; the table has a different key. */
 export function translated(error: Refused): unknown {
   if (isKeyProblem(error)) return otherKey(error);
   if (!isOfSize(invalidity(error) ?? '')) return error;
-  const message = 'The item would be larger than the 400 KB that DynamoDB takes, with all of its attributes.';
+  const message = 'With all of its attributes, the item would exceed the 400 KB limit of DynamoDB.';
   return new ServiceError('invalid_request', { param: 'name', message });
 }
 
@@ -42,8 +42,8 @@ function isOfSize(text: string): boolean {
   return /size/i.test(text);
 }
 
-/** A user's table that cannot be served. */
+/** The error for a user's table that cannot be served. */
 export function otherKey(cause?: Error): ServiceError {
-  const message = 'The DynamoDB table of this name has another key than a string "id" alone.';
+  const message = 'The key of the DynamoDB table with this name is not a single string "id".';
   return new ServiceError('unavailable', { message, retryable: false, cause });
 }

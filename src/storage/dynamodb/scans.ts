@@ -8,7 +8,7 @@ import { type Attributes, isService, itemOf, type Layout, namesOf, partitionsOf 
 import { dynamoFirstPageItems, dynamoPageItemsMax, dynamoScanSegments } from './limits.ts';
 import { orMissing, type Spaces } from './spaces.ts';
 
-/** A page as it came, and where the next one begins. */
+/** A page as it was read, and the key at which the next one begins. */
 interface Page {
   readonly items: readonly Item[];
   readonly next: Attributes | undefined;
@@ -17,17 +17,17 @@ interface Page {
 type ReadPage = (from: Attributes | undefined) => Promise<Page | undefined>;
 
 /**
- * Scans: consistent reads, page by page, each as of its own moment. A page is asked for when the one before it is taken:
- * of a whole table when that begins, for its readers want all of it; of anything else when it has come to its end.
+ * Scans read page by page. Each page is consistent at the time it is read. A whole table reads one page ahead, because
+ * its readers want all of it. Every other scan requests the next page when the current one ends.
  */
 export class Scans {
   readonly #calls: Calls;
   readonly #layout: Layout;
   readonly #spaces: Spaces;
-  /** Tables that had more than one page when they were last read, with the items that the first one had. */
+  /** Tables that had more than one page when they were last read, with the item count of the first page. */
   readonly #large = new Map<Space, number>();
-  /** Tables whose key is known to be as it must: one with a sort key would be read, several items to an id. */
-  readonly #keyed = new Set<Space>();
+  /** Tables with a verified key. Scanning a table with a sort key would return several items per id. */
+  readonly #verified = new Set<Space>();
 
   constructor(calls: Calls, layout: Layout, spaces: Spaces) {
     this.#calls = calls;
@@ -44,11 +44,11 @@ export class Scans {
     return isEmpty ? undefined : { chunks: chunksOf(limited(pages.items, limit)) };
   }
 
-  /** A user's table, in the order of its hashes. */
+  /** A user's table, sorted by hash. */
   async #table(space: Space, after: string | undefined, limit: number | undefined) {
-    if (!this.#keyed.has(space)) {
+    if (!this.#verified.has(space)) {
       if (!(await this.#spaces.exists(space))) return undefined;
-      this.#keyed.add(space);
+      this.#verified.add(space);
     }
     const isWhole = after === undefined && limit === undefined;
     const isParallel = isWhole && this.#large.has(space);
@@ -62,10 +62,10 @@ export class Scans {
     const pages = firsts as Page[];
     if (isWhole) this.#noteSize(space, pages);
     const runs = pages.map((first, index) => following(first, reads[index] as ReadPage));
-    return { items: isWhole ? inTurns(runs) : (runs[0] as Run), isEmpty: false };
+    return { items: isWhole ? interleaved(runs) : (runs[0] as Run), isEmpty: false };
   }
 
-  /** Segments that end within their first pages do not say that the table would fit into one. */
+  /** All segments may end within their first pages although the table does not fit into one page. */
   #noteSize(space: Space, pages: readonly Page[]): void {
     const items = pages.reduce((sum, page) => sum + page.items.length, 0);
     if (pages.some(({ next }) => next !== undefined)) this.#large.set(space, this.#large.get(space) ?? items);
@@ -90,18 +90,18 @@ export class Scans {
         ...(left === undefined ? {} : { Limit: left }),
         ...(segments === 1 ? {} : { Segment: segment, TotalSegments: segments }),
       });
-      const answer = await orMissing(
+      const output = await orMissing(
         space,
         this.#calls.read((client, options) => client.send(command, options)),
       );
-      if (answer === undefined) return undefined;
-      const items = (answer.Items ?? []).map((item) => itemOf(item, names));
+      if (output === undefined) return undefined;
+      const items = (output.Items ?? []).map((item) => itemOf(item, names));
       if (left !== undefined) left = Math.max(1, left - items.length);
-      return { items, next: answer.LastEvaluatedKey };
+      return { items, next: output.LastEvaluatedKey };
     };
   }
 
-  /** A space of the service's own: its partitions, each in order, merged. */
+  /** A service space: merges its partitions, each of which is sorted. */
   async #ordered(space: `service:${ServiceSpace}`, after: string | undefined) {
     const partitionNames = partitionsOf(space);
     const itemsMin = Math.ceil(dynamoFirstPageItems / partitionNames.length);
@@ -133,13 +133,13 @@ export class Scans {
         ...(from === undefined ? {} : { ExclusiveStartKey: from }),
       });
       limit = Math.min(2 * limit, dynamoPageItemsMax);
-      const answer = await orMissing(
+      const output = await orMissing(
         space,
         this.#calls.read((client, options) => client.send(command, options)),
       );
       return {
-        items: (answer?.Items ?? []).map((item) => itemOf(item, names)),
-        next: answer?.LastEvaluatedKey,
+        items: (output?.Items ?? []).map((item) => itemOf(item, names)),
+        next: output?.LastEvaluatedKey,
       };
     };
   }
@@ -151,7 +151,7 @@ function isEmpty({ items, next }: Page): boolean {
 
 type Run = AsyncGenerator<readonly Item[]>;
 
-/** The pages of one run behind one another. Throws `unavailable` when the table goes meanwhile: what is told is not all. */
+/** The pages of one run, in sequence. Throws `unavailable` when the table disappears meanwhile: the scan is incomplete. */
 async function* following(first: Page, read: ReadPage): Run {
   let page: Page | undefined = first;
   for (;;) {
@@ -159,12 +159,12 @@ async function* following(first: Page, read: ReadPage): Run {
     if (page.next === undefined) return;
     page = await read(page.next);
     if (page === undefined)
-      throw new ServiceError('unavailable', { detail: 'the table went while it was read' });
+      throw new ServiceError('unavailable', { detail: 'the table disappeared during the scan' });
   }
 }
 
-/** Pages of several runs, whichever has one ready first; each run reads its next page while one of its is taken. */
-async function* inTurns(runs: readonly Run[]): Run {
+/** Pages of several runs, as they become ready. Each run reads its next page while the consumer has its current one. */
+async function* interleaved(runs: readonly Run[]): Run {
   const pending = new Map(runs.map((run) => [run, pageOf(run)]));
   try {
     while (pending.size > 0) {
@@ -172,7 +172,7 @@ async function* inTurns(runs: readonly Run[]): Run {
       if (result.done) pending.delete(run);
       else {
         const next = pageOf(run);
-        // Whoever leaves early does not hear of its failure.
+        // When the consumer stops early, nobody handles this rejection.
         next.catch(() => undefined);
         pending.set(run, next);
         yield result.value;
@@ -187,7 +187,7 @@ async function pageOf(run: Run) {
   return { run, result: await run.next() };
 }
 
-/** Runs that are each in the order of their ids' bytes, as one that is. */
+/** Merges runs that are each sorted by the bytes of their ids. */
 async function* merged(runs: readonly Run[]): Run {
   const heads = await Promise.all(runs.map((run) => Head.of(run)));
   for (;;) {
@@ -201,7 +201,7 @@ async function* merged(runs: readonly Run[]): Run {
   }
 }
 
-/** The first item of a run that is not taken yet. */
+/** The next item of a run. */
 class Head {
   readonly #run: Run;
   #page: readonly Item[] = [];

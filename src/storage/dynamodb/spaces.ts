@@ -14,13 +14,13 @@ import { isService, type Layout, partitionsOf, storedValue } from './layout.ts';
 import { dynamoRetryDelayMsMax, dynamoTableMadeMsMax } from './limits.ts';
 import { isMissingTable, translated } from './refused.ts';
 
-/** Single items, and which spaces there are. */
+/** Reads single items, and lists and creates spaces. */
 export class Spaces {
   readonly #calls: Calls;
   readonly #layout: Layout;
   readonly #declared: readonly string[];
 
-  /** @param declared tables that are listed though no prefix tells that they are ours */
+  /** @param declared the tables to list when there is no prefix to recognize them by */
   constructor(calls: Calls, layout: Layout, declared: readonly string[]) {
     this.#calls = calls;
     this.#layout = layout;
@@ -38,16 +38,16 @@ export class Spaces {
       ProjectionExpression: '#value',
       ExpressionAttributeNames: { '#value': names.value },
     });
-    const answer = await orMissing(
+    const output = await orMissing(
       space,
       this.#calls.read((client, options) => client.send(command, options)),
     );
-    return answer?.Item === undefined ? undefined : storedValue(answer.Item, names);
+    return output?.Item === undefined ? undefined : storedValue(output.Item, names);
   }
 
-  /** By a read of an item that need not be there: describing a table is a call that DynamoDB allows a few times a second. */
+  /** Reads an item that need not exist: DynamoDB allows DescribeTable only a few times a second. */
   async exists(space: Space): Promise<boolean> {
-    // They lie in a table that an open engine has.
+    // Service spaces are in a table that exists when the engine is open.
     if (isService(space)) return true;
     const place = this.#layout.placeOf(space, 'any');
     if (place === undefined) return false;
@@ -68,7 +68,7 @@ export class Spaces {
     return [...ours, ...tables];
   }
 
-  /** Makes a user's table; resolves when it can be used. */
+  /** Creates a user's table; resolves when it is active. */
   async make(space: Space): Promise<void> {
     const table = isService(space) ? undefined : this.#layout.tableOf(space);
     if (table === undefined) throw new ServiceError('unavailable', { detail: systemTableMissing });
@@ -77,8 +77,8 @@ export class Spaces {
 
   /**
    * @param key attributes of the key, all strings: the partition key and perhaps a sort key
-   * @returns `there` for a table that was there and is left as it is; else whether the engine keeps its last 35 days, to
-   *   any second (point-in-time recovery)
+   * @returns `there` for a table that existed and stays as it is; else whether the engine supports point-in-time
+   *   recovery, to any second of the last 35 days
    */
   async makeTable(table: string, key: readonly string[]): Promise<TableState> {
     const command = new CreateTableCommand({
@@ -105,15 +105,15 @@ export class Spaces {
   async #untilActive(table: string): Promise<void> {
     const end = performance.now() + dynamoTableMadeMsMax;
     for (let pauseMs = 20; performance.now() < end; pauseMs = Math.min(2 * pauseMs, dynamoRetryDelayMsMax)) {
-      const answer = await this.#calls
+      const output = await this.#calls
         .read((client, options) => client.send(new DescribeTableCommand({ TableName: table }), options))
         .catch(unless('ResourceNotFoundException'));
-      if (answer?.Table?.TableStatus === 'ACTIVE') return;
+      if (output?.Table?.TableStatus === 'ACTIVE') return;
       await sleep(pauseMs);
     }
     throw new ServiceError('unavailable', {
       retryAfterSeconds: 5,
-      detail: `DynamoDB is still making ${table}`,
+      detail: `DynamoDB is still creating ${table}`,
     });
   }
 
@@ -149,11 +149,11 @@ export class Spaces {
         ConsistentRead: true,
         Limit: 1,
       });
-      const answer = await orMissing(
+      const output = await orMissing(
         space,
         this.#calls.read((client, options) => client.send(command, options)),
       );
-      if ((answer?.Items?.length ?? 0) > 0) return true;
+      if ((output?.Items?.length ?? 0) > 0) return true;
     }
     return false;
   }
@@ -161,12 +161,12 @@ export class Spaces {
 
 export type TableState = 'there' | 'made' | 'made recoverable';
 
-export const systemTableMissing = 'the table of the service itself is missing; run: counterfoil store init';
+export const systemTableMissing = 'the service table is missing; run: counterfoil store init';
 
-/** Undefined where the table of a user's space is missing; the service's own must be there. */
-export async function orMissing<Answer>(space: Space, answer: Promise<Answer>): Promise<Answer | undefined> {
+/** Undefined when the table of a user's space is missing. Throws when the service's own table is missing. */
+export async function orMissing<Output>(space: Space, output: Promise<Output>): Promise<Output | undefined> {
   try {
-    return await answer;
+    return await output;
   } catch (error) {
     if (!isMissingTable(error as Error)) throw translated(error as Error);
     if (isService(space)) throw new ServiceError('unavailable', { detail: systemTableMissing, cause: error });

@@ -11,63 +11,63 @@ export type Batch = readonly (readonly Write[])[];
 const newSpace: SpaceRecord = { count: 0, textBytes: 0, generation: 0 };
 
 interface Found {
-  /** Of the item's text. */
+  /** Bytes of the item's text. */
   readonly textBytes: number;
   readonly value: () => string;
 }
 
-/** Judges commits, appends what they change to the journal and folds the journal, all within write transactions. */
+/** Checks commits, appends their changes to the journal and compacts the journal, all within write transactions. */
 export class Committer {
   readonly #store: Store;
-  readonly #recent: Memtable;
-  readonly #folding: Compaction;
-  /** What the batch changes: ids by space. */
+  readonly #memtable: Memtable;
+  readonly #compaction: Compaction;
+  /** Ids that the batch changes, by space. */
   #changed = new Map<Space, Set<string>>();
 
   constructor(store: Store) {
     this.#store = store;
-    this.#recent = new Memtable(store);
-    this.#folding = new Compaction(store, this.#recent);
+    this.#memtable = new Memtable(store);
+    this.#compaction = new Compaction(store, this.#memtable);
   }
 
   get hasUnfolded(): boolean {
-    return !this.#recent.isEmpty;
+    return !this.#memtable.isEmpty;
   }
 
-  /** Within a write transaction. Throws what the store throws; `forget` is then due. */
+  /** Call it within a write transaction. When it throws a store error, call `forget`. */
   carryOut(batch: Batch): (Refusal | undefined)[] {
     this.#begin();
     const refusals = batch.map((writes) => this.#commit(writes));
     if (this.#changed.size > 0) {
       const spaces = JSON.stringify(this.#changedSpaces());
-      this.#foldSome(spaces.length * compactionShare);
+      this.#compactSome(spaces.length * compactionShare);
       this.#append(spaces);
     }
     return refusals;
   }
 
-  /** Within a write transaction, when there is nothing else to do: folds changes of about so many characters. */
+  /** Compacts about `sizeMax` characters of changes. Call it within a write transaction, when the store is idle. */
   fold(sizeMax: number): void {
     this.#begin();
     if (!this.hasUnfolded) return;
-    if (!this.#folding.isUnderWay) this.#folding.begin();
-    this.#folding.step(sizeMax);
-    // Whoever reads learns from the newest entry which commits have left the journal.
-    if (!this.#folding.isUnderWay) this.#append('[]');
+    if (!this.#compaction.isUnderWay) this.#compaction.begin();
+    this.#compaction.step(sizeMax);
+    // Readers learn from the newest entry which commits have left the journal.
+    if (!this.#compaction.isUnderWay) this.#append('[]');
   }
 
-  /** After a transaction that failed: what is known may not be so. */
+  /** Call it after a failed transaction: the state in memory may be wrong. */
   forget(): void {
-    this.#recent.forget();
-    this.#folding.abandon();
+    this.#memtable.forget();
+    this.#compaction.abandon();
   }
 
   #begin(): void {
     this.#changed = new Map();
-    this.#recent.catchUp();
+    this.#memtable.catchUp();
   }
 
-  /** All conditions first, so that a refused commit has changed nothing. */
+  /** Checks all conditions first, so that a rejected commit changes nothing. */
   #commit(writes: readonly Write[]): Refusal | undefined {
     const found = writes.map(({ space, id }) => this.#find(space, id));
     for (const [index, write] of writes.entries()) {
@@ -79,13 +79,13 @@ export class Committer {
   }
 
   #find(space: Space, id: string): Found | undefined {
-    const change = this.#recent.change(space, id);
+    const change = this.#memtable.change(space, id);
     if (change !== undefined) {
       const { value } = change;
       if (value === undefined) return undefined;
       return { textBytes: Buffer.byteLength(itemText(id, value)), value: () => value };
     }
-    if (this.#recent.record(space) === undefined) return undefined;
+    if (this.#memtable.record(space) === undefined) return undefined;
     const text = textInLeaves(this.#store, space, id);
     if (text === undefined) return undefined;
     const json = text.toString();
@@ -95,7 +95,7 @@ export class Committer {
   #refusalOf(write: Write, found: Found | undefined): Refusal['reason'] | undefined {
     if (write.kind === 'create') {
       if (found !== undefined) return 'exists';
-      const isMade = write.makeSpace || this.#recent.record(write.space) !== undefined;
+      const isMade = write.makeSpace || this.#memtable.record(write.space) !== undefined;
       return isMade ? undefined : 'space_missing';
     }
     if (found === undefined) return 'missing';
@@ -106,10 +106,10 @@ export class Committer {
     const { space, id } = write;
     const value = write.kind === 'delete' ? undefined : write.value;
     const textBytes = value === undefined ? 0 : Buffer.byteLength(itemText(id, value));
-    const commit = this.#recent.last + 1;
-    const record = this.#recent.record(space) ?? newSpace;
-    this.#recent.set(space, id, value, commit);
-    this.#recent.setRecord(space, {
+    const commit = this.#memtable.last + 1;
+    const record = this.#memtable.record(space) ?? newSpace;
+    this.#memtable.set(space, id, value, commit);
+    this.#memtable.setRecord(space, {
       count: record.count + Math.sign(textBytes) - Math.sign(textBytesBefore),
       textBytes: record.textBytes + textBytes - textBytesBefore,
       generation: commit,
@@ -119,28 +119,28 @@ export class Committer {
     else ids.add(id);
   }
 
-  #foldSome(sizeMax: number): void {
-    if (!this.#folding.isUnderWay) {
-      if (this.#recent.journalSize < journalSizeMax) return;
-      this.#folding.begin();
+  #compactSome(sizeMax: number): void {
+    if (!this.#compaction.isUnderWay) {
+      if (this.#memtable.journalSize < journalSizeMax) return;
+      this.#compaction.begin();
     }
-    this.#folding.step(sizeMax);
+    this.#compaction.step(sizeMax);
   }
 
   #changedSpaces(): readonly SpaceEntry[] {
     return Array.from(this.#changed, ([space, ids]): SpaceEntry => {
-      const { count, textBytes } = this.#recent.record(space) as SpaceRecord;
-      const changes = Array.from(ids, (id) => [id, this.#recent.change(space, id)?.value ?? null]);
+      const { count, textBytes } = this.#memtable.record(space) as SpaceRecord;
+      const changes = Array.from(ids, (id) => [id, this.#memtable.change(space, id)?.value ?? null]);
       return [space, count, textBytes, changes.flat()];
     });
   }
 
-  /** @param spaces the `JournalEntry`'s, as JSON */
+  /** @param spaces the spaces of the `JournalEntry`, as JSON */
   #append(spaces: string): void {
-    const commit = this.#recent.last + 1;
-    const entry = `{"first":${this.#recent.first},"spaces":${spaces}}`;
+    const commit = this.#memtable.last + 1;
+    const entry = `{"first":${this.#memtable.first},"spaces":${spaces}}`;
     const isNew: unknown = this.#store.journal.putSync(commit, entry, { append: true });
     if (!isNew) throw new Error(`the journal already has commit ${commit}`);
-    this.#recent.append(commit, entry.length);
+    this.#memtable.append(commit, entry.length);
   }
 }

@@ -6,26 +6,26 @@ import { joined, type RunSize, withChanges } from './merge.ts';
 import { countOf, emptySortedRun, idAtIndex, type SortedRun } from './sorted-run.ts';
 import { bytesOf, lastLeafKey, leafKey, type Store } from './store.ts';
 
-/** A smaller leaf is joined with the next one, if both together fill at most three quarters of a leaf. */
+/** A smaller leaf is merged with the next one if both together fill at most three quarters of a leaf. */
 const smallLeafBytes = leafBytesMax / 4;
 const joinedLeaf: RunSize = { bytesMax: (leafBytesMax * 3) / 4, filled: false };
 
 /**
- * Moves changes from the journal into the leaves, in the order of their ids and in as many steps as it is called
- * for: a leaf is rewritten once for all the changes that have gathered for it. Until the last step the journal keeps
- * them all, and what the journal says goes before what the leaves say, so that a step more or less changes nothing.
+ * Moves changes from the journal into the leaves, sorted by id, in several steps. Each leaf is rewritten once for all
+ * of its changes. The journal keeps all changes until the last step, and the journal overrides the leaves, so an
+ * interrupted compaction changes no result.
  */
 export class Compaction {
   readonly #store: Store;
-  readonly #recent: Memtable;
+  readonly #memtable: Memtable;
   #spaces: { readonly space: Space; readonly changes: readonly Change[] }[] = [];
-  /** What is folded at the end: all commits up to this one. */
+  /** The last commit that this compaction includes. */
   #last = 0;
   #isUnderWay = false;
 
-  constructor(store: Store, recent: Memtable) {
+  constructor(store: Store, memtable: Memtable) {
     this.#store = store;
-    this.#recent = recent;
+    this.#memtable = memtable;
   }
 
   get isUnderWay(): boolean {
@@ -34,14 +34,14 @@ export class Compaction {
 
   begin(): void {
     this.#isUnderWay = true;
-    this.#last = this.#recent.last;
-    this.#spaces = Array.from(this.#recent.changedSpaces, (space) => ({
+    this.#last = this.#memtable.last;
+    this.#spaces = Array.from(this.#memtable.changedSpaces, (space) => ({
       space,
-      changes: this.#recent.changesOf(space),
+      changes: this.#memtable.changesOf(space),
     }));
   }
 
-  /** Folds changes of about so many characters. When all are folded, their commits leave the journal. */
+  /** Compacts about `sizeMax` characters of changes. After the last change, the commits leave the journal. */
   step(sizeMax: number): void {
     let left = sizeMax;
     while (left > 0) {
@@ -53,9 +53,9 @@ export class Compaction {
       const { space, changes } = next;
       let count = 0;
       while (count < changes.length && left > 0) left -= sizeOf(changes[count++] as Change);
-      compactInto(this.#store, space, this.#asTheyAre(space, changes.slice(0, count)));
+      compactInto(this.#store, space, this.#currentChanges(space, changes.slice(0, count)));
       if (count < changes.length) this.#spaces.push({ space, changes: changes.slice(count) });
-      else this.#foldRecord(space);
+      else this.#storeRecord(space);
     }
   }
 
@@ -64,38 +64,38 @@ export class Compaction {
     this.#isUnderWay = false;
   }
 
-  /** Since the folding began an item may have changed anew, or another process may have folded it. */
-  #asTheyAre(space: Space, changes: readonly Change[]): readonly Change[] {
-    return changes.flatMap(({ id }) => this.#recent.change(space, id) ?? []);
+  /** Since the beginning an item may have changed again, or another process may have compacted it. */
+  #currentChanges(space: Space, changes: readonly Change[]): readonly Change[] {
+    return changes.flatMap(({ id }) => this.#memtable.change(space, id) ?? []);
   }
 
-  #foldRecord(space: Space): void {
-    const record = this.#recent.record(space);
+  #storeRecord(space: Space): void {
+    const record = this.#memtable.record(space);
     if (record !== undefined) this.#store.records.putSync(space, JSON.stringify(record));
   }
 
   #end(): void {
-    for (let commit = this.#recent.first; commit <= this.#last; commit++) {
+    for (let commit = this.#memtable.first; commit <= this.#last; commit++) {
       this.#store.journal.removeSync(commit);
     }
-    this.#recent.dropBefore(this.#last + 1);
+    this.#memtable.dropBefore(this.#last + 1);
     this.#isUnderWay = false;
   }
 }
 
-/** In characters, about what the change takes in the journal. */
+/** The approximate size of the change in the journal, in characters. */
 function sizeOf({ id, value = '' }: Change): number {
   return id.length + value.length + 8;
 }
 
-/** Applies changes, in the order of their ids, to the leaves. */
+/** Applies changes, sorted by id, to the leaves. */
 export function compactInto(store: Store, space: Space, changes: readonly Change[]): void {
   let next = 0;
   while (next < changes.length) {
     const { key, run } = leafOf(store, space, (changes[next] as Change).idBytes);
     const changed = changesIn(key, space, changes, next);
     next += changed.length;
-    // Ids that only grow all come into the last leaf: what it sheds will not change again, and is filled.
+    // Ascending ids all go into the last leaf. The leaves that split off will not change again, so they are filled.
     const size = { bytesMax: leafBytesMax, filled: key === lastLeafKey(space) };
     putLeaves(store, space, key, withChanges(run, changed, size));
   }
@@ -114,7 +114,7 @@ function putLeaves(store: Store, space: Space, key: string, runs: SortedRun[]): 
   }
 }
 
-/** @returns whether the next leaf has taken the items of a small one */
+/** @returns whether the items of the small leaf were moved into the next leaf */
 function joinWithNext(store: Store, space: Space, key: string, small: SortedRun): boolean {
   const next = leafAfter(store, space, key);
   if (next === undefined || small.length + next.run.length > joinedLeaf.bytesMax) return false;

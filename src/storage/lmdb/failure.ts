@@ -2,7 +2,7 @@ import { closeSync, openSync, statfsSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { diskReserveBytes } from '../limits.ts';
 
-/** Why a transaction was not made. */
+/** Why a transaction failed. */
 export interface Failure {
   readonly kind: 'full' | 'read_only' | 'other';
   readonly reason: string;
@@ -11,16 +11,16 @@ export interface Failure {
 const byte = Buffer.alloc(1);
 
 /**
- * Looks before each transaction whether the disk can take it. The library (lmdb 3.5) writes beyond its own memory when
- * it reports a failed write, so that after one the process cannot go on.
+ * Checks before each transaction whether the disk has room for it. When the library (lmdb 3.5) reports a failed write, it
+ * writes beyond its own memory, so the process cannot continue after one.
  */
 export class DiskProbe {
   readonly #folder: string;
   readonly #reserveBytes: number;
-  /** Written to, because a disk that the system has turned read-only tells it only then. */
+  /** A file to write to: only a write detects a disk that the system has made read-only. */
   readonly #probe: number;
 
-  /** @param reserveBytes with less than this free the disk counts as full */
+  /** @param reserveBytes with less free space than this, the disk counts as full */
   constructor(storeFile: string, reserveBytes = diskReserveBytes) {
     this.#folder = dirname(storeFile);
     this.#reserveBytes = reserveBytes;
@@ -31,7 +31,7 @@ export class DiskProbe {
     closeSync(this.#probe);
   }
 
-  /** Undefined when the disk can take so many bytes. */
+  /** Undefined when the disk has room for this many bytes. */
   whyUnwritable(bytes: number): Failure | undefined {
     try {
       const { bavail, bsize } = statfsSync(this.#folder);
@@ -46,7 +46,7 @@ export class DiskProbe {
   }
 }
 
-/** Whether it is the system's error, of a write or a flush, and not one that LMDB found by itself. */
+/** Whether the operating system reported the error, in a write or a flush, and not LMDB itself. */
 export function isSystemError(error: Error & { readonly code?: unknown }): boolean {
   return typeof error.code === 'number' && error.code > 0;
 }

@@ -4,30 +4,30 @@ import type { RootDatabase } from 'lmdb';
 import { SettingsError } from '../../errors.ts';
 import { type Head, pageBytes, pagesNeeded, readHead } from './pages.ts';
 
-/** What a store's file says about itself, under `formatKey` in the environment's main database. */
+/** The store's description of itself, under `formatKey` in the environment's main database. */
 export interface Format {
   readonly format: typeof formatVersion;
-  /** Drawn when the store was made: tells apart the same version numbers of two stores. */
+  /** Random, chosen when the store is created: distinguishes the same version number in two stores. */
   readonly id: string;
 }
 
-/** Grows when a newer service writes what an older one would not understand. */
+/** Increases when a newer service writes data that an older one cannot read. */
 const formatVersion = 2;
 const formatKey = 'counterfoil';
 
 /**
- * The format of an open store; a new one is given its own. Nothing may be written before: the file may be somebody
- * else's. Throws SettingsError.
+ * Reads the format of an open store, or writes it to a new one. Nothing may be written before this check: the file may
+ * belong to another program. Throws SettingsError.
  *
  * @param isEmpty as `checkFile` found it
  */
 export function formatOf(file: string, root: RootDatabase<string, string>, isEmpty: boolean): Format {
-  // Another process may be making the store at the same time.
+  // Another process may be creating the store at the same time.
   const text = root.get(formatKey) ?? (isEmpty ? root.transactionSync(() => makeFormat(root)) : undefined);
   const found = text === undefined ? undefined : (JSON.parse(text) as { format: unknown; id: string });
   if (found?.format === formatVersion) return found as Format;
   void root.close();
-  throw refusal(file, found === undefined ? 'is not a store of Counterfoil' : otherVersion(found.format));
+  throw problem(file, found === undefined ? 'is not a store of Counterfoil' : otherVersion(found.format));
 }
 
 function makeFormat(root: RootDatabase<string, string>): string {
@@ -40,14 +40,13 @@ function makeFormat(root: RootDatabase<string, string>): string {
 
 const lmdbVersion = 2;
 
-/** A process that writes meanwhile can make a whole file look short; then it is looked at again. */
+/** A concurrent writer can make a complete file look short; then the check runs again. */
 const looksMax = 10;
 
 /**
- * Refuses a file that LMDB should not touch: it would end the process on a file that is too short. Throws
- * SettingsError.
+ * Throws SettingsError for a file that LMDB must not open: LMDB crashes the process on a file that is too short.
  *
- * @returns whether there is nothing in it yet, as after a first start that was cut short
+ * @returns whether the file is still empty, as after an interrupted first start
  */
 export function checkFile(file: string): { readonly isEmpty: boolean } {
   if (!existsSync(file)) return { isEmpty: true };
@@ -56,8 +55,8 @@ export function checkFile(file: string): { readonly isEmpty: boolean } {
     if (fstatSync(descriptor).size === 0) return { isEmpty: true };
     const head = readHead(descriptor);
     if (head === undefined)
-      throw refusal(file, 'is not a store of Counterfoil, or is damaged at its beginning');
-    if (head.version !== lmdbVersion) throw refusal(file, `is of another version of LMDB (${head.version})`);
+      throw problem(file, 'is not a store of Counterfoil, or is damaged at its beginning');
+    if (head.version !== lmdbVersion) throw problem(file, `is of another version of LMDB (${head.version})`);
     checkLength(file, descriptor, head);
     return { isEmpty: head.mainRoot === undefined };
   } finally {
@@ -75,16 +74,16 @@ function checkLength(file: string, descriptor: number, first: Head): void {
     if (needed !== undefined && needed <= pages) return;
     const next = readHead(descriptor);
     const isStill = next?.transaction === head.transaction;
-    if (isStill) throw refusal(file, `is damaged: it ends after ${pages} of ${needed ?? head.pages} pages`);
-    // Somebody writes to it all the time, and so has it open without coming to grief.
+    if (isStill) throw problem(file, `is damaged: it ends after ${pages} of ${needed ?? head.pages} pages`);
+    // Another process keeps writing to the file, so it is usable.
     if (next === undefined || look === looksMax) return;
     head = next;
   }
 }
 
 /**
- * Gives a file that lacks its last pages, because they are free, its whole length, which takes no disk: the next start
- * then need not look which pages are in use. To be called while nobody can write.
+ * Extends a file that lacks its last, free pages to its full length, which uses no disk space. The next start then need
+ * not check which pages are in use. Call it while nothing can write.
  */
 export function fillUp(file: string): void {
   const descriptor = openSync(file, 'r+');
@@ -99,10 +98,10 @@ export function fillUp(file: string): void {
 
 function otherVersion(version: unknown): string {
   return typeof version === 'number' && version > formatVersion
-    ? `was written by a newer version of Counterfoil (format ${version}; this one knows ${formatVersion})`
-    : `has a format that this version does not know (${String(version)})`;
+    ? `was written by a newer version of Counterfoil (format ${version}; this one supports ${formatVersion})`
+    : `has a format that this version does not support (${String(version)})`;
 }
 
-function refusal(file: string, what: string): SettingsError {
-  return new SettingsError([`data (COUNTERFOIL_DATA): ${file} ${what}; it was left as it is`]);
+function problem(file: string, what: string): SettingsError {
+  return new SettingsError([`data (COUNTERFOIL_DATA): ${file} ${what}; the file was not changed`]);
 }

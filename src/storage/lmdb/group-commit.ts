@@ -9,8 +9,8 @@ interface Waiting<Work, Result> {
 }
 
 /**
- * Lets works that arrive while a flush is under way share the next one (group commit), in their order of arrival.
- * `flush` carries out a batch as one transaction and resolves, when it is durable, with one result per work.
+ * Group commit: works that arrive during a flush share the next one, in their order of arrival. `flush` executes a
+ * batch as one transaction and, when it is durable, resolves with one result per work.
  */
 export class GroupCommit<Work, Result> {
   readonly #flush: (batch: readonly Work[]) => Promise<readonly Result[]>;
@@ -25,7 +25,7 @@ export class GroupCommit<Work, Result> {
   /**
    * Resolves after the flush that made the work durable; rejects with `overloaded` when the queue is full.
    *
-   * @param size in characters: what is queued, and what is flushed at once, is bounded by count and by size
+   * @param size in characters; the queue and each flush are bounded by count and by size
    */
   add(work: Work, size: number): Promise<Result> {
     if (this.#queue.length >= commitQueueMax || this.#queueSize >= commitQueueSizeMax) {
@@ -38,7 +38,7 @@ export class GroupCommit<Work, Result> {
     });
   }
 
-  /** Resolves when all that was added before is flushed. */
+  /** Resolves when all works added before are flushed. */
   async drain(): Promise<void> {
     while (this.#running !== undefined) await this.#running;
   }
@@ -46,8 +46,8 @@ export class GroupCommit<Work, Result> {
   async #run(): Promise<void> {
     // One turn of the event loop lets the requests that have already arrived join the first batch.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    // Of these the first half: while it is flushed the other half is ready, and while that is flushed the answered
-    // callers send anew. All at once, disk and processor would wait for each other in turns.
+    // Only half of them is flushed at first. The other half is ready for the next flush, during which the first callers
+    // send new requests. In a single batch, disk and CPU would take turns waiting for each other.
     let count = Math.ceil(this.#queue.length / 2);
     while (this.#queue.length > 0) {
       await this.#carryOut(this.#take(Math.min(count, commitBatchMax)));
@@ -56,7 +56,7 @@ export class GroupCommit<Work, Result> {
     this.#running = undefined;
   }
 
-  /** The oldest works: so many, or fewer where they are large, but one at least. */
+  /** The oldest works: up to `count`, fewer when they are large, but at least one. */
   #take(count: number): readonly Waiting<Work, Result>[] {
     let taken = 0;
     let size = 0;

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { openStore } from './store.ts';
 
 /**
- * The processes, others than this one, that have the store open: each that has ever read keeps a place in LMDB's table of
- * readers until it lets go of the store, and of those that were killed LMDB frees it. A service reads when it starts.
+ * The other processes that have the store open. A process that has read stays in LMDB's reader table until it closes the
+ * store; LMDB removes killed processes. A service reads when it starts.
  */
 export async function processesOn(file: string): Promise<readonly number[]> {
   if (!existsSync(file)) return [];

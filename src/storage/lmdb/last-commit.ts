@@ -6,8 +6,8 @@ const transactionAt = 8;
 const headBytes = 16;
 
 /**
- * The number of the store's last transaction, whichever process made it, from the head of LMDB's lock file, where
- * LMDB itself looks when a snapshot begins. Reading it costs a tenth of beginning a snapshot.
+ * The number of the store's last transaction, from any process. It comes from the head of LMDB's lock file, which LMDB
+ * itself reads when a snapshot begins. Reading it costs a tenth of beginning a snapshot.
  */
 export class LastCommit {
   readonly #file: number;

@@ -12,7 +12,7 @@ export interface Leaf {
   readonly run: SortedRun;
 }
 
-/** The leaf in which an id is or belongs; where a space has none that reaches so far, an empty last one. */
+/** The leaf where an id belongs; an empty last leaf when the space has none that reaches so far. */
 export function leafOf(store: Store, space: Space, idBytes: string): Leaf {
   for (const { key, value: run } of store.leaves.getRange({
     start: leafKey(space, idBytes),
@@ -24,19 +24,19 @@ export function leafOf(store: Store, space: Space, idBytes: string): Leaf {
   return { key: lastLeafKey(space), run: emptySortedRun };
 }
 
-/** The leaf behind a key, or undefined where that was the last. */
+/** The leaf after a key; undefined after the last one. */
 export function leafAfter(store: Store, space: Space, key: string): Leaf | undefined {
   const range = { start: key, exclusiveStart: true, end: endKey(space), limit: 1 };
   for (const { key, value: run } of store.leaves.getRange(range)) return { key, run };
   return undefined;
 }
 
-/** The text of an item as the leaves have it, valid until the next read. */
+/** The text of an item in the leaves, valid until the next read. */
 export function textInLeaves(store: Store, space: Space, id: string): Buffer | undefined {
   return findText(leafOf(store, space, bytesOf(id)).run, Buffer.from(id));
 }
 
-/** How many of the changes, from an index on, belong in the leaf of a key. */
+/** The changes, from an index on, that belong in the leaf of a key. */
 export function changesIn(
   key: string,
   space: Space,
@@ -48,7 +48,7 @@ export function changesIn(
   return changes.slice(from, end);
 }
 
-/** The items of a space, leaf by leaf with the changes over them, as one transaction sees the leaves. */
+/** The items of a space, leaf by leaf with changes applied, as one transaction sees the leaves. */
 export function* runsOf(
   store: Store,
   space: Space,
@@ -70,7 +70,7 @@ export function* runsOf(
 
 const noChanges: readonly Change[] = [];
 
-/** The text of runs in chunks of a size, one buffer for all of them; none is empty. */
+/** The text of runs in chunks of a fixed size, which share one buffer; none is empty. */
 export function* chunksOf(
   runs: Iterable<SortedRun>,
   { after, limit = Number.POSITIVE_INFINITY }: ScanOptions,
@@ -85,7 +85,7 @@ export function* chunksOf(
     left -= end - first;
     let text = textBetween(run, first, end);
     if (!chunk.hasRoomFor(text)) {
-      // The library's buffer, in which it lies, may be another reader's when the next chunk is asked for.
+      // Copied, because another reader may reuse the library's buffer before the next chunk is requested.
       text = Buffer.from(text);
       yield chunk.take();
     }
@@ -127,7 +127,7 @@ class Chunk {
     this.#length += text.copy(this.#bytes, this.#length);
   }
 
-  /** Good until more is added. */
+  /** The result is valid until more is added. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#length = 0;

@@ -6,12 +6,12 @@ import { verifyStore } from './verify.ts';
 
 const markerOf = (folder: string) => join(folder, 'verify-at-start');
 
-/** Notes that a flush has failed: what it left on disk is to be looked at before the store is served again. */
+/** Records that a flush failed, so that the next start verifies the store before it serves. */
 export function noteLoss(folder: string): void {
   try {
     writeFileSync(
       markerOf(folder),
-      'A flush has failed. The next start verifies the store and removes this file.\n',
+      'A flush failed. The next start verifies the store and removes this file.\n',
     );
   } catch {
     // The disk that failed the flush may fail this too.

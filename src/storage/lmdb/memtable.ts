@@ -1,13 +1,13 @@
 import type { Space } from '../engine.ts';
 import { bytesOf, firstKey, type SpaceRecord, type Store } from './store.ts';
 
-/** A commit as the journal has it. */
+/** A commit in the journal. */
 export interface JournalEntry {
-  /** The first commit whose changes are not all in the leaves yet; what came before has left the journal. */
+  /** The first commit that is not completely in the leaves yet; earlier commits have left the journal. */
   readonly first: number;
   readonly spaces: readonly SpaceEntry[];
 }
-/** Count and text bytes as of this commit, then the changes: ids and values in turns, null for a deleted item. */
+/** Count and text bytes as of this commit, then the changes: alternating ids and values, null for a deleted item. */
 export type SpaceEntry = readonly [
   space: Space,
   count: number,
@@ -15,30 +15,30 @@ export type SpaceEntry = readonly [
   changes: readonly (string | null)[],
 ];
 
-/** What an item was last changed to. */
+/** The latest change of an item. */
 export interface Change {
   readonly id: string;
   readonly idBytes: string;
-  /** Undefined: it was deleted. */
+  /** Undefined when the item was deleted. */
   readonly value: string | undefined;
   readonly commit: number;
 }
 
-/** Records of folded spaces kept in memory; beyond it they are read again. */
-const keptRecordsMax = 10_000;
+/** Cached records of compacted spaces; when there are more, the cache is cleared. */
+const cachedRecordsMax = 10_000;
 
 /**
- * What the journal says, by space and id; the leaves say the rest. Each thread keeps its own, and catches up with
- * the journal within the transaction in which it then reads the leaves.
+ * The changes in the journal, by space and id. All other items are in the leaves. Each thread has its own memtable, and
+ * updates it from the journal within the transaction in which it then reads the leaves.
  */
 export class Memtable {
   readonly #store: Store;
   readonly #spaces = new Map<Space, SpaceChanges>();
-  /** Of spaces whose changes are all in the leaves. */
+  /** Records of spaces with all changes in the leaves. */
   readonly #records = new Map<Space, SpaceRecord>();
   #first = 0;
   #last = 0;
-  /** Of each entry in the journal, the oldest first. */
+  /** The journal's entries, oldest first. */
   #entries: { readonly commit: number; readonly size: number }[] = [];
   #journalSize = 0;
 
@@ -56,20 +56,20 @@ export class Memtable {
     return this.#first;
   }
 
-  /** Whether there is anything to be folded. */
+  /** Whether there is nothing to compact. */
   get isEmpty(): boolean {
     return this.#spaces.size === 0;
   }
 
-  /** Characters of what the journal holds. */
+  /** Characters in the journal. */
   get journalSize(): number {
     return this.#journalSize;
   }
 
-  /** Reads what the journal has got since. */
+  /** Reads the new entries of the journal. */
   catchUp(): void {
     for (const { key, value } of this.#store.journal.getRange({ start: this.#last + 1 })) {
-      // Commits in between have come and gone, and with them all that was known here: it is in the leaves.
+      // The commits in between are already compacted, and so is everything known here: read it from the leaves.
       if (key !== this.#last + 1) this.forget();
       this.append(key, value.length);
       const { first, spaces } = JSON.parse(value) as JournalEntry;
@@ -83,7 +83,7 @@ export class Memtable {
     }
   }
 
-  /** Notes an entry of the journal; its changes are set by themselves. */
+  /** Records an entry of the journal. Its changes are set separately. */
   append(commit: number, size: number): void {
     this.#last = commit;
     this.#entries.push({ commit, size });
@@ -102,14 +102,14 @@ export class Memtable {
   setRecord(space: Space, record: SpaceRecord): void {
     const changes = this.#spaces.get(space);
     if (changes !== undefined) changes.record = record;
-    else this.#keepRecord(space, record);
+    else this.#cacheRecord(space, record);
   }
 
   change(space: Space, id: string): Change | undefined {
     return this.#spaces.get(space)?.get(id);
   }
 
-  /** In the order of the ids. The array stays as it is when more is set. */
+  /** Sorted by id. Later changes do not modify the array. */
   changesOf(space: Space): readonly Change[] {
     return this.#spaces.get(space)?.inOrder() ?? [];
   }
@@ -118,10 +118,10 @@ export class Memtable {
     return this.#spaces.keys();
   }
 
-  /** Every space that there is. */
+  /** All spaces. */
   spaces(): Space[] {
-    const folded = Array.from(this.#store.records.getKeys({ start: firstKey }) as Iterable<Space>);
-    return [...new Set([...folded, ...this.#spaces.keys()])].sort();
+    const compacted = Array.from(this.#store.records.getKeys({ start: firstKey }) as Iterable<Space>);
+    return [...new Set([...compacted, ...this.#spaces.keys()])].sort();
   }
 
   record(space: Space): SpaceRecord | undefined {
@@ -134,27 +134,27 @@ export class Memtable {
     return record;
   }
 
-  /** Lets go of what commits before this one changed: it is in the leaves. */
+  /** Drops the changes of earlier commits, which are in the leaves. */
   dropBefore(first: number): void {
     if (first <= this.#first) return;
     this.#first = first;
-    const kept = this.#entries.findIndex(({ commit }) => commit >= first);
-    for (const { size } of this.#entries.splice(0, kept < 0 ? this.#entries.length : kept))
+    const remaining = this.#entries.findIndex(({ commit }) => commit >= first);
+    for (const { size } of this.#entries.splice(0, remaining < 0 ? this.#entries.length : remaining))
       this.#journalSize -= size;
     for (const [space, changes] of this.#spaces) {
       changes.dropBefore(first);
       if (!changes.isEmpty) continue;
       this.#spaces.delete(space);
-      if (changes.record !== undefined) this.#keepRecord(space, changes.record);
+      if (changes.record !== undefined) this.#cacheRecord(space, changes.record);
     }
   }
 
-  #keepRecord(space: Space, record: SpaceRecord): void {
-    if (this.#records.size >= keptRecordsMax) this.#records.clear();
+  #cacheRecord(space: Space, record: SpaceRecord): void {
+    if (this.#records.size >= cachedRecordsMax) this.#records.clear();
     this.#records.set(space, record);
   }
 
-  /** All is read again: after a transaction that came to nothing, or when something was missed. */
+  /** Clears everything, to be read again: after a failed transaction, or when entries were missed. */
   forget(): void {
     this.#spaces.clear();
     this.#records.clear();
@@ -166,11 +166,11 @@ export class Memtable {
 }
 
 class SpaceChanges {
-  /** As of the last of the changes: nobody else may know it yet. */
+  /** As of the last change; not stored anywhere else yet. */
   record: SpaceRecord | undefined;
   readonly #byId = new Map<string, Change>();
   #inOrder: readonly Change[] = [];
-  /** Ids that came since the changes were last put in order. */
+  /** Ids added since the changes were last sorted. */
   #newIds: string[] = [];
   #isInOrder = true;
 
@@ -200,7 +200,7 @@ class SpaceChanges {
     if (this.#isInOrder) return this.#inOrder;
     const known = this.#inOrder.map(({ id }) => this.#byId.get(id) as Change);
     const added = this.#newIds.map((id) => this.#byId.get(id) as Change).sort(byId);
-    // Two ordered rows one behind the other: sorting them is one pass.
+    // Both parts are sorted, so this sort is one pass.
     this.#inOrder = [...known, ...added].sort(byId);
     this.#newIds = [];
     this.#isInOrder = true;

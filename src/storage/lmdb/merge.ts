@@ -13,24 +13,24 @@ import {
 
 const comma = 0x2c;
 
-/** How much one run may hold, in bytes with its offsets; an item larger than that has a run of its own. */
+/** The size limit of one run, in bytes with its offsets; a larger item gets a separate run. */
 export interface RunSize {
   readonly bytesMax: number;
-  /** Whether all runs but the last are filled; otherwise they share evenly, so that each has room to grow. */
+  /** Whether all runs but the last are filled; otherwise items spread evenly, so that each run has room to grow. */
   readonly filled: boolean;
 }
 
-/** For runs that are not stored: they end where their offsets do. */
+/** For runs that are not stored: only the 16-bit offsets limit their size. */
 export const passingRun: RunSize = { bytesMax: 0xffff, filled: true };
 
 /**
- * The items of a run with changes applied, in as many runs as it takes; none when no item is left.
+ * The items of a run with changes applied, in as many runs as needed; none when no item is left.
  *
- * @param changes in the order of their ids, each id once
+ * @param changes sorted by id, each id once
  */
 export function withChanges(run: SortedRun, changes: readonly Change[], size: RunSize): SortedRun[] {
   const items = new Items();
-  // The run is copied in stretches between the changes, which are few.
+  // Changes are few, so the run is copied in stretches between them.
   let copied = 0;
   for (const { id, value } of changes) {
     const { index, found } = search(run, Buffer.from(id), copied);
@@ -42,7 +42,7 @@ export function withChanges(run: SortedRun, changes: readonly Change[], size: Ru
   return items.inRuns(size);
 }
 
-/** The items of two runs, of which the second sorts after the first. */
+/** The items of two runs; the second run sorts after the first. */
 export function joined(first: SortedRun, second: SortedRun, size: RunSize): SortedRun[] {
   const items = new Items();
   items.addFrom(first, 0, countOf(first));
@@ -50,16 +50,16 @@ export function joined(first: SortedRun, second: SortedRun, size: RunSize): Sort
   return items.inRuns(size);
 }
 
-/** The text of the items from one index up to, not with, another. */
+/** The text of the items from `first` up to `end`, exclusive. */
 export function textBetween(run: SortedRun, first: number, end: number): Buffer {
   if (first === 0 && end === countOf(run)) return textOf(run);
   return first < end ? run.subarray(startOf(run, first), endOf(run, end - 1)) : run.subarray(0, 0);
 }
 
-/** Items in order, as stretches of text from elsewhere. */
+/** Sorted items, as stretches of text from other buffers. */
 class Items {
   readonly #stretches: Buffer[] = [];
-  /** Where the items begin in the whole text; these may go beyond 16 bits until it is cut in runs. */
+  /** Start offsets of the items in the whole text; they may exceed 16 bits until it is cut into runs. */
   readonly #starts: number[] = [];
   #bytes = 0;
 
@@ -84,7 +84,7 @@ class Items {
     return cuts.map((first, n) => this.#slice(text, first, cuts[n + 1] ?? this.#starts.length));
   }
 
-  /** @returns where the stretch begins in the whole text */
+  /** @returns the offset of the stretch in the whole text */
   #append(text: Buffer): number {
     const at = this.#stretches.length === 0 ? 0 : this.#bytes + 1;
     this.#stretches.push(text);

@@ -14,21 +14,21 @@ import { Reader } from './reader.ts';
 import { openStore, type Store } from './store.ts';
 import type { closeMessage, Outcome, WriterData } from './writer.ts';
 
-/** Called when it is not known any more what is on disk; the process must end, and start anew. */
+/** Called when the state on disk is no longer known; the process must end and restart. */
 export type StoreLost = (error: Error) => void;
 
 export interface LmdbOptions {
-  /** With less than this free the disk counts as full; the limit of the same name without it. */
+  /** With less free space than this, the disk counts as full. The default is the limit of the same name. */
   readonly diskReserveBytes?: number | undefined;
-  /** Told of each transaction: how long it took with its flush, and how many commits shared it. */
+  /** Called after each transaction with its duration, flush included, and the number of commits that shared it. */
   readonly flushed?: (ms: number, commits: number) => void;
 }
 
 /**
- * The embedded engine: LMDB in a folder of its own. This thread reads, another one writes.
- * Throws SettingsError for a folder whose store is damaged, or not of this version.
+ * The embedded engine: LMDB in a separate folder. This thread reads, another one writes.
+ * Throws SettingsError when the store is damaged, or has a different version.
  *
- * @param folder made if it is missing; any number of processes may have it open
+ * @param folder created if missing; any number of processes may have it open
  */
 export function openLmdbEngine(
   folder: string,
@@ -41,13 +41,13 @@ export function openLmdbEngine(
   return engine;
 }
 
-/** LMDB makes its files for everybody to read, as far as the process lets it; the folder may be an older one. */
+/** LMDB creates files that every user can read if the umask allows it, and the folder may already exist with other rights. */
 function keepPrivate(file: string): void {
   for (const each of [file, `${file}-lock`]) {
     try {
       chmodSync(each, 0o600);
     } catch {
-      // Another user's, whose matter it is.
+      // The file belongs to another user, who controls its permissions.
     }
   }
 }
@@ -71,8 +71,8 @@ class LmdbEngine implements Engine {
   readonly #lost: StoreLost;
   readonly #probe: DiskProbe;
   readonly #flushed: LmdbOptions['flushed'];
-  /** Of the batch that is being written. */
-  #answered: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
+  /** Resolves the batch that is being written. */
+  #resolveBatch: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
   #closing = false;
   readonly #commits = new GroupCommit<readonly Write[], Refusal | undefined>((batch) => this.#flush(batch));
 
@@ -92,7 +92,7 @@ class LmdbEngine implements Engine {
     });
     this.#writer.on('message', (outcome: Outcome) => {
       if (outcome.kind === 'lost') lost(new Error(`the store could not be written: ${outcome.reason}`));
-      else this.#answered?.(outcome);
+      else this.#resolveBatch?.(outcome);
     });
   }
 
@@ -119,13 +119,13 @@ class LmdbEngine implements Engine {
 
   async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
     if (writes.length === 0 || writes.length > commitWritesMax) {
-      throw new RangeError(`a commit takes 1 to ${commitWritesMax} writes`);
+      throw new RangeError(`a commit has 1 to ${commitWritesMax} writes`);
     }
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     return this.#commits.add(writes, sizeOf(writes));
   }
 
-  /** One byte goes to a file that nobody reads, and is not flushed: as before each transaction. */
+  /** Writes one byte, without a flush, to a file that nothing reads, as each transaction does first. */
   async checkWritable(): Promise<void> {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     const failure = this.#probe.whyUnwritable(0);
@@ -140,19 +140,19 @@ class LmdbEngine implements Engine {
     await ended;
     this.#probe.close();
     await this.#store.close();
-    // Not before: whoever closes a file gives back the locks that LMDB holds on it, which tell that the store is open.
+    // Close this last: closing a file releases LMDB's locks on it, which mark the store as open.
     this.#lastCommit.close();
   }
 
   async #flush(batch: Batch): Promise<readonly (Refusal | undefined)[]> {
     const began = performance.now();
     const outcome = await new Promise<Exclude<Outcome, { kind: 'lost' }>>((resolve) => {
-      const late = setTimeout(() => this.#lost(new Error('a flush does not end')), flushMsMax);
-      this.#answered = (outcome) => {
+      const late = setTimeout(() => this.#lost(new Error('a flush hangs')), flushMsMax);
+      this.#resolveBatch = (outcome) => {
         clearTimeout(late);
         resolve(outcome);
       };
-      // As text: copying it costs a fraction of what cloning its objects does.
+      // Sent as text: copying a string costs a fraction of cloning the objects.
       this.#writer.postMessage(JSON.stringify(batch));
     });
     this.#flushed?.(performance.now() - began, batch.length);

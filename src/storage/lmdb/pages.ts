@@ -1,9 +1,9 @@
 import { readSync } from 'node:fs';
 
 /**
- * LMDB's file as far as it must be known to tell whether it is whole: pages of 4 KiB, of which two meta pages name the
- * roots of two B+trees, the free list and the main database, whose entries name those of further databases. The
- * places are those of LMDB's mdb.c: MDB_meta, MDB_page_header, MDB_node, MDB_db, MDB_ovpage.
+ * The part of LMDB's file format that shows whether a file is complete. The file has pages of 4 KiB. Two meta pages name
+ * the roots of two B+trees: the free list and the main database. The entries of the main database name the roots of
+ * further databases. The offsets come from LMDB's mdb.c: MDB_meta, MDB_page_header, MDB_node, MDB_db, MDB_ovpage.
  */
 export const pageBytes = 4096;
 const headerBytes = 24;
@@ -17,23 +17,23 @@ const leafPage = 2;
 const bigData = 1;
 const subDatabase = 2;
 const magic = 0xbeefc0de;
-/** Of the eight that a page number has: more pages than these can tell no disk holds. */
+/** Of the eight bytes of a page number: no disk holds more pages than six bytes can count. */
 const numberBytes = 6;
 const noPage = 0xffff_ffff_ffff_ffffn;
 
-/** What the newer one of the two meta pages says. */
+/** The content of the newer of the two meta pages. */
 export interface Head {
   readonly version: number;
   /** The number of the transaction that wrote it. */
   readonly transaction: bigint;
   readonly freeRoot: number | undefined;
-  /** Undefined where nothing was ever written. */
+  /** Undefined when nothing was ever written. */
   readonly mainRoot: number | undefined;
-  /** Behind the last one that was ever used; where the last ones are free, the file may be shorter. */
+  /** One more than the last page ever used; the file may be shorter when its last pages are free. */
   readonly pages: number;
 }
 
-/** Undefined for a file that is not LMDB's, or ends within its meta pages. */
+/** Undefined when the file is not an LMDB file, or ends within its meta pages. */
 export function readHead(file: number): Head | undefined {
   const head = Buffer.alloc(2 * pageBytes);
   if (readSync(file, head, 0, head.length, 0) < head.length) return undefined;
@@ -51,12 +51,12 @@ export function readHead(file: number): Head | undefined {
   };
 }
 
-/** How many pages the file must have: behind the last one that a tree leads to. Undefined where a tree leads nowhere. */
+/** How many pages the file must have: up to the last page that a tree uses. Undefined when a tree is broken. */
 export function pagesNeeded(file: number, head: Head): number | undefined {
   try {
     return walk(file, head);
   } catch (error) {
-    // A page that is none of LMDB's names places outside of itself, or of any file.
+    // A page with invalid content names offsets outside of the page or the file.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -68,7 +68,7 @@ function walk(file: number, { freeRoot, mainRoot, pages }: Head): number | undef
   let needed = 2;
   let walked = 0;
   for (let number = ahead.pop(); number !== undefined; number = ahead.pop()) {
-    // No tree leads to a page twice.
+    // A valid tree reaches each page once.
     if (++walked > pages) return undefined;
     if (readSync(file, page, 0, pageBytes, number * pageBytes) < pageBytes) return undefined;
     needed = Math.max(needed, number + 1);
@@ -79,20 +79,20 @@ function walk(file: number, { freeRoot, mainRoot, pages }: Head): number | undef
     for (let place = headerBytes; place < headerBytes + places; place += 2) {
       const node = headerBytes + page.readUInt16LE(place);
       if (isBranch) ahead.push(childOf(page, node));
-      else needed = Math.max(needed, leadsTo(page, node, ahead));
+      else needed = Math.max(needed, pagesOfValue(page, node, ahead));
     }
   }
   return needed;
 }
 
-// A large store has a hundred thousand nodes and they are walked at start: no node is worth an object of its own.
+// A large store has a hundred thousand nodes, and the start walks them all, so no objects are allocated per node.
 
 function childOf(page: Buffer, node: number): number {
   return page.readUInt32LE(node + inNode.low) + page.readUInt16LE(node + inNode.flags) * 2 ** 32;
 }
 
-/** Adds the root that a leaf's node names to those ahead. @returns the pages needed for a value of its own pages */
-function leadsTo(page: Buffer, node: number, ahead: number[]): number {
+/** Adds the root that a leaf node names to `ahead`. @returns the pages that the file needs for an overflow value */
+function pagesOfValue(page: Buffer, node: number, ahead: number[]): number {
   const flags = page.readUInt16LE(node + inNode.flags);
   if ((flags & (bigData | subDatabase)) === 0) return 0;
   const data = node + inNode.key + page.readUInt16LE(node + inNode.keyBytes);

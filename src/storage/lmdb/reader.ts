@@ -7,8 +7,8 @@ import { type Change, Memtable } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 /**
- * The library reads in one snapshot at a time, which it lets go of in a later turn of the event loop. It tells when
- * it begins another one, though its types do not say so: the journal must then be read in that one too.
+ * The library reads in one snapshot at a time, and releases it in a later turn of the event loop. It emits an event, not
+ * in its types, when it begins another one: the journal must then be read in that one too.
  */
 interface Snapshots {
   ensureReadTxn(): void;
@@ -16,20 +16,20 @@ interface Snapshots {
   addListener(event: 'begin-transaction', listener: () => void): void;
 }
 
-/** A space as it was read, for as long as its record is this one. */
+/** A cached space, valid while its record is this one. */
 interface SmallSpace {
   readonly record: SpaceRecord;
   readonly scan: Scan;
 }
 
 /**
- * Reads on the main thread. Each read sees every commit that was durable when it began, of any process; what it
- * reads within one turn of the event loop it reads in one snapshot.
+ * Reads on the main thread. Each read sees every commit, of any process, that was durable when it began. All reads
+ * within one turn of the event loop use one snapshot.
  */
 export class Reader {
   readonly #store: Store;
   readonly #lastCommit: LastCommit;
-  readonly #recent: Memtable;
+  readonly #memtable: Memtable;
   readonly #snapshots: Snapshots;
   readonly #smallSpaces = new Map<Space, SmallSpace>();
   #commitSeen = -1;
@@ -38,7 +38,7 @@ export class Reader {
   constructor(store: Store, lastCommit: LastCommit) {
     this.#store = store;
     this.#lastCommit = lastCommit;
-    this.#recent = new Memtable(store);
+    this.#memtable = new Memtable(store);
     this.#snapshots = store.root as unknown as Snapshots;
     this.#snapshots.addListener('begin-transaction', () => {
       this.#isCaughtUp = false;
@@ -47,7 +47,7 @@ export class Reader {
 
   get(space: Space, id: string): string | undefined {
     this.#catchUp();
-    const change = this.#recent.change(space, id);
+    const change = this.#memtable.change(space, id);
     if (change !== undefined) return change.value;
     const text = textInLeaves(this.#store, space, id);
     return text === undefined ? undefined : (JSON.parse(text.toString()) as Item).name;
@@ -55,29 +55,29 @@ export class Reader {
 
   spaces(): readonly Space[] {
     this.#catchUp();
-    return this.#recent.spaces();
+    return this.#memtable.spaces();
   }
 
   describe(space: Space): SpaceFacts | undefined {
     this.#catchUp();
-    const record = this.#recent.record(space);
+    const record = this.#memtable.record(space);
     return record === undefined ? undefined : this.#factsOf(record);
   }
 
   scan(space: Space, options: ScanOptions): Scan | undefined {
     this.#catchUp();
-    const record = this.#recent.record(space);
+    const record = this.#memtable.record(space);
     if (record === undefined) return undefined;
     const isWhole = options.after === undefined && options.limit === undefined;
     if (isWhole && record.textBytes <= smallSpaceBytesMax) return this.#smallSpace(space, record);
-    const changes = this.#recent.changesOf(space);
+    const changes = this.#memtable.changesOf(space);
     return { ...this.#factsOf(record), chunks: new SnapshotChunks(this.#store, space, changes, options) };
   }
 
   #smallSpace(space: Space, record: SpaceRecord): Scan {
-    const kept = this.#smallSpaces.get(space);
-    if (kept?.record === record) return kept.scan;
-    const runs = runsOf(this.#store, space, this.#recent.changesOf(space), {});
+    const cached = this.#smallSpaces.get(space);
+    if (cached?.record === record) return cached.scan;
+    const runs = runsOf(this.#store, space, this.#memtable.changesOf(space), {});
     const chunks = Array.from(chunksOf(runs, {}, smallSpaceBytesMax), (chunk) => Buffer.from(chunk));
     const scan = { ...this.#factsOf(record), chunks };
     if (this.#smallSpaces.size >= smallSpacesKeptMax) this.#smallSpaces.clear();
@@ -96,12 +96,12 @@ export class Reader {
     this.#commitSeen = commit;
     this.#snapshots.ensureReadTxn();
     if (this.#isCaughtUp) return;
-    this.#recent.catchUp();
+    this.#memtable.catchUp();
     this.#isCaughtUp = true;
   }
 }
 
-/** The chunks of a large space. The snapshot is held until the last one is read, or until it is left. */
+/** The chunks of a large space. Holds the snapshot until the last chunk is read, or `return` is called. */
 class SnapshotChunks implements IterableIterator<Buffer> {
   readonly #transaction: Transaction;
   readonly #chunks: Iterator<Buffer>;
@@ -123,7 +123,7 @@ class SnapshotChunks implements IterableIterator<Buffer> {
     return result;
   }
 
-  /** Also for one that was never begun, which a generator would not notice. */
+  /** Also works before the first `next`, where a generator would skip its cleanup. */
   return(): IteratorResult<Buffer> {
     if (!this.#isDone) {
       this.#isDone = true;

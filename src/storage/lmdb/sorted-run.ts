@@ -1,12 +1,12 @@
 /**
- * A run: items sorted by the UTF-8 bytes of their ids, as the very JSON text that an answer carries, joined by
- * commas, and behind it the places where the items begin (a slotted page):
+ * A run: items sorted by the UTF-8 bytes of their ids, as the exact JSON text of a response, joined by commas. The
+ * offsets of the items follow the text (a slotted page):
  *
  *     {"id":"a","name":"Alpha"},{"id":"b","name":"Beta"} | 0, 26 | 2
  *     text                                               | offsets, count: 16 bits each, little-endian
  *
- * An item is found by binary search on the text itself, without parsing it. Offsets have 16 bits: a run has at most
- * 64 KiB of text, or one item alone, of any size.
+ * A binary search on the text finds an item without parsing. Offsets have 16 bits: a run has at most 64 KiB of text, or
+ * a single item of any size.
  */
 export type SortedRun = Buffer;
 
@@ -23,7 +23,7 @@ export function countOf(run: SortedRun): number {
   return wordAt(run, run.length - wordBytes);
 }
 
-/** The text of the items, as an answer carries it. */
+/** The text of the items, as a response contains it. */
 export function textOf(run: SortedRun): Buffer {
   return run.subarray(0, textBytes(run));
 }
@@ -32,7 +32,7 @@ export function textBytes(run: SortedRun): number {
   return run.length - wordBytes * (countOf(run) + 1);
 }
 
-/** The text of one item, or undefined. @param id UTF-8 bytes */
+/** The text of one item; undefined when it does not exist. @param id UTF-8 bytes */
 export function findText(run: SortedRun, id: Buffer): Buffer | undefined {
   const { index, found } = search(run, id, 0);
   return found ? itemTextAt(run, index) : undefined;
@@ -48,12 +48,12 @@ export function idAtIndex(run: SortedRun, index: number): string {
 }
 
 export interface Place {
-  /** Of the item, or of the first one whose id is greater. */
+  /** Index of the item, or of the first item with a greater id. */
   readonly index: number;
   readonly found: boolean;
 }
 
-/** Where an id is, or where it would be, among the items from an index on. @param id UTF-8 bytes */
+/** The place of an id, or where it would be inserted, among the items from an index on. @param id UTF-8 bytes */
 export function search(run: SortedRun, id: Buffer, from: number): Place {
   let low = from;
   let high = countOf(run);
@@ -77,8 +77,8 @@ export function endOf(run: SortedRun, index: number): number {
 }
 
 /**
- * Compares the id that stands in JSON text at `at` with an id's bytes. Up to the first escape the two are compared
- * as they are; an escaped character sorts elsewhere than its backslash, so from there on the id is decoded.
+ * Compares the id at `at` in the JSON text with an id's bytes. Bytes before the first escape compare directly. At an
+ * escape the id is decoded, because the character does not sort like its backslash.
  */
 function compareId(run: SortedRun, at: number, id: Buffer): number {
   for (let n = 0; ; n++) {
@@ -96,7 +96,7 @@ function compareDecoded(run: SortedRun, at: number, id: Buffer): number {
   return Buffer.from(decoded).compare(id);
 }
 
-/** Where the closing quote of the id is whose first byte is at `at`. */
+/** The position of the closing quote of the id that begins at `at`. */
 function idEnd(text: Buffer, at: number): number {
   let end = at;
   while (text[end] !== quote) end += text[end] === backslash ? 2 : 1;

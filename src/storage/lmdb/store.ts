@@ -6,26 +6,26 @@ import type { SortedRun } from './sorted-run.ts';
 import { StoreMutex } from './store-mutex.ts';
 
 /**
- * The LMDB environment of a data folder; each thread of each process opens it for itself.
+ * The LMDB environment of a data folder; each thread of each process opens its own.
  *
- * A commit is appended to the journal, which makes it durable with the least writing. Its changes go into the leaves
- * later, many at a time, and then leave the journal (folding.ts). What a space holds is so always: its leaves, and
- * over them the changes that the journal still has (recent.ts).
+ * A commit is appended to the journal, which makes it durable with the fewest writes. Compaction moves its changes into
+ * the leaves later, many at a time, and then out of the journal (compaction.ts). The content of a space is its leaves,
+ * overridden by the changes in the journal (memtable.ts).
  */
 export interface Store {
   readonly root: RootDatabase<string, string>;
   readonly format: Format;
-  /** By space, as JSON: the space as of when its last change was folded. */
+  /** By space, as JSON: the space as of its last compaction. */
   readonly records: Database<string, string>;
   /**
-   * By `leafKey`: a space's items as a row of sorted runs, each under the greatest id that belongs in it, the last
-   * one under `lastLeafKey`. What is read is valid until the next read of the same thread: the library hands out
-   * one buffer again and again.
+   * By `leafKey`: a space's items as a series of sorted runs, each under the greatest id that belongs in it, the last
+   * one under `lastLeafKey`. A value is valid until the next read of the same thread, because the library reuses its
+   * buffer.
    */
   readonly leaves: Database<SortedRun, string>;
   /** By commit number, `JournalEntry` as JSON. */
   readonly journal: Database<string, number>;
-  /** One transaction, while no other process writes, or opens the store. Throws what the work throws, with nothing written. */
+  /** Runs one transaction while no other process writes or opens the store. Writes nothing when the work throws. */
   write<Result>(work: () => Result): Result;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export interface SpaceRecord {
   readonly generation: number;
 }
 
-/** Keys are strings whose characters each stand for one byte, so that comparing them is comparing bytes. */
+/** Each character of a key stands for one byte, so string order is byte order. */
 const byteKeys = {
   writeKey: (key: string, target: Buffer, position: number) =>
     position + target.write(key, position, 'latin1'),
@@ -54,17 +54,17 @@ const numberKeys = {
   readKey: (source: Buffer, start: number) => source.readUIntBE(start, numberKeyBytes),
 };
 
-/** Hands over the library's own buffer, cut to the length of the value. */
+/** Returns the library's own buffer, cut to the length of the value. */
 const runs = {
   encode: (run: SortedRun) => run,
   decode: (bytes: Buffer) => bytes.subarray(0, bytes.length),
 };
 
 /**
- * Makes the store where there is none. Throws SettingsError for a file that is no store of ours, or damaged.
+ * Opens the store, and creates it if missing. Throws SettingsError when the file is damaged or not a Counterfoil store.
  *
- * `overlappingSync: false` makes a commit visible only after its flush: with the library's default a reader could
- * see what a power cut then takes back.
+ * `overlappingSync: false` makes a commit visible only after its flush. With the library's default, a reader could see
+ * a commit that a power cut then loses.
  */
 export function openStore(file: string): Store {
   const mutex = new StoreMutex(file);
@@ -86,7 +86,7 @@ function openAlone(file: string, mutex: StoreMutex): Store {
     encoding: 'string',
   });
   const format = formatOf(file, root, isEmpty);
-  // Of processes that were killed: what they last read would be kept for ever.
+  // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
   const records = { name: 'records', keyEncoder: byteKeys, encoding: 'string' } as const;
   const leaves = { name: 'leaves', keyEncoder: byteKeys, encoder: runs } as const;
@@ -105,17 +105,17 @@ function openAlone(file: string, mutex: StoreMutex): Store {
   };
 }
 
-/** The UTF-8 bytes of an id, a character for each: ids compare as their bytes do. */
+/** The UTF-8 bytes of an id, one character for each, so that string order is byte order. */
 export function bytesOf(id: string): string {
   return Buffer.from(id).toString('latin1');
 }
 
-/** A space's name holds no control character, so no key of one space sorts among those of another. */
+/** Space names have no control characters, so the keys of two spaces never mix in the order. */
 export function leafKey(space: Space, idBytes: string): string {
   return `${space}\0${idBytes}`;
 }
 
-/** The space whose leaf has this key. */
+/** The space of the leaf with this key. */
 export function spaceOf(key: string): Space {
   const [name = ''] = key.split('\0', 1);
   return (name.endsWith('\x01') ? name.slice(0, -1) : name) as Space;
@@ -128,7 +128,7 @@ export function lastLeafKey(space: Space): string {
   return `${space}\x01`;
 }
 
-/** Beyond every key of the space. */
+/** After every key of the space. */
 export function endKey(space: Space): string {
   return `${space}\x02`;
 }

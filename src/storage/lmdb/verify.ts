@@ -16,19 +16,19 @@ import { bytesOf, endKey, firstKey, leafKey, openStore, type Store, spaceOf } fr
 
 export interface Verified {
   readonly items: number;
-  /** What is wrong, a sentence each; none when the store is whole. */
+  /** One sentence for each problem; empty when the store is intact. */
   readonly problems: readonly string[];
 }
 
-/** Called now and then, with the items walked so far and all that there should be. */
+/** Called from time to time with the items checked so far and the expected total. */
 export type Progress = (items: number, total: number) => void;
 
-/** Beyond these the rest is counted, not told. */
-const problemsToldMax = 100;
+/** Problems beyond this number are counted, but not reported. */
+const problemsReportedMax = 100;
 
 /**
- * Walks every leaf of one snapshot: order of keys and ids, offsets, JSON text, and for each space the count and the
- * bytes that its record tells. A service may go on meanwhile. Throws SettingsError for a file that is no store of ours.
+ * Checks every leaf of one snapshot: the order of keys and ids, offsets, JSON text, and the count and bytes in the record
+ * of each space. A service may run meanwhile. Throws SettingsError when the file is not a Counterfoil store.
  */
 export async function verifyStore(file: string, progress: Progress = () => undefined): Promise<Verified> {
   const store = openStore(file);
@@ -42,55 +42,55 @@ export async function verifyStore(file: string, progress: Progress = () => undef
 class Verification {
   readonly #store: Store;
   readonly #progress: Progress;
-  readonly #recent: Memtable;
+  readonly #memtable: Memtable;
   readonly #problems: string[] = [];
-  #untold = 0;
+  #unreported = 0;
   #items = 0;
   #total = 0;
 
   constructor(store: Store, progress: Progress) {
     this.#store = store;
     this.#progress = progress;
-    this.#recent = new Memtable(store);
+    this.#memtable = new Memtable(store);
   }
 
   run(): Verified {
     const transaction = this.#store.root.useReadTransaction();
     try {
-      this.#recent.catchUp();
-      const spaces = new Set<Space>(this.#recent.changedSpaces);
+      this.#memtable.catchUp();
+      const spaces = new Set<Space>(this.#memtable.changedSpaces);
       for (const { key } of this.#store.records.getRange({ start: firstKey, transaction }))
         spaces.add(key as Space);
-      for (const space of spaces) this.#total += this.#recent.record(space)?.count ?? 0;
+      for (const space of spaces) this.#total += this.#memtable.record(space)?.count ?? 0;
       for (const space of spaces) this.#checkSpace(space, transaction);
       this.#checkStrays(spaces, transaction);
     } finally {
       transaction.done();
     }
-    if (this.#untold > 0) this.#problems.push(`and ${this.#untold} more`);
+    if (this.#unreported > 0) this.#problems.push(`and ${this.#unreported} more`);
     return { items: this.#items, problems: this.#problems };
   }
 
   #checkSpace(space: Space, transaction: Transaction): void {
-    const changes = this.#recent.changesOf(space);
+    const changes = this.#memtable.changesOf(space);
     const found = { count: 0, textBytes: 0 };
-    let folded = 0;
+    let applied = 0;
     let before = leafKey(space, '');
     const range = { start: before, end: endKey(space), transaction };
     for (const { key, value } of this.#store.leaves.getRange(range)) {
       // The library reads the next value into the same buffer.
       const run = Buffer.from(value);
       if (!this.#checkLeaf(space, run, before, key)) continue;
-      const changed = changesIn(key, space, changes, folded);
-      folded += changed.length;
+      const changed = changesIn(key, space, changes, applied);
+      applied += changed.length;
       this.#count(changed.length === 0 ? [run] : withChanges(run, changed, passingRun), found);
       before = key;
     }
-    this.#count(withChanges(emptySortedRun, changes.slice(folded) as readonly Change[], passingRun), found);
-    const record = this.#recent.record(space);
+    this.#count(withChanges(emptySortedRun, changes.slice(applied) as readonly Change[], passingRun), found);
+    const record = this.#memtable.record(space);
     for (const name of ['count', 'textBytes'] as const) {
       if (record?.[name] !== found[name]) {
-        this.#tell(
+        this.#report(
           `${space}: its record has ${name} ${record?.[name] ?? 'nothing'}, its items ${found[name]}`,
         );
       }
@@ -111,43 +111,43 @@ class Verification {
     const name = `${space}: the leaf up to ${JSON.stringify(key.slice(space.length + 1))}`;
     const broken = brokenOffset(run);
     if (broken !== undefined) {
-      this.#tell(`${name} ${broken}`);
+      this.#report(`${name} ${broken}`);
       return false;
     }
     let items: readonly Item[];
     try {
       items = JSON.parse(`[${textOf(run).toString()}]`) as readonly Item[];
     } catch {
-      this.#tell(`${name} is not well-formed JSON`);
+      this.#report(`${name} is not well-formed JSON`);
       return false;
     }
     if (items.length !== countOf(run))
-      this.#tell(`${name} holds ${items.length} items and counts ${countOf(run)}`);
+      this.#report(`${name} holds ${items.length} items and counts ${countOf(run)}`);
     let last = before;
     for (const [index, { id, name: value }] of items.entries()) {
       const place = `${name}, item ${index}`;
       if (itemTextAt(run, index).toString() !== itemText(id, value))
-        this.#tell(`${place} is not where its offset says`);
+        this.#report(`${place} is not where its offset says`);
       const itemKey = leafKey(space, bytesOf(String(id)));
-      if (itemKey <= last || itemKey > key) this.#tell(`${place} is out of order`);
+      if (itemKey <= last || itemKey > key) this.#report(`${place} is out of order`);
       last = itemKey;
     }
     return true;
   }
 
-  /** Leaves that belong to no space that is known. */
+  /** Reports leaves that do not belong to a known space. */
   #checkStrays(spaces: ReadonlySet<Space>, transaction: Transaction): void {
     const strays = new Set<string>();
     for (const key of this.#store.leaves.getKeys({ start: firstKey, transaction })) {
       const space = spaceOf(key);
       if (!spaces.has(space)) strays.add(space);
     }
-    for (const space of strays) this.#tell(`${space}: has leaves and no record`);
+    for (const space of strays) this.#report(`${space}: has leaves and no record`);
   }
 
-  #tell(problem: string): void {
-    if (this.#problems.length < problemsToldMax) this.#problems.push(problem);
-    else this.#untold++;
+  #report(problem: string): void {
+    if (this.#problems.length < problemsReportedMax) this.#problems.push(problem);
+    else this.#unreported++;
   }
 }
 

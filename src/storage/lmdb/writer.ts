@@ -8,21 +8,21 @@ import { compactionClosingMsMax, compactionIdleMs, compactionStepSize } from './
 import { openStore } from './store.ts';
 
 /**
- * The thread that writes. A transaction is made, flushed and waited for here, so that neither its work nor its
- * flush holds up the requests of the main thread.
+ * The writer thread. It executes and flushes each transaction, so that neither the work nor the flush blocks requests
+ * on the main thread.
  */
 export type Outcome =
   /** Refusals by the index of their commit; most have none. */
   | { readonly kind: 'durable'; readonly refusals: Readonly<Record<number, Refusal>> }
   /** Nothing of the batch was written. */
   | { readonly kind: 'failed'; readonly failure: Failure }
-  /** What is on disk is not known: the process must end. Also comes when nobody asked. */
+  /** The state on disk is unknown: the process must end. This message also comes unrequested. */
   | { readonly kind: 'lost'; readonly reason: string };
 
-/** Anything else is a batch, as JSON. */
+/** Every other message is a batch, as JSON. */
 export const closeMessage = 'close';
 
-/** What the thread is given. */
+/** The thread's `workerData`. */
 export interface WriterData {
   readonly file: string;
   readonly diskReserveBytes: number;
@@ -30,12 +30,12 @@ export interface WriterData {
 
 const { file, diskReserveBytes } = workerData as WriterData;
 const store = openStore(file);
-/** In the journal, in a leaf that is rewritten for it, and what is folded beside it. */
+/** Written for each character: in the journal, in the rewritten leaf, and by the compaction in the same transaction. */
 const bytesPerCharacter = 8;
 const committer = new Committer(store);
 const probe = new DiskProbe(file, diskReserveBytes);
 let lastCommitAt = 0;
-let isFolding = false;
+let isCompacting = false;
 let isClosing = false;
 
 parentPort?.on('message', (message: string) => {
@@ -43,55 +43,55 @@ parentPort?.on('message', (message: string) => {
   else parentPort?.postMessage(commit(message));
 });
 
-void foldWhenIdle();
+void compactWhenIdle();
 
 function commit(message: string): Outcome {
   lastCommitAt = performance.now();
   const outcome = attempt(message.length, (): Outcome => {
-    const refusals = committer.carryOut(JSON.parse(message) as Batch);
-    const refused = refusals.flatMap((refusal, index) =>
+    const found = committer.carryOut(JSON.parse(message) as Batch);
+    const refusals = found.flatMap((refusal, index) =>
       refusal === undefined ? [] : [[index, refusal] as const],
     );
-    return { kind: 'durable', refusals: Object.fromEntries(refused) };
+    return { kind: 'durable', refusals: Object.fromEntries(refusals) };
   });
-  if (!isFolding) void foldWhenIdle();
+  if (!isCompacting) void compactWhenIdle();
   return outcome;
 }
 
-/** One transaction. @param size of what it writes anew, in characters; `work` is what happens before its flush */
+/** Runs one transaction; `work` happens before its flush. @param size of the new data, in characters */
 function attempt(size: number, work: () => Outcome): Outcome {
   const failure = probe.whyUnwritable(size * bytesPerCharacter);
   if (failure !== undefined) return { kind: 'failed', failure };
-  let isWorked = false;
+  let isWorkDone = false;
   try {
     return store.write(() => {
       const outcome = work();
-      isWorked = true;
+      isWorkDone = true;
       return outcome;
     });
   } catch (error) {
     committer.forget();
     const reason = (error as Error).message;
-    if (isWorked || isSystemError(error as Error)) return { kind: 'lost', reason };
+    if (isWorkDone || isSystemError(error as Error)) return { kind: 'lost', reason };
     return { kind: 'failed', failure: { kind: 'other', reason } };
   }
 }
 
-/** What a busy time, or a process before, has left in the journal goes into the leaves when nobody waits for the store. */
-async function foldWhenIdle(): Promise<void> {
-  isFolding = true;
+/** Compacts the rest of the journal, from a busy time or an earlier process, while the store is idle. */
+async function compactWhenIdle(): Promise<void> {
+  isCompacting = true;
   do {
     await sleep(compactionIdleMs, undefined, { ref: false });
     if (performance.now() - lastCommitAt < compactionIdleMs || isClosing) continue;
-    const outcome = foldStep();
+    const outcome = compactStep();
     if (outcome.kind === 'lost') parentPort?.postMessage(outcome);
-    // The next commit meets the same trouble, and has somebody to tell.
+    // The next commit fails in the same way, and can report it to its caller.
     if (outcome.kind !== 'durable') break;
   } while (committer.hasUnfolded && !isClosing);
-  isFolding = false;
+  isCompacting = false;
 }
 
-function foldStep(): Outcome {
+function compactStep(): Outcome {
   return attempt(compactionStepSize, () => {
     committer.fold(compactionStepSize);
     return { kind: 'durable', refusals: {} };
@@ -100,10 +100,10 @@ function foldStep(): Outcome {
 
 async function close(): Promise<void> {
   isClosing = true;
-  // The next start reads what is in the journal before it answers anything.
+  // A shorter journal makes the next start faster, because it reads the journal first.
   const until = performance.now() + compactionClosingMsMax;
-  while (foldStep().kind === 'durable' && committer.hasUnfolded && performance.now() < until);
-  // Within a transaction, so that no other process writes meanwhile.
+  while (compactStep().kind === 'durable' && committer.hasUnfolded && performance.now() < until);
+  // A transaction keeps other processes from writing meanwhile.
   attempt(0, () => {
     fillUp(file);
     return { kind: 'durable', refusals: {} };
