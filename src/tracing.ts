@@ -18,7 +18,7 @@ export interface Traces {
 
 export interface Trace {
   /** Sets fields of the span of the whole charge. */
-  tell(fields: TraceFields): void;
+  set(fields: TraceFields): void;
   step<Result>(name: ChargeStep, work: () => Promise<Result>): Promise<Result>;
 }
 
@@ -33,7 +33,7 @@ export interface TraceFields {
   readonly outcome?: string;
 }
 
-const noTrace: Trace = { tell: () => undefined, step: (_name, work) => work() };
+const noTrace: Trace = { set: () => undefined, step: (_name, work) => work() };
 
 /** Records nothing. */
 export const noTraces: Traces = {

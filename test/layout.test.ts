@@ -114,6 +114,31 @@ test('every dependency is used, and every package that is used is a dependency',
   assert.deepEqual([...new Set(used)].sort(), Object.keys({ ...dependencies, ...peerDependencies }).sort());
 });
 
+/** Words that a reader would have to learn, and the field's own: shared with CONTRIBUTING.md. */
+const banned: Readonly<Record<string, string>> = {
+  'tell|tells|told|telling': 'return, report, log, send, document',
+  whoever: 'the plain subject',
+  'door|doors': 'app',
+  'gate|gates': 'authorizer',
+  vault: 'the secrets of the store',
+  crew: 'workers',
+  'at hand': 'available, cached',
+  'driver|drivers|driven': 'owner',
+  workplace: 'environment',
+};
+
+test('the source speaks the words of the field', () => {
+  const found = files.flatMap((file) => {
+    const lines = readFileSync(join('src', file), 'utf8').split('\n');
+    return Object.entries(banned).flatMap(([words, instead]) => {
+      const expression = new RegExp(`\\b(${words})\\b`, 'i');
+      const matching = lines.filter((line) => expression.test(line));
+      return matching.map((line) => `${file}: ${line.trim()} (say: ${instead})`);
+    });
+  });
+  assert.deepEqual(found, []);
+});
+
 test('no file of the service is long', () => {
   const long = files.filter((file) => readFileSync(join('src', file), 'utf8').split('\n').length > 270);
   assert.deepEqual(long, []);

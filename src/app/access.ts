@@ -20,7 +20,7 @@ import { distantDeclinesCachedMs } from './limits.ts';
 
 /** The access options of an HTTP app. */
 export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
-  readonly gate: Authorizer;
+  readonly authorizer: Authorizer;
   readonly declines: DeclineLimits;
   /** Whether programs on this machine need no API key. */
   readonly isOpen: () => boolean;
@@ -64,7 +64,7 @@ export async function openAccess(
     });
   }
   return {
-    gate: authorizer,
+    authorizer,
     declines,
     isOpen: () => !isNeverOpen && !keys.areRequired,
     crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),

@@ -102,7 +102,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     gatherMetrics = alone,
   } = options;
   const prometheus = openMetrics(settings, now);
-  const gather = gatherMetrics(prometheus.tell);
+  const gather = gatherMetrics(prometheus.snapshot);
   const { metrics } = prometheus;
   let stopping = false;
 
@@ -160,7 +160,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       tableRoutes(tables, settings.basePath, settings.tables.aliases),
       integrationRoutes(signIn),
       integrationListRoutes(signIn),
-      signInRoutes(signIn, (request) => access.gate.takeSignIn(request, now())),
+      signInRoutes(signIn, (request) => access.authorizer.takeSignIn(request, now())),
       sessionRoutes(signIn),
       signInTokenRoutes(signIn.appTokens, signIn.signingKeys, settings.basePath),
       formRoutes(signIn, signIn.appTokens),
@@ -168,7 +168,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       sessionListRoutes(signIn),
     ];
     const { basePath } = settings.payments;
-    const paying = [paymentRoutes(payments, basePath, access.gate), eventRoutes(payments, basePath)];
+    const paying = [paymentRoutes(payments, basePath, access.authorizer), eventRoutes(payments, basePath)];
     const open = async (on: Listener, routes: readonly Routes[]) => {
       const described = [...routes, operations];
       const app = await openApp(on, {

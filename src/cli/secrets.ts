@@ -85,7 +85,7 @@ async function retireAndReport(offline: OfflineSecrets): Promise<void> {
 
 function partsOf({ engine, keys, source }: OfflineSecrets): RotationParts {
   const progress = (step: string) => process.stderr.write(`${step}\n`);
-  return { engine, keys, source, records: sealedRecords, now: Date.now, tell: progress };
+  return { engine, keys, source, records: sealedRecords, now: Date.now, report: progress };
 }
 
 function print(line: string): void {

@@ -13,10 +13,14 @@ export type MetricsMessage =
   /** From the worker that was scraped. */
   | { readonly kind: 'metrics_wanted'; readonly scrape: number }
   /** To each worker. */
-  | { readonly kind: 'metrics_asked' }
-  | { readonly kind: 'metrics_told'; readonly told: MetricsSnapshot }
+  | { readonly kind: 'metrics_requested' }
+  | { readonly kind: 'metrics_reported'; readonly snapshot: MetricsSnapshot }
   /** To the worker that was scraped. */
-  | { readonly kind: 'metrics_of_all'; readonly scrape: number; readonly told: readonly MetricsSnapshot[] };
+  | {
+      readonly kind: 'metrics_of_all';
+      readonly scrape: number;
+      readonly snapshots: readonly MetricsSnapshot[];
+    };
 
 /** The side of the parent process. */
 export class WorkerMetrics {
@@ -31,7 +35,7 @@ export class WorkerMetrics {
     this.#snapshots.set(worker, []);
     worker.on('message', (message: MetricsMessage) => {
       if (message.kind === 'metrics_wanted') void this.#reply(worker, message.scrape);
-      if (message.kind === 'metrics_told') this.#record(worker, message.told);
+      if (message.kind === 'metrics_reported') this.#record(worker, message.snapshot);
     });
     worker.once('exit', () => {
       this.#departed = addedUp(this.#departed, this.#snapshots.get(worker) ?? []);
@@ -47,7 +51,7 @@ export class WorkerMetrics {
       late,
     ]);
     const snapshots = [...this.#snapshots.values(), this.#departed];
-    send(scraped, { kind: 'metrics_of_all', scrape, told: snapshots });
+    send(scraped, { kind: 'metrics_of_all', scrape, snapshots });
   }
 
   #ask(worker: ChildProcess): Promise<void> {
@@ -55,7 +59,7 @@ export class WorkerMetrics {
       const waiting = this.#waiting.get(worker);
       if (waiting !== undefined) waiting.push(resolve);
       else this.#waiting.set(worker, [resolve]);
-      send(worker, { kind: 'metrics_asked' });
+      send(worker, { kind: 'metrics_requested' });
     });
   }
 
@@ -97,8 +101,8 @@ export const gatherFromWorkers: GatherMetrics = (own) => {
   const waiting = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>();
   let scrapes = 0;
   process.on('message', (message: MetricsMessage) => {
-    if (message.kind === 'metrics_asked') sendToParent({ kind: 'metrics_told', told: own() });
-    if (message.kind === 'metrics_of_all') waiting.get(message.scrape)?.(message.told);
+    if (message.kind === 'metrics_requested') sendToParent({ kind: 'metrics_reported', snapshot: own() });
+    if (message.kind === 'metrics_of_all') waiting.get(message.scrape)?.(message.snapshots);
   });
   return () => {
     const scrape = scrapes++;

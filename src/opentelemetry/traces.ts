@@ -46,7 +46,7 @@ export function openTelemetryTraces(endpoint: string, version: string): Traces {
 function traceOf(tracer: Tracer, whole: Span): Trace {
   const within: Context = trace.setSpan(ROOT_CONTEXT, whole);
   return {
-    tell: (fields) => setAttributes(whole, fields),
+    set: (fields) => setAttributes(whole, fields),
     step: (name, work) => {
       const kind = name !== 'reserve' && name !== 'settle' ? SpanKind.CLIENT : SpanKind.INTERNAL;
       return ending(tracer.startSpan(name, { kind }, within), work);

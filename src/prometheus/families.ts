@@ -2,11 +2,11 @@ import type { Aggregator, MetricValue, MetricValues } from '../metrics.ts';
 
 /*
  * Counters as plain numbers. prom-client's counters build a key from the labels at every count, which costs about as much
- * as all other HTTP handling of a small request. Here a child is looked up once, and counting is an addition. `tell`
+ * as all other HTTP handling of a small request. Here a child is looked up once, and counting is an addition. `snapshot`
  * returns prom-client's JSON shape, which prom-client merges and prints.
  */
 export interface Family {
-  tell(): MetricValues;
+  snapshot(): MetricValues;
 }
 
 interface FamilyHead {
@@ -63,7 +63,7 @@ export class CounterFamily implements Family {
     return this.#children.of(values);
   }
 
-  tell(): MetricValues {
+  snapshot(): MetricValues {
     const { name, help, labels = [] } = this.#head;
     const values = this.#children.all(labels).map(([pairs, { value }]) => ({ value, labels: pairs }));
     return { name, help, type: 'counter', aggregator: 'sum', values };
@@ -83,7 +83,7 @@ export class GaugeFamily implements Family {
     this.#value = value;
   }
 
-  tell(): MetricValues {
+  snapshot(): MetricValues {
     const { name, help, aggregator, type = 'gauge' } = this.#head;
     const value = this.#value();
     return { name, help, type, aggregator, values: value === undefined ? [] : [{ value, labels: {} }] };
@@ -110,7 +110,7 @@ export class Distribution {
     this.#sum += value;
   }
 
-  tell(name: string, labels: Readonly<Record<string, string>>): MetricValue[] {
+  snapshot(name: string, labels: Readonly<Record<string, string>>): MetricValue[] {
     let count = 0;
     const buckets = Array.from(this.#counts, (each, index): MetricValue => {
       count += each;
@@ -139,9 +139,9 @@ export class HistogramFamily implements Family {
     return this.#children.of(values);
   }
 
-  tell(): MetricValues {
+  snapshot(): MetricValues {
     const { name, help, labels = [] } = this.#head;
-    const values = this.#children.all(labels).flatMap(([pairs, child]) => child.tell(name, pairs));
+    const values = this.#children.all(labels).flatMap(([pairs, child]) => child.snapshot(name, pairs));
     return { name, help, type: 'histogram', aggregator: 'sum', values };
   }
 }

@@ -6,7 +6,7 @@ import { Recorder } from './recorder.ts';
 /** Records metrics, and returns snapshots of them. */
 export interface Prometheus {
   readonly metrics: Metrics;
-  readonly tell: () => MetricsSnapshot;
+  readonly snapshot: () => MetricsSnapshot;
   close(): void;
 }
 
@@ -27,7 +27,7 @@ export function openPrometheus({ now, dataFolder }: PrometheusOptions): Promethe
   ];
   return {
     metrics: recorder,
-    tell: () => families.map((family) => family.tell()),
+    snapshot: () => families.map((family) => family.snapshot()),
     close: () => ownProcess.close(),
   };
 }

@@ -20,7 +20,7 @@ export interface RotationParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Called with each step, for the operator. */
-  readonly tell: (step: string) => void;
+  readonly report: (step: string) => void;
 }
 
 export interface Rotated {
@@ -63,7 +63,7 @@ export function lock(source: MasterKeySource): () => void {
 }
 
 /** Steps 1 to 3, or the rest of them. */
-async function rotateKeyFile({ engine, source, keys, now, tell: report }: RotationParts): Promise<MasterKey> {
+async function rotateKeyFile({ engine, source, keys, now, report }: RotationParts): Promise<MasterKey> {
   const file = keyFileOf(source.dataFolder);
   let next = unfinishedKey(keys.all(), await readKeyNotes(engine));
   if (next === undefined) {
@@ -91,7 +91,7 @@ function unfinishedKey(keys: readonly MasterKey[], notes: readonly KeyNote[]): M
   return notes.some(({ state }) => state === 'retiring') ? first : undefined;
 }
 
-async function rotateToFirstKey({ engine, keys, now, tell: report }: RotationParts): Promise<MasterKey> {
+async function rotateToFirstKey({ engine, keys, now, report }: RotationParts): Promise<MasterKey> {
   const next = keys.writing();
   const notes = await readKeyNotes(engine);
   if (notes.every(({ keyId, state }) => keyId === next.id || state === 'retired')) {
@@ -107,7 +107,7 @@ async function rotateToFirstKey({ engine, keys, now, tell: report }: RotationPar
 }
 
 async function rewrapUntilDone(parts: RotationParts, keyId: string): Promise<Rotated> {
-  const { engine, keys, records, tell: report } = parts;
+  const { engine, keys, records, report } = parts;
   const sealer = new Sealer(keys);
   let rewrapped = 0;
   let pass: Pass | undefined;

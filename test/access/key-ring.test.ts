@@ -129,7 +129,7 @@ test('lets nobody in while it cannot be known which keys there are, and tells th
   const key = add();
   const keys = new KeyRing(engine, Date.now);
   await keys.refresh();
-  const gate = new Authorizer({
+  const authorizer = new Authorizer({
     keys,
     limits: new CallLimits({}),
     declines: new DeclineLimits({ engine, cachedMs: 0, now: Date.now }),
@@ -142,7 +142,7 @@ test('lets nobody in while it cannot be known which keys there are, and tells th
   const tables = new Tables(engine, { tables: 'open', declared: [] });
   const door = await openApp(listener, {
     ...unguarded,
-    gate,
+    authorizer,
     log: openLog('silent'),
     isStopping: () => false,
     routes: [tableRoutes(tables, '', []), operationRoutes(async () => undefined)],

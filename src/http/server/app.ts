@@ -30,7 +30,7 @@ import { useStrictValidation } from './validation.ts';
 
 export interface AppOptions {
   readonly log: Log;
-  readonly gate: Pick<Authorizer, 'admit'>;
+  readonly authorizer: Pick<Authorizer, 'admit'>;
   readonly crossOrigin: CrossOrigin;
   /** Whether browsers reach the service by https only. */
   readonly isHttpsOnly: boolean;
@@ -164,7 +164,7 @@ const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz',
 
 function guardRequests(app: App, paths: KnownPaths, options: AppOptions, { load }: Listener): void {
   const uploads = new Uploads();
-  const { log, gate: authorizer, crossOrigin, isHttpsOnly, isStopping } = options;
+  const { log, authorizer, crossOrigin, isHttpsOnly, isStopping } = options;
   // Fastify accepts no object that all requests would share; the hook sets it for each request.
   app.decorateRequest('caller', null as unknown as Caller);
   app.decorateRequest('address', '');

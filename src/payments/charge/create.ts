@@ -61,7 +61,7 @@ async function chargeOrReplay(
   trace: Trace,
 ): Promise<PaymentResponse> {
   const processor = findProcessor(context, request.processor);
-  trace.tell({ processor: processor.name });
+  trace.set({ processor: processor.name });
   const policy = findRoute(context, request.route);
   const checked = checkChargeRequest(request, policy);
   const keyEntry = keyEntryOf(request, checked, processor);
@@ -69,7 +69,7 @@ async function chargeOrReplay(
   if (earlier !== undefined) return replay(context, earlier, checked, trace);
 
   const id = newPaymentId(context.now());
-  trace.tell({ payment_id: id });
+  trace.set({ payment_id: id });
   const account = await context.accounts.required(processor);
   const item = policy.on_success && awaitedItem(policy.on_success, id, checked.metadata);
   if (item !== undefined) await checkItemIsFree(context, item);
@@ -190,7 +190,7 @@ async function replay(
   request: CheckedChargeRequest,
   trace: Trace,
 ): Promise<PaymentResponse> {
-  trace.tell({ payment_id: earlier.id, outcome: 'replayed' });
+  trace.set({ payment_id: earlier.id, outcome: 'replayed' });
   const field = differingField(earlier, request);
   if (field !== undefined) {
     throw new ServiceError('idempotency_key_reused', {

@@ -38,7 +38,7 @@ export async function executeCharge(
  */
 export async function resumeCharge(context: PaymentContext, payment: Payment): Promise<void> {
   await context.traces.charge({ name: 'recover_charge' }, async (trace) => {
-    trace.tell({ payment_id: payment.id, processor: payment.processor });
+    trace.set({ payment_id: payment.id, processor: payment.processor });
     await resume(context, payment, trace);
   });
 }
@@ -104,7 +104,7 @@ async function settle(
   trace: Trace,
 ): Promise<Payment> {
   const settled = await trace.step('settle', () => settleCharge(context, payment.id, finding, payment));
-  trace.tell({ outcome: settled.state });
+  trace.set({ outcome: settled.state });
   return settled;
 }
 
