@@ -51,6 +51,7 @@ test('doctor: all is well, beside a running service', async (t) => {
 test('doctor: tells a secret that was changed and one that was moved, and what to do', async (t) => {
   const data = await newStore(t);
   const engine = await openStoreOf(data);
+  t.after(() => engine.close());
   const [web = '', app = ''] = await Promise.all([
     engine.get(space, 'google/web'),
     engine.get(space, 'google/app'),
@@ -72,9 +73,8 @@ test('doctor: tells a secret that was changed and one that was moved, and what t
   await store('web', '{"nonsense":');
   assert.match(
     (await doctorOf(data)).output,
-    /problem secrets: service:integrations google\/web: is no record/,
+    /problem secrets: service:integrations google\/web: is not a record/,
   );
-  await engine.close();
 });
 
 test('doctor: tells a key that others can read, that is lost, or that is another', async (t) => {
