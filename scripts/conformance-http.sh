@@ -18,10 +18,10 @@ if [ -z "${SCHEMATHESIS:-}" ]; then
   fi
 fi
 
-LONG=1 node --test test/http/{corpora,generated-requests}.test.ts
+LONG=1 node --test test/http/{corpora,generated-requests}.full.ts
 export STOPS=${STOPS:-200}
 node --test --test-concurrency=1 \
-  test/http/stops-under-load.test.ts \
+  test/http/stops-under-load.full.ts \
   test/conformance/smuggling-nginx.conformance.ts \
   test/conformance/schemathesis.conformance.ts \
   test/conformance/slow-callers.conformance.ts \

@@ -9,19 +9,25 @@ tests=(
   test/payments/{take-payment,idempotency,refunds}.test.ts
   test/sign-in/registration.test.ts
 )
+how=--test-isolation=none
 if [ "${1:-}" != short ]; then
   tests+=(
-    test/storage/dynamodb*.test.ts
-    test/tables/{bad-batches,if-match,stalled-reads}.test.ts
+    test/storage/dynamodb*.{test,full}.ts
+    test/tables/{bad-batches,if-match}.test.ts
+    test/tables/stalled-reads.full.ts
     test/access/{keys,matrix,limits}.test.ts
     test/sign-in/{sessions,flow,registry,app-sign-in}.test.ts
-    test/secrets/rotate.test.ts
-    test/payments/{listing,paid-items,recovery,crash,crash-at-steps,events,faults,money,single-use-tokens}.test.ts
+    test/access/keys-processes.full.ts
+    test/sign-in/two-processes.full.ts
+    test/secrets/rotate.full.ts
+    test/payments/{listing,paid-items,events,faults,money,single-use-tokens}.test.ts
+    test/payments/{recovery,crash,crash-at-steps}.full.ts
   )
+  how=--test-concurrency=3
 fi
 
 # What is promised of the embedded store alone: the order of a table, its ETag, what lies in its files.
 embedded_alone='in exactly the words of the document|under every other tag|in clear|in the order of the ids|make no new store'
 
 export TEST_STORE=dynamodb
-exec node_modules/.bin/node --test --test-concurrency=3 --test-skip-pattern="/$embedded_alone/" "${tests[@]}"
+exec node_modules/.bin/node --test "$how" --test-skip-pattern="/$embedded_alone/" "${tests[@]}"

@@ -137,27 +137,6 @@ test('payments reconcile: is quiet when both sides agree, and tells every differ
   }
 });
 
-for (const [args, told] of [
-  [['lost'], /^Usage: counterfoil payments/],
-  [['show'], /name one thing/],
-  [['show', 'a', 'b'], /name one thing/],
-  [['list', '--limit', '0'], /--limit: must be a whole number/],
-  [['list', '--since', 'soon'], /--since: must be a date/],
-  [['list', '--nonsense'], /nonsense/],
-  [['refund', 'pay_1', '--amount', 'x'], /There is no payment|--amount/],
-  [['reconcile', 'paypal'], /There is no payment processor with this name/],
-  [['reconcile', 'stripe'], /no key in the settings/],
-  [['reconcile', 'simulated', '--from', '2026-03-02', '--until', '2026-03-01'], /--from: must be before/],
-] as const) {
-  test(`payments ${args.join(' ')}: is told what is wrong, and ends with status 2`, async (t) => {
-    const { payments } = await start(t);
-    const ended = await payments(...args);
-    assert.equal(ended.status, 2);
-    assert.match(ended.errors, told);
-    assert.doesNotMatch(ended.errors, /\n\s+at /, 'no stack');
-  });
-}
-
 test('payments list: makes no new store where there is none', async (t) => {
   const data = newDataFolder(t);
   const ended = await runCommand(['payments', 'list'], { COUNTERFOIL_DATA: data });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { type ScriptedStripe, startScriptedStripe } from '../support/scripted-stripe.ts';
 import {
   newDataFolder,
@@ -51,7 +52,7 @@ export function chargesAskedFor({ requests }: ScriptedStripe): number {
 
 /** The payment, once it has left these states. */
 export async function paymentAfter(service: TestService, at: string, states: readonly string[]) {
-  const giveUpAt = Date.now() + 20_000;
+  const giveUpAt = Date.now() + givenUpMs;
   for (;;) {
     const payment = (await service.get(at)).json.body;
     if (!states.includes(payment.status)) return payment;

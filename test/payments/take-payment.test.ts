@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decliningTokens, MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { startLedger } from '../support/ledger-process.ts';
 import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';
@@ -179,7 +180,7 @@ function assertError(answer: Answer, status: number, expected: Readonly<Record<s
 }
 
 async function settledPayment(service: TestService, location: string) {
-  const giveUpAt = Date.now() + 10_000;
+  const giveUpAt = Date.now() + givenUpMs;
   for (;;) {
     const { status, json } = await service.get(location);
     assert.equal(status, 200);

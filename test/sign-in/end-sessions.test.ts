@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { App, isSignedIn, publicUrl, returnUrl, sendJson, signInAt } from '../support/app.ts';
-import { Browser } from '../support/browser.ts';
 import { livesOf, startForOperators } from '../support/operators.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
-import { newData, ServeProcess } from '../support/serve-process.ts';
-import { registerPath } from '../support/signed-in.ts';
-import { credentials, whoIs } from '../support/signing-in.ts';
+import { whoIs } from '../support/signing-in.ts';
 
 const hour = 60 * 60_000;
 
@@ -96,21 +91,4 @@ test('sessions are not ended by a request that does not say which', async (t) =>
     assert.equal(status, 400, query);
   }
   assert.deepEqual(await livesOf(service.origin, person), [true, true]);
-});
-
-test('a session that was ended in one process is over in the other at once', async (t) => {
-  const provider = await ScriptedOidc.start(t);
-  const data = newData(t);
-  const env = { COUNTERFOIL_PUBLIC_URL: publicUrl };
-  const one = await (await ServeProcess.start(t, { data, env })).ready();
-  const other = await (await ServeProcess.start(t, { data, env })).ready();
-  const fields = { ...credentials, IDP_ISSUER: provider.issuer, return_urls: [returnUrl] };
-  assert.equal((await sendJson(one + registerPath, 'POST', fields)).status, 200);
-  const browser = new Browser();
-  await signInAt(one, browser, new App().link);
-  // Each has seen it, and may remember it.
-  for (const origin of [one, other]) assert.equal(await isSignedIn(origin, browser), true);
-  const { status, text } = await sendJson(`${one}/v3/sessions?integration=oidc/web`, 'DELETE');
-  assert.equal(status, 200, text);
-  for (const origin of [other, one]) assert.equal(await isSignedIn(origin, browser), false);
 });

@@ -1,18 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { App, publicUrl, returnUrl, sendJson } from '../support/app.ts';
+import { App, returnUrl } from '../support/app.ts';
 import { Browser, type Page } from '../support/browser.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
-import { newData, ServeProcess } from '../support/serve-process.ts';
-import { registerPath } from '../support/signed-in.ts';
-import {
-  assertRefused,
-  credentials,
-  goToCallback,
-  says,
-  signInPath,
-  startSignIn,
-} from '../support/signing-in.ts';
+import { assertRefused, goToCallback, says, signInPath, startSignIn } from '../support/signing-in.ts';
 
 const minute = 60_000;
 /** What browsers keep of a cookie, its name and attributes included (RFC 6265, 6.1). */
@@ -86,27 +76,6 @@ test('refuses a cookie that is older than ten minutes, and one from the future',
   const later = await goToCallback(signing);
   now -= 11 * minute;
   assert.equal((await signing.browser.open(later)).status, 400);
-});
-
-test('uses a state once across two processes, also when both have it at one moment', async (t) => {
-  const provider = await ScriptedOidc.start(t);
-  const data = newData(t);
-  const env = { COUNTERFOIL_PUBLIC_URL: publicUrl };
-  const one = await (await ServeProcess.start(t, { data, env })).ready();
-  const other = await (await ServeProcess.start(t, { data, env })).ready();
-  const fields = { ...credentials, IDP_ISSUER: provider.issuer };
-  assert.equal((await sendJson(one + registerPath, 'POST', fields)).status, 200);
-  for (let round = 1; round <= (process.env.LONG === '1' ? 200 : 10); round++) {
-    const browser = new Browser();
-    const { url } = await browser.follow(one + signInPath, (next) => next.includes('/callback?'));
-    const headers = { cookie: browser.cookieHeader(url) };
-    const sent = [one, other, one, other].map((origin) =>
-      fetch(url.replace(publicUrl, origin), { headers, redirect: 'manual' }),
-    );
-    const statuses = (await Promise.all(sent)).map(({ status }) => status);
-    assert.deepEqual(statuses.sort(), [303, 400, 400, 400], `round ${round}`);
-    assert.equal(provider.exchanges.length, round);
-  }
 });
 
 test('keeps what a begin needs in a cookie that every browser keeps, ten of them in one request', async (t) => {

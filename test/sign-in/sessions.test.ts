@@ -2,16 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sessionsPerUserMax } from '../../src/sign-in/limits.ts';
 import { Browser } from '../support/browser.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
-import { newData, ServeProcess } from '../support/serve-process.ts';
-import {
-  assertSignedIn,
-  credentials,
-  type SignInTest,
-  signIn,
-  startSignIn,
-  whoIs,
-} from '../support/signing-in.ts';
+import { assertSignedIn, type SignInTest, signIn, startSignIn, whoIs } from '../support/signing-in.ts';
 
 const day = 24 * 60 * 60 * 1_000;
 
@@ -120,35 +111,6 @@ test('tells nobody but the browser itself, and no cache, who is signed in', asyn
   assert.equal(page.headers.get('access-control-allow-origin'), null);
   const none = await signing.service.get('/v3/auth/session');
   assert.equal(none.headers.get('cache-control'), 'no-store');
-});
-
-test('knows in one process who signed in by another, and begins in one what the other finishes', async (t) => {
-  const provider = await ScriptedOidc.start(t);
-  const data = newData(t);
-  // Behind one address, as a proxy would put them; the callback is opened at the one or the other.
-  const env = { COUNTERFOIL_PUBLIC_URL: 'http://127.0.0.1:1' };
-  const first = await (await ServeProcess.start(t, { data, env })).ready();
-  const second = await (await ServeProcess.start(t, { data, env })).ready();
-  const registered = await fetch(`${first}/v3/create/service/auth/oidc/web`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ...credentials, IDP_ISSUER: provider.issuer }),
-  });
-  assert.equal(registered.status, 200);
-  const browser = new Browser();
-  const callback = await browser.follow(`${first}/v3/auth/oidc/web/sign-in`, (url) =>
-    url.includes('/callback?'),
-  );
-  const at = (origin: string) => callback.url.replace('http://127.0.0.1:1', origin);
-  assert.equal((await browser.open(at(second))).status, 303);
-  assert.match((await browser.open(at(first))).text, /You are signed in/);
-  const ask = (origin: string) => browser.open(`${origin}/v3/auth/session`);
-  for (const origin of [first, second, second]) assert.equal((await ask(origin)).status, 200);
-  await browser.open(`${first}/v3/auth/sign-out`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-  });
-  assert.equal((await ask(second)).status, 401);
 });
 
 function signOut({ service }: SignInTest, browser: Browser, body?: unknown) {

@@ -27,7 +27,7 @@ export class EngineProcess {
   errors = '';
 
   constructor(t: TestContext, folder: string) {
-    this.#child = fork(program, [folder], { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
+    this.#child = fork(program, [folder], { execArgv: [], stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
     this.#child.stderr?.on('data', (bytes: Buffer) => {
       this.errors += bytes;
     });

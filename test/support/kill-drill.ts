@@ -25,7 +25,7 @@ export interface Drill {
 
 /**
  * Kills a process before and after each commit that a request makes, until the request is one commit too short to be
- * killed. Before a commit is the same disk as after the one in front of it, so that `npm test` does without.
+ * killed. Before a commit is the same disk as after the one in front of it, so that a run without LONG does without.
  */
 export async function killAtEachCommit(t: TestContext, drill: Drill): Promise<void> {
   for (let commit = 1; commit <= commitsMax; commit++) {

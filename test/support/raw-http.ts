@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { givenUpMs } from './busy-machine.ts';
 
 export interface RawAnswer {
   readonly status: number;
@@ -8,8 +9,6 @@ export interface RawAnswer {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
   readonly json: any;
 }
-
-const answerMsMax = 10_000;
 
 /** A connection on which a test writes bytes as it likes, and reads whole answers in the order they come. */
 export class RawConnection {
@@ -92,12 +91,12 @@ export class RawConnection {
 
   /** @param find what is waited for, or -1 while it has not come */
   async #until(find: () => number, what = 'an answer'): Promise<number> {
-    const giveUpAt = Date.now() + answerMsMax;
+    const giveUpAt = Date.now() + givenUpMs;
     for (;;) {
       const found = find();
       if (found >= 0) return found;
       if (this.#ended) throw new Error(`the connection ended before ${what}, after "${this.#received}"`);
-      if (Date.now() >= giveUpAt) throw new Error(`no ${what} in ${answerMsMax} ms`);
+      if (Date.now() >= giveUpAt) throw new Error(`no ${what} in ${givenUpMs} ms`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, giveUpAt - Date.now());
         this.#wake = () => {

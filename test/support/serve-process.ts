@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { givenUpMs } from './busy-machine.ts';
 
 export interface ServeOptions {
   readonly data: string;
@@ -28,8 +29,6 @@ function commandOf(args: readonly string[]): [string, string[]] {
 }
 
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
-/** Longer than a stop may take. */
-const goneMsMax = 11_000;
 /** Its workers may outlive it, and have its standard error. */
 const toldMsMax = 1_000;
 const running = new Set<ServeProcess>();
@@ -228,7 +227,7 @@ function childrenOf(pid: number): number[] {
 
 /** A process that nobody has buried yet counts as gone: it does nothing any more. */
 async function gone(pid: number): Promise<void> {
-  const giveUpAt = Date.now() + goneMsMax;
+  const giveUpAt = Date.now() + givenUpMs;
   while (isAlive(pid)) {
     if (Date.now() > giveUpAt) throw new Error(`process ${pid} outlives its kill`);
     await sleep(1);

@@ -16,18 +16,20 @@ const stallMs = isLong ? responseStallMsMax : 400;
 /** A reader only stalls when the system takes no more for it: a slow engine has pages to read until then. */
 const cutOffMsMax = stallMs * 2.5 + 12 * busyMachineMs;
 
+const service = await startSharedService({ responseStallMs: stallMs });
+
 /** The ports from which connections have come whose other end the service has closed. */
 const closedPorts = new Set<number>();
 const seen = new WeakSet<Socket>();
 subscribe('http.server.request.start', (message) => {
   const { socket } = message as { readonly socket: Socket };
-  const { remotePort } = socket;
-  if (seen.has(socket)) return;
+  const { localPort, remotePort } = socket;
+  // Other files' services may run in this process.
+  if (seen.has(socket) || `${localPort}` !== new URL(service.origin).port) return;
   seen.add(socket);
   socket.once('close', () => closedPorts.add(remotePort as number));
 });
 
-const service = await startSharedService({ responseStallMs: stallMs });
 /** More than sockets and streams take in before anybody reads. */
 const large = items(1_200, 10_000);
 await fill(service, '/v3/table/large', large);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { soughtOf } from '../../src/payments/charge/execute.ts';
 import { processorCallMsMax } from '../../src/payments/limits.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';
 import { writeSettings } from './settings-file.ts';
 import { order, path, paymentAfter, startWithStripe } from './stripe-service.ts';
@@ -19,7 +20,7 @@ test('a charge whose key the processor has forgotten is not called canceled: it 
   stripe.command({ set: { aheadMs: clock.aheadMs } });
   // After some look-ups in vain the next one is seconds away.
   const lookUps = () => stripe.requests.filter(({ path: asked }) => asked.endsWith('/search')).length;
-  const giveUpAt = Date.now() + 20_000;
+  const giveUpAt = Date.now() + givenUpMs;
   while (lookUps() < 3) {
     assert.ok(Date.now() < giveUpAt);
     await sleep(20);

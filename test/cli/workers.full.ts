@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { newDataFolder } from '../support/service.ts';
 
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
@@ -202,9 +203,9 @@ function isAlive(pid: number): boolean {
 }
 
 async function waitFor(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (const giveUpAt = Date.now() + givenUpMs; Date.now() < giveUpAt; ) {
     if (isSo()) return;
     await sleep(50);
   }
-  assert.fail('it did not come to be within 10 s');
+  assert.fail(`it did not come to be within ${givenUpMs} ms`);
 }

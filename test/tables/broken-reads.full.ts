@@ -5,6 +5,7 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { ServiceError } from '../../src/errors.ts';
 import type { Scan } from '../../src/storage/engine.ts';
 import { assertError } from '../http/error-answer.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { ask, type ExactAnswer } from '../support/exact-answer.ts';
 import { requestText } from '../support/raw-http.ts';
 import { chunksOf, type DoorOverEngine, openDoorOver, scanOf } from './door-over.ts';
@@ -206,9 +207,9 @@ async function hangUpAfter({ origin }: DoorOverEngine, bytes: number, coding: st
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  const giveUpAt = Date.now() + 5_000;
+  const giveUpAt = Date.now() + givenUpMs;
   while (!holds()) {
-    assert.ok(Date.now() < giveUpAt, 'it did not come to be in 5 s');
+    assert.ok(Date.now() < giveUpAt, `it did not come to be in ${givenUpMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

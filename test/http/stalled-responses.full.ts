@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestsPerConnectionMax } from '../../src/http/limits.ts';
 import { connectionsOf } from '../conformance/connections.ts';
-import { busyMachineMs } from '../support/busy-machine.ts';
+import { busyMachineMs, givenUpMs } from '../support/busy-machine.ts';
 import { isLong } from '../support/extent.ts';
 import { requestText } from '../support/raw-http.ts';
 import { startTestService, unhurried } from '../support/service.ts';
@@ -111,9 +111,9 @@ async function createItem({ origin }: TunedService, id: string, name: string): P
 }
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const giveUpAt = Date.now() + busyMachineMs;
+  const giveUpAt = Date.now() + givenUpMs;
   while (!(await isSo())) {
-    assert.ok(Date.now() < giveUpAt, `not so within ${busyMachineMs} ms`);
+    assert.ok(Date.now() < giveUpAt, `not so within ${givenUpMs} ms`);
     await sleep(20);
   }
 }

@@ -15,7 +15,7 @@ const holdMs = 500;
 const program = join(import.meta.dirname, 'mutex-holder.ts');
 
 async function heldMutex(t: TestContext, file: string, ms: number): Promise<ChildProcess> {
-  const holder = fork(program, [file, String(ms)]);
+  const holder = fork(program, [file, String(ms)], { execArgv: [] });
   t.after(() => holder.kill('SIGKILL'));
   while (!existsSync(`${file}-held`)) await sleep(5);
   return holder;

@@ -50,7 +50,7 @@ async function* reports(task: Task): AsyncGenerator<Report> {
 
 /** The process that measures; what it reports waits here until it is asked for. */
 class Checker {
-  readonly #child = fork(join(import.meta.dirname, 'linear-checks-process.ts'));
+  readonly #child = fork(join(import.meta.dirname, 'linear-checks-process.ts'), { execArgv: [] });
   readonly #waiting: Report[] = [];
   #wake: () => void = () => undefined;
   last: Report | undefined;

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { suite, test } from 'node:test';
 import { eventLoopDelayMsMax, loopTurnMsMax, requestsPerConnectionMax } from '../../src/http/limits.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { exchange, type RawAnswer, RawConnection, requestText } from '../support/raw-http.ts';
 import { startTestService, type TestService, unhurried } from '../support/service.ts';
 import { create, payment } from './documented-operations.ts';
 import { assertError } from './error-answer.ts';
 
 const json = { 'Content-Type': 'application/json' };
-const waitMsMax = 10_000;
 const paymentsPath = `${payment.path}?idempotency_key=`;
 
 // Side by side, for each waits for a payment of two seconds.
@@ -193,9 +193,9 @@ async function untilServed(service: TestService): Promise<void> {
 }
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const giveUpAt = Date.now() + waitMsMax;
+  const giveUpAt = Date.now() + givenUpMs;
   while (!(await isSo())) {
-    assert.ok(Date.now() < giveUpAt, `not so within ${waitMsMax} ms`);
+    assert.ok(Date.now() < giveUpAt, `not so within ${givenUpMs} ms`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -9,6 +9,7 @@ import {
   type LedgerRequest,
   MemoryLedger,
 } from '../../src/processors/simulated/ledger.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { startLedger } from '../support/ledger-process.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { tryToPost } from '../support/try-to-send.ts';
@@ -17,7 +18,6 @@ import { settings } from './ordering.ts';
 const path = '/stage/payment/simulated/order';
 const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
 const hook = join(import.meta.dirname, 'kill-at-commit.ts');
-const settledMsMax = 20_000;
 
 /** Where a process is killed: around each commit, and around what the processor does. */
 const steps = [
@@ -124,7 +124,7 @@ function refund(origin: string, location: string | null) {
 }
 
 async function untilSettled(send: () => ReturnType<typeof tryToPost>) {
-  const giveUpAt = Date.now() + settledMsMax;
+  const giveUpAt = Date.now() + givenUpMs;
   for (;;) {
     const answer = await send();
     assert.ok(answer !== undefined && Date.now() < giveUpAt, `no final answer: ${answer?.text}`);

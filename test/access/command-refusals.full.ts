@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runCommand } from '../support/command.ts';
+import { newKey } from '../support/keys.ts';
+import { newDataFolder } from '../support/service.ts';
+
+const create = ['keys', 'create', '--name', 'a'];
+for (const [args, told] of [
+  [['keys', 'dance'], /^Usage: counterfoil keys/],
+  [['keys', 'create', '--scope', 'admin'], /--name: is required/],
+  [create, /needs a scope/],
+  [[...create, '--publishable'], /needs the origins/],
+  [[...create, '--scope', 'admin', '--expires', '2999-02-30'], /--expires: must be a date/],
+  [[...create, '--scope', 'admin', '--expires', '-1d'], /--expires/],
+] as const) {
+  test(`${args.join(' ')}: is told what is wrong, and makes no key`, async (t) => {
+    const ended = await runCommand(args, { COUNTERFOIL_DATA: newDataFolder(t) });
+    assert.deepEqual([ended.status, ended.output], [2, '']);
+    assert.match(ended.errors, told);
+    assert.doesNotMatch(ended.errors, /\n\s+at /, 'no stack');
+  });
+}
+
+for (const [args, told] of [
+  [['keys', 'revoke'], /name one key/],
+  [['keys', 'revoke', '0123456789abcdef'], /no API key with this id/],
+  [['keys', 'rotate', 'a', '--overlap', 'a day'], /--overlap: must be a duration/],
+  [['keys', 'rotate', 'a', '--overlap', '31d'], /at most 30d/],
+  [['audit', 'list', '--since', 'yesterday'], /--since: must be a date/],
+] as const) {
+  test(`${args.join(' ')}: is told what is wrong`, async (t) => {
+    const data = newDataFolder(t);
+    await newKey(data);
+    const ended = await runCommand(args, { COUNTERFOIL_DATA: data });
+    assert.deepEqual([ended.status, ended.output], [2, '']);
+    assert.match(ended.errors, told);
+  });
+}

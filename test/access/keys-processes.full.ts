@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readPath } from '../http/documented-operations.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
+import { runCommand } from '../support/command.ts';
+import { bearing, idWithin, newKey } from '../support/keys.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { newDataFolder } from '../support/service.ts';
+
+async function status(origin: string, key: string | undefined): Promise<number> {
+  const headers = key === undefined ? {} : bearing(key);
+  const response = await fetch(origin + readPath, { headers });
+  await response.text();
+  return response.status;
+}
+
+test('two processes follow a key made, rotated and revoked beside them, without a restart', async (t) => {
+  const data = newData(t);
+  const env = { COUNTERFOIL_DATA: data };
+  const first = await ServeProcess.start(t, { data, simulate: true });
+  const second = await ServeProcess.start(t, { data, simulate: true });
+  const origins = [await first.ready(), await second.ready()];
+  const all = (key: string | undefined) => Promise.all(origins.map((origin) => status(origin, key)));
+  const until = async (key: string | undefined, expected: number) => {
+    const giveUpAt = Date.now() + givenUpMs;
+    while ((await all(key)).some((each) => each !== expected)) {
+      assert.ok(Date.now() < giveUpAt, `${await all(key)} instead of ${expected}`);
+      await sleep(20);
+    }
+  };
+  assert.deepEqual(await all(undefined), [404, 404], 'open');
+
+  const made = await runCommand(['keys', 'create', '--name', 'a', '--scope', 'tables:read'], env);
+  const key = made.output.trim();
+  assert.deepEqual(await all(key), [404, 404], 'a new key works at once');
+  await until(undefined, 401);
+
+  const id = idWithin(key);
+  const rotated = (await runCommand(['keys', 'rotate', id], env)).output.trim();
+  assert.deepEqual(await all(rotated), [404, 404], 'so does a new secret');
+  assert.deepEqual(await all(key), [404, 404], 'and the one before');
+  const again = (await runCommand(['keys', 'rotate', id, '--overlap', '0m'], env)).output.trim();
+  assert.deepEqual(await all(again), [404, 404]);
+  await until(rotated, 401);
+  await until(key, 401);
+
+  assert.equal((await runCommand(['keys', 'revoke', id], env)).status, 0);
+  await until(again, 401);
+  assert.deepEqual(await all(undefined), [401, 401], 'the last key revoked opens nothing');
+});
+
+test('a service that other machines can reach does not start without a key, and says which command makes one', async (t) => {
+  const data = newData(t);
+  for (const env of [
+    { HOST: '0.0.0.0' },
+    { HOST: '::' },
+    { COUNTERFOIL_PAYMENT_HOST: '0.0.0.0', COUNTERFOIL_PAYMENT_PORT: '0' },
+  ]) {
+    const refused = ServeProcess.spawn(t, { data, env: env as Record<string, string>, simulate: true });
+    await assert.rejects(refused.ready(), /before it was ready/);
+    assert.equal(await refused.ended(), 2);
+    assert.match(refused.errors, /can be reached from other machines/);
+    assert.match(refused.errors, /npm run counterfoil -- keys create --name admin --scope admin\n/);
+  }
+  const key = await newKey(data);
+  const service = await ServeProcess.start(t, { data, env: { HOST: '0.0.0.0' }, simulate: true });
+  const origin = (await service.ready()).replace('0.0.0.0', '127.0.0.1');
+  assert.equal(await status(origin, undefined), 401);
+  assert.equal(await status(origin, key), 404);
+});
+
+test('keys list and audit list make no new store', async (t) => {
+  const data = newDataFolder(t);
+  for (const args of [
+    ['keys', 'list'],
+    ['keys', 'revoke', 'a'],
+    ['keys', 'rotate', 'a'],
+    ['audit', 'list'],
+  ]) {
+    const ended = await runCommand(args, { COUNTERFOIL_DATA: data });
+    assert.deepEqual([ended.status, ended.output], [2, '']);
+    assert.match(ended.errors, /there is no store at/);
+  }
+  assert.ok(!existsSync(data));
+});

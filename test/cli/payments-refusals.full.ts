@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { runCommand } from '../support/command.ts';
+import { startLedger } from '../support/ledger-process.ts';
+import { startTestService } from '../support/service.ts';
+
+for (const [args, told] of [
+  [['lost'], /^Usage: counterfoil payments/],
+  [['show'], /name one thing/],
+  [['show', 'a', 'b'], /name one thing/],
+  [['list', '--limit', '0'], /--limit: must be a whole number/],
+  [['list', '--since', 'soon'], /--since: must be a date/],
+  [['list', '--nonsense'], /nonsense/],
+  [['refund', 'pay_1', '--amount', 'x'], /There is no payment|--amount/],
+  [['reconcile', 'paypal'], /There is no payment processor with this name/],
+  [['reconcile', 'stripe'], /no key in the settings/],
+  [['reconcile', 'simulated', '--from', '2026-03-02', '--until', '2026-03-01'], /--from: must be before/],
+] as const) {
+  test(`payments ${args.join(' ')}: is told what is wrong, and ends with status 2`, async (t) => {
+    const { origin } = await startLedger(t, new MemoryLedger());
+    const env = { COUNTERFOIL_SIMULATED_LEDGER: origin };
+    const { data } = await startTestService(t, { env });
+    const ended = await runCommand(['payments', ...args], { COUNTERFOIL_DATA: data, ...env });
+    assert.equal(ended.status, 2);
+    assert.match(ended.errors, told);
+    assert.doesNotMatch(ended.errors, /\n\s+at /, 'no stack');
+  });
+}
