@@ -45,7 +45,7 @@ const headSizes: Sizes = { search: 2 * 1024, small: 960, large: 15 * 1024 };
 /** Less than the mebibyte that a body may have. */
 const wireSizes: Sizes = { search: 4 * 1024, small: 60 * 1024, large: 1_000 * 1024 };
 const candidates = 2;
-const roundsMax = 4;
+const roundsMax = 12;
 /** A check may take so many times longer than in proportion to the size: caches end, garbage is
  * collected. Twice as many bytes that take four times as long would make it 16. */
 const growthMax = 5;

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestsPerConnectionMax } from '../../src/http/limits.ts';
 import { connectionsOf } from '../conformance/connections.ts';
-import { busyMachineMs, givenUpMs } from '../support/busy-machine.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { isLong } from '../support/extent.ts';
 import { requestText } from '../support/raw-http.ts';
 import { startTestService, unhurried } from '../support/service.ts';
@@ -19,7 +19,7 @@ import {
 
 /** How long a response may make no progress; the service's own bound is 30 s. */
 const stallMs = isLong ? 30_000 : 1_000;
-const closedMsMax = isLong ? 45_000 : stallMs * 1.5 + busyMachineMs;
+const closedMsMax = isLong ? 45_000 : givenUpMs;
 const growthBytesMax = 150 * 1024 * 1024;
 const lookMs = 50;
 const linux = existsSync('/proc/self/status') ? {} : { skip: 'memory and sockets are read from /proc' };
