@@ -1,5 +1,5 @@
 import { transitionCharge } from '../src/payments/charge-state.ts';
-import { openSpace } from '../src/payments/ownership/marker.ts';
+import { type OpenMarker, openSpace } from '../src/payments/ownership/marker.ts';
 import {
   newPaymentId,
   newProcessorKey,
@@ -53,7 +53,7 @@ async function leave(isMade: boolean): Promise<void> {
       kind: 'create',
       space: openSpace,
       id,
-      value: JSON.stringify({ processor: 'simulated', driver: 'killed' }),
+      value: JSON.stringify({ processor: 'simulated', owner: 'killed' } satisfies OpenMarker),
       makeSpace: true,
     },
   ]);

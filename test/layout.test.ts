@@ -41,7 +41,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'access/': ['access/', ...ports, ...shared],
   'payments/': ['payments/', 'secrets/', ...ports, ...shared],
   'tables/': ['tables/', ...ports, ...shared],
-  'sign-in/': ['sign-in/', 'secrets/', 'access/audit.ts', ...ports, ...shared],
+  'sign-in/': ['sign-in/', 'secrets/', 'access/audit.ts', 'identity/pkce.ts', ...ports, ...shared],
   'secrets/': ['secrets/', 'access/audit.ts', ...ports, ...shared],
   'storage/lmdb/': ['storage/lmdb/', ...store, ...shared],
   'storage/dynamodb/': ['storage/dynamodb/', ...store, ...shared],

@@ -4,13 +4,13 @@ import {
   buildAuthorizationUrl,
   ClientSecretPost,
   Configuration,
-  calculatePKCECodeChallenge,
   customFetch,
 } from 'openid-client';
 import { profileOf } from './claims.ts';
 import { asFailure } from './failures.ts';
 import { outboundMsMax } from './limits.ts';
 import type { Fetch } from './outbound.ts';
+import { pkceChallenge } from './pkce.ts';
 import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
 
 export interface GithubOptions {
@@ -47,7 +47,7 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
         redirect_uri: client.redirectUri,
         scope: client.scopes.join(' '),
         state,
-        code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+        code_challenge: pkceChallenge(codeVerifier),
         code_challenge_method: 'S256',
       });
     },

@@ -8,7 +8,6 @@ import {
   ClientSecretBasic,
   ClientSecretPost,
   type Configuration,
-  calculatePKCECodeChallenge,
   clockTolerance,
   customFetch,
   discovery,
@@ -28,6 +27,7 @@ import {
 } from './limits.ts';
 import { logoutOf } from './logout-token.ts';
 import type { Fetch } from './outbound.ts';
+import { pkceChallenge } from './pkce.ts';
 import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
 import { providerKeys } from './provider-keys.ts';
 import { TtlCache } from './ttl-cache.ts';
@@ -84,7 +84,7 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
         scope: client.scopes.join(' '),
         state,
         nonce,
-        code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+        code_challenge: pkceChallenge(codeVerifier),
         code_challenge_method: 'S256',
       });
     },

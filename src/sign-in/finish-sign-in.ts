@@ -1,8 +1,9 @@
 import { type Asked, audited } from '../access/audit.ts';
-import { ProviderFailure } from '../identity/provider.ts';
+import { type Checks, type ProvenIdentity, ProviderFailure } from '../identity/provider.ts';
 import { addressesOf, type SignInContext } from './context.ts';
 import { currentSession } from './current-session.ts';
 import { type Identity, userKey } from './identity.ts';
+import type { IntegrationClient } from './integrations.ts';
 import { callbackCharactersMax } from './limits.ts';
 import type { SignInRequest } from './pending-sign-ins.ts';
 import { digestOf } from './random-text.ts';
@@ -58,19 +59,9 @@ export async function finishSignIn(
   if (await isBack(context, state, callback.sessionCookie)) return undefined;
   const { request, checks } = context.pending.read(state, callback.cookieOf);
   callback.onFound(request);
+  // Before the exchange: of callers that race for the state, only the winner may spend the code.
   await context.pending.use(state);
-  // The response arrived at the address of another integration (mix-up attack: RFC 9700, 4.4).
-  if (request.provider !== client.provider || request.integration !== client.name) {
-    throw new SignInRefusal('other_provider', 'integration');
-  }
-  const isSameClient =
-    request.clientDigest === digestOf(client.clientId) && request.registrationId === client.registrationId;
-  if (!isSameClient) throw new SignInRefusal('other_provider', 'client');
-
-  const proven = await context.providers[client.provider]
-    .finish({ ...client, redirectUri: addressesOf(context, client).redirectUri }, parameters, checks)
-    .catch(asRefusal);
-  const { providerSession, ...profile } = proven;
+  const { providerSession, ...profile } = await prove(context, client, request, parameters, checks);
   const identity = { ...profile, provider: client.provider, integration: client.name };
   const user = userKey(identity);
   const app = await appRequestOf(context, request);
@@ -92,13 +83,35 @@ export async function finishSignIn(
       return [await context.users.signedIn(identity), act, ...(issued?.writes ?? [])];
     },
   );
-  await context.accessEnding.trim(user);
+  if (!opened.isRenewed || code !== undefined) await context.accessEnding.trim(user);
   return { ...opened, location: locationOf(request.returnTo.url, code) };
+}
+
+/** Exchanges the code, if the response belongs to the integration and the client that the sign-in began with. */
+async function prove(
+  context: SignInContext,
+  client: IntegrationClient,
+  request: SignInRequest,
+  parameters: URLSearchParams,
+  checks: Checks,
+): Promise<ProvenIdentity> {
+  // The response arrived at the address of another integration (mix-up attack: RFC 9700, 4.4).
+  if (request.provider !== client.provider || request.integration !== client.name)
+    throw new SignInRefusal('other_provider', 'integration');
+  const isSameClient =
+    request.clientDigest === digestOf(client.clientId) && request.registrationId === client.registrationId;
+  if (!isSameClient) throw new SignInRefusal('other_provider', 'client');
+  const { redirectUri } = addressesOf(context, client);
+  return context.providers[client.provider]
+    .finish({ ...client, redirectUri }, parameters, checks)
+    .catch(asRefusal);
 }
 
 /** Whether this browser is already signed in by the sign-in with this state. */
 async function isBack(context: SignInContext, state: string, cookie: string | undefined): Promise<boolean> {
-  return (await currentSession(context, cookie))?.stateDigest === digestOf(state);
+  const session = cookie === undefined ? undefined : await context.sessions.find(cookie);
+  if (session?.stateDigest !== digestOf(state)) return false;
+  return (await currentSession(context, cookie)) !== undefined;
 }
 
 /** Ends the session of another user in this browser, with its tokens, before the new one begins. */

@@ -19,6 +19,10 @@ import {
 } from './stored-integration.ts';
 
 /** A page of integrations; `next` is undefined on the last page. */
+/** An integration with its decrypted secret. */
+export type IntegrationClient = Integration &
+  Omit<Client, 'redirectUri'> & { readonly registrationId: string | undefined };
+
 export interface IntegrationPage {
   readonly integrations: readonly Integration[];
   readonly next: string | undefined;
@@ -122,11 +126,8 @@ export class Integrations {
     return shown(stored);
   }
 
-  /** The integration with its decrypted secret, for calls to the provider. Throws as `find` does. */
-  async findClient(
-    provider: string,
-    name: string,
-  ): Promise<Integration & Omit<Client, 'redirectUri'> & { readonly registrationId: string | undefined }> {
+  /** For calls to the provider. Throws as `find` does. */
+  async findClient(provider: string, name: string): Promise<IntegrationClient> {
     const known = checkPlace(provider, name);
     const stored = await this.#find(`${known}/${name}`);
     if (stored === undefined) throw notFound();

@@ -13,6 +13,8 @@ import { userRecords } from './user-records.ts';
 export interface OpenedSession {
   readonly session: Session;
   readonly cookie: string;
+  /** Whether it replaced a session of the same user in this browser, so that the user has as many as before. */
+  readonly isRenewed: boolean;
 }
 
 /** Who signs in, and what the session is bound to. */
@@ -79,7 +81,7 @@ export class Sessions {
       const made: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
       const ended: Write[] = before === undefined ? [] : [{ kind: 'delete', space, id: before.recordId }];
       const rejection = await this.#engine.commit([made, ...ended, ...(await also(session))]);
-      if (rejection === undefined) return { session, cookie };
+      if (rejection === undefined) return { session, cookie, isRenewed: isSameUser };
       if (rejection.write === 0) throw new Error('two sessions are the same');
       // The previous session has expired, or the user has signed in elsewhere: read again.
     }

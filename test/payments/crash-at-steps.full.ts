@@ -123,12 +123,15 @@ function refund(origin: string, location: string | null) {
   return tryToPost(`${origin}${location}/refund`, { amount: 500 }, { 'idempotency-key': 'refund-1' });
 }
 
+/** 503: the service sheds load while the machine is busy, and nothing was done. */
+const unsettled: ReadonlySet<number> = new Set([409, 503, 504]);
+
 async function untilSettled(send: () => ReturnType<typeof tryToPost>) {
   const giveUpAt = Date.now() + givenUpMs;
   for (;;) {
     const answer = await send();
     assert.ok(answer !== undefined && Date.now() < giveUpAt, `no final answer: ${answer?.text}`);
-    if (answer.status !== 504 && answer.status !== 409) return answer;
+    if (!unsettled.has(answer.status)) return answer;
     await sleep(50);
   }
 }

@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { pkceChallenge } from '../../identity/pkce.ts';
 import { signInCodeMs } from '../limits.ts';
 
 /** The record of a one-time code in `service:sign-in-codes`, under its hash; the code itself is not stored. */
@@ -39,6 +40,6 @@ export function isFor(
   sent: { readonly codeVerifier: string; readonly returnUrl: string },
 ): boolean {
   if (!verifierPattern.test(sent.codeVerifier) || sent.returnUrl !== returnUrl) return false;
-  const challenge = hash('sha256', sent.codeVerifier, 'base64url');
+  const challenge = pkceChallenge(sent.codeVerifier);
   return timingSafeEqual(Buffer.from(challenge), Buffer.from(codeChallenge));
 }
