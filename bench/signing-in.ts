@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { Browser } from '../test/support/browser.ts';
+import { Browser } from '../test/support/sign-in/browser.ts';
 import type { Conditions } from './case.ts';
 import { type Server, startProvider, startService, startTellingService } from './servers.ts';
 import type { Workplace } from './workplace.ts';

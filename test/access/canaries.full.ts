@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { bearing, idWithin } from '../support/access/keys.ts';
 import { assertAbsent, filesIn } from '../support/canaries.ts';
 import { runCommand } from '../support/command.ts';
-import { bearing, idWithin } from '../support/keys.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 

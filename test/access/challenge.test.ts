@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { payment } from '../http/documented-operations.ts';
-import { assertError } from '../http/error-answer.ts';
-import { bearing, startServiceWithKeys } from '../support/keys.ts';
+import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
+import { payment } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
 
 const origin = 'https://shop.example';
 const browser = { kind: 'publishable', scopes: ['payments:create'], origins: [origin] } as const;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { SettingsError } from '../../src/errors.ts';
-import { create, integration, payment, readPath } from '../http/documented-operations.ts';
-import { assertError } from '../http/error-answer.ts';
-import { bearing, newKey } from '../support/keys.ts';
-import { exchange, requestText } from '../support/raw-http.ts';
-import { startScriptedStripe } from '../support/scripted-stripe.ts';
+import { bearing, newKey } from '../support/access/keys.ts';
+import { create, integration, payment, readPath } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
 import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
+import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const json = { 'Content-Type': 'application/json' };
 const values: Readonly<Record<string, string>> = {

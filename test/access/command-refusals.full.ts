@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { newKey } from '../support/access/keys.ts';
 import { runCommand } from '../support/command.ts';
-import { newKey } from '../support/keys.ts';
 import { newDataFolder } from '../support/service.ts';
 
 const create = ['keys', 'create', '--name', 'a'];

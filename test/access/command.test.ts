@@ -7,10 +7,10 @@ import { keyCreated } from '../../src/access/key-store.ts';
 import { apiKeysMax } from '../../src/access/limits.ts';
 import type { Scope } from '../../src/access/scopes.ts';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
-import { integration, payment, readPath } from '../http/documented-operations.ts';
+import { bearing, idWithin, keyOrder, newKey, withKeys } from '../support/access/keys.ts';
 import { type Ended, runCommand } from '../support/command.ts';
-import { bearing, idWithin, keyOrder, newKey, withKeys } from '../support/keys.ts';
-import { startLedger } from '../support/ledger-process.ts';
+import { integration, payment, readPath } from '../support/http/documented-operations.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
 import { newDataFolder, openStoreOf, startTestService } from '../support/service.ts';
 
 function commandOn(data: string, more: Record<string, string> = {}) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { create, payment, readPath } from '../http/documented-operations.ts';
-import { bearing, startServiceWithKeys } from '../support/keys.ts';
-import { exchange, requestText } from '../support/raw-http.ts';
+import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
+import { create, payment, readPath } from '../support/http/documented-operations.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
 import type { Answer, TestService } from '../support/service.ts';
 
 const shop = 'https://shop.example';

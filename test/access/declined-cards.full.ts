@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { payment } from '../http/documented-operations.ts';
-import { assertError } from '../http/error-answer.ts';
-import { bearing, newKey, startServiceWithKeys } from '../support/keys.ts';
-import { exchange, requestText } from '../support/raw-http.ts';
+import { bearing, newKey, startServiceWithKeys } from '../support/access/keys.ts';
+import { payment } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import type { Answer } from '../support/service.ts';
 

@@ -15,8 +15,8 @@ import { openLog } from '../../src/log.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 import { itemText } from '../../src/storage/item-text.ts';
 import { Tables } from '../../src/tables/tables.ts';
-import { bearing, keyOrder } from '../support/keys.ts';
-import { unguarded } from '../support/unguarded.ts';
+import { bearing, keyOrder } from '../support/access/keys.ts';
+import { unguarded } from '../support/http/unguarded.ts';
 
 /** A store of keys that counts what it is asked, and can be out of reach. */
 function keyStore() {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { runCommand } from '../support/command.ts';
-import { startLedger } from '../support/ledger-process.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/charge';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readPath } from '../http/documented-operations.ts';
+import { bearing, idWithin, newKey } from '../support/access/keys.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';
-import { bearing, idWithin, newKey } from '../support/keys.ts';
+import { readPath } from '../support/http/documented-operations.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { newDataFolder } from '../support/service.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { payment, readPath } from '../http/documented-operations.ts';
-import { assertError } from '../http/error-answer.ts';
-import { bearing, startServiceWithKeys, withKeys } from '../support/keys.ts';
+import { bearing, startServiceWithKeys, withKeys } from '../support/access/keys.ts';
+import { payment, readPath } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
 
 const create = '/v3/table/books/create';

@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test';
 import { countedAddress } from '../../src/access/counted-address.ts';
 import { limitedCallersMax } from '../../src/access/limits.ts';
 import { RateLimit } from '../../src/access/rate-limit.ts';
-import { payment, readPath } from '../http/documented-operations.ts';
-import { assertError } from '../http/error-answer.ts';
+import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
 import { count } from '../support/extent.ts';
-import { bearing, startServiceWithKeys } from '../support/keys.ts';
+import { payment, readPath } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';
 

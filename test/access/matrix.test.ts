@@ -3,9 +3,9 @@ import { type TestContext, test } from 'node:test';
 import { newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
 import type { ServedRoute } from '../../src/http/server/route-table.ts';
-import { create, integration, payment } from '../http/documented-operations.ts';
-import { bearing, everyScope, idWithin, keyOrder, withKeys } from '../support/keys.ts';
-import { exchange, requestText } from '../support/raw-http.ts';
+import { bearing, everyScope, idWithin, keyOrder, withKeys } from '../support/access/keys.ts';
+import { create, integration, payment } from '../support/http/documented-operations.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
 import { type Answer, newDataFolder, startTestService, type TestService } from '../support/service.ts';
 
 /**

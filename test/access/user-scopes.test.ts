@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
-import { bearing, everyScope, startServiceWithKeys } from '../support/keys.ts';
+import { bearing, everyScope, startServiceWithKeys } from '../support/access/keys.ts';
 import { startTestService } from '../support/service.ts';
 
 /** The access matrix tries every route that is here with every kind of key. */

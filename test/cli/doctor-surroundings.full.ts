@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { assertAbsent } from '../support/canaries.ts';
 import { runCommand } from '../support/command.ts';
-import { startScriptedSquare } from '../support/scripted-square.ts';
-import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { startTestService } from '../support/service.ts';
+import { startScriptedSquare } from '../support/square/scripted-square.ts';
+import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 /** The data folder of a stopped service. */
 async function newStore(t: TestContext): Promise<string> {

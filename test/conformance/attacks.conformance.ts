@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { responseStallMsMax } from '../../src/http/limits.ts';
-import { busyMachineMs } from '../support/busy-machine.ts';
-import { count, isLong, workers } from '../support/extent.ts';
-import { type AttackName, attackAddresses } from './attack-order.ts';
+import { type AttackName, attackAddresses } from '../support/attacks/attack-request.ts';
 import {
   assertFewDeclines,
   assertHolds,
@@ -15,12 +13,19 @@ import {
   type Result,
   residentBytesMax,
   sum,
-} from './attack-result.ts';
-import { type AttackedService, startAttacked, startAttackedWorkers, Watch } from './attacked-service.ts';
-import { Attacker } from './attacker.ts';
-import { callHonestly, Served } from './honest-callers.ts';
-import { need } from './needs.ts';
-import { proxyNames, startProxy } from './proxies.ts';
+} from '../support/attacks/attack-result.ts';
+import {
+  type AttackedService,
+  startAttacked,
+  startAttackedWorkers,
+  Watch,
+} from '../support/attacks/attacked-service.ts';
+import { Attacker } from '../support/attacks/attacker.ts';
+import { callHonestly, Served } from '../support/attacks/honest-callers.ts';
+import { proxyNames, startProxy } from '../support/attacks/proxies.ts';
+import { busyMachineMs } from '../support/busy-machine.ts';
+import { need } from '../support/conformance/needs.ts';
+import { count, isLong, workers } from '../support/extent.ts';
 
 /** Promises 14, 16 and 17: what attackers without a key of their own can do to honest callers, directly and behind a proxy. */
 const closedMsMax = 45_000;

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Caller } from '../support/caller.ts';
-import { startLedgerProcess } from '../support/ledger-process.ts';
+import { FaultyDisk, SmallDisk } from '../support/conformance/mounted-disk.ts';
+import { needRootAnd } from '../support/conformance/needs.ts';
+import { Orders } from '../support/conformance/requests.ts';
+import { startLedgerProcess } from '../support/ledger/ledger-process.ts';
 import { randomFrom, seedOf } from '../support/random.ts';
 import { ServeProcess } from '../support/serve-process.ts';
-import { load, verifyTable, watchedTable } from '../support/table-load.ts';
-import { type Item, itemsIn, readTable, writeTable } from '../support/table-operations.ts';
-import { assertWhole } from '../support/verify-command.ts';
-import { FaultyDisk, SmallDisk } from './mounted-disk.ts';
-import { needRootAnd } from './needs.ts';
-import { Orders } from './orders.ts';
+import { assertWhole } from '../support/storage/verify-command.ts';
+import { load, verifyTable, watchedTable } from '../support/tables/table-load.ts';
+import { type Item, itemsIn, readTable, writeTable } from '../support/tables/table-operations.ts';
 
 /** Disks that take no more (promise 12): writes are refused, reads go on, nothing is charged, nothing is lost. */
 needRootAnd('mount', 'losetup', 'mkfs.ext4');

@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { initDynamo } from '../../src/storage/dynamodb/open.ts';
 import { Caller } from '../support/caller.ts';
 import { dynamoEndpoint, dynamoEnvironment, dynamoRegion, newPrefix } from '../support/dynamodb/stores.ts';
-import { type LedgerProcess, startLedgerProcess } from '../support/ledger-process.ts';
+import { type LedgerProcess, startLedgerProcess } from '../support/ledger/ledger-process.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { readTable, writeTable } from '../support/table-operations.ts';
+import { readTable, writeTable } from '../support/tables/table-operations.ts';
 import { tryToPost, tryToSend } from '../support/try-to-send.ts';
 
 /** Three processes, each with nothing of its own but its port, on one engine (promises 1, 2 and 11). */

@@ -12,7 +12,7 @@ import {
 } from '../support/dynamodb/fault-proxy.ts';
 import { faultyStore } from '../support/dynamodb/faulty-store.ts';
 import { dynamoEnvironment } from '../support/dynamodb/stores.ts';
-import { startLedger } from '../support/ledger-process.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService } from '../support/service.ts';
 
 /** What callers of the service are told when the engine fails. */

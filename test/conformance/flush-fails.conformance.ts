@@ -3,20 +3,20 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type InjectedError, injectErrors } from '../support/conformance/injected-errors.ts';
+import { SmallDisk } from '../support/conformance/mounted-disk.ts';
+import { needRootAnd } from '../support/conformance/needs.ts';
+import { PowerDisk } from '../support/conformance/power-disk.ts';
 import { randomFrom, seedOf } from '../support/random.ts';
 import { newData, type ServeOptions, ServeProcess } from '../support/serve-process.ts';
+import { assertWhole } from '../support/storage/verify-command.ts';
 import {
   type LoadResult,
   load,
   verifyTable,
   type WatchedTable,
   watchedTable,
-} from '../support/table-load.ts';
-import { assertWhole } from '../support/verify-command.ts';
-import { type InjectedError, injectErrors } from './injected-errors.ts';
-import { SmallDisk } from './mounted-disk.ts';
-import { needRootAnd } from './needs.ts';
-import { PowerDisk } from './power-disk.ts';
+} from '../support/tables/table-load.ts';
 
 /**
  * A flush that fails leaves nobody knowing what is on the disk: the kernel may have dropped what it could not write, and

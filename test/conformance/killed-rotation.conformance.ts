@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { assertReadable, command, keepBusy, keyLines, register, retireLater } from '../secrets/rotation.ts';
+import {
+  assertReadable,
+  command,
+  keepBusy,
+  keyLines,
+  register,
+  retireLater,
+} from '../support/secrets/rotation.ts';
 import { startTestService } from '../support/service.ts';
 
-const hook = join(import.meta.dirname, 'kill-at-step.ts');
+const hook = join(import.meta.dirname, '../support/conformance/kill-at-step.ts');
 
 /** Around every change that a rotation makes; of the secrets, at the first, one in between and a late one. */
 const steps = {

@@ -6,16 +6,16 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Caller } from '../support/caller.ts';
+import { needRootAnd } from '../support/conformance/needs.ts';
+import { PowerDisk } from '../support/conformance/power-disk.ts';
+import { Orders } from '../support/conformance/requests.ts';
 import { count, workers } from '../support/extent.ts';
-import { startLedgerProcess } from '../support/ledger-process.ts';
+import { startLedgerProcess } from '../support/ledger/ledger-process.ts';
 import { between, type Random, randomFrom, seedOf } from '../support/random.ts';
 import { type ServeOptions, ServeProcess } from '../support/serve-process.ts';
-import { load, verifyTable, type WatchedTable, watchedTable } from '../support/table-load.ts';
-import { readTable, writeTable } from '../support/table-operations.ts';
-import { assertWhole } from '../support/verify-command.ts';
-import { needRootAnd } from './needs.ts';
-import { Orders } from './orders.ts';
-import { PowerDisk } from './power-disk.ts';
+import { assertWhole } from '../support/storage/verify-command.ts';
+import { load, verifyTable, type WatchedTable, watchedTable } from '../support/tables/table-load.ts';
+import { readTable, writeTable } from '../support/tables/table-operations.ts';
 
 /** Cuts of the power under load: what was acknowledged or shown survives them (promises 3, 8 and 9). */
 needRootAnd('nbdkit', 'nbdfuse', 'fusermount3', 'mkfs.ext4', 'losetup');
@@ -35,7 +35,7 @@ const readPauseMs = 1;
 const lookShare = 0.3;
 const frozenMsMax = 300;
 const putsOfTrial = 500;
-const storeProgram = join(import.meta.dirname, 'unflushed-store.ts');
+const storeProgram = join(import.meta.dirname, '../support/conformance/unflushed-store.ts');
 
 test('the disk loses what was not flushed, so that a store without flushing loses what it acknowledged', async (t) => {
   assert.ok((await putsLeft(t, 'noSync')) < putsOfTrial, 'nothing was lost: the disk is no trial');

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { noLimits } from '../http/described-requests.ts';
+import { noLimits } from '../support/http/described-requests.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 
 /** Promise 14, by a program that knows nothing of the service but what it says of itself. */

@@ -6,9 +6,9 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { longResponsesPerAddressMax, responseStallMsMax } from '../../src/http/limits.ts';
+import { connectionsOf } from '../support/attacks/connections.ts';
+import { need } from '../support/conformance/needs.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { connectionsOf } from './connections.ts';
-import { need } from './needs.ts';
 
 /** Promise 16: what callers can take who send or read as slowly as they may. */
 const attackers = 1_000;

@@ -6,9 +6,9 @@ import { type TestContext, test } from 'node:test';
 import type { Space } from '../../src/storage/engine.ts';
 import { storeFile } from '../../src/storage/lmdb/open.ts';
 import { verifyStore } from '../../src/storage/lmdb/verify.ts';
-import { EngineProcess } from '../storage/engine-process.ts';
+import { need } from '../support/conformance/needs.ts';
 import { newDataFolder } from '../support/service.ts';
-import { need } from './needs.ts';
+import { EngineProcess } from '../support/storage/engine-process.ts';
 
 /**
  * A process opens the store while another one writes: between reading the file's head and mapping the file it is held up,
@@ -20,7 +20,7 @@ const space: Space = 'table:kept';
 const callers = 8;
 const openings = 5;
 const heldUpMs = 30;
-const program = join(import.meta.dirname, '../storage/engine-child.ts');
+const program = join(import.meta.dirname, '../support/storage/engine-child.ts');
 
 test('loses nothing to a process that opens the store slowly while another one writes', async (t) => {
   const folder = newDataFolder(t);

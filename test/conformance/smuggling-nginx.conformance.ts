@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { payment } from '../http/documented-operations.ts';
-import { assertError } from '../http/error-answer.ts';
-import { ambiguous, unambiguous } from '../http/smuggled-requests.ts';
-import { newKey } from '../support/keys.ts';
-import { exchange, RawConnection, requestText } from '../support/raw-http.ts';
+import { newKey } from '../support/access/keys.ts';
+import { need } from '../support/conformance/needs.ts';
+import { payment } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, RawConnection, requestText } from '../support/http/raw-http.ts';
+import { ambiguous, unambiguous } from '../support/http/smuggled-requests.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { need } from './needs.ts';
 
 /**
  * Promise 15 behind a proxy: nginx lets nobody take payments, and adds the key to all else. It keeps its connections to the

@@ -3,20 +3,20 @@ import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
-import { contentOf, fill, items } from '../storage/moving-stores.ts';
 import { runCommand } from '../support/command.ts';
 import { dynamoEndpoint, dynamoRegion, newPrefix } from '../support/dynamodb/stores.ts';
 import { between, pick, randomFrom, seedOf } from '../support/random.ts';
 import { ServeProcess } from '../support/serve-process.ts';
 import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
-import { assertWhole } from '../support/verify-command.ts';
+import { contentOf, fill, items } from '../support/storage/moving-stores.ts';
+import { assertWhole } from '../support/storage/verify-command.ts';
 
 const path = '/stage/payment/simulated/charge';
 const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
 const web = '/v3/create/service/auth/google/web';
 const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
 const key = { 'idempotency-key': 'order-1' };
-const killer = join(import.meta.dirname, 'kill-at-copy.ts');
+const killer = join(import.meta.dirname, '../support/conformance/kill-at-copy.ts');
 
 async function dynamoEnv(): Promise<Record<string, string>> {
   return {

@@ -6,9 +6,15 @@ import { Caller } from '../support/caller.ts';
 import { count, isLong, workers } from '../support/extent.ts';
 import { between, pick, type Random, randomFrom, seedOf } from '../support/random.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { load, verifyTable, type WatchedTable, watchedTable } from '../support/table-load.ts';
-import { type ItemWrite, itemsIn, readTable, resultOf, writeTable } from '../support/table-operations.ts';
-import { assertWhole } from '../support/verify-command.ts';
+import { assertWhole } from '../support/storage/verify-command.ts';
+import { load, verifyTable, type WatchedTable, watchedTable } from '../support/tables/table-load.ts';
+import {
+  type ItemWrite,
+  itemsIn,
+  readTable,
+  resultOf,
+  writeTable,
+} from '../support/tables/table-operations.ts';
 
 /** Under load, `kill -9` at random: what was acknowledged is there again, and nothing that was refused (promise 8). */
 const kills = count({ short: 4, long: 5_000 });

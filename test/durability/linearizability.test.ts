@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import type { ItemWrite } from '../support/table-operations.ts';
 import {
   corrupted,
   done,
@@ -13,8 +12,9 @@ import {
   readOne,
   refused,
   unknown,
-} from './judged-histories.ts';
-import { type Operation, type Outcome, violationIn } from './linearizability.ts';
+} from '../support/durability/judged-histories.ts';
+import { type Operation, type Outcome, violationIn } from '../support/durability/linearizability.ts';
+import type { ItemWrite } from '../support/tables/table-operations.ts';
 
 /** The checker of histories, tried on histories whose verdict is known. */
 

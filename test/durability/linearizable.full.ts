@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Caller } from '../support/caller.ts';
+import { violationIn } from '../support/durability/linearizability.ts';
+import { RecordedHistory, told } from '../support/durability/recorded-history.ts';
 import { count, workers } from '../support/extent.ts';
 import { between, pick, type Random, randomFrom, seedOf } from '../support/random.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { violationIn } from './linearizability.ts';
-import { RecordedHistory, told } from './recorded-history.ts';
 
 /** Callers at a few items at once, with kills in between: their histories are linearizable (promise 10). */
 const rounds = count({ short: 2, long: 1_000 });

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { Caller } from '../support/caller.ts';
 import { count, workers } from '../support/extent.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { itemsIn, readTable, writeTable } from '../support/table-operations.ts';
+import { itemsIn, readTable, writeTable } from '../support/tables/table-operations.ts';
 
 /** Of 64 that create one id at once, one wins, and the others are told (promise 11). */
 const table = 'prizes';

@@ -3,11 +3,11 @@ import { get, type IncomingMessage } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Caller } from '../support/caller.ts';
+import { CountingWriter, nameAs } from '../support/durability/counting-writer.ts';
 import { count, workers } from '../support/extent.ts';
 import { randomFrom, seedOf, shuffled } from '../support/random.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { itemsIn, resultOf, tablePath, writeTable } from '../support/table-operations.ts';
-import { CountingWriter, nameAs } from './counting-writer.ts';
+import { itemsIn, resultOf, tablePath, writeTable } from '../support/tables/table-operations.ts';
 
 /**
  * Who reads a whole table sees one committed state of it, however long the reading takes (promise 10). Each writer

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bearing, newKey } from '../support/keys.ts';
+import { bearing, newKey } from '../support/access/keys.ts';
+import { create, integration, payment, readPath, update } from '../support/http/documented-operations.ts';
+import { requestText } from '../support/http/raw-http.ts';
 import { Scraped } from '../support/metrics.ts';
-import { requestText } from '../support/raw-http.ts';
 import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
-import { create, integration, payment, readPath, update } from './documented-operations.ts';
 
 const json = { 'Content-Type': 'application/json' };
 const uploads: Readonly<Record<string, string>> = {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { create, integration, payment, readPath, update } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
-import { create, integration, payment, readPath, update } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 const routeNotFound = { status: 404, code: 'route_not_found' };
 const charge = payment.path;

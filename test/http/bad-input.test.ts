@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
-import { startTestService, type TestService } from '../support/service.ts';
 import {
   type BodyOperation,
   bodyOperations,
@@ -11,8 +10,9 @@ import {
   integration,
   payment,
   update,
-} from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
+} from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 
 const cardNumber = '4242424242424242';
 const spacedCardNumber = '4242 4242 4242 4242';

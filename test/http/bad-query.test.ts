@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask } from '../support/exact-answer.ts';
-import { exchange, requestText } from '../support/raw-http.ts';
-import { fill } from '../tables/filled-tables.ts';
-import { newTable, startSharedService } from '../tables/shared-service.ts';
-import { assertError } from './error-answer.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { ask } from '../support/http/exact-response.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
+import { fill } from '../support/tables/filled-tables.ts';
+import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 const service = await startSharedService();
 const { origin } = service;

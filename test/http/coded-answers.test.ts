@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask } from '../support/exact-answer.ts';
-import { chunksOf, openDoorOver, scanOf } from '../tables/door-over.ts';
-import { items } from '../tables/filled-tables.ts';
-import { codings, read, startWithTables, tableNames } from './compressible-tables.ts';
-import { assertError } from './error-answer.ts';
+import { codings, read, startWithTables, tableNames } from '../support/http/compressible-tables.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { ask } from '../support/http/exact-response.ts';
+import { chunksOf, openDoorOver, scanOf } from '../support/tables/app-over.ts';
+import { items } from '../support/tables/filled-tables.ts';
 
 const service = await startWithTables();
 

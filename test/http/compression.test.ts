@@ -4,9 +4,6 @@ import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { compressedBytesMin } from '../../src/http/limits.ts';
 import { smallSpaceBytesMax } from '../../src/storage/lmdb/limits.ts';
-import { ask } from '../support/exact-answer.ts';
-import { requestText } from '../support/raw-http.ts';
-import { fill } from '../tables/filled-tables.ts';
 import {
   type Coding,
   codings,
@@ -15,7 +12,10 @@ import {
   startWithTables,
   tableNames,
   tables,
-} from './compressible-tables.ts';
+} from '../support/http/compressible-tables.ts';
+import { ask } from '../support/http/exact-response.ts';
+import { requestText } from '../support/http/raw-http.ts';
+import { fill } from '../support/tables/filled-tables.ts';
 
 const service = await startWithTables();
 

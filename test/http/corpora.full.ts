@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { count } from '../support/extent.ts';
-import { startTestService, type TestService } from '../support/service.ts';
 import {
   ask,
   assertSound,
@@ -11,7 +10,8 @@ import {
   describedOperations,
   noLimits,
   textPlaces,
-} from './described-requests.ts';
+} from '../support/http/described-requests.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 
 const corpora = join(import.meta.dirname, '../corpora');
 const documents = readdirSync(join(corpora, 'json-parsing'))

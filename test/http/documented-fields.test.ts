@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exchange, requestText } from '../support/raw-http.ts';
-import { startTestService, type TestService } from '../support/service.ts';
 import {
   type BodyOperation,
   bodyOperations,
@@ -9,8 +7,10 @@ import {
   integration,
   payment,
   update,
-} from './documented-operations.ts';
-import { assertError, type ErrorAnswer, type ExpectedError } from './error-answer.ts';
+} from '../support/http/documented-operations.ts';
+import { assertError, type ErrorAnswer, type ExpectedError } from '../support/http/error-response.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 
 interface Failure {
   readonly what: string;

@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { requestBodyBytesMax } from '../../src/http/limits.ts';
 import { Listener } from '../../src/http/server/listener.ts';
-import { exchange, RawConnection, requestText } from '../support/raw-http.ts';
+import { type BodyOperation, bodyOperations } from '../support/http/documented-operations.ts';
+import { assertError, type ExpectedError } from '../support/http/error-response.ts';
+import { exchange, RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTestService } from '../support/service.ts';
-import { type BodyOperation, bodyOperations } from './documented-operations.ts';
-import { assertError, type ExpectedError } from './error-answer.ts';
 
 const json = { 'Content-Type': 'application/json' };
 

@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { count } from '../support/extent.ts';
-import { seedOf } from '../support/random.ts';
-import { startTestService } from '../support/service.ts';
 import {
   ask,
   assertSound,
@@ -12,7 +10,9 @@ import {
   exampleOf,
   noLimits,
   type Schema,
-} from './described-requests.ts';
+} from '../support/http/described-requests.ts';
+import { seedOf } from '../support/random.ts';
+import { startTestService } from '../support/service.ts';
 
 /** Requests of one example: they go out at once, as several callers send them. */
 const requestsAtOnce = 10;

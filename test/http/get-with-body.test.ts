@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RawAnswer, RawConnection, requestText } from '../support/raw-http.ts';
+import { create, payment, readPath } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { type RawAnswer, RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { create, payment, readPath } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 const bodies: Readonly<Record<string, string>> = {
   'the body of the published example': '{"":""}',

@@ -3,10 +3,10 @@ import { suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopGraceMs } from '../../src/lifecycle.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
-import { RawConnection, requestText } from '../support/raw-http.ts';
+import { create, payment } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTestService } from '../support/service.ts';
-import { create, payment } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 const json = { 'Content-Type': 'application/json' };
 

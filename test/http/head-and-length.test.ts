@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { ask } from '../support/exact-answer.ts';
-import { RawConnection, requestText } from '../support/raw-http.ts';
+import { ask } from '../support/http/exact-response.ts';
+import { RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTestService } from '../support/service.ts';
-import { fill, items } from '../tables/filled-tables.ts';
-import { startSharedService } from '../tables/shared-service.ts';
+import { fill, items } from '../support/tables/filled-tables.ts';
+import { startSharedService } from '../support/tables/shared-service.ts';
 
 const env = { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'empty,small,large' };
 const service = await startSharedService({ env });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exchange, requestText } from '../support/raw-http.ts';
+import { create } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
 import { startTestService } from '../support/service.ts';
-import { create } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 const kibibyte = 1024;
 const json = { 'Content-Type': 'application/json' };

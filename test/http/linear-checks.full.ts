@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { count } from '../support/extent.ts';
+import { growsLikeItsSize, type Report, type Task } from '../support/http/linear-checks-process.ts';
+import { pureChecks } from '../support/http/pure-checks.ts';
+import { requestPlaces } from '../support/http/request-places.ts';
 import { seedOf } from '../support/random.ts';
-import { growsLikeItsSize, type Report, type Task } from './linear-checks-process.ts';
-import { pureChecks } from './pure-checks.ts';
-import { requestPlaces } from './request-places.ts';
 
 const searchMs = count({ short: 30, long: 4_000 });
 /** A measurement of a linear check takes some milliseconds. One that takes this long has frozen the process. */
@@ -50,7 +50,9 @@ async function* reports(task: Task): AsyncGenerator<Report> {
 
 /** The process that measures; what it reports waits here until it is asked for. */
 class Checker {
-  readonly #child = fork(join(import.meta.dirname, 'linear-checks-process.ts'), { execArgv: [] });
+  readonly #child = fork(join(import.meta.dirname, '../support/http/linear-checks-process.ts'), {
+    execArgv: [],
+  });
   readonly #waiting: Report[] = [];
   #wake: () => void = () => undefined;
   last: Report | undefined;

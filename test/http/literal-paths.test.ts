@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask } from '../support/exact-answer.ts';
+import { create, integration, payment, readPath } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { ask } from '../support/http/exact-response.ts';
 import { startTestService } from '../support/service.ts';
-import { create, integration, payment, readPath } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 const json = { 'content-type': 'application/json' };
 const literal: readonly (readonly [line: string, body?: string])[] = [

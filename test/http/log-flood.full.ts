@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent, get } from 'node:http';
 import { platform } from 'node:os';
 import { test } from 'node:test';
-import { RawConnection, requestText } from '../support/raw-http.ts';
+import { RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const requests = 5_000;

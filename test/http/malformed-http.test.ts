@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exchange, RawConnection, requestText } from '../support/raw-http.ts';
+import { payment } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTestService } from '../support/service.ts';
-import { payment } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 const json = { 'Content-Type': 'application/json' };
 const createLine = 'POST /v3/table/books/create';

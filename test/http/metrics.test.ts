@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { Stripe } from 'stripe';
 import { assertAbsent } from '../support/canaries.ts';
 import { countedDuring, Scraped } from '../support/metrics.ts';
-import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { startTestService } from '../support/service.ts';
-import { goToCallback, register, signIn, signInPath, startSignIn } from '../support/signing-in.ts';
+import { goToCallback, register, signIn, signInPath, startSignIn } from '../support/sign-in/signing-in.ts';
+import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const charge = '/stage/payment/simulated/charge';
 const charges = 'counterfoil_charges_total';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { payment } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
 import { startTestService } from '../support/service.ts';
-import { payment } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 /** JSON, and no object. */
 const noObjects = ['null', ' null ', 'false', '0', '""', '[]'];

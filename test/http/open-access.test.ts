@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exchange, requestText } from '../support/raw-http.ts';
+import { bodyOperations, payment, readPath } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
 import { startTestService } from '../support/service.ts';
-import { bodyOperations, payment, readPath } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 const json = { 'Content-Type': 'application/json' };
 const forwarding: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { bodyOperations, create, payment, readPath } from '../support/http/documented-operations.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { bodyOperations, create, payment, readPath } from './documented-operations.ts';
 
 const operationsOfTheDocument = {
   '/stage/payment/{processor}/{route_id}': 'post',

@@ -5,10 +5,10 @@ import { connect } from 'node:net';
 import { suite, test } from 'node:test';
 import { eventLoopDelayMsMax, loopTurnMsMax, requestsPerConnectionMax } from '../../src/http/limits.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
-import { exchange, type RawAnswer, RawConnection, requestText } from '../support/raw-http.ts';
+import { create, payment } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, type RawAnswer, RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTestService, type TestService, unhurried } from '../support/service.ts';
-import { create, payment } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 const json = { 'Content-Type': 'application/json' };
 const paymentsPath = `${payment.path}?idempotency_key=`;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { bearing, startServiceWithKeys } from '../support/keys.ts';
-import { readPath } from './documented-operations.ts';
+import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
+import { readPath } from '../support/http/documented-operations.ts';
 
 /** Requests that one address has in a second that does not pass. */
 const quota = 3;

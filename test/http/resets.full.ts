@@ -3,10 +3,10 @@ import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { count, isLong } from '../support/extent.ts';
-import { exchange, requestText } from '../support/raw-http.ts';
+import { create, readPath } from '../support/http/documented-operations.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
+import { requestKinds } from '../support/http/request-kinds.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { create, readPath } from './documented-operations.ts';
-import { requestKinds } from './request-kinds.ts';
 
 /** Every how many bytes of a request its connection is reset. */
 const stepBytes = count({ short: 3, long: 1 });

@@ -4,9 +4,9 @@ import { platform } from 'node:os';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { count, isLong } from '../support/extent.ts';
-import { requestText } from '../support/raw-http.ts';
-import { create } from './documented-operations.ts';
-import { askHonestly, startTuned } from './stalled-clients.ts';
+import { create } from '../support/http/documented-operations.ts';
+import { requestText } from '../support/http/raw-http.ts';
+import { askHonestly, startTuned } from '../support/http/stalled-clients.ts';
 
 /** More than a listener serves at once of all callers together. */
 const attackers = count({ short: 300, long: 6_000 });

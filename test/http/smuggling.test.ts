@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RawConnection, requestText } from '../support/raw-http.ts';
+import { payment } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { RawConnection, requestText } from '../support/http/raw-http.ts';
+import { ambiguous, type Canary, type Smuggling, unambiguous } from '../support/http/smuggled-requests.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { payment } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
-import { ambiguous, type Canary, type Smuggling, unambiguous } from './smuggled-requests.ts';
 
 // Sent by whoever could also send it openly: what is tried is whether the service takes it for a request.
 const canaryKey = 'smuggled';

@@ -3,19 +3,19 @@ import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestsPerConnectionMax } from '../../src/http/limits.ts';
-import { connectionsOf } from '../conformance/connections.ts';
+import { connectionsOf } from '../support/attacks/connections.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { isLong } from '../support/extent.ts';
-import { requestText } from '../support/raw-http.ts';
-import { startTestService, unhurried } from '../support/service.ts';
-import { create } from './documented-operations.ts';
+import { create } from '../support/http/documented-operations.ts';
+import { requestText } from '../support/http/raw-http.ts';
 import {
   askHonestly,
   residentBytes,
   StalledClient,
   startTuned,
   type TunedService,
-} from './stalled-clients.ts';
+} from '../support/http/stalled-clients.ts';
+import { startTestService, unhurried } from '../support/service.ts';
 
 /** How long a response may make no progress; the service's own bound is 30 s. */
 const stallMs = isLong ? 30_000 : 1_000;

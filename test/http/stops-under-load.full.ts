@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { count } from '../support/extent.ts';
-import { startLedgerProcess } from '../support/ledger-process.ts';
+import { noLimits } from '../support/http/described-requests.ts';
+import { create, payment, readPath } from '../support/http/documented-operations.ts';
+import { startLedgerProcess } from '../support/ledger/ledger-process.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { noLimits } from './described-requests.ts';
-import { create, payment, readPath } from './documented-operations.ts';
 
 /** The conformance run asks for more of them. */
 const stops = Number(process.env.STOPS ?? count({ short: 4, long: 1_000 }));

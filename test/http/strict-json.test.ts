@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { ServiceError } from '../../src/errors.ts';
 import { parseStrictJson } from '../../src/http/server/strict-json.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
+import { create } from '../support/http/documented-operations.ts';
+import { assertError } from '../support/http/error-response.ts';
 import { startTestService } from '../support/service.ts';
-import { create } from './documented-operations.ts';
-import { assertError } from './error-answer.ts';
 
 /** `SEED=…` repeats a run; fast-check prints the seed of one that failed. */
 const seed = process.env.SEED === undefined ? {} : { seed: Number(process.env.SEED) };
@@ -129,9 +129,23 @@ test('takes 32 levels of nesting and refuses 33', () => {
     assert.deepEqual(parse(deepest), JSON.parse(deepest));
     assert.equal(codeOf(nested(open, close, 33)), 'invalid_request');
   }
-  const wide = `[${Array(1_000).fill('[[]]').join()}]`;
+  const wide = `[${Array(300).fill('[[]]').join()}]`;
   assert.deepEqual(parse(wide), JSON.parse(wide));
   assert.equal(parse(`"${'['.repeat(33)}"`), '['.repeat(33));
+});
+
+test('takes 1,000 fields and elements and rejects 1,001, wherever they are', () => {
+  const fields = (count: number) => Array.from({ length: count }, (_, n) => `"${n}":","`).join();
+  const shapes: Readonly<Record<string, (count: number) => string>> = {
+    fields: (count) => `{${fields(count)}}`,
+    elements: (count) => `[${'0,'.repeat(count - 1)}0]`,
+    // An object is a member of its array, and has one.
+    objects: (count) => `[${'{"a":"\\\\"},'.repeat((count - 2) / 2)}{"a":0}]`,
+  };
+  for (const [what, shape] of Object.entries(shapes)) {
+    assert.equal(codeOf(shape(1_000)), undefined, what);
+    assert.equal(codeOf(shape(what === 'objects' ? 1_002 : 1_001)), 'invalid_request', what);
+  }
 });
 
 test('refuses what is not UTF-8', () => {

@@ -6,10 +6,10 @@ import { pino } from 'pino';
 import { openApp } from '../../src/http/server/app.ts';
 import { Listener } from '../../src/http/server/listener.ts';
 import { openLog } from '../../src/log.ts';
-import { exchange, type RawAnswer, RawConnection, requestText } from '../support/raw-http.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, type RawAnswer, RawConnection, requestText } from '../support/http/raw-http.ts';
+import { unguarded } from '../support/http/unguarded.ts';
 import { newDataFolder } from '../support/service.ts';
-import { unguarded } from '../support/unguarded.ts';
-import { assertError } from './error-answer.ts';
 
 const secret = 'canary-in-an-exception';
 const internal = { status: 500, code: 'internal' };

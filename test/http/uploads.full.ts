@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventBodyBytesMax, uploadBytesPerAddressMax } from '../../src/http/limits.ts';
-import { RawConnection, requestText } from '../support/raw-http.ts';
+import { RawConnection, requestText } from '../support/http/raw-http.ts';
+import { startTuned } from '../support/http/stalled-clients.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { startTuned } from './stalled-clients.ts';
 
 const event = 'POST /stage/events/stripe';
 const json = { 'Content-Type': 'application/json' };

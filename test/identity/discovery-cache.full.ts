@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { publicUrl, sendJson } from '../support/app.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { credentials } from '../support/signing-in.ts';
+import { publicUrl, sendJson } from '../support/sign-in/app.ts';
+import { credentials } from '../support/sign-in/signing-in.ts';
 
 /** Nearly as large as an answer of a provider may be. */
 const documentBytes = 900_000;

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { busyMachineMs } from '../support/busy-machine.ts';
-import { credentials, register, signInPath, startSignIn } from '../support/signing-in.ts';
+import { credentials, register, signInPath, startSignIn } from '../support/sign-in/signing-in.ts';
 
 const discoveryPath = '/.well-known/openid-configuration';
 const begins = process.env.LONG === '1' ? 2_000 : 200;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Browser } from '../support/browser.ts';
-import { ScriptedGithub } from '../support/scripted-github.ts';
+import { ScriptedGithub } from '../support/github/scripted-github.ts';
 import { startTestService } from '../support/service.ts';
-import { whoIs } from '../support/signing-in.ts';
+import { Browser } from '../support/sign-in/browser.ts';
+import { whoIs } from '../support/sign-in/signing-in.ts';
 
 const withEmail = { scopes: ['read:user', 'user:email'] };
 

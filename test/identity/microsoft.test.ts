@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import type { JWTPayload } from 'jose';
 import { oidcProvider } from '../../src/identity/oidc.ts';
 import { type Fetch, outbound } from '../../src/identity/outbound.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 
 const microsoft = 'https://login.microsoftonline.com';
 const ours = '9188040d-6c67-4c5b-b112-36a304b66dad';

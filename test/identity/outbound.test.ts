@@ -5,9 +5,9 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { outbound } from '../../src/identity/outbound.ts';
+import { loopbackForms, privateForms } from '../support/identity/address-forms.ts';
 import { startTestService } from '../support/service.ts';
-import { credentials } from '../support/signing-in.ts';
-import { loopbackForms, privateForms } from './address-forms.ts';
+import { credentials } from '../support/sign-in/signing-in.ts';
 
 const never = () => Promise.reject(new Error('nobody is to be asked for this name'));
 const always =

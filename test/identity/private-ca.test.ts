@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { SettingsError } from '../../src/errors.ts';
 import { loadSettings } from '../../src/settings/load.ts';
-import { startWithLocalIssuer } from '../support/local-issuer.ts';
-import { privateCaFile, privateTls } from '../support/private-ca.ts';
+import { startWithLocalIssuer } from '../support/identity/local-issuer.ts';
+import { privateCaFile, privateTls } from '../support/identity/private-ca.ts';
 import { newDataFolder } from '../support/service.ts';
 
 test('signs in by an https issuer whose certificate a private CA issued', async (t) => {

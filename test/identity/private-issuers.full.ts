@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { SettingsError } from '../../src/errors.ts';
 import { loadSettings } from '../../src/settings/load.ts';
-import { startWithLocalIssuer } from '../support/local-issuer.ts';
+import { startWithLocalIssuer } from '../support/identity/local-issuer.ts';
 
 const publicUrl = { COUNTERFOIL_PUBLIC_URL: 'https://id.example.com' };
 const named = (issuers: string) => ({ ...publicUrl, COUNTERFOIL_PRIVATE_ISSUERS: issuers });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startWithLocalIssuer } from '../support/local-issuer.ts';
-import { loopbackForms } from './address-forms.ts';
+import { loopbackForms } from '../support/identity/address-forms.ts';
+import { startWithLocalIssuer } from '../support/identity/local-issuer.ts';
 
 const behindProxy = { COUNTERFOIL_PUBLIC_URL: 'https://id.example.com' };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JWTPayload } from 'jose';
-import { signIn, startSignIn, whoIs } from '../support/signing-in.ts';
+import { signIn, startSignIn, whoIs } from '../support/sign-in/signing-in.ts';
 
 const withoutEmail = ({ email, email_verified, ...rest }: JWTPayload): JWTPayload => rest;
 

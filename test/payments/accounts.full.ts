@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';
-import { order, path, paymentAfter, startWithStripe } from './stripe-service.ts';
+import { order, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
 

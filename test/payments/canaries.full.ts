@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertAbsent, filesIn } from '../support/canaries.ts';
-import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { ServeProcess } from '../support/serve-process.ts';
 import { adminKey, startTestService } from '../support/service.ts';
+import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
 const stripePath = '/stage/payment/stripe/charge';

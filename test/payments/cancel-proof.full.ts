@@ -5,8 +5,8 @@ import { soughtOf } from '../../src/payments/charge/execute.ts';
 import { processorCallMsMax } from '../../src/payments/limits.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';
-import { writeSettings } from './settings-file.ts';
-import { order, path, paymentAfter, startWithStripe } from './stripe-service.ts';
+import { writeSettings } from '../support/payments/settings-file.ts';
+import { order, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
 const hourMs = 60 * 60_000;

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { writeSettings } from './settings-file.ts';
-import { chargesAskedFor, order, path, paymentAfter, startWithStripe } from './stripe-service.ts';
+import { writeSettings } from '../support/payments/settings-file.ts';
+import {
+  chargesAskedFor,
+  order,
+  path,
+  paymentAfter,
+  startWithStripe,
+} from '../support/payments/stripe-service.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
 const minuteMs = 60_000;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { holdsCardNumber } from '../../src/payments/card-number.ts';
-import { between, randomFrom, seedOf } from '../support/random.ts';
 import {
   ean,
   type Identifier,
@@ -11,7 +10,8 @@ import {
   timestamp,
   ulid,
   uuid,
-} from './identifiers.ts';
+} from '../support/payments/identifiers.ts';
+import { between, randomFrom, seedOf } from '../support/random.ts';
 
 /** As tokens are read, and metadata fields that are named like a card. */
 const inTokens = 'any';

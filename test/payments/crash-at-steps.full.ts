@@ -10,14 +10,14 @@ import {
   MemoryLedger,
 } from '../../src/processors/simulated/ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
-import { startLedger } from '../support/ledger-process.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
+import { settings } from '../support/payments/paying.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { tryToPost } from '../support/try-to-send.ts';
-import { settings } from './ordering.ts';
 
 const path = '/stage/payment/simulated/order';
 const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
-const hook = join(import.meta.dirname, 'kill-at-commit.ts');
+const hook = join(import.meta.dirname, '../support/payments/kill-at-commit.ts');
 
 /** Where a process is killed: around each commit, and around what the processor does. */
 const steps = [

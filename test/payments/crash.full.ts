@@ -3,13 +3,13 @@ import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopMsMax } from '../../src/lifecycle.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
-import { startLedgerProcess } from '../support/ledger-process.ts';
+import { startLedgerProcess } from '../support/ledger/ledger-process.ts';
+import { assertHonest, Shop, settings } from '../support/payments/paying.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
-import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { adminKey, newDataFolder, startTestService } from '../support/service.ts';
+import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 import { tryToPost } from '../support/try-to-send.ts';
-import { assertHonest, Shop, settings } from './ordering.ts';
 
 const callers = 16;
 /** Drills, each of some kills: each kill stops dozens of charges at whatever step they are. */

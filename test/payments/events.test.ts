@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Stripe } from 'stripe';
-import { type ScriptedStripe, startScriptedStripe } from '../support/scripted-stripe.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';
+import { type ScriptedStripe, startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const path = '/stage/payment/stripe/charge';
 const eventsPath = '/stage/events/stripe';

@@ -2,10 +2,16 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { count, isLong } from '../support/extent.ts';
+import { runDrill, type Trouble } from '../support/payments/fault-drill.ts';
+import type { Finding } from '../support/payments/fault-findings.ts';
+import {
+  type FaultWord,
+  lostMethodWords,
+  pairWords,
+  plainWords,
+  refundWords,
+} from '../support/payments/fault-words.ts';
 import { pick, randomFrom, seedOf } from '../support/random.ts';
-import { runDrill, type Trouble } from './fault-drill.ts';
-import type { Finding } from './fault-findings.ts';
-import { type FaultWord, lostMethodWords, pairWords, plainWords, refundWords } from './fault-words.ts';
 
 const drills = count({ short: 1, long: 20 });
 const keysPerDrill = count({ short: 100, long: 1_000 });
@@ -48,7 +54,7 @@ describe('a lost reply that is followed by a rejection', { concurrency: isLong ?
 
   test('the drill finds the double charges of a service whose client sends again by itself', async (t) => {
     const seed = seedOf(t);
-    const hook = join(import.meta.dirname, 'send-again.ts');
+    const hook = join(import.meta.dirname, '../support/payments/resend.ts');
     const env = { NODE_OPTIONS: `--import ${hook}` };
     const words = pairWords.filter(({ word }) => /reset_after.*(429|401|403)$/.test(word));
     const orders = { keys: 40, words, singleUse: 'some' } as const;

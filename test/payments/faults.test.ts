@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
-import { startLedger } from '../support/ledger-process.ts';
-import { startScriptedStripe } from '../support/scripted-stripe.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
+import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const simulatedPath = '/stage/payment/simulated/charge';
 const stripePath = '/stage/payment/stripe/charge';

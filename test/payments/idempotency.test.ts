@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LedgerReply, type LedgerRequest, MemoryLedger } from '../../src/processors/simulated/ledger.ts';
-import { startLedger } from '../support/ledger-process.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
 import { type Answer, startTestService } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/charge';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { writeSettings } from '../support/payments/settings-file.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';
-import { writeSettings } from './settings-file.ts';
 
 const path = '/stage/payment/simulated/charge';
 const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };

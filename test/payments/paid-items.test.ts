@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
-import { startLedger } from '../support/ledger-process.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
+import { writeSettings } from '../support/payments/settings-file.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { writeSettings } from './settings-file.ts';
 
 const path = '/stage/payment/simulated/order';
 const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };

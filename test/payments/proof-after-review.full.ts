@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
 import { runCommand } from '../support/command.ts';
+import { writeSettings } from '../support/payments/settings-file.ts';
+import { order, path, startWithStripe } from '../support/payments/stripe-service.ts';
 import { openStoreOf } from '../support/service.ts';
 import { deliveryOf, eventOf, post } from '../support/stripe/events.ts';
-import { writeSettings } from './settings-file.ts';
-import { order, path, startWithStripe } from './stripe-service.ts';
 
 const seat = { table: 'seats', id: 'metadata.seat', name: 'payment_id' };
 const settings = { payments: { routes: { charge: { on_success: seat } } } };

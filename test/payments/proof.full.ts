@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { writeSettings } from '../support/payments/settings-file.ts';
+import { order, path, startWithStripe } from '../support/payments/stripe-service.ts';
 import { deliveryOf, eventOf, eventsOf, post } from '../support/stripe/events.ts';
-import { writeSettings } from './settings-file.ts';
-import { order, path, startWithStripe } from './stripe-service.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
 const seat = { table: 'seats', id: 'metadata.seat', name: 'payment_id' };

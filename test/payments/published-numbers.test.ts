@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { holdsCardNumber } from '../../src/payments/card-number.ts';
-import { allPublishedNumbers, publishedNumbers } from './card-numbers-known.ts';
+import { allPublishedNumbers, publishedNumbers } from '../support/payments/card-numbers-known.ts';
 
 /** As tokens are read, and metadata fields that are named like a card. */
 const inTokens = 'any';

@@ -7,7 +7,6 @@ import { recoveryIntervalMs } from '../../src/app/limits.ts';
 import { chargeSoughtMsMax } from '../../src/payments/limits.ts';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
 import { busyMachineMs, givenUpMs } from '../support/busy-machine.ts';
-import { type ScriptedStripe, startScriptedStripe } from '../support/scripted-stripe.ts';
 import { ServeProcess } from '../support/serve-process.ts';
 import {
   adminKey,
@@ -17,6 +16,7 @@ import {
   type TestService,
 } from '../support/service.ts';
 import { deliveryOf, eventsOf, post, webhookSecret } from '../support/stripe/events.ts';
+import { type ScriptedStripe, startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 
 const path = '/stage/payment/stripe/charge';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
-import { startLedger } from '../support/ledger-process.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/charge';

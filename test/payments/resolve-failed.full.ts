@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runCommand } from '../support/command.ts';
-import { order, path, startWithStripe } from './stripe-service.ts';
+import { order, path, startWithStripe } from '../support/payments/stripe-service.ts';
 
 test('payments resolve --succeeded rejects a charge that failed on the processor’s books', async (t) => {
   const { service, stripe } = await startWithStripe(t);

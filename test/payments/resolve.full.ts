@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { chargeSoughtMsMax } from '../../src/payments/limits.ts';
 import { runCommand } from '../support/command.ts';
-import { writeSettings } from './settings-file.ts';
-import { order, path, paymentAfter, startWithStripe } from './stripe-service.ts';
+import { writeSettings } from '../support/payments/settings-file.ts';
+import { order, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
 const metadata = { seat: '12A' };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { singleUseToken, startScriptedStripe } from '../support/scripted-stripe.ts';
 import { startTestService } from '../support/service.ts';
+import { singleUseToken, startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const path = '/stage/payment/stripe/charge';
 const order = { amount: 1_050, currency: 'EUR', token: singleUseToken };

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { refundsPerPaymentMax } from '../../src/payments/limits.ts';
 import { chargeOf } from '../contracts/processor.ts';
-import { RawConnection } from '../support/raw-http.ts';
+import { RawConnection } from '../support/http/raw-http.ts';
+import { order, path, startWithStripe } from '../support/payments/stripe-service.ts';
 import { openStripe } from '../support/stripe/adapter.ts';
-import { order, path, startWithStripe } from './stripe-service.ts';
 
 test('two Idempotency-Key headers are refused, not joined', async (t) => {
   const { service, stripe } = await startWithStripe(t);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { startTestService } from '../support/service.ts';
 import {
   signedDelivery,
   singleUseNonce,
   squareEvent,
   startScriptedSquare,
-} from '../support/scripted-square.ts';
-import { startTestService } from '../support/service.ts';
+} from '../support/square/scripted-square.ts';
 
 const path = '/stage/payment/square/charge';
 const order = { amount: 1_050, currency: 'EUR', token: singleUseNonce };

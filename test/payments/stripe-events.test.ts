@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { randomFrom, seedOf, shuffled } from '../support/random.ts';
-import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { startTestService } from '../support/service.ts';
 import {
   deliveryOf,
@@ -12,6 +11,7 @@ import {
   post,
   webhookSecret,
 } from '../support/stripe/events.ts';
+import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const path = '/stage/payment/stripe/charge';
 

@@ -3,9 +3,9 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decliningTokens, MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
-import { startLedger } from '../support/ledger-process.ts';
-import { startScriptedStripe } from '../support/scripted-stripe.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
 import { type Answer, startTestService, type TestService } from '../support/service.ts';
+import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const path = '/stage/payment/simulated/charge';
 const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };

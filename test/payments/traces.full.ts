@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { assertAbsent } from '../support/canaries.ts';
-import { startScriptedStripe } from '../support/scripted-stripe.ts';
 import { startTestService } from '../support/service.ts';
+import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 interface Span {
   readonly name: string;

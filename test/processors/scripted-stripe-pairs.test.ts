@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { type ScriptedStripe, singleUseTokenOf, startScriptedStripe } from '../support/scripted-stripe.ts';
 import { newDataFolder } from '../support/service.ts';
 import { pairs, wordsOfPairs } from '../support/stripe/pairs.ts';
 import { startStripeProcess } from '../support/stripe/process.ts';
+import {
+  type ScriptedStripe,
+  singleUseTokenOf,
+  startScriptedStripe,
+} from '../support/stripe/scripted-stripe.ts';
 import { wordOfToken } from '../support/stripe/scripts.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { stripeProcessor } from '../../src/processors/stripe/stripe.ts';
 import { chargeOf } from '../contracts/processor.ts';
-import { chargesOf, singleUseToken, startScriptedStripe } from '../support/scripted-stripe.ts';
 import { newDataFolder } from '../support/service.ts';
 import { soughtNow } from '../support/stripe/adapter.ts';
 import { keyLifeMs } from '../support/stripe/keys.ts';
 import { type StripeProcess, startStripeProcess } from '../support/stripe/process.ts';
+import { chargesOf, singleUseToken, startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 /** What the tests of the service and of the adapter rest on: that the Stripe they talk to does as Stripe does. */
 type Fields = Readonly<Record<string, string>>;

@@ -12,7 +12,7 @@ import {
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { chargeOf, processorContract } from '../contracts/processor.ts';
 import { type RefundFixture, refundContract } from '../contracts/processor-refunds.ts';
-import { startLedger } from '../support/ledger-process.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
 
 const tokens = {
   paid: 'tok_paid',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Delivery, Processor, ProcessorEvent } from '../../src/processors/processor.ts';
 import { squareProcessor } from '../../src/processors/square/square.ts';
-import { signedDelivery, squareEvent } from '../support/scripted-square.ts';
+import { signedDelivery, squareEvent } from '../support/square/scripted-square.ts';
 
 const url = 'https://pay.example/stage/events/square';
 const key = 'asdf1234-signature-key';

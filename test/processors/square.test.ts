@@ -18,7 +18,7 @@ import {
   singleUseNonce,
   startScriptedSquare,
   tokensOfPairs,
-} from '../support/scripted-square.ts';
+} from '../support/square/scripted-square.ts';
 
 interface Opened {
   readonly square: ScriptedSquare;

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { ChargeRequest, RefundRequest } from '../../src/processors/processor.ts';
 import { chargeOf } from '../contracts/processor.ts';
-import { droppedLateAfterMs } from '../support/scripted-stripe.ts';
 import { openStripe, type StripeWithAdapter } from '../support/stripe/adapter.ts';
+import { droppedLateAfterMs } from '../support/stripe/scripted-stripe.ts';
 
 /** A refund of a charge that was made with the token. */
 async function refundOf(

@@ -7,9 +7,9 @@ import { stripeProcessor } from '../../src/processors/stripe/stripe.ts';
 import { chargeOf, givesUpInTime, processorContract } from '../contracts/processor.ts';
 import { refundContract } from '../contracts/processor-refunds.ts';
 import { resendContract } from '../contracts/processor-resends.ts';
-import { droppedLateAfterMs, singleUseToken } from '../support/scripted-stripe.ts';
 import { openStripe, stripeFixture, stripeResendFixture } from '../support/stripe/adapter.ts';
 import { keyLifeMs } from '../support/stripe/keys.ts';
+import { droppedLateAfterMs, singleUseToken } from '../support/stripe/scripted-stripe.ts';
 
 processorContract('stripe', stripeFixture);
 refundContract('stripe', stripeFixture);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
+import { assertReadable, command, register, retireLater } from '../support/secrets/rotation.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
-import { assertReadable, command, register, retireLater } from './rotation.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
 

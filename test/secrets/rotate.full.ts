@@ -4,10 +4,18 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { test } from 'node:test';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
-import { startLedger } from '../support/ledger-process.ts';
+import { startLedger } from '../support/ledger/ledger-process.ts';
+import {
+  askedAt,
+  assertReadable,
+  command,
+  keepBusy,
+  keyLines,
+  register,
+  retireLater,
+} from '../support/secrets/rotation.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
-import { askedAt, assertReadable, command, keepBusy, keyLines, register, retireLater } from './rotation.ts';
 
 test('rotates under load: every secret is readable throughout, in every process, and all are under the new key', async (t) => {
   const data = newData(t);

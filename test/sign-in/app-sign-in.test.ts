@@ -3,7 +3,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { runCommand } from '../support/command.ts';
-import { goToCallback, type SignInTest, signIn, signInPath, startSignIn } from '../support/signing-in.ts';
+import {
+  goToCallback,
+  type SignInTest,
+  signIn,
+  signInPath,
+  startSignIn,
+} from '../support/sign-in/signing-in.ts';
 
 const returnUrl = 'https://app.example.com/signed-in';
 

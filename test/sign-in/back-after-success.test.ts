@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { signOut } from '../support/app.ts';
-import { Browser } from '../support/browser.ts';
+import { signOut } from '../support/sign-in/app.ts';
+import { Browser } from '../support/sign-in/browser.ts';
 import {
   assertRefused,
   assertSignedIn,
@@ -10,7 +10,7 @@ import {
   signIn,
   signInPath,
   startSignIn,
-} from '../support/signing-in.ts';
+} from '../support/sign-in/signing-in.ts';
 
 test('Back after a sign-in shows that one is signed in, and signs nobody in again', async (t) => {
   const signing = await startSignIn(t);

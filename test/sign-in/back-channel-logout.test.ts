@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { logoutToken, sendLogout } from '../support/logout-token.ts';
-import { livesOf, startForOperators } from '../support/operators.ts';
+import { logoutToken, sendLogout } from '../support/identity/logout-token.ts';
+import { livesOf, startForOperators } from '../support/sign-in/operators.ts';
 
 /** OpenID Connect Back-Channel Logout 1.0. */
 test('a logout token of a user ends all that came of the sign-ins by that integration', async (t) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Browser } from '../support/browser.ts';
-import { bearing, newKey } from '../support/keys.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { bearing, newKey } from '../support/access/keys.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
-import { credentials, signInPath } from '../support/signing-in.ts';
+import { Browser } from '../support/sign-in/browser.ts';
+import { credentials, signInPath } from '../support/sign-in/signing-in.ts';
 
 const begins = 30;
 /** More than one person, or one office behind one address, begins at one moment. */

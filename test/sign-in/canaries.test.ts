@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { goToCallback, says, signIn, startSignIn } from '../support/signing-in.ts';
+import { goToCallback, says, signIn, startSignIn } from '../support/sign-in/signing-in.ts';
 
 test('leaves nothing to sign in with, and no secret, in the data folder, the log or an answer', async (t) => {
   const canary = 'canary-4711-';

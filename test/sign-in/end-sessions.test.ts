@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { livesOf, startForOperators } from '../support/operators.ts';
-import { whoIs } from '../support/signing-in.ts';
+import { livesOf, startForOperators } from '../support/sign-in/operators.ts';
+import { whoIs } from '../support/sign-in/signing-in.ts';
 
 const hour = 60 * 60_000;
 

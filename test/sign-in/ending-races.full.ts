@@ -5,7 +5,7 @@ import { AccessEnding } from '../../src/sign-in/access-ending.ts';
 import { type Identity, userKey } from '../../src/sign-in/identity.ts';
 import { endingRecoveryMs, sessionsPerUserMax } from '../../src/sign-in/limits.ts';
 import type { Engine } from '../../src/storage/engine.ts';
-import { engineWith, startSignInKit } from '../support/sign-in-kit.ts';
+import { engineWith, startSignInKit } from '../support/sign-in/sign-in-kit.ts';
 
 const running = new AbortController().signal;
 const ada: Identity = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type RunningProvider, startIdentityProvider } from '../../examples/sign-in/identity-provider.ts';
-import { Browser } from '../support/browser.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { Browser } from '../support/sign-in/browser.ts';
 import {
   assertRefused,
   credentials,
@@ -12,7 +12,7 @@ import {
   signInPath,
   startSignIn,
   whoIs,
-} from '../support/signing-in.ts';
+} from '../support/sign-in/signing-in.ts';
 
 test('signs in with a real provider, tells who it is, and signs out', async (t) => {
   const { service } = await startWithRealProvider(t);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { logoutEvent, logoutToken, sendLogout } from '../support/logout-token.ts';
-import { livesOf, startForOperators } from '../support/operators.ts';
-import type { ScriptedOidc } from '../support/scripted-oidc.ts';
-import { credentials } from '../support/signing-in.ts';
+import { logoutEvent, logoutToken, sendLogout } from '../support/identity/logout-token.ts';
+import type { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
+import { livesOf, startForOperators } from '../support/sign-in/operators.ts';
+import { credentials } from '../support/sign-in/signing-in.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 
 const now = () => Math.floor(Date.now() / 1_000);

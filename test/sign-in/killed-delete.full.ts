@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sendJson } from '../support/app.ts';
-import { killAtEachCommit, skip } from '../support/kill-drill.ts';
-import { prepareSignedIn, registerPath, whatLives } from '../support/signed-in.ts';
+import { sendJson } from '../support/sign-in/app.ts';
+import { killAtEachCommit, skip } from '../support/sign-in/kill-drill.ts';
+import { prepareSignedIn, registerPath, whatLives } from '../support/sign-in/signed-in.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 
 const path = '/v3/service/auth/oidc/web';

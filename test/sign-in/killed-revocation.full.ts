@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { env, killAtEachCommit, skip } from '../support/kill-drill.ts';
 import { ServeProcess } from '../support/serve-process.ts';
-import { prepareSignedIn, type SignedIn, whatLives } from '../support/signed-in.ts';
+import { env, killAtEachCommit, skip } from '../support/sign-in/kill-drill.ts';
+import { prepareSignedIn, type SignedIn, whatLives } from '../support/sign-in/signed-in.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 
 /** RFC 7009, 2.1: form-encoded, at an address beside the token endpoint. */

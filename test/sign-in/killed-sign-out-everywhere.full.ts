@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isSignedIn } from '../support/app.ts';
-import { killAtEachCommit, skip } from '../support/kill-drill.ts';
-import { prepareSignedIn, type SignedIn, tryToSignOut, whatLives } from '../support/signed-in.ts';
+import { isSignedIn } from '../support/sign-in/app.ts';
+import { killAtEachCommit, skip } from '../support/sign-in/kill-drill.ts';
+import { prepareSignedIn, type SignedIn, tryToSignOut, whatLives } from '../support/sign-in/signed-in.ts';
 
 const everywhere = { everywhere: true };
 /** More sessions than a single commit may hold writes. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isSignedIn } from '../support/app.ts';
-import { killAtEachCommit, skip } from '../support/kill-drill.ts';
-import { prepareSignedIn, type SignedIn, tryToSignOut, whatLives } from '../support/signed-in.ts';
+import { isSignedIn } from '../support/sign-in/app.ts';
+import { killAtEachCommit, skip } from '../support/sign-in/kill-drill.ts';
+import { prepareSignedIn, type SignedIn, tryToSignOut, whatLives } from '../support/sign-in/signed-in.ts';
 
 test('a sign-out that is killed is complete after the same browser has tried again', { skip }, async (t) => {
   const { data, app, browsers } = await prepareSignedIn(t, 2);

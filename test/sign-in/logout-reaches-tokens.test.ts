@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { App, signOut } from '../support/app.ts';
 import { runCommand } from '../support/command.ts';
-import { logoutToken, sendLogout } from '../support/logout-token.ts';
-import { livesOf, startForOperators } from '../support/operators.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
-import { credentials, goToCallback, signIn, whoIs } from '../support/signing-in.ts';
+import { logoutToken, sendLogout } from '../support/identity/logout-token.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
+import { App, signOut } from '../support/sign-in/app.ts';
+import { livesOf, startForOperators } from '../support/sign-in/operators.ts';
+import { credentials, goToCallback, signIn, whoIs } from '../support/sign-in/signing-in.ts';
 
 const day = 24 * 60 * 60_000;
 

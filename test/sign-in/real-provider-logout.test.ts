@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startIdentityProvider } from '../../examples/sign-in/identity-provider.ts';
-import { Browser } from '../support/browser.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { startTestService } from '../support/service.ts';
-import { credentials, signInPath, whoIs } from '../support/signing-in.ts';
+import { Browser } from '../support/sign-in/browser.ts';
+import { credentials, signInPath, whoIs } from '../support/sign-in/signing-in.ts';
 
 const place = '/v3/auth/oidc/web';
 

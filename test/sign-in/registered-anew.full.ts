@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { App, isSignedIn, returnUrl } from '../support/app.ts';
-import { Browser } from '../support/browser.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
-import { goToCallback, register, signIn, signInPath, startSignIn } from '../support/signing-in.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
+import { App, isSignedIn, returnUrl } from '../support/sign-in/app.ts';
+import { Browser } from '../support/sign-in/browser.ts';
+import { goToCallback, register, signIn, signInPath, startSignIn } from '../support/sign-in/signing-in.ts';
 
 const path = '/v3/service/auth/oidc/web';
 const fields = { return_urls: [returnUrl] };

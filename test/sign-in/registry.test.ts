@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { startTestService } from '../support/service.ts';
-import { credentials, signIn, startSignIn } from '../support/signing-in.ts';
+import { credentials, signIn, startSignIn } from '../support/sign-in/signing-in.ts';
 
 const created = '/v3/create/service/auth/google/web';
 const one = '/v3/service/auth/google/web';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { App, isSignedIn, returnUrl } from '../support/app.ts';
-import { credentials, goToCallback, signIn, startSignIn } from '../support/signing-in.ts';
+import { App, isSignedIn, returnUrl } from '../support/sign-in/app.ts';
+import { credentials, goToCallback, signIn, startSignIn } from '../support/sign-in/signing-in.ts';
 
 const path = '/v3/service/auth/oidc/web';
 const otherUrl = 'https://other.example.com/in';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { startTestService } from '../support/service.ts';
-import { credentials } from '../support/signing-in.ts';
+import { credentials } from '../support/sign-in/signing-in.ts';
 
 const messageCharactersMax = 1_000;
 

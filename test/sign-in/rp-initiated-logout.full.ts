@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { itemsOf } from '../../src/storage/item-text.ts';
-import { isSignedIn, publicUrl, sendJson, signInAt, signOut } from '../support/app.ts';
-import { Browser } from '../support/browser.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { openStoreOf } from '../support/service.ts';
-import { registerPath } from '../support/signed-in.ts';
-import { credentials, signIn, signInPath, startSignIn } from '../support/signing-in.ts';
+import { isSignedIn, publicUrl, sendJson, signInAt, signOut } from '../support/sign-in/app.ts';
+import { Browser } from '../support/sign-in/browser.ts';
+import { registerPath } from '../support/sign-in/signed-in.ts';
+import { credentials, signIn, signInPath, startSignIn } from '../support/sign-in/signing-in.ts';
 
 /** OpenID Connect RP-Initiated Logout 1.0. */
 for (const body of [undefined, { everywhere: true }]) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { App, returnUrl } from '../support/app.ts';
-import { Browser, type Page } from '../support/browser.ts';
-import { assertRefused, goToCallback, says, signInPath, startSignIn } from '../support/signing-in.ts';
+import { App, returnUrl } from '../support/sign-in/app.ts';
+import { Browser, type Page } from '../support/sign-in/browser.ts';
+import { assertRefused, goToCallback, says, signInPath, startSignIn } from '../support/sign-in/signing-in.ts';
 
 const minute = 60_000;
 /** What browsers keep of a cookie, its name and attributes included (RFC 6265, 6.1). */

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sessionsPerUserMax } from '../../src/sign-in/limits.ts';
-import { Browser } from '../support/browser.ts';
-import { assertSignedIn, type SignInTest, signIn, startSignIn, whoIs } from '../support/signing-in.ts';
+import { Browser } from '../support/sign-in/browser.ts';
+import {
+  assertSignedIn,
+  type SignInTest,
+  signIn,
+  startSignIn,
+  whoIs,
+} from '../support/sign-in/signing-in.ts';
 
 const day = 24 * 60 * 60 * 1_000;
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { signOut } from '../support/app.ts';
 import { runCommand } from '../support/command.ts';
-import { startForOperators } from '../support/operators.ts';
+import { signOut } from '../support/sign-in/app.ts';
+import { startForOperators } from '../support/sign-in/operators.ts';
 
 /** An act of the audit, as `counterfoil audit list --json` prints it. */
 interface Act {

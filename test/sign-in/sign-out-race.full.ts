@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { App, isSignedIn, publicUrl, returnUrl, sendJson, signInAt, signOut } from '../support/app.ts';
-import { Browser } from '../support/browser.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { between, type Random, randomFrom, seedOf } from '../support/random.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { registerPath } from '../support/signed-in.ts';
-import { credentials } from '../support/signing-in.ts';
+import {
+  App,
+  isSignedIn,
+  publicUrl,
+  returnUrl,
+  sendJson,
+  signInAt,
+  signOut,
+} from '../support/sign-in/app.ts';
+import { Browser } from '../support/sign-in/browser.ts';
+import { registerPath } from '../support/sign-in/signed-in.ts';
+import { credentials } from '../support/sign-in/signing-in.ts';
 
 const isLong = process.env.LONG === '1';
 /** Callbacks that come while one sign-out everywhere runs. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Listener } from '../../src/http/server/listener.ts';
-import { bodyOperations } from '../http/documented-operations.ts';
+import { bodyOperations } from '../support/http/documented-operations.ts';
 
 const starting = 'The service is starting.';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { App, isSignedIn, publicUrl, returnUrl, sendJson, signInAt } from '../support/app.ts';
-import { Browser } from '../support/browser.ts';
-import { ScriptedOidc } from '../support/scripted-oidc.ts';
+import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { registerPath } from '../support/signed-in.ts';
-import { credentials, signInPath } from '../support/signing-in.ts';
+import { App, isSignedIn, publicUrl, returnUrl, sendJson, signInAt } from '../support/sign-in/app.ts';
+import { Browser } from '../support/sign-in/browser.ts';
+import { registerPath } from '../support/sign-in/signed-in.ts';
+import { credentials, signInPath } from '../support/sign-in/signing-in.ts';
 
 test('knows in one process who signed in by another, and begins in one what the other finishes', async (t) => {
   const provider = await ScriptedOidc.start(t);

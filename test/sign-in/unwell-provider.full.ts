@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { Browser } from '../support/browser.ts';
+import { Browser } from '../support/sign-in/browser.ts';
 import {
   assertRefused,
   assertSignedIn,
@@ -12,7 +12,7 @@ import {
   signIn,
   signInPath,
   startSignIn,
-} from '../support/signing-in.ts';
+} from '../support/sign-in/signing-in.ts';
 
 type Illness = (response: ServerResponse) => void;
 

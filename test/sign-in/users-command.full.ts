@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { runCommand } from '../support/command.ts';
-import { livesOf, startForOperators } from '../support/operators.ts';
 import { newDataFolder } from '../support/service.ts';
+import { livesOf, startForOperators } from '../support/sign-in/operators.ts';
 
 test('users list and show: who signed in, a line each, or JSON for scripts', async (t) => {
   const { run, enter } = await start(t);

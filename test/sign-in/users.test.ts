@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { itemsOf } from '../../src/storage/item-text.ts';
-import { livesOf, startForOperators } from '../support/operators.ts';
 import { openStoreOf } from '../support/service.ts';
-import { goToCallback, signInPath } from '../support/signing-in.ts';
+import { livesOf, startForOperators } from '../support/sign-in/operators.ts';
+import { goToCallback, signInPath } from '../support/sign-in/signing-in.ts';
 
 const minute = 60_000;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTestService } from '../support/service.ts';
-import { credentials } from '../support/signing-in.ts';
+import { credentials } from '../support/sign-in/signing-in.ts';
 
 test('registers no return URL whose host is a pattern: each is compared to the character', async (t) => {
   const service = await startTestService(t);

@@ -3,7 +3,15 @@ import { type TestContext, test } from 'node:test';
 import { copyStore, type NamedEngine } from '../../src/storage/copying/copy.ts';
 import type { Space, Write } from '../../src/storage/engine.ts';
 import { randomFrom } from '../support/random.ts';
-import { type Content, contentOf, fill, items, Killed, MortalEngine, newStore } from './moving-stores.ts';
+import {
+  type Content,
+  contentOf,
+  fill,
+  items,
+  Killed,
+  MortalEngine,
+  newStore,
+} from '../support/storage/moving-stores.ts';
 
 const books: Space = 'table:books';
 

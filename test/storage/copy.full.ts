@@ -7,7 +7,7 @@ import { checkIsWhole } from '../../src/storage/copying/marker.ts';
 import { CommitUnknown, type Write } from '../../src/storage/engine.ts';
 import { itemBytesMax } from '../../src/tables/limits.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
-import { idMaker } from './hard-ids.ts';
+import { idMaker } from '../support/storage/hard-ids.ts';
 import {
   type Content,
   committing,
@@ -17,7 +17,7 @@ import {
   Killed,
   MortalEngine,
   newStore,
-} from './moving-stores.ts';
+} from '../support/storage/moving-stores.ts';
 
 const directions = [
   ['LMDB', 'LMDB'],

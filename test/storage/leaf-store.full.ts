@@ -10,10 +10,10 @@ import { Memtable } from '../../src/storage/lmdb/memtable.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
-import { assertAllFolded } from './leaf-walk.ts';
-import { StoreOpener } from './store-opener.ts';
+import { assertAllFolded } from '../support/storage/leaf-walk.ts';
+import { StoreOpener } from '../support/storage/store-opener.ts';
 
-const program = join(import.meta.dirname, 'drill-sequences.ts');
+const program = join(import.meta.dirname, '../support/storage/drill-sequences.ts');
 const hotIds = Array.from({ length: 50 }, (_, index) => `hot-${index}`);
 const sequencesAtOnce = 500;
 const sequences = count({ short: 80, long: 10_000 });

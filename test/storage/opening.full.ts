@@ -10,7 +10,7 @@ import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { count } from '../support/extent.ts';
 import { between, type Random, randomFrom, seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
-import { EngineProcess } from './engine-process.ts';
+import { EngineProcess } from '../support/storage/engine-process.ts';
 
 const space: Space = 'table:kept';
 const memory = '/dev/shm';

@@ -22,8 +22,8 @@ import {
 import { itemBytesMax } from '../../src/tables/limits.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';
-import { hardCharacters } from './hard-ids.ts';
-import { byIdBytes, plainRun, textBytesOf } from './plain-run.ts';
+import { hardCharacters } from '../support/storage/hard-ids.ts';
+import { byIdBytes, plainRun, textBytesOf } from '../support/storage/simple-run.ts';
 
 const hardId = fc.oneof(
   {

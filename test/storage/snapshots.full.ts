@@ -12,8 +12,8 @@ import { openStore } from '../../src/storage/lmdb/store.ts';
 import { count } from '../support/extent.ts';
 import { between, pick, type Random, randomFrom, seedOf, shuffled } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
-import { untilAtRest } from './rest.ts';
-import { SpaceModel } from './space-model.ts';
+import { untilAtRest } from '../support/storage/rest.ts';
+import { SpaceModel } from '../support/storage/space-model.ts';
 
 const space: Space = 'table:read';
 const other: Space = 'table:other';

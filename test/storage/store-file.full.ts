@@ -21,8 +21,8 @@ import type { Space } from '../../src/storage/engine.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { openStore } from '../../src/storage/lmdb/store.ts';
 import { newDataFolder } from '../support/service.ts';
-import { EngineProcess } from './engine-process.ts';
-import { untilAtRest } from './rest.ts';
+import { EngineProcess } from '../support/storage/engine-process.ts';
+import { untilAtRest } from '../support/storage/rest.ts';
 
 const space: Space = 'table:kept';
 const pageBytes = 4096;

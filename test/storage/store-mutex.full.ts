@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Space } from '../../src/storage/engine.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { newDataFolder } from '../support/service.ts';
-import { EngineProcess } from './engine-process.ts';
+import { EngineProcess } from '../support/storage/engine-process.ts';
 
 const space: Space = 'table:kept';
 const holdMs = 500;
-const program = join(import.meta.dirname, 'mutex-holder.ts');
+const program = join(import.meta.dirname, '../support/storage/mutex-holder.ts');
 
 async function heldMutex(t: TestContext, file: string, ms: number): Promise<ChildProcess> {
   const holder = fork(program, [file, String(ms)], { execArgv: [] });

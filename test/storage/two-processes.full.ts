@@ -9,8 +9,8 @@ import { openStore } from '../../src/storage/lmdb/store.ts';
 import { count } from '../support/extent.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
-import { EngineProcess } from './engine-process.ts';
-import { walkLeaves } from './leaf-walk.ts';
+import { EngineProcess } from '../support/storage/engine-process.ts';
+import { walkLeaves } from '../support/storage/leaf-walk.ts';
 
 const space: Space = 'table:shared';
 const rounds = count({ short: 1_200, long: 30_000 });

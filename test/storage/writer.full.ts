@@ -12,10 +12,10 @@ import { openStore } from '../../src/storage/lmdb/store.ts';
 import { itemBytesMax } from '../../src/tables/limits.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
-import { EngineProcess } from './engine-process.ts';
-import { assertAllFolded, walkLeaves } from './leaf-walk.ts';
-import { untilAtRest } from './rest.ts';
-import { SpaceModel } from './space-model.ts';
+import { EngineProcess } from '../support/storage/engine-process.ts';
+import { assertAllFolded, walkLeaves } from '../support/storage/leaf-walk.ts';
+import { untilAtRest } from '../support/storage/rest.ts';
+import { SpaceModel } from '../support/storage/space-model.ts';
 
 const space: Space = 'table:written';
 const create = (id: string, value: string): Write => ({ kind: 'create', space, id, value, makeSpace: true });

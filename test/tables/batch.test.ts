@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertError } from '../http/error-answer.ts';
+import { assertError } from '../support/http/error-response.ts';
 import { startTestService } from '../support/service.ts';
-import { fill, type Item, items } from './filled-tables.ts';
-import { newTable, startSharedService } from './shared-service.ts';
+import { fill, type Item, items } from '../support/tables/filled-tables.ts';
+import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 const service = await startSharedService();
 const books = [

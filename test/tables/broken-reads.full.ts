@@ -4,12 +4,12 @@ import { test } from 'node:test';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { ServiceError } from '../../src/errors.ts';
 import type { Scan } from '../../src/storage/engine.ts';
-import { assertError } from '../http/error-answer.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
-import { ask, type ExactAnswer } from '../support/exact-answer.ts';
-import { requestText } from '../support/raw-http.ts';
-import { chunksOf, type DoorOverEngine, openDoorOver, scanOf } from './door-over.ts';
-import { items } from './filled-tables.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { ask, type ExactAnswer } from '../support/http/exact-response.ts';
+import { requestText } from '../support/http/raw-http.ts';
+import { chunksOf, type DoorOverEngine, openDoorOver, scanOf } from '../support/tables/app-over.ts';
+import { items } from '../support/tables/filled-tables.ts';
 
 /**
  * An engine that fails while a table is read. Who reads must notice: what came so far must not look like all there is.

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertError } from '../http/error-answer.ts';
-import { exchange, requestText } from '../support/raw-http.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
 import { startTestService } from '../support/service.ts';
-import { fill, items } from './filled-tables.ts';
-import { newTable, startSharedService } from './shared-service.ts';
+import { fill, items } from '../support/tables/filled-tables.ts';
+import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 const service = await startSharedService();
 const deleted = '{"statusCode":200,"body":{"message":"Item deleted"}}';

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from '../support/exact-answer.ts';
-import { requestText } from '../support/raw-http.ts';
+import { ask } from '../support/http/exact-response.ts';
+import { requestText } from '../support/http/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { fill, items } from './filled-tables.ts';
-import { fileBytes, GrowingStore } from './growing-store.ts';
+import { fill, items } from '../support/tables/filled-tables.ts';
+import { fileBytes, GrowingStore } from '../support/tables/growing-store.ts';
 
 const path = '/v3/table/large/read';
 /** More than sockets and streams take in before anybody reads. */

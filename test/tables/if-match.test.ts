@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertError } from '../http/error-answer.ts';
-import { exchange, requestText } from '../support/raw-http.ts';
-import { newTable, startSharedService } from './shared-service.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { exchange, requestText } from '../support/http/raw-http.ts';
+import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 const service = await startSharedService();
 const failed = { status: 412, code: 'precondition_failed' };

@@ -4,9 +4,9 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { longResponsesPerAddressMax } from '../../src/http/limits.ts';
-import { requestText } from '../support/raw-http.ts';
-import { fill, items } from './filled-tables.ts';
-import { startSharedService } from './shared-service.ts';
+import { requestText } from '../support/http/raw-http.ts';
+import { fill, items } from '../support/tables/filled-tables.ts';
+import { startSharedService } from '../support/tables/shared-service.ts';
 
 const waitMsMax = 30_000;
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertError } from '../http/error-answer.ts';
-import { ask } from '../support/exact-answer.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { ask } from '../support/http/exact-response.ts';
 import { startTestService } from '../support/service.ts';
-import { fill } from './filled-tables.ts';
-import { newTable, startSharedService } from './shared-service.ts';
+import { fill } from '../support/tables/filled-tables.ts';
+import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 const service = await startSharedService();
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { itemBytesMax, pageBytesMax } from '../../src/tables/limits.ts';
-import { hardCharacters, idMaker } from '../storage/hard-ids.ts';
 import { between, randomFrom, seedOf, shuffled } from '../support/random.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { byIdBytes, fill, type Item, items } from './filled-tables.ts';
-import { newTable, startSharedService } from './shared-service.ts';
+import { hardCharacters, idMaker } from '../support/storage/hard-ids.ts';
+import { byIdBytes, fill, type Item, items } from '../support/tables/filled-tables.ts';
+import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 const service = await startSharedService();
 

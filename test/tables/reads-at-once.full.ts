@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { ask } from '../support/exact-answer.ts';
-import { fill, type Item } from './filled-tables.ts';
-import { newTable, startSharedService } from './shared-service.ts';
+import { ask } from '../support/http/exact-response.ts';
+import { fill, type Item } from '../support/tables/filled-tables.ts';
+import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 /**
  * Reads that go on at the same time take turns, piece by piece. What one has in hand must not be touched by another:

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { responseStallMsMax } from '../../src/http/limits.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { isLong } from '../support/extent.ts';
-import { RawConnection, requestText } from '../support/raw-http.ts';
+import { RawConnection, requestText } from '../support/http/raw-http.ts';
 import type { TestService } from '../support/service.ts';
-import { fill, items } from './filled-tables.ts';
-import { startSharedService } from './shared-service.ts';
+import { fill, items } from '../support/tables/filled-tables.ts';
+import { startSharedService } from '../support/tables/shared-service.ts';
 
 /** How long a reader may stall: nobody would wait for the real bound in every run. */
 const stallMs = isLong ? responseStallMsMax : 400;

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compactionIdleMs } from '../../src/storage/lmdb/limits.ts';
-import { assertError } from '../http/error-answer.ts';
-import { ask } from '../support/exact-answer.ts';
 import { isLong } from '../support/extent.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { ask } from '../support/http/exact-response.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { chunksOf, openDoorOver, scanOf } from './door-over.ts';
-import { fill, items } from './filled-tables.ts';
-import { newTable, startSharedService } from './shared-service.ts';
+import { chunksOf, openDoorOver, scanOf } from '../support/tables/app-over.ts';
+import { fill, items } from '../support/tables/filled-tables.ts';
+import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 const service = await startSharedService();
 

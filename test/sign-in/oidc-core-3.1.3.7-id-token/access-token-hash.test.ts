@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { assertRefused, says, signIn, startSignIn } from '../../support/signing-in.ts';
+import { assertRefused, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
 /** OpenID Connect Core 1.0, 3.1.3.6: the left half of the digest, by the hash of the signature's algorithm. */
 function hashOf(accessToken: string, algorithm = 'sha256'): string {

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JWTPayload } from 'jose';
-import { Browser } from '../../support/browser.ts';
-import { assertRefused, assertSignedIn, says, signIn, startSignIn } from '../../support/signing-in.ts';
+import { Browser } from '../../support/sign-in/browser.ts';
+import {
+  assertRefused,
+  assertSignedIn,
+  says,
+  signIn,
+  startSignIn,
+} from '../../support/sign-in/signing-in.ts';
 
 /** What an ID token says in the place of the truth. */
 const lies: Readonly<Record<string, (honest: JWTPayload) => JWTPayload>> = {

@@ -1,5 +1,11 @@
 import { test } from 'node:test';
-import { assertRefused, assertSignedIn, says, signIn, startSignIn } from '../../support/signing-in.ts';
+import {
+  assertRefused,
+  assertSignedIn,
+  says,
+  signIn,
+  startSignIn,
+} from '../../support/sign-in/signing-in.ts';
 
 /** What clocks may differ by, and room for a sign-in that takes its time. */
 const leewaySeconds = 30;

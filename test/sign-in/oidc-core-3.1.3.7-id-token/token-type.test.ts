@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertRefused, says, signIn, startSignIn } from '../../support/signing-in.ts';
+import { assertRefused, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
 test('takes no token of another type for an ID token (RFC 8725, 3.11)', async (t) => {
   const signing = await startSignIn(t);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Browser } from '../../support/browser.ts';
+import { Browser } from '../../support/sign-in/browser.ts';
 import {
   assertRefused,
   assertSignedIn,
@@ -10,7 +10,7 @@ import {
   signInPath,
   startSignIn,
   whoIs,
-} from '../../support/signing-in.ts';
+} from '../../support/sign-in/signing-in.ts';
 
 const name = 'counterfoil-session';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Browser } from '../../support/browser.ts';
+import { Browser } from '../../support/sign-in/browser.ts';
 import {
   assertRefused,
   assertSignedIn,
@@ -9,7 +9,7 @@ import {
   says,
   signIn,
   startSignIn,
-} from '../../support/signing-in.ts';
+} from '../../support/sign-in/signing-in.ts';
 
 test('signs no browser in by the callback of another one (login CSRF), and leaves it to its own', async (t) => {
   const signing = await startSignIn(t);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertRefused, goToCallback, says, signIn, startSignIn } from '../../support/signing-in.ts';
+import { assertRefused, goToCallback, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
 test('signs nobody in by a code that was used before, nor by a forged one, nor without one', async (t) => {
   const signing = await startSignIn(t);

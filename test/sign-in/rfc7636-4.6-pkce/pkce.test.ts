@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { Browser } from '../../support/browser.ts';
-import { assertRefused, goToCallback, says, signIn, startSignIn } from '../../support/signing-in.ts';
+import { Browser } from '../../support/sign-in/browser.ts';
+import { assertRefused, goToCallback, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
 test('proves with every exchange that it began the sign-in', async (t) => {
   const signing = await startSignIn(t);

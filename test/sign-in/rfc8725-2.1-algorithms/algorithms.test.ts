@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createHmac, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import { type JWTPayload, UnsecuredJWT } from 'jose';
-import { Browser } from '../../support/browser.ts';
-import type { ScriptedOidc } from '../../support/scripted-oidc.ts';
-import { assertRefused, credentials, says, signIn, startSignIn } from '../../support/signing-in.ts';
+import type { ScriptedOidc } from '../../support/oidc/scripted-oidc.ts';
+import { Browser } from '../../support/sign-in/browser.ts';
+import { assertRefused, credentials, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
 type Forge = (claims: JWTPayload, provider: ScriptedOidc) => Promise<string> | string;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ScriptedOidc } from '../../support/scripted-oidc.ts';
+import { ScriptedOidc } from '../../support/oidc/scripted-oidc.ts';
 import {
   assertRefused,
   assertSignedIn,
@@ -9,7 +9,7 @@ import {
   says,
   signIn,
   startSignIn,
-} from '../../support/signing-in.ts';
+} from '../../support/sign-in/signing-in.ts';
 
 const without = (parameters: URLSearchParams, name: string) => {
   parameters.delete(name);

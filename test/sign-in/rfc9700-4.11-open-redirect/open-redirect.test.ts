@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertRefused, goToCallback, says, signInPath, startSignIn } from '../../support/signing-in.ts';
-import { redirectUrls, returnUrl } from './redirect-urls.ts';
+import { redirectUrls, returnUrl } from '../../support/sign-in/redirect-urls.ts';
+import {
+  assertRefused,
+  goToCallback,
+  says,
+  signInPath,
+  startSignIn,
+} from '../../support/sign-in/signing-in.ts';
 
 test('leads to its own origin alone, whatever a link asks to return to', async (t) => {
   assert.ok(redirectUrls.length >= 500, `${redirectUrls.length}`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertAbsent, filesIn } from '../../support/canaries.ts';
-import { openShared, refreshOf, signIn, startProcess } from './token-service.ts';
+import { openShared, refreshOf, signIn, startProcess } from '../../support/sign-in/token-service.ts';
 
 test('no code, verifier, token or private key is anywhere in clear, whatever became of it', async (t) => {
   const shared = await openShared(t);

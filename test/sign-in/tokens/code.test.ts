@@ -5,7 +5,14 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { userKey } from '../../../src/sign-in/identity.ts';
 import { signInCodeMs } from '../../../src/sign-in/limits.ts';
 import { startTestService } from '../../support/service.ts';
-import { ada, openShared, refreshOf, returnUrl, signIn, startProcess } from './token-service.ts';
+import {
+  ada,
+  openShared,
+  refreshOf,
+  returnUrl,
+  signIn,
+  startProcess,
+} from '../../support/sign-in/token-service.ts';
 
 test('exchanges a code for an access token that any app can verify, and a refresh token', async (t) => {
   const shared = await openShared(t);

@@ -18,7 +18,7 @@ import {
   type Shared,
   signIn,
   startProcess,
-} from './token-service.ts';
+} from '../../support/sign-in/token-service.ts';
 
 async function start(t: TestContext) {
   const shared = await openShared(t);

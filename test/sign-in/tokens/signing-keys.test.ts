@@ -13,7 +13,13 @@ import {
   signingKeyKeptMs,
   signingKeyMs,
 } from '../../../src/sign-in/limits.ts';
-import { openShared, type Shared, signIn, startProcess, type TokenProcess } from './token-service.ts';
+import {
+  openShared,
+  type Shared,
+  signIn,
+  startProcess,
+  type TokenProcess,
+} from '../../support/sign-in/token-service.ts';
 
 async function accessToken(process: TokenProcess): Promise<string> {
   return (await process.token((await signIn(process)).exchange)).body.access_token;

@@ -3,9 +3,9 @@ import type { Processor, SoughtCharge } from '../../../src/processors/processor.
 import { stripeProcessor } from '../../../src/processors/stripe/stripe.ts';
 import type { RefundFixture } from '../../contracts/processor-refunds.ts';
 import type { ResendFixture } from '../../contracts/processor-resends.ts';
-import { chargesOf, type ScriptedStripe, startScriptedStripe } from '../scripted-stripe.ts';
 import { webhookSecret } from './events.ts';
 import { wordsOfPairs } from './pairs.ts';
+import { chargesOf, type ScriptedStripe, startScriptedStripe } from './scripted-stripe.ts';
 
 /** The Stripe adapter, and the scripted Stripe that it talks to. */
 export interface StripeWithAdapter {

@@ -1,0 +1,63 @@
+import type { TestContext } from 'node:test';
+import { ApiKeys } from '../../../src/access/api-keys.ts';
+import type { CreateKeyRequest } from '../../../src/access/key-order.ts';
+import { type Scope, scopes } from '../../../src/access/scopes.ts';
+import {
+  newDataFolder,
+  openStoreOf,
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+} from '../service.ts';
+
+/** A key that may do everything but administrate, unless it is said otherwise. */
+export const everyScope: readonly Scope[] = scopes.filter((scope) => scope !== 'admin');
+
+export function keyOrder(fields: Partial<CreateKeyRequest> = {}): CreateKeyRequest {
+  return { kind: 'secret', name: 'test', scopes: everyScope, ...fields };
+}
+
+/** Works on the keys of a data folder that nobody else has open in this process; makes the store where there is none. */
+export async function withKeys<Result>(
+  data: string,
+  work: (keys: ApiKeys) => Promise<Result>,
+  now?: () => number,
+): Promise<Result> {
+  const engine = await openStoreOf(data);
+  try {
+    return await work(new ApiKeys(engine, 'cli', now));
+  } finally {
+    await engine.close();
+  }
+}
+
+/** The text of a new key. */
+export async function newKey(data: string, fields: Partial<CreateKeyRequest> = {}): Promise<string> {
+  return withKeys(data, async (keys) => (await keys.create(keyOrder(fields))).text);
+}
+
+/** The id within a key. */
+export function idWithin(key: string): string {
+  return /^cf[kp]_([0-9a-f]{16})\./.exec(key)?.[1] as string;
+}
+
+export function bearing(key: string): { readonly authorization: string } {
+  return { authorization: `Bearer ${key}` };
+}
+
+/** A service with one key for each of the orders, by the same names. */
+export async function startServiceWithKeys<Name extends string>(
+  t: TestContext,
+  orders: Readonly<Record<Name, Partial<CreateKeyRequest>>>,
+  options: TestServiceOptions = {},
+): Promise<{ readonly service: TestService; readonly keys: Readonly<Record<Name, string>> }> {
+  const data = newDataFolder(t);
+  const made = await withKeys(data, async (keys) => {
+    const texts: [string, string][] = [];
+    for (const [name, fields] of Object.entries<Partial<CreateKeyRequest>>(orders)) {
+      texts.push([name, (await keys.create(keyOrder({ name, ...fields }))).text]);
+    }
+    return Object.fromEntries(texts) as Record<Name, string>;
+  });
+  return { service: await startTestService(t, { data, ...options }), keys: made };
+}

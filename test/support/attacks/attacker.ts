@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { AttackOrder, AttackReport } from './attack-request.ts';
+
+/** A process of attackers; ended after the test. */
+export class Attacker {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<never>;
+
+  constructor(t: TestContext) {
+    const child = fork(join(import.meta.dirname, 'attacker-process.ts'));
+    this.#child = child;
+    this.#ended = once(child, 'exit').then(() => assert.fail('the attackers have ended by themselves'));
+    this.#ended.catch(() => undefined);
+    t.after(() => child.kill('SIGKILL'));
+  }
+
+  /** Resolves when the attacks have begun. */
+  async begin(order: AttackOrder): Promise<void> {
+    assert.equal(await this.#answerTo(order), 'begun');
+  }
+
+  /** Ends the attacks. */
+  async end(): Promise<AttackReport> {
+    return (await this.#answerTo('end')) as AttackReport;
+  }
+
+  async #answerTo(message: AttackOrder | 'end'): Promise<unknown> {
+    const answer = once(this.#child, 'message');
+    this.#child.send(message);
+    const [told] = await Promise.race([answer, this.#ended]);
+    return told;
+  }
+}

@@ -1,0 +1,93 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { payment, readPath } from '../http/documented-operations.ts';
+import type { AttackKeys } from './attack-request.ts';
+import { shopOrigin } from './attacked-service.ts';
+
+const readPauseMs = 10;
+/** Well within the charges that the shop's key has. */
+const payPauseMs = 50;
+const answerMsMax = 20_000;
+
+/** What honest callers got of what they asked for. */
+export class Served {
+  readonly ms: number[] = [];
+  readonly failures: Record<string, number> = {};
+  served = 0;
+
+  note(began: number, status: number | string): void {
+    this.ms.push(performance.now() - began);
+    if (status === 200) this.served++;
+    else this.failures[status] = (this.failures[status] ?? 0) + 1;
+  }
+
+  get asked(): number {
+    return this.ms.length;
+  }
+
+  /** The time within which a part of the requests was answered. */
+  msWithin(part: number): number {
+    const sorted = this.ms.toSorted((one, other) => one - other);
+    return Math.round(sorted[Math.floor(sorted.length * part)] ?? 0);
+  }
+}
+
+/** A server of the shop that reads an item again and again on one connection, and shoppers who pay, each from an address of their own. */
+export async function callHonestly(
+  origin: string,
+  keys: AttackKeys,
+  signal: AbortSignal,
+  figures = new Served(),
+): Promise<Served> {
+  await Promise.all([read(origin, keys, signal, figures), pay(origin, keys, signal, figures)]);
+  return figures;
+}
+
+async function read(origin: string, keys: AttackKeys, signal: AbortSignal, figures: Served): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const headers = { authorization: `Bearer ${keys.honest}` };
+  const options = { agent, headers, localAddress: '127.0.1.1' };
+  while (!signal.aborted) {
+    const began = performance.now();
+    figures.note(began, await statusOf(`${origin}${readPath}?id=a`, options));
+    await sleep(readPauseMs);
+  }
+  agent.destroy();
+}
+
+async function pay(origin: string, keys: AttackKeys, signal: AbortSignal, figures: Served): Promise<void> {
+  const headers = {
+    authorization: `Bearer ${keys.publishable}`,
+    origin: shopOrigin,
+    'content-type': 'application/json',
+  };
+  for (let n = 0; !signal.aborted; n++) {
+    const localAddress = `127.0.${2 + ((n >> 8) % 32)}.${1 + (n % 254)}`;
+    const options = { method: 'POST', agent: new Agent(), headers, localAddress };
+    const began = performance.now();
+    figures.note(began, await statusOf(origin + payment.path, options, JSON.stringify(payment.body)));
+    await sleep(payPauseMs);
+  }
+}
+
+function statusOf(url: string, options: object, body?: string): Promise<number | string> {
+  return new Promise((resolve) => {
+    const asked = request(url, { ...options, timeout: answerMsMax }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (bytes: Buffer) => chunks.push(bytes));
+      response.once('error', ({ message }) => resolve(message));
+      response.once('end', () => {
+        const { statusCode = 0 } = response;
+        resolve(statusCode === 200 ? 200 : `${statusCode} ${codeOf(Buffer.concat(chunks).toString())}`);
+      });
+    });
+    asked.once('timeout', () => asked.destroy(new Error('no response in time')));
+    asked.once('error', ({ message }) => resolve(message));
+    asked.end(body);
+  });
+}
+
+/** What the service says is wrong; a response without it is the proxy's own. */
+function codeOf(text: string): string {
+  return /"code":"(\w+)"/.exec(text)?.[1] ?? 'of the proxy';
+}

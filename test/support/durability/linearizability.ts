@@ -1,0 +1,206 @@
+import type { ItemWrite } from '../tables/table-operations.ts';
+
+/**
+ * Whether a history of a table could have come from one table whose operations take effect one at a time, each at a
+ * moment between its call and its answer (linearizability). The map of all items is one object, because a read shows
+ * them all at once.
+ *
+ * The search is Lowe's just-in-time linearization of Wing and Gong's: it goes through the calls and answers in their
+ * order and keeps every configuration that can have led here (a state of the table and which of the open operations
+ * have already taken effect). An operation is made to take effect when its answer, or that of another which needs it,
+ * leaves no choice. Configurations are kept once (memoised), and those that no answer fits die out. When none is left,
+ * the history is not linearizable.
+ */
+export interface Operation {
+  readonly call: Call;
+  /** Moments of one clock that goes up at each call and each answer. */
+  readonly calledAt: number;
+  /** For an outcome that is unknown: from when on it cannot take effect any more; Infinity when it always may. */
+  readonly answeredAt: number;
+  readonly outcome: Outcome;
+}
+
+/** No writes is a read. Several writes take effect together or, when one is refused, not at all. */
+export interface Call {
+  readonly caller: string;
+  readonly writes: readonly ItemWrite[];
+}
+
+export type Outcome =
+  | { readonly kind: 'done' }
+  /** A condition did not hold: a create met the item, an update or a delete met none. */
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'unknown' }
+  /** `only`: this item alone was asked for, and the others may be as they like. */
+  | { readonly kind: 'read'; readonly items: ReadonlyMap<string, string>; readonly only?: string };
+
+export interface Violation {
+  /** The first operation whose answer fits no order. */
+  readonly operation: Operation;
+  /** What the table may have held when it was answered. */
+  readonly states: readonly ReadonlyMap<string, string>[];
+  /** The operations that were open then. */
+  readonly open: readonly Operation[];
+}
+
+/** One state of the table: a name per id, in the order of the ids; undefined where the item is not there. */
+type State = readonly (string | undefined)[];
+
+interface Configuration {
+  readonly state: State;
+  /** One bit per slot: set when the operation that is open there has taken effect. */
+  readonly effected: number;
+}
+
+/** One bit each in a small integer. */
+const openOperationsMax = 30;
+/** A history that needs more is too wide to be searched; the loads of the tests need a few hundred. */
+const configurationsMax = 500_000;
+const statesToldMax = 5;
+
+/** @returns undefined for a history that is linearizable, starting with an empty table */
+export function violationIn(history: readonly Operation[]): Violation | undefined {
+  const search = new Search(history);
+  for (const { operation, isAnswer } of momentsOf(history)) {
+    if (!isAnswer) search.open(operation);
+    else if (!search.answer(operation)) return search.violation(operation);
+  }
+  return undefined;
+}
+
+function momentsOf(history: readonly Operation[]): { operation: Operation; isAnswer: boolean }[] {
+  const calls = history.map((operation) => ({ at: operation.calledAt, operation, isAnswer: false }));
+  const answers = history.map((operation) => ({ at: operation.answeredAt, operation, isAnswer: true }));
+  return [...calls, ...answers].filter(({ at }) => at !== Infinity).sort((a, b) => a.at - b.at);
+}
+
+class Search {
+  readonly #ids: readonly string[];
+  readonly #indexes: ReadonlyMap<string, number>;
+  #configurations = new Map<string, Configuration>();
+  #before: readonly Configuration[] = [];
+  /** By slot. */
+  readonly #open: (Operation | undefined)[] = [];
+
+  constructor(history: readonly Operation[]) {
+    const ids = history.flatMap(({ call, outcome }) => [
+      ...call.writes.map(({ id }) => id),
+      ...(outcome.kind === 'read' ? outcome.items.keys() : []),
+    ]);
+    this.#ids = [...new Set(ids)].sort();
+    this.#indexes = new Map(this.#ids.map((id, index) => [id, index]));
+    this.#keep(this.#configurations, { state: this.#ids.map(() => undefined), effected: 0 });
+  }
+
+  open(operation: Operation): void {
+    const free = this.#open.indexOf(undefined);
+    const slot = free === -1 ? this.#open.length : free;
+    if (slot >= openOperationsMax) throw new RangeError(`more than ${openOperationsMax} operations are open`);
+    this.#open[slot] = operation;
+    if (hasEffect(operation)) return;
+    const marked = new Map<string, Configuration>();
+    for (const each of this.#configurations.values()) this.#keep(marked, this.#withPassive(each));
+    this.#configurations = marked;
+  }
+
+  /** @returns whether any configuration fits the answer */
+  answer(operation: Operation): boolean {
+    const slot = this.#open.indexOf(operation);
+    const bit = 1 << slot;
+    const fitting = new Map<string, Configuration>();
+    const tried = new Set<string>();
+    for (const each of this.#configurations.values()) {
+      const isEffected = (each.effected & bit) !== 0;
+      // Of what nobody has heard, it may also be that it never happened.
+      if (isEffected || operation.outcome.kind === 'unknown') this.#keep(fitting, without(each, bit));
+      if (!isEffected) this.#effectUntil(bit, each, fitting, tried);
+    }
+    this.#before = [...this.#configurations.values()];
+    this.#configurations = fitting;
+    if (fitting.size > 0) this.#open[slot] = undefined;
+    return fitting.size > 0;
+  }
+
+  violation(operation: Operation): Violation {
+    const states = new Map(this.#before.map(({ state }) => [keyOf({ state, effected: 0 }), state]));
+    const told = [...states.values()].slice(0, statesToldMax);
+    return {
+      operation,
+      states: told.map((state) => this.#itemsOf(state)),
+      open: this.#open.filter((each) => each !== undefined && each !== operation) as Operation[],
+    };
+  }
+
+  /** Every way of letting open operations take effect, one after the other, that ends with the one of the bit. */
+  #effectUntil(
+    bit: number,
+    from: Configuration,
+    fitting: Map<string, Configuration>,
+    tried: Set<string>,
+  ): void {
+    const key = keyOf(from);
+    if (tried.has(key)) return;
+    tried.add(key);
+    for (const [slot, operation] of this.#open.entries()) {
+      if (operation === undefined || (from.effected & (1 << slot)) !== 0 || !hasEffect(operation)) continue;
+      const state = this.#after(from.state, operation.call.writes);
+      if (state === undefined) continue;
+      const next = this.#withPassive({ state, effected: from.effected | (1 << slot) });
+      if ((next.effected & bit) !== 0) this.#keep(fitting, without(next, bit));
+      else this.#effectUntil(bit, next, fitting, tried);
+    }
+  }
+
+  /**
+   * Open operations that change nothing are taken to have happened as soon as the state fits their answer: earlier
+   * is never worse for the others.
+   */
+  #withPassive({ state, effected }: Configuration): Configuration {
+    let marked = effected;
+    for (const [slot, operation] of this.#open.entries()) {
+      if (operation !== undefined && !hasEffect(operation) && this.#fits(state, operation))
+        marked |= 1 << slot;
+    }
+    return { state, effected: marked };
+  }
+
+  #fits(state: State, { call, outcome }: Operation): boolean {
+    if (outcome.kind === 'refused') return this.#after(state, call.writes) === undefined;
+    if (outcome.kind !== 'read') return false;
+    const { items, only } = outcome;
+    return this.#ids.every((id, index) => (only ?? id) !== id || state[index] === items.get(id));
+  }
+
+  /** @returns undefined when a condition does not hold */
+  #after(state: State, writes: readonly ItemWrite[]): State | undefined {
+    const next = [...state];
+    for (const write of writes) {
+      const index = this.#indexes.get(write.id) as number;
+      if ((state[index] === undefined) !== (write.kind === 'create')) return undefined;
+      next[index] = write.kind === 'delete' ? undefined : write.name;
+    }
+    return next;
+  }
+
+  #itemsOf(state: State): Map<string, string> {
+    const items = this.#ids.map((id, index) => [id, state[index]] as const);
+    return new Map(items.filter((item): item is [string, string] => item[1] !== undefined));
+  }
+
+  #keep(into: Map<string, Configuration>, configuration: Configuration): void {
+    into.set(keyOf(configuration), configuration);
+    if (into.size > configurationsMax) throw new RangeError('the history is too wide to be searched');
+  }
+}
+
+function hasEffect({ outcome }: Operation): boolean {
+  return outcome.kind === 'done' || outcome.kind === 'unknown';
+}
+
+function without({ state, effected }: Configuration, bit: number): Configuration {
+  return { state, effected: effected & ~bit };
+}
+
+function keyOf({ state, effected }: Configuration): string {
+  return `${effected} ${state.map((name) => (name === undefined ? '-' : `${name.length}:${name}`)).join(' ')}`;
+}

@@ -1,0 +1,175 @@
+import { Caller } from '../caller.ts';
+import { between, pick, type Random, shuffled } from '../random.ts';
+import {
+  type Item,
+  type ItemWrite,
+  itemIn,
+  itemsIn,
+  readTable,
+  resultOf,
+  writeTable,
+} from '../tables/table-operations.ts';
+import type { Operation, Outcome, Violation } from './linearizability.ts';
+
+interface Recorded extends Operation {
+  answeredAt: number;
+  outcome: Outcome;
+}
+
+const readShare = 0.35;
+const oneItemShare = 0.3;
+const batchShare = 0.2;
+const batchItemsMax = 3;
+/** Small items, and such that a table of a few spreads over many pages and is answered in several pieces. */
+const paddings = [0, 0, 50, 500, 3_000, 30_000];
+const reconnectMs = 10;
+const operationsToldMax = 12;
+
+/** What callers of one table have asked and heard, in the order of one clock. */
+export class RecordedHistory {
+  readonly operations: Recorded[] = [];
+  readonly #table: string;
+  readonly #ids: readonly string[];
+  readonly #random: Random;
+  #clock = 0;
+  #lastName = 0;
+  /** Answers of 503, whose operations may have been carried out or not. */
+  failures = 0;
+
+  constructor(table: string, ids: readonly string[], random: Random) {
+    this.#table = table;
+    this.#ids = ids;
+    this.#random = random;
+  }
+
+  get unknown(): number {
+    return this.operations.filter(({ outcome }) => outcome.kind === 'unknown').length;
+  }
+
+  /** One caller's requests, one after the other, until it is over. */
+  async keepCalling(name: string, origin: string, isOver: () => boolean): Promise<void> {
+    const caller = new Caller(origin);
+    try {
+      while (!isOver()) {
+        const isSent = await this.call(name, caller, this.#anyWrites());
+        if (!isSent) await new Promise((resolve) => setTimeout(resolve, reconnectMs));
+      }
+    } finally {
+      caller.close();
+    }
+  }
+
+  /** One operation. @returns whether it was sent */
+  async call(name: string, caller: Caller, writes: readonly ItemWrite[]): Promise<boolean> {
+    const operation: Recorded = {
+      call: { caller: name, writes: writes.map(withoutPadding) },
+      calledAt: ++this.#clock,
+      answeredAt: Number.POSITIVE_INFINITY,
+      outcome: { kind: 'unknown' },
+    };
+    const only =
+      writes.length === 0 && this.#random() < oneItemShare ? pick(this.#random, this.#ids) : undefined;
+    const heard = await (writes.length === 0
+      ? readTable(caller, this.#table, only)
+      : writeTable(caller, this.#table, writes));
+    if (heard.kind === 'not sent') return false;
+    const outcome: Outcome =
+      heard.kind === 'lost' ? { kind: 'unknown' } : this.#outcomeOf(writes, only, heard);
+    // A read that was lost says nothing.
+    if (writes.length === 0 && outcome.kind === 'unknown') return true;
+    operation.outcome = outcome;
+    if (outcome.kind !== 'unknown') operation.answeredAt = ++this.#clock;
+    this.operations.push(operation);
+    return true;
+  }
+
+  /** All processes have ended: what has not happened by now never will. */
+  ended(): void {
+    for (const operation of this.operations) {
+      if (operation.answeredAt === Number.POSITIVE_INFINITY) operation.answeredAt = ++this.#clock;
+    }
+  }
+
+  #outcomeOf(
+    writes: readonly ItemWrite[],
+    only: string | undefined,
+    answer: { status: number; text: string },
+  ): Outcome {
+    const { status, text } = answer;
+    if (status === 503) {
+      this.failures++;
+      return { kind: 'unknown' };
+    }
+    if (writes.length === 0) {
+      const items = status === 404 ? [] : only === undefined ? itemsIn(text) : [itemIn(text)];
+      return { kind: 'read', items: namesOf(items), ...(only === undefined ? {} : { only }) };
+    }
+    const result = resultOf(writes, { kind: 'answered', status, text });
+    if (result === 'failed') throw new Error(`a write was answered ${status}: ${text.slice(0, 300)}`);
+    return { kind: result };
+  }
+
+  #anyWrites(): readonly ItemWrite[] {
+    if (this.#random() < readShare) return [];
+    const isBatch = this.#random() < batchShare;
+    const ids = shuffled(this.#random, this.#ids);
+    return ids.slice(0, isBatch ? between(this.#random, 2, batchItemsMax) : 1).map((id) => this.#write(id));
+  }
+
+  #write(id: string): ItemWrite {
+    const kind = pick(this.#random, kinds);
+    if (kind === 'delete') return { kind, id };
+    this.#lastName++;
+    return { kind, id, name: padded(String(this.#lastName), pick(this.#random, paddings)) };
+  }
+}
+
+const kinds = ['create', 'create', 'update', 'update', 'delete'] as const;
+
+/** Every name is written once, so that a read tells which write it saw. */
+function padded(name: string, length: number): string {
+  return `${name}:${length}:${name.repeat(Math.ceil(length / name.length))}`;
+}
+
+function withoutPadding(write: ItemWrite): ItemWrite {
+  return write.kind === 'delete' ? write : { ...write, name: shortName(write.name) };
+}
+
+function namesOf(items: readonly Item[]): Map<string, string> {
+  return new Map(items.map(({ id, name }) => [id, shortName(name)]));
+}
+
+/** Throws on a name that is not whole. */
+function shortName(name: string): string {
+  const [short = '', length = ''] = name.split(':');
+  if (name !== padded(short, Number(length))) throw new Error(`a name was read as ${name.slice(0, 50)}…`);
+  return short;
+}
+
+/** The answer that fits no order, and what went before it. */
+export function told({ operation, states, open }: Violation, history: readonly Operation[]): string {
+  const before = history.filter(({ answeredAt }) => answeredAt <= operation.answeredAt);
+  before.sort((one, other) => one.answeredAt - other.answeredAt);
+  return [
+    `no order of the operations explains:\n  ${toldOperation(operation)}`,
+    `the table may have held:\n${states.map((state) => `  ${toldItems(state)}`).join('\n')}`,
+    `open beside it:\n${open.map((each) => `  ${toldOperation(each)}`).join('\n')}`,
+    `answered before it:\n${before
+      .slice(-operationsToldMax)
+      .map((each) => `  ${toldOperation(each)}`)
+      .join('\n')}`,
+  ].join('\n');
+}
+
+function toldOperation({ call, calledAt, answeredAt, outcome }: Operation): string {
+  const writes = call.writes.map((write) =>
+    write.kind === 'delete' ? `delete ${write.id}` : `${write.kind} ${write.id}=${write.name}`,
+  );
+  const what = writes.length === 0 ? 'read' : writes.join(', ');
+  const came = outcome.kind === 'read' ? toldItems(outcome.items) : outcome.kind;
+  return `${calledAt}–${answeredAt} ${call.caller}: ${what} → ${came}`;
+}
+
+function toldItems(items: ReadonlyMap<string, string>): string {
+  return `{${[...items].map(([id, name]) => `${id}=${name}`).join(' ')}}`;
+}

@@ -1,0 +1,88 @@
+import type { FastifyReply } from 'fastify';
+import { countedAddress } from '../../../src/access/counted-address.ts';
+import { ifMatch, isUnchanged } from '../../../src/http/response/conditional-requests.ts';
+import { wantedCoding } from '../../../src/http/response/content-coding.ts';
+import { Cookies } from '../../../src/http/response/cookies.ts';
+import { isPlainName, parseStrictJson } from '../../../src/http/server/strict-json.ts';
+import { parentOf } from '../../../src/opentelemetry/traceparent.ts';
+import { isLoopback, isWebOrigin } from '../../../src/origins.ts';
+import { holdsCardNumber } from '../../../src/payments/card-number.ts';
+import { checkChargeRequest, checkIdempotencyKey } from '../../../src/payments/charge/request.ts';
+import { readRegistration } from '../../../src/sign-in/registration.ts';
+import { returnAddress } from '../../../src/sign-in/return-to.ts';
+import { partsOf } from '../../../src/sign-in/tokens/refresh-family.ts';
+import { isChallenge } from '../../../src/sign-in/tokens/sign-in-code.ts';
+import { checkId, checkItem, tableSpace } from '../../../src/tables/table-item.ts';
+
+/**
+ * Every check of a request that can be called by itself, as a function of the text that a caller sends. A new check gets a
+ * line here.
+ */
+export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
+  'strict JSON': json((text) => text),
+  'strict JSON: a number': json((text) => `{"amount":${text}}`),
+  'strict JSON: a list': json((text) => `[${text}0]`),
+  'strict JSON: a string': json((text) => `{"id":"${text}"}`),
+  'strict JSON: the name of a field': json((text) => `{"${text}":1}`),
+  'strict JSON: fields': json((text) => `{${text}"":1}`),
+  'the name of a field': isPlainName,
+
+  'a card number': (text) => holdsCardNumber(text, 'any'),
+  'a card number in groups': (text) => holdsCardNumber(text, 'grouped'),
+  'an idempotency key': (text) => checkIdempotencyKey(text),
+  'a quoted idempotency key': (text) => checkIdempotencyKey(`"${text}"`),
+  'a token': (token) => checkChargeRequest({ ...order, token }, policy),
+  'a currency': (currency) => checkChargeRequest({ ...order, currency }, policy),
+  'a value of metadata': (value) => checkChargeRequest({ ...order, metadata: { order: value } }, policy),
+  'a name of metadata': (name) => checkChargeRequest({ ...order, metadata: { [name]: '1' } }, policy),
+
+  'a table name': tableSpace,
+  'an item id': (text) => checkId(text),
+  'an item name': (name) => checkItem({ id: 'a', name }),
+
+  'a client id': (text) => readRegistration('google', { ...credentials, IDP_CLIENT_ID: text }),
+  'an issuer': (text) => readRegistration('oidc', { ...credentials, IDP_ISSUER: text }),
+  'an issuer on a host': (text) =>
+    readRegistration('oidc', { ...credentials, IDP_ISSUER: `https://${text}` }),
+  'a return URL': (text) => readRegistration('google', { ...credentials, return_urls: [`https://a${text}`] }),
+  'a scope': (text) => readRegistration('google', { ...credentials, scopes: [text] }),
+  'an unknown credential': (text) => readRegistration('google', { ...credentials, [text]: '1' }),
+  'where a sign-in returns to': (text) =>
+    returnAddress(text, { origin: 'https://a.example', returnUrls: ['https://b.example/'], home: '/' }),
+  'a path that a sign-in returns to': (text) =>
+    returnAddress(`/${text}`, { origin: 'https://a.example', returnUrls: [], home: '/' }),
+  'a refresh token': partsOf,
+  'a code challenge': isChallenge,
+
+  'If-Match': (text) => ifMatch(text),
+  'If-None-Match': (text) => isUnchanged(text, 'AAAA'),
+  // What was sent before is remembered.
+  'Accept-Encoding': (text) => wantedCoding(`${text}${count++}`),
+  'a cookie': (text) => new Cookies('https://a.example').read(text, 'counterfoil-session'),
+  'cookies of a name': (text) => new Cookies('http://127.0.0.1').startingWith(text, 'a'),
+  'the clearing of a cookie': (text) => new Cookies('http://127.0.0.1').clear(nowhere, text),
+  traceparent: parentOf,
+  'an address': countedAddress,
+  'an address of IPv6': (text) => countedAddress(`::${text}`),
+  'a loopback host': isLoopback,
+  'an origin': isWebOrigin,
+};
+
+let count = 0;
+const policy = { unit: 'minor' } as const;
+const order = {
+  processor: 'simulated',
+  route: 'charge',
+  amount: 1050,
+  currency: 'EUR',
+  token: 'tok_paid',
+  idempotencyKey: undefined,
+  caller: '',
+  requestId: 'req_1',
+};
+const credentials = { IDP_CLIENT_ID: 'client', IDP_CLIENT_SECRET: 'secret' };
+const nowhere = { header: () => nowhere } as unknown as FastifyReply;
+
+function json(bodyOf: (text: string) => string): (text: string) => unknown {
+  return (text) => parseStrictJson(Buffer.from(bodyOf(text)));
+}

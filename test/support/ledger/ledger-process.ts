@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { TestContext } from 'node:test';
+import {
+  type LedgerBooks,
+  type LedgerCharge,
+  MemoryLedger,
+} from '../../../src/processors/simulated/ledger.ts';
+import { serveLedger } from '../../../src/processors/simulated/ledger-server.ts';
+
+/** A ledger in this process, over HTTP; stopped after the test. */
+export async function startLedger(
+  t: TestContext,
+  ledger: MemoryLedger,
+): Promise<{ readonly origin: string }> {
+  const server = await serveLedger(ledger);
+  t.after(() => server.close());
+  return server;
+}
+
+export interface LedgerProcess {
+  readonly origin: string;
+  charges(): Promise<readonly LedgerCharge[]>;
+  books(): Promise<LedgerBooks>;
+}
+
+/** A ledger in a process of its own; ended after the test. Run as a program this file is that process. */
+export async function startLedgerProcess(t: TestContext): Promise<LedgerProcess> {
+  const child = spawn(process.execPath, [import.meta.filename], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  for await (const origin of createInterface({ input: child.stdout })) {
+    const books = async () => (await (await fetch(`${origin}/books`)).json()) as LedgerBooks;
+    return { origin, books, charges: async () => (await books()).charges };
+  }
+  throw new Error(`the ledger ended with ${child.exitCode} before it listened`);
+}
+
+if (import.meta.main) {
+  process.stdout.write(`${(await serveLedger(new MemoryLedger())).origin}\n`);
+}

@@ -1,0 +1,141 @@
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isLong } from '../extent.ts';
+import { between, pick, type Random, randomFrom } from '../random.ts';
+import { newData, ServeProcess } from '../serve-process.ts';
+import { adminKey, unlimited } from '../service.ts';
+import { type StripeProcess, startStripeProcess } from '../stripe/process.ts';
+import { type Finding, findingsOf, paymentsIn } from './fault-findings.ts';
+import { FaultCaller, type FaultOrder, type GoesOn, newOrder, type SingleUse } from './fault-requests.ts';
+import { type FaultWord, mayStayOpen } from './fault-words.ts';
+
+export interface Drill {
+  readonly seed: number;
+  readonly keys: number;
+  readonly words: readonly FaultWord[];
+  readonly singleUse: SingleUse;
+  readonly troubles: readonly Trouble[];
+  /** How long the last keys may take to be settled. */
+  readonly settleMsMax: number;
+  /** Environment variables of the service. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** `storm`: Stripe turns everybody away for a while; `pause`: processes of the service are stopped, and go on. */
+export type Trouble = 'storm' | 'pause' | 'kill';
+
+const callersAtOnce = 100;
+/** How long a key is sent before the repair: for so many answers, or until so long after the last trouble. */
+const answersBeforeRepair = 4;
+const calmMs = 1_000;
+const patienceMsMax = 1_000;
+const repairedEveryMs = 500;
+/** Beyond what the service itself ever takes. */
+const patienceMsAtEnd = 60_000;
+
+/** Keys of many callers, at a service and a Stripe with every fault there is; then all is repaired and settled. */
+export async function runDrill(t: TestContext, drill: Drill): Promise<Finding[]> {
+  const random = randomFrom(drill.seed);
+  const orders = Array.from({ length: drill.keys }, (_, index) =>
+    newOrder(random, index + 1, drill.words, drill.singleUse),
+  );
+  const workers = pick(random, [1, 2]);
+  const stripe = await startStripeProcess(t);
+  const data = newData(t);
+  const processor = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
+  const env = { ...processor, ...unlimited(processor), ...drill.env };
+  const authorization = `Bearer ${await adminKey(data)}`;
+  const start = () => ServeProcess.start(t, { data, env, workers });
+
+  let service = await start();
+  let origin = await service.ready();
+  const caller = new FaultCaller(random, () => origin, authorization);
+  const restart = async () => {
+    await service.kill();
+    service = await start();
+    origin = await service.ready();
+  };
+  let calmFrom = Infinity;
+  const troubled = (async () => {
+    for (let each = 0; each < drill.troubles.length; each++) {
+      await sleep(between(random, 50, 400));
+      if (drill.troubles[each] === 'storm') await storm(stripe, random);
+      if (drill.troubles[each] === 'pause') await pause(service, random);
+      if (drill.troubles[each] === 'kill') await restart();
+    }
+    calmFrom = performance.now();
+  })();
+  await inPool(orders, callersAtOnce, (order) => {
+    const goesOn = (answered: number) =>
+      answered < answersBeforeRepair && performance.now() < calmFrom + calmMs;
+    return caller.pursue(order, goesOn, between(random, 300, patienceMsMax));
+  });
+  await troubled;
+  const repairedAt = performance.now();
+
+  await repairDuring(stripe, settle(caller, orders, drill.settleMsMax));
+  const settledMs = Math.round(performance.now() - repairedAt);
+  await service.terminate();
+  const { length: lost } = orders.filter(({ finals }) => finals.size === 0);
+  t.diagnostic(`${orders.length} keys, ${workers} processes, ${drill.troubles.join(' ')}`);
+  t.diagnostic(
+    `${caller.lost} requests without an answer, ${lost} keys without an end, ${settledMs} ms to settle`,
+  );
+  return findingsOf(orders, await stripe.books(), await paymentsIn(data));
+}
+
+/** Everything again until there is an end to it, and once more. */
+async function settle(
+  caller: FaultCaller,
+  orders: readonly FaultOrder[],
+  settleMsMax: number,
+): Promise<void> {
+  const giveUpAt = performance.now() + settleMsMax;
+  await inPool(orders, orders.length, async (order) => {
+    // Two more tries for what has no end; there is nothing to wait for.
+    const goesOn: GoesOn = (answered, ending) =>
+      performance.now() < giveUpAt && (!mayStayOpen(ending) || answered < 2);
+    await caller.pursue(order, goesOn, patienceMsAtEnd);
+    await caller.pay(order, patienceMsAtEnd);
+    if (order.finals.has(200)) await caller.refund(order, patienceMsAtEnd);
+  });
+}
+
+/** Repaired again and again: what Stripe only now begins to process is decided by the next repair. */
+async function repairDuring(stripe: StripeProcess, work: Promise<void>): Promise<void> {
+  let isOver = false;
+  const done = work.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await stripe.command({ repair: true });
+    await Promise.race([done, sleep(repairedEveryMs)]);
+  }
+  await done;
+}
+
+async function storm(stripe: StripeProcess, random: Random): Promise<void> {
+  await stripe.command({ set: { turnsAway: true } });
+  await sleep(between(random, 100, 500));
+  await stripe.command({ set: { turnsAway: false } });
+}
+
+/** Sometimes one worker alone, while the others go on serving its keys. */
+async function pause({ pids, pid }: ServeProcess, random: Random): Promise<void> {
+  const stopped = random() < 0.5 || pids.length === 1 ? pids : pids.filter((each) => each !== pid).slice(1);
+  for (const each of stopped) process.kill(each, 'SIGSTOP');
+  await sleep(between(random, 1_000, isLong ? 3_000 : 1_500));
+  for (const each of stopped) process.kill(each, 'SIGCONT');
+}
+
+async function inPool<Element>(
+  elements: readonly Element[],
+  atOnce: number,
+  work: (element: Element) => Promise<unknown>,
+): Promise<void> {
+  const waiting = [...elements].reverse();
+  const workNext = async () => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) await work(next);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, elements.length) }, workNext));
+}

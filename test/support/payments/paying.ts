@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Payment } from '../../../src/payments/payment.ts';
+import { paymentsAfter } from '../../../src/payments/payment-store.ts';
+import type { LedgerBooks } from '../../../src/processors/simulated/ledger.ts';
+import { itemsOf } from '../../../src/storage/item-text.ts';
+import { between, pick, type Random } from '../random.ts';
+import { openStoreOf } from '../service.ts';
+import { tryToPost } from '../try-to-send.ts';
+
+/** Each payment of this route makes an item, and so can be told apart from all others in the table too. */
+export const settings = {
+  payments: { routes: { order: { on_success: { table: 'paid', id: 'metadata.order', name: 'charge_id' } } } },
+};
+const path = '/stage/payment/simulated/order';
+
+/** Half of the charges go well at once; slow ones are under way at every kill, lost ones in doubt. */
+const tokens = [
+  'paid',
+  'paid',
+  'visa',
+  'refund_pending',
+  'refund_lost_reply',
+  'slow',
+  'lost_reply',
+  'insufficient_funds',
+  'lost_card',
+];
+
+/** One order of a shop: a payment, and perhaps refunds of it. */
+export interface Order {
+  readonly key: string;
+  /** Unlike any other order's, so that charges and payments can be told apart by it. */
+  readonly amount: number;
+  readonly token: string;
+  /** The different texts of the answers to the payment, by status. */
+  readonly answers: Map<number, Set<string>>;
+  /** Where the payment is told, when an answer has said so. */
+  at: string | undefined;
+  /** Those that were asked for, by key: what was asked, and the different texts of the answers by status. */
+  readonly refunds: Map<string, { readonly amount: number; readonly answers: Map<number, Set<string>> }>;
+}
+
+/** Orders of many callers at services that come and go. */
+export class Shop {
+  readonly orders: Order[] = [];
+  readonly #random: Random;
+  unanswered = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** New orders, refunds, and earlier ones that have no final answer, until the services are dead. */
+  async trade(origins: readonly string[], callers: number, over: Promise<unknown>): Promise<void> {
+    let isOver = false;
+    const random = this.#random;
+    const open = this.orders.filter((order) => !isFinal(order.answers));
+    const call = async (): Promise<void> => {
+      while (!isOver) {
+        const origin = pick(random, origins);
+        const order = (random() < 0.1 ? open.shift() : undefined) ?? this.#newOrder();
+        // A caller who is in a hurry asks twice.
+        await Promise.all(Array.from({ length: random() < 0.2 ? 2 : 1 }, () => this.pay(origin, order)));
+        if (order.answers.has(200) && random() < 0.4) await this.#refundPart(origin, order);
+        await sleep(random() * 20);
+      }
+    };
+    const calls = Array.from({ length: callers }, call);
+    await over;
+    isOver = true;
+    await Promise.all(calls);
+  }
+
+  #newOrder(): Order {
+    const number = this.orders.length + 1;
+    const order: Order = {
+      key: `order-${number}`,
+      amount: 1_000 + number,
+      token: `tok_${pick(this.#random, tokens)}`,
+      answers: new Map(),
+      at: undefined,
+      refunds: new Map(),
+    };
+    this.orders.push(order);
+    return order;
+  }
+
+  async pay(origin: string, order: Order): Promise<void> {
+    const { key, amount, token } = order;
+    const body = { amount, currency: 'EUR', token, metadata: { order: key } };
+    const answer = await tryToPost(origin + path, body, { 'idempotency-key': key });
+    if (answer === undefined) this.unanswered++;
+    else note(order.answers, answer);
+    order.at ??= answer?.headers.get('location') ?? undefined;
+  }
+
+  async #refundPart(origin: string, order: Order): Promise<void> {
+    const key = `refund-${order.refunds.size + 1}`;
+    order.refunds.set(key, { amount: between(this.#random, 1, order.amount), answers: new Map() });
+    await this.refund(origin, order, key);
+  }
+
+  async refund(origin: string, order: Order, key: string): Promise<void> {
+    const refund = order.refunds.get(key);
+    if (refund === undefined || order.at === undefined) return;
+    const url = `${origin}${order.at}/refund`;
+    const answer = await tryToPost(url, { amount: refund.amount }, { 'idempotency-key': key });
+    if (answer === undefined) this.unanswered++;
+    else note(refund.answers, answer);
+  }
+
+  /** Sends everything again until there is a final answer to it, and once more. */
+  async settleAll(origin: string): Promise<void> {
+    const settle = async (answers: Order['answers'], send: () => Promise<void>, what: string) => {
+      const giveUpAt = Date.now() + 30_000;
+      do {
+        await send();
+        if (!isFinal(answers)) await sleep(100);
+        assert.ok(Date.now() < giveUpAt, `${what} has no final answer: ${[...answers.keys()]}`);
+      } while (!isFinal(answers));
+      await send();
+    };
+    for (const some of chunksOf(this.orders, 32)) {
+      await Promise.all(
+        some.map(async (order) => {
+          await settle(order.answers, () => this.pay(origin, order), `${order.key} with ${order.token}`);
+          for (const [key, refund] of order.refunds) {
+            const send = () => this.refund(origin, order, key);
+            await settle(refund.answers, send, `${key} of ${order.key} with ${order.token}`);
+          }
+        }),
+      );
+    }
+  }
+}
+
+function* chunksOf<Element>(elements: readonly Element[], size: number): Generator<readonly Element[]> {
+  for (let at = 0; at < elements.length; at += size) yield elements.slice(at, at + size);
+}
+
+function note(answers: Map<number, Set<string>>, { status, text }: { status: number; text: string }): void {
+  answers.set(status, (answers.get(status) ?? new Set<string>()).add(text));
+}
+
+function isFinal(answers: ReadonlyMap<number, unknown>): boolean {
+  return answers.has(200) || answers.has(402) || answers.has(400);
+}
+
+/** Holds all that the shop was answered against our records, our table and the books of the ledger. */
+export async function assertHonest(shop: Shop, books: LedgerBooks, data: string): Promise<void> {
+  const { payments, items } = await stored(data);
+  assertNothingTwice(books.charges.map(({ key }) => key));
+  assertNothingTwice(books.charges.map(({ amount }) => amount));
+  assertNothingTwice(books.refunds.map(({ key }) => key));
+  const sorted = (amounts: readonly { amount: number }[]) => amounts.map(({ amount }) => amount).sort();
+  assert.deepEqual(sorted(payments), sorted(shop.orders), 'each order has one payment');
+
+  const succeeded = payments.filter(({ state }) => state === 'succeeded');
+  const facts = (id: string, chargeId: string | undefined, amount: number) =>
+    [id, chargeId, amount].join(' ');
+  assert.deepEqual(
+    succeeded.map(({ id, chargeId, amount }) => facts(id, chargeId, amount)).sort(),
+    books.charges.map(({ paymentId, chargeId, amount }) => facts(paymentId, chargeId, amount)).sort(),
+    'what we call succeeded is what was charged',
+  );
+  assert.deepEqual(
+    succeeded.map(({ metadata, chargeId }) => `${metadata?.order} ${chargeId}`).sort(),
+    [...items].map(([id, name]) => `${id} ${name}`).sort(),
+    'an item is there if and only if its charge succeeded',
+  );
+  const given = payments.flatMap(({ id, refunds = [] }) =>
+    refunds
+      .filter(({ state }) => state !== 'failed')
+      .map((refund) => [id, refund.id, refund.amount].join(' ')),
+  );
+  const paymentOf = new Map(books.charges.map(({ chargeId, paymentId }) => [chargeId, paymentId]));
+  assert.deepEqual(
+    given.sort(),
+    books.refunds
+      .map(({ refundId, chargeId, amount }) => [paymentOf.get(chargeId), refundId, amount].join(' '))
+      .sort(),
+    'what we call given back is what was given back',
+  );
+  for (const order of shop.orders) assertAnswers(order, books);
+}
+
+async function stored(data: string): Promise<{ payments: Payment[]; items: Map<string, string> }> {
+  const engine = await openStoreOf(data);
+  const payments: Payment[] = [];
+  for await (const payment of paymentsAfter({ engine }, undefined)) payments.push(payment);
+  const items = new Map<string, string>();
+  for await (const { id, name } of itemsOf((await engine.scan('table:paid'))?.chunks ?? []))
+    items.set(id, name);
+  await engine.close();
+  return { payments, items };
+}
+
+function assertNothingTwice(values: readonly unknown[]): void {
+  assert.equal(new Set(values).size, values.length);
+}
+
+/** One final answer, the same to the byte whenever and by whomever it was given, and it is the truth. */
+function assertAnswers({ key, amount, answers, refunds }: Order, books: LedgerBooks): void {
+  const charge = books.charges.find((made) => made.amount === amount);
+  const text = finalText(key, answers, charge === undefined ? 402 : 200);
+  if (charge !== undefined) assert.ok(text.includes(`"charge_id":"${charge.chargeId}"`), text);
+  for (const [refundKey, refund] of refunds) {
+    const made = books.refunds.some(
+      ({ chargeId, refundId }) =>
+        chargeId === charge?.chargeId &&
+        [...(refund.answers.get(200) ?? [])].some((each) => each.includes(`"refund_id":"${refundId}"`)),
+    );
+    finalText(`${refundKey} of ${key}`, refund.answers, made ? 200 : 400);
+  }
+}
+
+function finalText(what: string, answers: ReadonlyMap<number, ReadonlySet<string>>, final: number): string {
+  const statuses = [...answers.keys()];
+  // More refunds than the payment has are refused, and each refusal bears the id of its own request.
+  const allowed = [final, 504, 409, 503];
+  assert.ok(
+    statuses.every((status) => allowed.includes(status)),
+    `${what} was answered ${statuses.join(', ')}`,
+  );
+  // Shed by a machine that is busy with other tests: nothing was done for it.
+  for (const text of answers.get(503) ?? []) assert.match(text, /"code":"overloaded"/, what);
+  const texts = [...(answers.get(final) ?? [])];
+  if (final !== 400) assert.equal(texts.length, 1, `${what} has ${texts.length} different answers`);
+  return String(texts[0]);
+}

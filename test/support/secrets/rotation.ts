@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { masterKeyOverlapMs } from '../../../src/secrets/limits.ts';
+import { type Ended, runCommand } from '../command.ts';
+import type { TestService } from '../service.ts';
+
+/** What a rotation must leave readable, and the commands that are run beside it. */
+
+const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
+
+type Asked = Pick<TestService, 'post'>;
+
+/** Registers so many integrations. @returns their names */
+export async function register(service: Asked, count: number, prefix = 'app'): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+  const answers = await Promise.all(names.map((name) => registration(service, name)));
+  assert.ok(answers.every(({ status }) => status === 200));
+  return names;
+}
+
+/** Registering the same again opens the secret that is stored, and compares. */
+export async function assertReadable(service: Asked, names: readonly string[]): Promise<void> {
+  for (const name of names) assert.equal((await registration(service, name)).status, 200, name);
+}
+
+function registration(service: Asked, name: string) {
+  return service.post(`/v3/create/service/auth/google/${name}`, credentials);
+}
+
+/** Registers and charges, again and again. @returns ends it, and tells the names and every status but 200 */
+export function keepBusy(service: Asked, prefix = 'busy') {
+  const names: string[] = [];
+  const refused: number[] = [];
+  let goesOn = true;
+  const order = { amount: 100, currency: 'EUR', token: 'tok_paid' };
+  const work = (async () => {
+    while (goesOn) {
+      const [name] = await register(service, 1, `${prefix}-${names.length}`);
+      names.push(name as string);
+      const { status } = await service.post('/stage/payment/simulated/charge', order);
+      if (status !== 200) refused.push(status);
+      // The processors of a test machine are the rotation's too.
+      await sleep(10);
+    }
+  })();
+  return async () => {
+    goesOn = false;
+    await work;
+    return { names, refused };
+  };
+}
+
+export function command(data: string, env: Readonly<Record<string, string>> = {}) {
+  return (...args: string[]) => runCommand(args, { COUNTERFOIL_DATA: data, ...env });
+}
+
+export function keyLines(data: string): string[] {
+  return readFileSync(`${data}.key`, 'utf8').trim().split('\n');
+}
+
+/** `secrets retire` as if it were run some minutes later. */
+export function retireLater(data: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const imports = `${env.NODE_OPTIONS ?? ''} --import ${join(import.meta.dirname, 'clock-set-forward.ts')}`;
+  const later = { NODE_OPTIONS: imports, LATER_MS: String(masterKeyOverlapMs) };
+  return command(data, { ...env, ...later })('secrets', 'retire');
+}
+
+/** A service in processes of its own, as the tests ask one. */
+export function askedAt(origin: string): Asked {
+  return {
+    post: async (path, body) => {
+      const response = await fetch(origin + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, json: JSON.parse(text) };
+    },
+  };
+}

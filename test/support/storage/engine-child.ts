@@ -1,0 +1,47 @@
+import type { Worker } from 'node:worker_threads';
+import type { Engine, ScanOptions, Space, Write } from '../../../src/storage/engine.ts';
+import { openLmdbEngine } from '../../../src/storage/lmdb/open.ts';
+import type { EngineAnswer, EngineRequest } from './engine-process.ts';
+
+/** The program of an `EngineProcess`: opens the folder it is given, says so, and answers what it is asked. */
+let writer: Worker | undefined;
+process.on('worker', (worker) => {
+  writer = worker;
+});
+
+const folder = process.argv[2] as string;
+process.send?.('opening');
+const engine = openLmdbEngine(folder);
+
+process.on('message', ({ number, verb, values }: EngineRequest) => {
+  void answer(verb, values).then(
+    (result) => say({ number, result }),
+    (error: Error & { code?: string }) => say({ number, error: error.code ?? error.message }),
+  );
+});
+process.on('disconnect', () => process.exit());
+process.send?.('open');
+
+function say(message: EngineAnswer): void {
+  process.send?.(message);
+}
+
+async function answer(verb: string, values: readonly unknown[]): Promise<unknown> {
+  const [space, second] = values as [Space, string];
+  if (verb === 'get') return engine.get(space, second);
+  if (verb === 'describe') return engine.describe(space);
+  if (verb === 'commit') return engine.commit(values[0] as Write[]);
+  if (verb === 'text') return textOf(engine, space, values[1] as ScanOptions);
+  if (verb === 'close') return engine.close();
+  // A message that is not even a string: the thread that writes throws where nothing catches it.
+  if (verb === 'break writer') return writer?.postMessage(null);
+  if (verb === 'end writer') return writer?.terminate();
+  throw new Error(`there is no verb ${verb}`);
+}
+
+async function textOf(from: Engine, space: Space, options: ScanOptions): Promise<string | undefined> {
+  const scan = await from.scan(space, options);
+  if (scan === undefined) return undefined;
+  const chunks = await Array.fromAsync(scan.chunks, (chunk) => chunk.toString());
+  return chunks.join('');
+}

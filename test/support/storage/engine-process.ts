@@ -1,0 +1,107 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Refusal, ScanOptions, Space, SpaceFacts, Write } from '../../../src/storage/engine.ts';
+
+export interface EngineRequest {
+  readonly number: number;
+  readonly verb: string;
+  readonly values: readonly unknown[];
+}
+
+export type EngineAnswer =
+  | { readonly number: number; readonly result: unknown }
+  | { readonly number: number; readonly error: string };
+
+const program = join(import.meta.dirname, 'engine-child.ts');
+
+/** An engine in a process of its own. */
+export class EngineProcess {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #ended: Promise<unknown[]>;
+  readonly opening: Promise<void>;
+  readonly opened: Promise<void>;
+  #requests = 0;
+  errors = '';
+
+  constructor(t: TestContext, folder: string) {
+    this.#child = fork(program, [folder], { execArgv: [], stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
+    this.#child.stderr?.on('data', (bytes: Buffer) => {
+      this.errors += bytes;
+    });
+    this.#ended = once(this.#child, 'exit');
+    this.opening = this.#said('opening');
+    this.opened = this.#said('open');
+    for (const promise of [this.opening, this.opened]) promise.catch(() => undefined);
+    this.#child.on('message', (message: EngineAnswer | string) => this.#hear(message));
+    void this.#ended.then(() => this.#failAll());
+    t.after(() => this.kill());
+  }
+
+  static async open(t: TestContext, folder: string): Promise<EngineProcess> {
+    const engine = new EngineProcess(t, folder);
+    await engine.opened;
+    return engine;
+  }
+
+  get(space: Space, id: string): Promise<string | undefined> {
+    return this.ask('get', space, id) as Promise<string | undefined>;
+  }
+
+  describe(space: Space): Promise<SpaceFacts | undefined> {
+    return this.ask('describe', space) as Promise<SpaceFacts | undefined>;
+  }
+
+  text(space: Space, options: ScanOptions = {}): Promise<string | undefined> {
+    return this.ask('text', space, options) as Promise<string | undefined>;
+  }
+
+  commit(writes: readonly Write[]): Promise<Refusal | undefined> {
+    return this.ask('commit', writes) as Promise<Refusal | undefined>;
+  }
+
+  /** Rejects with the error's code as its message. */
+  ask(verb: string, ...values: readonly unknown[]): Promise<unknown> {
+    const number = this.#requests++;
+    const answer = Promise.withResolvers<unknown>();
+    this.#waiting.set(number, answer);
+    this.#child.send({ number, verb, values } satisfies EngineRequest, (error) => {
+      if (error !== null) answer.reject(error);
+    });
+    return answer.promise;
+  }
+
+  /** @returns the exit code, or the signal that ended it */
+  async ended(): Promise<unknown> {
+    const [code, signal] = await this.#ended;
+    return code ?? signal;
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  #hear(message: EngineAnswer | string): void {
+    if (typeof message === 'string') return;
+    const answer = this.#waiting.get(message.number);
+    this.#waiting.delete(message.number);
+    if ('error' in message) answer?.reject(new Error(message.error));
+    else answer?.resolve(message.result);
+  }
+
+  #said(word: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#child.on('message', (message) => {
+        if (message === word) resolve();
+      });
+      void this.#ended.then(() => reject(new Error(`it ended before it said ${word}: ${this.errors}`)));
+    });
+  }
+
+  #failAll(): void {
+    for (const answer of this.#waiting.values()) answer.reject(new Error('the process has ended'));
+  }
+}

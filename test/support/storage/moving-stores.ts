@@ -1,0 +1,157 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { NamedEngine } from '../../../src/storage/copying/copy.ts';
+import { initDynamo, openDynamoEngine } from '../../../src/storage/dynamodb/open.ts';
+import type { Engine, Refusal, Space, Write } from '../../../src/storage/engine.ts';
+import { itemsOf } from '../../../src/storage/item-text.ts';
+import { openLmdbEngine } from '../../../src/storage/lmdb/open.ts';
+import { dynamoEndpoint, dynamoRegion, newPrefix } from '../dynamodb/stores.ts';
+import { pick, type Random } from '../random.ts';
+import { newDataFolder } from '../service.ts';
+
+export type Kind = 'LMDB' | 'DynamoDB';
+
+/** An empty store, open until the test ends. */
+export async function newStore(t: TestContext, kind: Kind): Promise<NamedEngine> {
+  const opened = kind === 'LMDB' ? openNewFolder(t) : await openNewTables();
+  t.after(() => opened.engine.close());
+  return opened;
+}
+
+function openNewFolder(t: TestContext): NamedEngine {
+  const folder = newDataFolder(t);
+  mkdirSync(join(folder, '..'), { recursive: true });
+  return { name: `lmdb:${folder}`, engine: openLmdbEngine(folder) };
+}
+
+async function openNewTables(): Promise<NamedEngine> {
+  const tablePrefix = newPrefix();
+  const settings = { endpoint: await dynamoEndpoint(), region: dynamoRegion, tablePrefix, declared: [] };
+  await initDynamo(settings);
+  return { name: `dynamodb ${tablePrefix}`, engine: await openDynamoEngine(settings) };
+}
+
+/** By space and id. */
+export type Content = Record<string, Record<string, string>>;
+
+export async function fill({ engine }: NamedEngine, content: Content): Promise<void> {
+  for (const [space, items] of Object.entries(content)) {
+    const writes = Object.entries(items).map(
+      ([id, value]): Write => ({ kind: 'create', space: space as Space, id, value, makeSpace: true }),
+    );
+    for (let from = 0; from < writes.length; ) {
+      // Large items are written one by one: a transaction has its bounds.
+      const count = writes.slice(from, from + 100).some((write) => sizeOf(write) > 30_000) ? 1 : 100;
+      await engine.commit(writes.slice(from, from + count));
+      from += count;
+    }
+  }
+}
+
+function sizeOf(write: Write): number {
+  return write.kind === 'delete' ? 0 : write.value.length;
+}
+
+/** What is in the store, the service's marker of a copying included, in the order of the ids. */
+export async function contentOf({ engine }: NamedEngine): Promise<Content> {
+  const content: Content = {};
+  for (const space of [...(await engine.spaces())].sort()) {
+    const scan = await engine.scan(space);
+    const items = await Array.fromAsync(itemsOf(scan?.chunks ?? []));
+    if (items.length > 0)
+      content[space] = Object.fromEntries(
+        items.map(({ id, name }): [string, string] => [id, name]).sort(([a], [b]) => (a < b ? -1 : 1)),
+      );
+  }
+  return content;
+}
+
+/** So many items of a space, `from` before the first. */
+export function items(count: number, value = 'value', from = 0): Record<string, string> {
+  return Object.fromEntries(
+    Array.from({ length: count }, (_, n) => [`id-${String(from + n).padStart(5, '0')}`, `${value} ${n}`]),
+  );
+}
+
+/** The same engine, with another way to commit. */
+export function committing(engine: Engine, commit: Engine['commit']): Engine {
+  return {
+    reads: engine.reads,
+    get: (space, id) => engine.get(space, id),
+    spaces: () => engine.spaces(),
+    describe: (space) => engine.describe(space),
+    scan: (space, options) => engine.scan(space, options),
+    commit,
+    checkWritable: () => engine.checkWritable(),
+    close: () => engine.close(),
+  };
+}
+
+export class Killed extends Error {}
+
+/**
+ * An engine whose process is killed when it has made so many commits. Those that are under way meanwhile are made in an
+ * order of the random numbers', so that each of them may or may not be made.
+ */
+export class MortalEngine {
+  readonly engine: Engine;
+  /** Writes that were made, over all lives. */
+  readonly written: Write[];
+  readonly #random: Random;
+  readonly #waiting: (() => Promise<void>)[] = [];
+  #left: number;
+  #isPumping = false;
+
+  constructor(inner: Engine, commits: number, random: Random, written: Write[] = []) {
+    this.#left = commits;
+    this.#random = random;
+    this.written = written;
+    this.engine = {
+      reads: inner.reads,
+      get: (space, id) => this.#alive(() => inner.get(space, id)),
+      spaces: () => this.#alive(() => inner.spaces()),
+      describe: (space) => this.#alive(() => inner.describe(space)),
+      scan: (space, options) => this.#alive(() => inner.scan(space, options)),
+      commit: (writes) => this.#commit(inner, writes),
+      checkWritable: () => this.#alive(() => inner.checkWritable()),
+      close: () => inner.close(),
+    };
+  }
+
+  get isDead(): boolean {
+    return this.#left <= 0;
+  }
+
+  async #alive<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.isDead) throw new Killed();
+    return work();
+  }
+
+  #commit(inner: Engine, writes: readonly Write[]): Promise<Refusal | undefined> {
+    const answer = Promise.withResolvers<Refusal | undefined>();
+    this.#waiting.push(async () => {
+      if (this.isDead) return answer.reject(new Killed());
+      const refusal = await inner.commit(writes);
+      // A commit that is refused, as one that only asks, is no step.
+      if (refusal !== undefined) return answer.resolve(refusal);
+      this.written.push(...writes);
+      if (--this.#left <= 0) answer.reject(new Killed());
+      else answer.resolve(refusal);
+    });
+    if (!this.#isPumping) void this.#pump();
+    return answer.promise;
+  }
+
+  async #pump(): Promise<void> {
+    this.#isPumping = true;
+    while (this.#waiting.length > 0) {
+      // As many as come by themselves are there to choose from.
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      const next = pick(this.#random, this.#waiting);
+      this.#waiting.splice(this.#waiting.indexOf(next), 1);
+      await next();
+    }
+    this.#isPumping = false;
+  }
+}

@@ -1,0 +1,99 @@
+import type { Refusal, ScanOptions, Space, Write } from '../../../src/storage/engine.ts';
+import type { Item } from '../../../src/storage/item-text.ts';
+
+interface ModelItem extends Item {
+  readonly idBytes: Buffer;
+  readonly text: string;
+}
+
+interface SpaceState {
+  readonly items: Map<string, ModelItem>;
+  /** Grows whenever the space changes. */
+  changes: number;
+  /** In order, kept until the next change. */
+  inOrder: readonly ModelItem[] | undefined;
+  text: Buffer | undefined;
+}
+
+/** What a store must hold and answer: the port's contract (src/storage/engine.ts) on maps. */
+export class SpaceModel {
+  readonly #spaces = new Map<Space, SpaceState>();
+
+  commit(writes: readonly Write[]): Refusal | undefined {
+    for (const [index, write] of writes.entries()) {
+      const reason = this.#refusalOf(write);
+      if (reason !== undefined) return { write: index, reason };
+    }
+    for (const write of writes) this.#set(write);
+    return undefined;
+  }
+
+  get(space: Space, id: string): string | undefined {
+    return this.#spaces.get(space)?.items.get(id)?.name;
+  }
+
+  has(space: Space): boolean {
+    return this.#spaces.has(space);
+  }
+
+  changesOf(space: Space): number {
+    return this.#spaces.get(space)?.changes ?? 0;
+  }
+
+  items(space: Space, options: ScanOptions = {}): Item[] {
+    return this.#scan(space, options).map(({ id, name }) => ({ id, name }));
+  }
+
+  /** @param options as they are asked for; none is the whole space, whose text is kept until the next change */
+  text(space: Space, options?: ScanOptions): Buffer {
+    const state = this.#spaces.get(space);
+    if (state === undefined || options !== undefined) return joined(this.#scan(space, options));
+    state.text ??= joined(this.#scan(space));
+    return state.text;
+  }
+
+  count(space: Space): number {
+    return this.#spaces.get(space)?.items.size ?? 0;
+  }
+
+  #scan(space: Space, { after, limit }: ScanOptions = {}): readonly ModelItem[] {
+    const state = this.#spaces.get(space);
+    if (state === undefined) return [];
+    state.inOrder ??= [...state.items.values()].sort((a, b) => a.idBytes.compare(b.idBytes));
+    const afterBytes = Buffer.from(after ?? '');
+    return state.inOrder.filter(({ idBytes }) => idBytes.compare(afterBytes) > 0).slice(0, limit);
+  }
+
+  #set(write: Write): void {
+    const { space, id } = write;
+    const state = this.#spaces.get(space) ?? {
+      items: new Map(),
+      changes: 0,
+      inOrder: undefined,
+      text: undefined,
+    };
+    this.#spaces.set(space, state);
+    state.changes++;
+    state.inOrder = undefined;
+    state.text = undefined;
+    if (write.kind === 'delete') state.items.delete(id);
+    else {
+      const item = { id, name: write.value };
+      state.items.set(id, { ...item, idBytes: Buffer.from(id), text: JSON.stringify(item) });
+    }
+  }
+
+  #refusalOf(write: Write): Refusal['reason'] | undefined {
+    const value = this.get(write.space, write.id);
+    if (write.kind === 'create') {
+      if (value !== undefined) return 'exists';
+      return write.makeSpace || this.has(write.space) ? undefined : 'space_missing';
+    }
+    if (value === undefined) return 'missing';
+    return write.ifValue === undefined || write.ifValue === value ? undefined : 'differs';
+  }
+}
+
+function joined(items: readonly ModelItem[]): Buffer {
+  return Buffer.from(items.map(({ text }) => text).join(','));
+}

@@ -1,0 +1,57 @@
+import { PassThrough } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { tableRoutes } from '../../../src/http/routes/tables.ts';
+import { openApp } from '../../../src/http/server/app.ts';
+import { Listener } from '../../../src/http/server/listener.ts';
+import { openLog } from '../../../src/log.ts';
+import type { Engine, Scan } from '../../../src/storage/engine.ts';
+import { Tables } from '../../../src/tables/tables.ts';
+import { unguarded } from '../http/unguarded.ts';
+import type { Item } from './filled-tables.ts';
+
+export interface DoorOverEngine {
+  readonly origin: string;
+  /** Every log line so far. */
+  readonly logged: () => string;
+}
+
+/** The door, the routes and the rules of tables as they are, over an engine that a test makes up. */
+export async function openDoorOver(t: TestContext, engine: Partial<Engine>): Promise<DoorOverEngine> {
+  const lines = new PassThrough();
+  const log: string[] = [];
+  lines.on('data', (line: Buffer) => log.push(line.toString()));
+  const tables = new Tables({ ...emptyEngine, ...engine }, { tables: 'open', declared: [] });
+  const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
+  const door = await openApp(listener, {
+    log: openLog('debug', lines),
+    ...unguarded,
+    isStopping: () => false,
+    routes: [tableRoutes(tables, '', [])],
+  });
+  t.after(async () => {
+    await listener.stop();
+    await door.close();
+  });
+  return { origin: listener.origin, logged: () => log.join('') };
+}
+
+const emptyEngine: Engine = {
+  reads: 'snapshot',
+  spaces: async () => [],
+  get: async () => undefined,
+  describe: async () => undefined,
+  scan: async () => undefined,
+  commit: async () => undefined,
+  checkWritable: async () => undefined,
+  close: async () => undefined,
+};
+
+/** The text of a scan, an item in each chunk. */
+export function chunksOf(all: readonly Item[]): readonly Buffer[] {
+  return all.map((item, index) => Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(item)}`));
+}
+
+/** A scan that says of itself what all its chunks say, whatever it then gives. */
+export function scanOf(all: readonly Buffer[], chunks: Scan['chunks'] = all): Scan {
+  return { count: all.length, textBytes: Buffer.concat(all).length, version: 'v1', chunks };
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { requestBodyBytesMax } from '../../../src/http/limits.ts';
+import { commitWritesMax } from '../../../src/storage/limits.ts';
+import type { TestService } from '../service.ts';
+
+export interface Item {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Of a body's items as JSON; what is around them has room beside it. */
+const batchBytesMax = requestBodyBytesMax - 10_000;
+/** Requests under way at once share their flushes. */
+const requestsAtOnce = 8;
+
+/**
+ * Writes many items, as many with one request as it takes.
+ *
+ * @param table its path: `/v3/table/NAME`
+ */
+export async function fill(
+  service: TestService,
+  table: string,
+  items: readonly Item[],
+  kind: 'create' | 'update' = 'create',
+): Promise<void> {
+  const left = inBatches(items);
+  const write = async () => {
+    for (let batch = left.pop(); batch !== undefined; batch = left.pop()) {
+      const writes = batch.map((item) => ({ [kind]: item }));
+      const written = await service.post(`${table}/batch`, { writes });
+      assert.equal(written.text, '{"statusCode":200,"body":{"message":"Batch written"}}');
+    }
+  };
+  await Promise.all(Array.from({ length: requestsAtOnce }, write));
+}
+
+function inBatches(items: readonly Item[]): Item[][] {
+  const batches: Item[][] = [[]];
+  let bytes = 0;
+  for (const item of items) {
+    const itemBytes = Buffer.byteLength(JSON.stringify(item));
+    const last = batches.at(-1) as Item[];
+    if (last.length < commitWritesMax && bytes + itemBytes <= batchBytesMax) last.push(item);
+    else {
+      batches.push([item]);
+      bytes = 0;
+    }
+    bytes += itemBytes;
+  }
+  return batches;
+}
+
+/** In the order of their ids; the names do not give in to compression, so that an answer is long in every coding. */
+export function items(count: number, nameCharacters: number): Item[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `item-${String(index).padStart(7, '0')}`,
+    name: randomBytes(Math.ceil((nameCharacters * 3) / 4))
+      .toString('base64')
+      .slice(0, nameCharacters),
+  }));
+}
+
+/** The order in which a table tells its items. */
+export function byIdBytes(one: Item, other: Item): number {
+  return Buffer.compare(Buffer.from(one.id), Buffer.from(other.id));
+}

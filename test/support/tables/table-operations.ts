@@ -1,0 +1,97 @@
+import type { Caller, Outcome } from '../caller.ts';
+
+/** The operations of a table as requests. */
+
+export type ItemWrite =
+  | { readonly kind: 'create' | 'update'; readonly id: string; readonly name: string }
+  | { readonly kind: 'delete'; readonly id: string };
+
+export interface Item {
+  readonly id: string;
+  readonly name: string;
+}
+
+const methods = { create: 'POST', update: 'PUT', delete: 'DELETE' } as const;
+const successes = {
+  create: '{"statusCode":200,"body":{"msg":"Item added to table","complete":true}}',
+  update: '{"statusCode":200,"body":{"message":"Item updated"}}',
+  delete: '{"statusCode":200,"body":{"message":"Item deleted"}}',
+} as const;
+const batchWritten = '{"statusCode":200,"body":{"message":"Batch written"}}';
+/** What a write whose condition does not hold is answered. */
+export const refusals = { create: 409, update: 404, delete: 404 } as const;
+
+export function tablePath(table: string, operation: string): string {
+  return `/v3/table/${table}/${operation}`;
+}
+
+/** @param only the one item that is asked for; without it the whole table */
+export function readTable(caller: Caller, table: string, only?: string): Promise<Outcome> {
+  const query = only === undefined ? '' : `?id=${encodeURIComponent(only)}`;
+  return caller.send('GET', tablePath(table, 'read') + query);
+}
+
+/** One write as itself, several as a batch. */
+export function writeTable(caller: Caller, table: string, writes: readonly ItemWrite[]): Promise<Outcome> {
+  const [first] = writes;
+  if (first === undefined) throw new RangeError('nothing to write');
+  if (writes.length > 1)
+    return caller.send('POST', tablePath(table, 'batch'), { writes: writes.map(inBatch) });
+  return caller.send(methods[first.kind], tablePath(table, first.kind), fieldsOf(first));
+}
+
+/** `done`: acknowledged, in the documented words; `refused`: a condition did not hold; `failed`: anything else. */
+export function resultOf(
+  writes: readonly ItemWrite[],
+  answer: Extract<Outcome, { kind: 'answered' }>,
+): 'done' | 'refused' | 'failed' {
+  const [first] = writes as readonly [ItemWrite];
+  if (writes.length > 1) {
+    if (answer.text === batchWritten) return 'done';
+    return answer.status === 409 || answer.status === 404 ? 'refused' : 'failed';
+  }
+  if (answer.text === successes[first.kind]) return 'done';
+  return answer.status === refusals[first.kind] ? 'refused' : 'failed';
+}
+
+/** The items of an answer to `read`. Throws when they are not well-formed, not in order, or one is there twice. */
+export function itemsIn(text: string): Item[] {
+  const { statusCode, body, ...more } = JSON.parse(text) as { statusCode: number; body: Item[] };
+  if (statusCode !== 200 || !Array.isArray(body) || Object.keys(more).length > 0)
+    throw new Error(`this is no answer to read: ${text.slice(0, 200)}`);
+  let before = Buffer.alloc(0);
+  for (const item of body) {
+    checkItem(item);
+    const key = Buffer.from(item.id);
+    if (Buffer.compare(before, key) >= 0) throw new Error(`"${item.id}" stands after "${before}"`);
+    before = key;
+  }
+  return body;
+}
+
+/** The item of an answer to `read?id=`. */
+export function itemIn(text: string): Item {
+  const { body } = JSON.parse(text) as { body: Item };
+  checkItem(body);
+  return body;
+}
+
+function checkItem(item: Item): void {
+  const { id, name } = item;
+  if (typeof id !== 'string' || typeof name !== 'string' || Object.keys(item).length !== 2)
+    throw new Error(`this is no item: ${JSON.stringify(item).slice(0, 200)}`);
+}
+
+/** The items that came whole in an answer that was broken off. */
+export function itemsInPart(text: string): Item[] {
+  const items = text.matchAll(/\{"id":"(?:[^"\\]|\\.)*","name":"(?:[^"\\]|\\.)*"\}/g);
+  return [...items].map(([item]) => JSON.parse(item) as Item);
+}
+
+function fieldsOf(write: ItemWrite): object {
+  return write.kind === 'delete' ? { id: write.id } : { id: write.id, name: write.name };
+}
+
+function inBatch(write: ItemWrite): object {
+  return { [write.kind]: fieldsOf(write) };
+}
