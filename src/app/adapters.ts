@@ -6,7 +6,7 @@ import type { IdentityProvider } from '../identity/provider.ts';
 import { type Log, openLastLog } from '../log.ts';
 import { type Metrics, type MetricsSnapshot, noMetrics } from '../metrics.ts';
 import { isLoopback } from '../origins.ts';
-import type { Processor } from '../processors/processor.ts';
+import type { ConnectedProcessor } from '../processors/processor.ts';
 import { MemoryLedger, RemoteLedger } from '../processors/simulated/ledger.ts';
 import { type LedgerServer, serveLedger } from '../processors/simulated/ledger-server.ts';
 import { simulatedProcessor } from '../processors/simulated/simulated.ts';
@@ -173,10 +173,10 @@ export async function openProcessors(
   { stripe, square, simulated }: Settings,
   simulate: boolean,
   processes = 1,
-): Promise<Map<string, Processor | undefined>> {
+): Promise<Map<string, ConnectedProcessor | undefined>> {
   const { key } = stripe;
   const { accessToken } = square;
-  const processors = new Map<string, Processor | undefined>();
+  const processors = new Map<string, ConnectedProcessor | undefined>();
   processors.set(
     'stripe',
     key === undefined ? undefined : await stripeProcessor({ ...stripe, key, processes }),

@@ -4,7 +4,7 @@ import { checkPortsAreFree } from '../app/service.ts';
 import { isLoopback } from '../origins.ts';
 import { openOfOtherAccounts } from '../payments/accounts.ts';
 import { processorCheckMsMax } from '../payments/limits.ts';
-import type { Processor } from '../processors/processor.ts';
+import type { ProcessorAccount } from '../processors/processor.ts';
 import type { Settings } from '../settings/schema.ts';
 import type { Engine } from '../storage/engine.ts';
 import { diskLowBytes, diskReserveBytes } from '../storage/limits.ts';
@@ -89,7 +89,7 @@ async function processors(settings: Settings, engine: Engine): Promise<readonly 
 }
 
 /** Finds charges and refunds of another account: they stay unresolved without the key of that account. */
-async function otherAccounts(processor: Processor, engine: Engine): Promise<readonly Finding[]> {
+async function otherAccounts(processor: ProcessorAccount, engine: Engine): Promise<readonly Finding[]> {
   const account = await processor.account(processorCheckMsMax);
   if (account.kind === 'withheld') {
     const problem =
@@ -107,7 +107,7 @@ async function otherAccounts(processor: Processor, engine: Engine): Promise<read
   return [{ problem }];
 }
 
-async function processorChecked(processor: Processor): Promise<Finding> {
+async function processorChecked(processor: ProcessorAccount): Promise<Finding> {
   const { name } = processor;
   const check = await processor.check(processorCheckMsMax);
   switch (check.kind) {

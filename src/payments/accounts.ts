@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts';
-import type { Processor } from '../processors/processor.ts';
+import type { ProcessorAccount } from '../processors/processor.ts';
 import type { Engine } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { processorCheckMsMax } from './limits.ts';
@@ -17,10 +17,10 @@ type Seen =
  * needs a restart.
  */
 export class Accounts {
-  readonly #known = new Map<Processor, Seen>();
-  readonly #reading = new Map<Processor, Promise<Seen>>();
+  readonly #known = new Map<ProcessorAccount, Seen>();
+  readonly #reading = new Map<ProcessorAccount, Promise<Seen>>();
 
-  async of(processor: Processor): Promise<Seen> {
+  async of(processor: ProcessorAccount): Promise<Seen> {
     const known = this.#known.get(processor);
     if (known !== undefined) return known;
     const reading = this.#reading.get(processor) ?? this.#read(processor);
@@ -28,7 +28,7 @@ export class Accounts {
     return reading;
   }
 
-  async #read(processor: Processor): Promise<Seen> {
+  async #read(processor: ProcessorAccount): Promise<Seen> {
     const account = await processor.account(processorCheckMsMax);
     this.#reading.delete(processor);
     if (account.kind === 'unknown') return { isKnown: false, detail: account.detail };
@@ -38,14 +38,14 @@ export class Accounts {
   }
 
   /** For a new payment. Throws `processor_error` if the account cannot be read: the charge would fail too. */
-  async required(processor: Processor): Promise<string | undefined> {
+  async required(processor: ProcessorAccount): Promise<string | undefined> {
     const seen = await this.of(processor);
     if (!seen.isKnown) throw new ServiceError('processor_error', { detail: seen.detail });
     return seen.id;
   }
 
   /** Whether the payment belongs to another account than the configured key. */
-  async differs({ account }: Payment, processor: Processor): Promise<'no' | 'yes' | 'unknown'> {
+  async differs({ account }: Payment, processor: ProcessorAccount): Promise<'no' | 'yes' | 'unknown'> {
     if (account === undefined) return 'no';
     const seen = await this.of(processor);
     if (!seen.isKnown || seen.id === undefined) return 'unknown';
@@ -53,7 +53,7 @@ export class Accounts {
   }
 
   /** Throws `unavailable` if the payment belongs to another account than the configured key, or that is unknown. */
-  async checkSame(payment: Payment, processor: Processor): Promise<void> {
+  async checkSame(payment: Payment, processor: ProcessorAccount): Promise<void> {
     const differs = await this.differs(payment, processor);
     if (differs === 'no') return;
     const message =

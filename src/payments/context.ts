@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import type { InFlight } from '../lifecycle.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Processor } from '../processors/processor.ts';
+import type { ConnectedProcessor } from '../processors/processor.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import type { Traces } from '../tracing.ts';
@@ -16,7 +16,7 @@ import type { ReplayCache } from './replay-cache.ts';
 export interface PaymentContext extends ItemWriter {
   readonly engine: Engine;
   /** By path segment; undefined for a known processor without a key in the settings. */
-  readonly processors: ReadonlyMap<string, Processor | undefined>;
+  readonly processors: ReadonlyMap<string, ConnectedProcessor | undefined>;
   readonly routes: ReadonlyMap<string, RoutePolicy>;
   readonly sealer: Sealer;
   readonly heartbeats: Heartbeats;
@@ -33,7 +33,10 @@ export interface PaymentContext extends ItemWriter {
   readonly now: () => number;
 }
 
-export function findProcessor({ processors }: Pick<PaymentContext, 'processors'>, name: string): Processor {
+export function findProcessor(
+  { processors }: Pick<PaymentContext, 'processors'>,
+  name: string,
+): ConnectedProcessor {
   const processor = processors.get(name);
   if (processor !== undefined) return processor;
   throw new ServiceError(processors.has(name) ? 'processor_not_configured' : 'processor_not_found');

@@ -1,4 +1,4 @@
-import type { Period, Processor, ProcessorCharge } from '../processors/processor.ts';
+import type { Period, ProcessorAccount, ProcessorCharge } from '../processors/processor.ts';
 import { isFinal } from './charge-state.ts';
 import type { PaymentContext } from './context.ts';
 import type { Payment } from './payment.ts';
@@ -31,7 +31,7 @@ const slackMs = 60 * 60 * 1_000;
  */
 export async function reconcile(
   context: PaymentContext,
-  processor: Processor,
+  processor: ProcessorAccount,
   { from, until }: Period,
 ): Promise<Reconciled> {
   const differences: Difference[] = [];

@@ -2,9 +2,9 @@ import { ServiceError } from '../errors.ts';
 import type { EventOutcome } from '../metrics.ts';
 import type {
   ChargeChange,
+  ConnectedProcessor,
   Delivery,
   DisputeChange,
-  Processor,
   ProcessorEvent,
   RefundChange,
   RefundOutcome,
@@ -47,7 +47,7 @@ export async function takeEvent(
 
 async function handle(
   context: PaymentContext,
-  processor: Processor,
+  processor: ConnectedProcessor,
   delivery: Delivery,
   setOutcome: (outcome: EventOutcome) => void,
 ): Promise<void> {
@@ -83,7 +83,7 @@ async function handle(
 
 async function paymentOf(
   context: PaymentContext,
-  processor: Processor,
+  processor: ConnectedProcessor,
   { news: change }: ProcessorEvent,
 ): Promise<Payment | undefined> {
   if (change.about === 'charge') return paymentOn(context, processor, change.paymentId);
@@ -94,7 +94,7 @@ async function paymentOf(
 /** An event may arrive before its charge is settled: then its charge id is not stored yet. */
 async function paymentInDoubtOf(
   context: PaymentContext,
-  processor: Processor,
+  processor: ConnectedProcessor,
   chargeId: string,
 ): Promise<Payment | undefined> {
   const open = await context.engine.scan(openSpace, { limit: 1 });
@@ -107,7 +107,7 @@ async function paymentInDoubtOf(
 
 async function paymentOn(
   context: PaymentContext,
-  processor: Processor,
+  processor: ConnectedProcessor,
   paymentId: string | undefined,
 ): Promise<Payment | undefined> {
   const payment = paymentId === undefined ? undefined : await findPayment(context, paymentId);

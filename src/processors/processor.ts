@@ -33,21 +33,29 @@ export interface Processor {
   /** Looks up a refund; requests none. */
   findRefund(sought: SoughtRefund): Promise<LookUp<RefundOutcome>>;
 
-  /** Returns the payment id stored in the charge's metadata. */
-  findOwner(chargeId: string, timeoutMs: number): Promise<Owner | Unknown>;
+  /** Parses an event from the processor after checking its signature in constant time. */
+  readEvent(delivery: Delivery): Promise<ParsedEvent>;
+}
+
+/** The port to the account that the key belongs to, and to its records. Everything only reads. */
+export interface ProcessorAccount {
+  readonly name: string;
+
+  /** The account's id. Payments store it, so that another account's records never count as proof. */
+  account(timeoutMs: number): Promise<Account>;
+
+  /** Whether the processor is reachable and accepts our key. */
+  check(timeoutMs: number): Promise<Check>;
 
   /** Every charge made in a period, also by other systems. Rejects when the list cannot be read to its end. */
   charges(period: Period): AsyncIterable<ProcessorCharge>;
 
-  /** The processor account. Payments store it, so that another account's records never count as proof. */
-  account(timeoutMs: number): Promise<Account>;
-
-  /** Whether the processor is reachable and accepts our key. The call changes nothing. */
-  check(timeoutMs: number): Promise<Check>;
-
-  /** Parses an event from the processor after checking its signature in constant time. */
-  readEvent(delivery: Delivery): Promise<ParsedEvent>;
+  /** Returns the payment id stored in the charge's metadata. */
+  findOwner(chargeId: string, timeoutMs: number): Promise<Owner | Unknown>;
 }
+
+/** A processor with a key in the settings. */
+export type ConnectedProcessor = Processor & ProcessorAccount;
 
 export interface ChargeRequest {
   /** Our payment id, stored at the processor so that the charge can be found by it. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import type { ChargeRequest, Processor } from '../../src/processors/processor.ts';
+import type { ChargeRequest, ConnectedProcessor } from '../../src/processors/processor.ts';
 
 /** One adapter, and the processor behind it, for the suite that every adapter of the port must pass. */
 export interface ProcessorFixture {
-  readonly processor: Processor;
+  readonly processor: ConnectedProcessor;
   /** What the processor on the other side has charged. */
   charges(): readonly ChargeMade[];
   /** From now on replies arrive in time. */
@@ -126,7 +126,7 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
 }
 
 /** Half a second is for a busy machine: no adapter waits that long on purpose. */
-export async function givesUpInTime(processor: Processor, request: ChargeRequest): Promise<void> {
+export async function givesUpInTime(processor: ConnectedProcessor, request: ChargeRequest): Promise<void> {
   const startedAt = performance.now();
   const outcome = await processor.charge(request);
   const tookMs = performance.now() - startedAt;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Accounts } from '../../src/payments/accounts.ts';
 import type { Payment } from '../../src/payments/payment.ts';
-import type { Processor } from '../../src/processors/processor.ts';
+import type { ConnectedProcessor } from '../../src/processors/processor.ts';
 
 test('a key that may not read its account concludes nothing about a payment whose account is known', async () => {
-  const processor = { account: async () => ({ kind: 'withheld' }) } as unknown as Processor;
+  const processor = { account: async () => ({ kind: 'withheld' }) } as unknown as ConnectedProcessor;
   const payment = { account: 'acct_of_another_shop' } as Payment;
   assert.notEqual(await new Accounts().differs(payment, processor), 'no');
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Processor } from '../../src/processors/processor.ts';
+import type { ConnectedProcessor } from '../../src/processors/processor.ts';
 import {
   decliningTokens,
   type LedgerReply,
@@ -35,7 +35,7 @@ class SilentLedger extends MemoryLedger {
   }
 }
 
-function fixture(ledger: SilentLedger, processor: Processor): RefundFixture {
+function fixture(ledger: SilentLedger, processor: ConnectedProcessor): RefundFixture {
   const repair = () => {
     ledger.repaired = true;
   };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Delivery, Processor, ProcessorEvent } from '../../src/processors/processor.ts';
+import type { ConnectedProcessor, Delivery, ProcessorEvent } from '../../src/processors/processor.ts';
 import { squareProcessor } from '../../src/processors/square/square.ts';
 import { signedDelivery, squareEvent } from '../support/square/scripted-square.ts';
 
@@ -24,7 +24,7 @@ async function newsOf(event: unknown): Promise<ProcessorEvent['news'] | undefine
   return reading.kind === 'event' ? reading.event.news : undefined;
 }
 
-async function isForged(processor: Processor, delivery: Delivery): Promise<void> {
+async function isForged(processor: ConnectedProcessor, delivery: Delivery): Promise<void> {
   assert.equal((await processor.readEvent(delivery)).kind, 'forged');
 }
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type {
   ChargeOutcome,
-  Processor,
+  ConnectedProcessor,
   ProcessorCharge,
   RefundRequest,
   SoughtCharge,
@@ -22,7 +22,7 @@ import {
 
 interface Opened {
   readonly square: ScriptedSquare;
-  readonly processor: Processor;
+  readonly processor: ConnectedProcessor;
 }
 
 async function open(t: TestContext, settings: Partial<SquareSettings> = {}): Promise<Opened> {
@@ -470,7 +470,11 @@ function soughtOf(paymentId: string): SoughtCharge {
   return { paymentId, askedFrom: Date.now() - 60_000, askedUntil: Date.now() + 60_000, timeoutMs: 5_000 };
 }
 
-async function refundAfter(processor: Processor, token: string, amount: number): Promise<RefundRequest> {
+async function refundAfter(
+  processor: ConnectedProcessor,
+  token: string,
+  amount: number,
+): Promise<RefundRequest> {
   const { paymentId, processorKey, currency, ...request } = chargeOf(token);
   const charged = await processor.charge({ paymentId, processorKey, currency, ...request });
   assert.ok(charged.kind === 'succeeded', charged.kind);

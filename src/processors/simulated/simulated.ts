@@ -5,11 +5,11 @@ import type {
   ChargeOutcome,
   ChargeRequest,
   Check,
+  ConnectedProcessor,
   LookUp,
   NotTaken,
   Owner,
   Period,
-  Processor,
   ProcessorCharge,
   RefundOutcome,
   RefundRequest,
@@ -29,7 +29,7 @@ const unreachable: Unknown = { kind: 'unknown', detail: 'the ledger could not be
  * A processor that moves no money, for trying things out and for crash drills. Only `serve --simulate` serves it, under
  * the name `simulated`; its charge ids are `ch_simulated_…`.
  */
-export function simulatedProcessor(ledger: SimulatedLedger): Processor {
+export function simulatedProcessor(ledger: SimulatedLedger): ConnectedProcessor {
   return {
     name: 'simulated',
     keyLifeMs,

@@ -1,4 +1,4 @@
-import type { Processor } from '../processor.ts';
+import type { ConnectedProcessor } from '../processor.ts';
 import { Pace } from '../sending/pace.ts';
 import { Sends } from '../sending/sends.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
@@ -42,7 +42,7 @@ const recoveryCallsPerSecondMax = 10;
  * Square, by its REST API. One call charges a token. The payment's reference holds our payment id, and the refund's
  * reason our refund id (docs/decisions/square-payments.md).
  */
-export async function squareProcessor(settings: SquareSettings): Promise<Processor> {
+export async function squareProcessor(settings: SquareSettings): Promise<ConnectedProcessor> {
   const { accessToken, apiBase, locationId, webhookKeys: keys, webhookUrl: url } = settings;
   const sends = new Sends();
   const recoveryPace = new Pace(recoveryCallsPerSecondMax / (settings.processes ?? 1));

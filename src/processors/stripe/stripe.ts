@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { Processor } from '../processor.ts';
+import type { ConnectedProcessor } from '../processor.ts';
 import { Pace } from '../sending/pace.ts';
 import { Sends } from '../sending/sends.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
@@ -41,7 +41,7 @@ const recoveryCallsPerSecondMax = 20;
  * The SDK's retries are off, and its one hidden retry cannot happen (`http-client.ts`): the state machine decides on
  * retries.
  */
-export async function stripeProcessor(settings: StripeSettings): Promise<Processor> {
+export async function stripeProcessor(settings: StripeSettings): Promise<ConnectedProcessor> {
   const { key, apiBase, webhookSecrets, processes = 1 } = settings;
   const { Stripe: StripeClient } = await import('stripe');
   const { protocol, hostname, port } = new URL(apiBase);

@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import type { Processor, SoughtCharge } from '../../../src/processors/processor.ts';
+import type { ConnectedProcessor, SoughtCharge } from '../../../src/processors/processor.ts';
 import { stripeProcessor } from '../../../src/processors/stripe/stripe.ts';
 import type { RefundFixture } from '../../contracts/processor-refunds.ts';
 import type { ResendFixture } from '../../contracts/processor-resends.ts';
@@ -10,7 +10,7 @@ import { chargesOf, type ScriptedStripe, startScriptedStripe } from './scripted-
 /** The Stripe adapter, and the scripted Stripe that it talks to. */
 export interface StripeWithAdapter {
   readonly stripe: ScriptedStripe;
-  readonly processor: Processor;
+  readonly processor: ConnectedProcessor;
 }
 
 export async function openStripe(
