@@ -55,7 +55,7 @@ export async function checkReady(
     failed.set(isFull ? 'disk' : check, (cause as Error).message);
   };
   await Promise.all([
-    run('store_read', () => engine.get('service:sealing', 'current-key')),
+    run('store_read', () => engine.get('service:sealing', 'probe')),
     run('store_write', () => engine.checkWritable()),
     run('master_keys', () => checkMasterKeys(engine, masterKeys)),
   ]);

@@ -18,16 +18,12 @@ export interface KeyNote {
 }
 
 const space = 'service:sealing';
-/** Where an older store recorded the id of its only key. */
-const formerId = 'current-key';
 
 /** Every key that secrets of this store may need. */
 export async function readKeyNotes(engine: Engine): Promise<readonly KeyNote[]> {
   const notes: KeyNote[] = [];
-  for await (const { id, name } of itemsOf((await engine.scan(space))?.chunks ?? [])) {
-    if (id === formerId) notes.push({ keyId: name, state: 'sealing', since: 0 });
-    else notes.push({ keyId: id, ...(JSON.parse(name) as Omit<KeyNote, 'keyId'>) });
-  }
+  for await (const { id, name } of itemsOf((await engine.scan(space))?.chunks ?? []))
+    notes.push({ keyId: id, ...(JSON.parse(name) as Omit<KeyNote, 'keyId'>) });
   return notes;
 }
 
@@ -37,11 +33,11 @@ export async function noteSealing(engine: Engine, keyId: string, now: number): P
     const notes = await readKeyNotes(engine);
     const writes = notes
       .filter((note) => note.keyId !== keyId && note.state === 'sealing')
-      .flatMap((note) => changed(note, { ...note, state: 'retiring', since: now }));
+      .map((note) => changed(note, { ...note, state: 'retiring', since: now }));
     const own = notes.find((note) => note.keyId === keyId);
     const sealing: KeyNote = { keyId, state: 'sealing', since: now };
     if (own === undefined) writes.push(created(sealing));
-    else if (own.state !== 'sealing') writes.push(...changed(own, sealing));
+    else if (own.state !== 'sealing') writes.push(changed(own, sealing));
     if (writes.length === 0) return;
     const act = { what: 'secrets.rotated', on: `master key ${keyId}`, by: 'cli' } as const;
     if ((await engine.commit([...writes, audited(act, now)])) === undefined) return;
@@ -63,7 +59,7 @@ export async function noteKey(engine: Engine, keyId: string, now: number): Promi
 /** Records that no secret is under a key any more. @returns the new note */
 export async function noteRetired(engine: Engine, note: KeyNote, now: number): Promise<KeyNote> {
   const retired: KeyNote = { ...note, state: 'retired', since: now };
-  await engine.commit(changed(note, retired));
+  await engine.commit([changed(note, retired)]);
   return retired;
 }
 
@@ -72,19 +68,15 @@ export async function forgetKey(engine: Engine, note: KeyNote): Promise<void> {
   await engine.commit([removed(note)]);
 }
 
-function created({ keyId, ...note }: KeyNote): Write {
-  return { kind: 'create', space, id: keyId, value: JSON.stringify(note), makeSpace: true };
+function created(note: KeyNote): Write {
+  return { kind: 'create', space, id: note.keyId, value: textOf(note), makeSpace: true };
 }
 
-/** The writes that change a note; a note in the old format is converted. */
-function changed(before: KeyNote, after: KeyNote): Write[] {
-  if (before.since === 0) return [removed(before), created(after)];
-  const { keyId: id, ...note } = after;
-  return [{ kind: 'replace', space, id, value: JSON.stringify(note), ifValue: textOf(before) }];
+function changed(before: KeyNote, after: KeyNote): Write {
+  return { kind: 'replace', space, id: after.keyId, value: textOf(after), ifValue: textOf(before) };
 }
 
 function removed(note: KeyNote): Write {
-  if (note.since === 0) return { kind: 'delete', space, id: formerId, ifValue: note.keyId };
   return { kind: 'delete', space, id: note.keyId, ifValue: textOf(note) };
 }
 

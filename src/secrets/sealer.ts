@@ -17,8 +17,7 @@ export interface SecretPlace {
  * both, NIST SP 800-38D). Rotating the master key rewraps data keys and never touches a secret.
  *
  * A seal is `v2.<key id>.<sealed data key>.<sealed secret>`. The sealed parts are base64url of a 12-byte nonce, the
- * ciphertext and a 16-byte tag. Both parts are bound to the place, only the first one to the key id. An older seal, `v1`,
- * binds both parts to the key id: it still opens, and rewrapping converts it to `v2`.
+ * ciphertext and a 16-byte tag. Both parts are bound to the place, only the first one to the key id.
  */
 export class Sealer {
   readonly #keys: MasterKeys;
@@ -34,7 +33,7 @@ export class Sealer {
 
   seal(secret: string, place: SecretPlace): string {
     const dataKey = randomBytes(masterKeyBytes);
-    const sealedSecret = encrypt(dataKey, Buffer.from(secret), boundToSecret('v2', place));
+    const sealedSecret = encrypt(dataKey, Buffer.from(secret), boundToSecret(place));
     return this.#wrapped(dataKey, sealedSecret, place);
   }
 
@@ -45,30 +44,28 @@ export class Sealer {
   open(seal: string, place: SecretPlace): string {
     const parts = partsOf(seal);
     const dataKey = this.#dataKey(parts, place);
-    const bound = boundToSecret(parts.version, place, parts.keyId);
-    return decrypt(dataKey, parts.sealedSecret, bound).toString();
+    return decrypt(dataKey, parts.sealedSecret, boundToSecret(place)).toString();
   }
 
   /**
    * The same secret under the current key; the same seal when it is already under it. Throws the errors of `open`, but
-   * checks only the part of a `v2` seal that it changes.
+   * checks only the part of the seal that it changes.
    */
   rewrap(seal: string, place: SecretPlace): string {
     const parts = partsOf(seal);
-    if (parts.version === 'v1') return this.seal(this.open(seal, place), place);
     if (parts.keyId === this.keyId) return seal;
     return this.#wrapped(this.#dataKey(parts, place), parts.sealedSecret, place);
   }
 
   #wrapped(dataKey: Buffer, sealedSecret: string, place: SecretPlace): string {
     const { id, bytes } = this.#keys.writing();
-    const sealedKey = encrypt(bytes, dataKey, boundToKey('v2', place, id));
+    const sealedKey = encrypt(bytes, dataKey, boundToKey(place, id));
     dataKey.fill(0);
-    return ['v2', id, sealedKey, sealedSecret].join('.');
+    return [version, id, sealedKey, sealedSecret].join('.');
   }
 
-  #dataKey({ version, keyId, sealedKey }: Parts, place: SecretPlace): Buffer {
-    return decrypt(this.#find(keyId).bytes, sealedKey, boundToKey(version, place, keyId));
+  #dataKey({ keyId, sealedKey }: Parts, place: SecretPlace): Buffer {
+    return decrypt(this.#find(keyId).bytes, sealedKey, boundToKey(place, keyId));
   }
 
   #find(keyId: string): MasterKey {
@@ -83,10 +80,9 @@ export function keyIdOf(seal: string): string {
   return partsOf(seal).keyId;
 }
 
-type Version = 'v1' | 'v2';
+const version = 'v2';
 
 interface Parts {
-  readonly version: Version;
   readonly keyId: string;
   readonly sealedKey: string;
   readonly sealedSecret: string;
@@ -96,23 +92,21 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 function partsOf(seal: string): Parts {
-  const [version, keyId, sealedKey, sealedSecret, ...rest] = seal.split('.');
-  const isKnown = version === 'v1' || version === 'v2';
-  if (!isKnown || keyId === undefined || sealedKey === undefined || sealedSecret === undefined) {
+  const [prefix, keyId, sealedKey, sealedSecret, ...rest] = seal.split('.');
+  if (prefix !== version || keyId === undefined || sealedKey === undefined || sealedSecret === undefined) {
     throw sealError('not a seal of a known version');
   }
   if (rest.length > 0) throw sealError('not a seal: it has too many parts');
-  return { version, keyId, sealedKey, sealedSecret };
+  return { keyId, sealedKey, sealedSecret };
 }
 
 /** JSON separates the parts: ("a", "bc") and ("ab", "c") bind differently. */
-function boundToKey(version: Version, { record, name, field }: SecretPlace, keyId: string): Buffer {
+function boundToKey({ record, name, field }: SecretPlace, keyId: string): Buffer {
   return Buffer.from(JSON.stringify([version, record, name, field, keyId]));
 }
 
-function boundToSecret(version: Version, place: SecretPlace, keyId = ''): Buffer {
-  if (version === 'v1') return boundToKey('v1', place, keyId);
-  return Buffer.from(JSON.stringify(['v2', place.record, place.name, place.field]));
+function boundToSecret({ record, name, field }: SecretPlace): Buffer {
+  return Buffer.from(JSON.stringify([version, record, name, field]));
 }
 
 function encrypt(key: Buffer, plain: Buffer, bound: Buffer): string {

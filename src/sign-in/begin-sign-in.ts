@@ -31,7 +31,7 @@ export async function beginSignIn(
   const { provider, name, clientId, returnUrls, registrationId } = integration;
   const home = `${context.origin}${context.prefix}/v3/auth/session`;
   const returnTo = returnAddress(link.returnTo, { origin: context.origin, returnUrls, home });
-  const codeChallenge = appChallenge(context, link, returnTo.isOurs);
+  const codeChallenge = appChallenge(link, returnTo.isOurs);
 
   const checks = context.pending.newChecks();
   const client = { ...integration, redirectUri: addressesOf(context, integration).redirectUri };
@@ -49,14 +49,12 @@ export async function beginSignIn(
 }
 
 /** An app on another origin receives a code, so it must send a challenge; a link to our own origin must not. */
-function appChallenge({ appTokens }: SignInContext, link: SignInLink, isOurs: boolean): string | undefined {
+function appChallenge(link: SignInLink, isOurs: boolean): string | undefined {
   const { codeChallenge, codeChallengeMethod } = link;
   if (isOurs) {
     if (codeChallenge === undefined && codeChallengeMethod === undefined) return undefined;
     throw new SignInRefusal('app_challenge', 'not asked for');
   }
-  // Without app tokens there is no code to issue.
-  if (appTokens === undefined) throw new SignInRefusal('return_address', 'no app tokens');
   if (codeChallengeMethod === 'S256' && isChallenge(codeChallenge ?? '')) return codeChallenge;
   throw new SignInRefusal('app_challenge');
 }

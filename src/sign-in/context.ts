@@ -19,16 +19,14 @@ export interface SignInContext {
   readonly users: Users;
   readonly accessEnding: AccessEnding;
   readonly providers: Readonly<Record<ProviderName, IdentityProvider>>;
-  /** If undefined, sign-ins for apps on other origins fail. */
-  readonly appTokens?: AppTokens | undefined;
+  readonly appTokens: AppTokens;
   /** The public origin of the service, and the path in front of `/v3`. */
   readonly origin: string;
   readonly prefix: string;
   readonly log: Log;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** If undefined, nothing is counted. */
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
 }
 
 /** The public addresses of the routes of an integration. */

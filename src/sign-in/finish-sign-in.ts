@@ -77,7 +77,7 @@ export async function finishSignIn(
       stateDigest: digestOf(state),
     },
     async (session) => {
-      const issued = app === undefined ? undefined : context.appTokens?.newCode(session, app);
+      const issued = app === undefined ? undefined : context.appTokens.newCode(session, app);
       code = issued?.code;
       const act = audited({ what: 'user.signed_in', on: user, ...asked }, context.now());
       return [await context.users.signedIn(identity), act, ...(issued?.writes ?? [])];
@@ -137,12 +137,12 @@ function stateOf(parameters: URLSearchParams): string {
 
 /** The code request of an app on another origin; undefined if the browser returns to our own. */
 async function appRequestOf(
-  { appTokens, integrations }: SignInContext,
+  { integrations }: SignInContext,
   request: SignInRequest,
 ): Promise<AppRequest | undefined> {
   const { returnTo, codeChallenge } = request;
   if (returnTo.isOurs) return undefined;
-  if (appTokens === undefined || codeChallenge === undefined) throw new SignInRefusal('return_address');
+  if (codeChallenge === undefined) throw new SignInRefusal('return_address');
   // The integration may have been registered again since the sign-in began, or without this address.
   const registration = await integrations.findRegistration(request.provider, request.integration);
   if (registration?.id !== request.registrationId || !registration?.returnUrls.includes(returnTo.url))

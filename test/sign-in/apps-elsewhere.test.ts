@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { IdentityProvider } from '../../src/identity/provider.ts';
 import { openLog } from '../../src/log.ts';
+import { noMetrics } from '../../src/metrics.ts';
 import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
@@ -96,6 +97,7 @@ async function startParts(t: TestContext) {
     origin: 'https://id.example.com',
     prefix: '',
     log,
+    metrics: noMetrics,
     now: Date.now,
   };
   const place = { provider: 'google', name: 'web' };

@@ -67,7 +67,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
   // A HEAD request would start a sign-in or complete one.
   const route = { exposeHeadRoute: false, config: { access: 'public' } } as const;
   const report = (provider: string, outcome: string) =>
-    context.metrics?.signIn(isProviderName(provider) ? provider : 'none', outcome);
+    context.metrics.signIn(isProviderName(provider) ? provider : 'none', outcome);
   const errorHandler = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const error = asServiceError(thrown);
     logFailure(context.log, error, request, reply);

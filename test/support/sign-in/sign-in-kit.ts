@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { IdentityProvider, ProvenIdentity } from '../../../src/identity/provider.ts';
 import { openLog } from '../../../src/log.ts';
+import { noMetrics } from '../../../src/metrics.ts';
 import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';
 import { AccessEnding } from '../../../src/sign-in/access-ending.ts';
@@ -59,6 +60,7 @@ export async function startSignInKit(t: TestContext) {
     origin: 'https://id.example.com',
     prefix: '',
     log: openLog('silent'),
+    metrics: noMetrics,
     now,
   };
   const fields = { IDP_CLIENT_ID: 'c', IDP_CLIENT_SECRET: 's', IDP_ISSUER: issuer, return_urls: [returnUrl] };
