@@ -8,8 +8,8 @@ export const requestHeaderBytesMax = 16 * 1024;
 export const pathParameterCharactersMax = 255 * 3;
 /** Deep enough for every accepted document, and far from the recursion limit of any parser. */
 export const jsonDepthMax = 32;
-/** Fields and array elements of one body. The largest accepted document, a charge with all its metadata, has about sixty. */
-export const jsonMembersMax = 1_000;
+/** Fields and array elements of one body. The largest accepted document, a batch of 100 writes, has about 500. */
+export const jsonMembersMax = 5_000;
 /** A double represents every decimal number of up to 15 significant digits; the parser may change one of 16. */
 export const numberSignificantDigitsMax = 15;
 /** Time for the whole request to arrive; a charge has 100 bytes. With the check once a second it is less than 15 s. */

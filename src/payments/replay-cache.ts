@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { replayCacheMax } from './limits.ts';
 import type { Payment } from './payment.ts';
 
@@ -7,7 +8,7 @@ import type { Payment } from './payment.ts';
  * refunds, may be stale; a repeated request does not need them.
  */
 export class ReplayCache {
-  readonly #byKey = new Map<string, Payment>();
+  readonly #byKey = new LRUCache<string, Payment>({ max: replayCacheMax });
 
   get(keyEntry: string): Payment | undefined {
     return this.#byKey.get(keyEntry);
@@ -15,7 +16,6 @@ export class ReplayCache {
 
   note(keyEntry: string, payment: Payment): void {
     if (payment.state !== 'succeeded' || payment.answer === undefined) return;
-    if (this.#byKey.size >= replayCacheMax) this.#byKey.clear();
     this.#byKey.set(keyEntry, payment);
   }
 }

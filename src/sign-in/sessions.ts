@@ -1,9 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { Engine, Write } from '../storage/engine.ts';
 import { type Item, itemsOf, pagesOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
 import { userKey } from './identity.ts';
-import { sessionIdleMsMax, sessionMsMax, sessionSeenStepMs, sessionsKeptMax } from './limits.ts';
+import { sessionIdleMsMax, sessionMsMax, sessionSeenStepMs, sessionsCachedMax } from './limits.ts';
 import { digestOf, randomText } from './random-text.ts';
 import type { Session } from './session.ts';
 import { matches, type SessionFilter } from './session-filter.ts';
@@ -51,7 +52,9 @@ export class Sessions {
   readonly #engine: Engine;
   readonly #now: () => number;
   /** By cookie; an entry is valid as long as the version of the space is the same. */
-  readonly #cache = new Map<string, FoundSession & { readonly version: string }>();
+  readonly #cache = new LRUCache<string, FoundSession & { readonly version: string }>({
+    max: sessionsCachedMax,
+  });
 
   constructor(engine: Engine, now: () => number) {
     this.#engine = engine;
@@ -163,7 +166,6 @@ export class Sessions {
     this.#cache.delete(cookie);
     // An engine without versions is read each time.
     if (found === undefined || version === undefined) return found;
-    if (this.#cache.size >= sessionsKeptMax) this.#cache.clear();
     const isSame = cached?.text === found.text;
     this.#cache.set(cookie, { ...found, ...(isSame ? { session: cached.session } : {}), version });
     return isSame ? cached : found;

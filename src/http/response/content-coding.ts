@@ -1,5 +1,6 @@
 import type { Transform } from 'node:stream';
 import { createGzip, createZstdCompress } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
 
 /** The supported content codings, the preferred one first. */
 const codings = { zstd: () => createZstdCompress(), gzip: () => createGzip({ level: 1 }) };
@@ -16,16 +17,14 @@ export function compressor(coding: ContentCoding): Transform {
  */
 export function wantedCoding(acceptEncoding: string | undefined): ContentCoding | undefined {
   if (acceptEncoding === undefined) return undefined;
-  if (!cached.has(acceptEncoding)) {
-    if (cached.size === cachedMax) cached.clear();
-    cached.set(acceptEncoding, read(acceptEncoding));
-  }
-  return cached.get(acceptEncoding);
+  return cached.memo(acceptEncoding).coding;
 }
 
-/** Cached by header: there are few kinds of clients, and each always sends the same header. */
-const cached = new Map<string, ContentCoding | undefined>();
-const cachedMax = 100;
+/** By header: there are few kinds of clients, and each always sends the same header. */
+const cached = new LRUCache<string, { readonly coding: ContentCoding | undefined }>({
+  max: 100,
+  memoMethod: (acceptEncoding) => ({ coding: read(acceptEncoding) }),
+});
 
 function read(acceptEncoding: string): ContentCoding | undefined {
   const qualities = qualitiesOf(acceptEncoding);

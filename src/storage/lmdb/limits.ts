@@ -26,4 +26,4 @@ export const compactionClosingMsMax = 2_000;
 /** Spaces up to this size are cached in memory, and sent in one piece. */
 export const smallSpaceBytesMax = 32 * 1024;
 /** Number of cached small spaces: with their response texts at most 16 MiB. */
-export const smallSpacesKeptMax = 256;
+export const smallSpacesCachedMax = 256;

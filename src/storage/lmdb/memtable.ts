@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Space } from '../engine.ts';
 import { bytesOf, firstKey, type SpaceRecord, type Store } from './store.ts';
 
@@ -24,7 +25,7 @@ export interface Change {
   readonly commit: number;
 }
 
-/** Cached records of compacted spaces; when there are more, the cache is cleared. */
+/** Cached records of compacted spaces. */
 const cachedRecordsMax = 10_000;
 
 /**
@@ -35,7 +36,7 @@ export class Memtable {
   readonly #store: Store;
   readonly #spaces = new Map<Space, SpaceChanges>();
   /** Records of spaces with all changes in the leaves. */
-  readonly #records = new Map<Space, SpaceRecord>();
+  readonly #records = new LRUCache<Space, SpaceRecord>({ max: cachedRecordsMax });
   #first = 0;
   #last = 0;
   /** The journal's entries, oldest first. */
@@ -102,7 +103,7 @@ export class Memtable {
   setRecord(space: Space, record: SpaceRecord): void {
     const changes = this.#spaces.get(space);
     if (changes !== undefined) changes.record = record;
-    else this.#cacheRecord(space, record);
+    else this.#records.set(space, record);
   }
 
   change(space: Space, id: string): Change | undefined {
@@ -145,13 +146,8 @@ export class Memtable {
       changes.dropBefore(first);
       if (!changes.isEmpty) continue;
       this.#spaces.delete(space);
-      if (changes.record !== undefined) this.#cacheRecord(space, changes.record);
+      if (changes.record !== undefined) this.#records.set(space, changes.record);
     }
-  }
-
-  #cacheRecord(space: Space, record: SpaceRecord): void {
-    if (this.#records.size >= cachedRecordsMax) this.#records.clear();
-    this.#records.set(space, record);
   }
 
   /** Clears everything, to be read again: after a failed transaction, or when entries were missed. */

@@ -1,8 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import type { Scan, ScanOptions, Space, SpaceFacts } from '../engine.ts';
 import type { Item } from '../item-text.ts';
 import type { LastCommit } from './last-commit.ts';
 import { chunksOf, runsOf, type Transaction, textInLeaves } from './leaves.ts';
-import { smallSpaceBytesMax, smallSpacesKeptMax } from './limits.ts';
+import { smallSpaceBytesMax, smallSpacesCachedMax } from './limits.ts';
 import { type Change, Memtable } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
@@ -31,7 +32,7 @@ export class Reader {
   readonly #lastCommit: LastCommit;
   readonly #memtable: Memtable;
   readonly #snapshots: Snapshots;
-  readonly #smallSpaces = new Map<Space, SmallSpace>();
+  readonly #smallSpaces = new LRUCache<Space, SmallSpace>({ max: smallSpacesCachedMax });
   #commitSeen = -1;
   #isCaughtUp = false;
 
@@ -80,7 +81,6 @@ export class Reader {
     const runs = runsOf(this.#store, space, this.#memtable.changesOf(space), {});
     const chunks = Array.from(chunksOf(runs, {}, smallSpaceBytesMax), (chunk) => Buffer.from(chunk));
     const scan = { ...this.#factsOf(record), chunks };
-    if (this.#smallSpaces.size >= smallSpacesKeptMax) this.#smallSpaces.clear();
     this.#smallSpaces.set(space, { record, scan });
     return scan;
   }
