@@ -20,6 +20,25 @@ import { openIdentityProviders, openProcessors, privateHosts } from './adapters.
 
 /** Builds each domain from the settings. */
 
+export interface Domains {
+  readonly tables: Tables;
+  readonly payments: PaymentContext;
+  readonly signIn: SignIn;
+}
+
+/** All domains of a service. */
+export async function openDomains(
+  settings: Settings,
+  { origin, ...parts }: Omit<PaymentOptions, 'tables'> & Pick<SignInOptions, 'origin'>,
+): Promise<Domains> {
+  const tables = openTables(settings, parts.engine);
+  return {
+    tables,
+    payments: await openPayments(settings, { ...parts, tables }),
+    signIn: openSignIn(settings, { ...parts, origin }),
+  };
+}
+
 /** The tables, with the settings' rules. */
 export function openTables(settings: Settings, engine: Engine): Tables {
   return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });

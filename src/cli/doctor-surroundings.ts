@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { openProcessors } from '../app/adapters.ts';
-import { checkPortsAreFree } from '../app/service.ts';
+import { checkPortsAreFree } from '../app/listeners.ts';
 import { isLoopback } from '../origins.ts';
 import { openOfOtherAccounts } from '../payments/accounts.ts';
 import { processorCheckMsMax } from '../payments/limits.ts';

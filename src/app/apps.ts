@@ -1,0 +1,81 @@
+import { documentationRoutes } from '../http/routes/documentation.ts';
+import { operationRoutes } from '../http/routes/health.ts';
+import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
+import { metricsRoutes } from '../http/routes/metrics.ts';
+import { paymentRoutes } from '../http/routes/payments.ts';
+import { sessionRoutes } from '../http/routes/session.ts';
+import { sessionListRoutes } from '../http/routes/sessions.ts';
+import { signInRoutes } from '../http/routes/sign-in.ts';
+import { formRoutes } from '../http/routes/sign-in-forms.ts';
+import { tableRoutes } from '../http/routes/tables.ts';
+import { signInTokenRoutes } from '../http/routes/tokens.ts';
+import { userRoutes } from '../http/routes/users.ts';
+import { eventRoutes } from '../http/routes/webhooks.ts';
+import { type AppOptions, type HttpApp, openApp } from '../http/server/app.ts';
+import type { Listener } from '../http/server/listener.ts';
+import type { Routes } from '../http/server/routes.ts';
+import type { Settings } from '../settings/schema.ts';
+import { version } from '../version.ts';
+import type { Access } from './access.ts';
+import type { Domains } from './domains.ts';
+import type { Listeners } from './listeners.ts';
+
+export interface AppContext extends Pick<AppOptions, 'log' | 'metrics' | 'isStopping'> {
+  readonly domains: Domains;
+  readonly access: Access;
+  /** Throws `unavailable` if the service cannot work now. */
+  readonly checkReady: () => Promise<void>;
+  readonly metricsText: Parameters<typeof metricsRoutes>[0];
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Opens an HTTP app on each listener; a separate one for payments has no other routes. */
+export async function openApps(
+  settings: Settings,
+  listeners: Listeners,
+  context: AppContext,
+): Promise<readonly HttpApp[]> {
+  const open = (listener: Listener, routes: readonly Routes[]) => openOn(listener, routes, settings, context);
+  const main = mainRoutes(settings, context);
+  const payments = paymentsRoutes(settings, context);
+  if (!listeners.areSeparate) return [await open(listeners.main, [...payments, ...main])];
+  return [await open(listeners.main, main), await open(listeners.payments, payments)];
+}
+
+function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: AppContext): readonly Routes[] {
+  const { signIn } = domains;
+  return [
+    tableRoutes(domains.tables, basePath, tables.aliases),
+    integrationRoutes(signIn),
+    integrationListRoutes(signIn),
+    signInRoutes(signIn, (request) => access.authorizer.takeSignIn(request, now())),
+    sessionRoutes(signIn),
+    signInTokenRoutes(signIn.appTokens, signIn.signingKeys, basePath),
+    formRoutes(signIn, signIn.appTokens),
+    userRoutes(signIn),
+    sessionListRoutes(signIn),
+  ];
+}
+
+function paymentsRoutes(settings: Settings, { domains, access }: AppContext): readonly Routes[] {
+  const { basePath } = settings.payments;
+  const { payments } = domains;
+  return [paymentRoutes(payments, basePath, access.authorizer), eventRoutes(payments, basePath)];
+}
+
+async function openOn(
+  listener: Listener,
+  routes: readonly Routes[],
+  { docs }: Settings,
+  { log, metrics, isStopping, access, checkReady, metricsText }: AppContext,
+): Promise<HttpApp> {
+  const described = [...routes, operationRoutes(checkReady), metricsRoutes(metricsText)];
+  return openApp(listener, {
+    log,
+    metrics,
+    ...access,
+    isStopping,
+    routes: docs === 'on' ? [...described, documentationRoutes(version, described)] : described,
+  });
+}

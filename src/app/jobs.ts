@@ -1,0 +1,34 @@
+import { type Repeated, repeat } from '../lifecycle.ts';
+import type { Log } from '../log.ts';
+import { Recovery } from '../payments/recovery/recovery.ts';
+import type { Settings } from '../settings/schema.ts';
+import { endingRecoveryMs } from '../sign-in/limits.ts';
+import type { Access } from './access.ts';
+import type { Domains } from './domains.ts';
+import {
+  declinesSweepMs,
+  distantRecoveryIntervalMs,
+  oneTimeIdSweepMs,
+  recoveryIntervalMs,
+  sessionSweepMs,
+  tokenSweepIntervalMs,
+} from './limits.ts';
+
+/** Starts what every process does in the background: it recovers what dead processes left, and removes what has expired. */
+export function startJobs(
+  { store }: Settings,
+  { payments, signIn }: Domains,
+  { declines }: Access,
+  log: Log,
+): readonly Repeated[] {
+  const recovery = new Recovery(payments);
+  const recoveryMs = store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;
+  return [
+    repeat(recoveryMs, (signal) => recovery.round(signal), log),
+    repeat(oneTimeIdSweepMs, (signal) => signIn.oneTimeIds.sweep(signal), log),
+    repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
+    repeat(endingRecoveryMs, (signal) => signIn.accessEnding.recover(signal), log),
+    repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
+    repeat(declinesSweepMs, () => declines.sweep(), log),
+  ];
+}
