@@ -39,7 +39,6 @@ interface Connection {
   readonly address: string;
   readonly peer: Peer;
   running: number;
-  isClosed: boolean;
 }
 
 export interface LoadShedderOptions {
@@ -100,17 +99,14 @@ export class LoadShedder {
   addConnection(socket: Socket): void {
     const address = this.#options.addressOf(socket);
     const peer = this.#peerOf(address);
-    const connection: Connection = { socket, address, peer, running: 0, isClosed: false };
+    const connection: Connection = { socket, address, peer, running: 0 };
     this.#connections.set(socket, connection);
     this.#addIdle(connection);
     this.#open++;
     peer.connections++;
     socket.once('close', () => {
-      connection.isClosed = true;
       this.#open--;
-      this.#running -= connection.running;
       peer.connections--;
-      peer.running -= connection.running;
       this.#removeIdle(connection);
       if (peer.connections === 0) this.#peers.delete(address);
     });
@@ -120,7 +116,12 @@ export class LoadShedder {
     else if (this.#open > this.#bounds.connectionsMax) closeLongestIdle(this.#idle, connection);
   }
 
-  /** Counts a request until its response or connection is closed. @param isExcess beyond the limit of its connection */
+  /**
+   * Counts a request until its response is closed. `ConnectionTurns` serves one request of a connection at a time, so that a
+   * closed connection closes the response.
+   *
+   * @param isExcess beyond the limit of its connection
+   */
   addRequest(request: IncomingMessage, response: ServerResponse, isExcess: boolean): void {
     if (isExcess) this.#excess.add(request);
     const connection = this.#connections.get(request.socket);
@@ -133,10 +134,10 @@ export class LoadShedder {
     this.#running++;
     peer.running++;
     response.once('close', () => {
-      if (connection.isClosed) return;
       this.#running--;
       peer.running--;
-      if (--connection.running === 0) this.#addIdle(connection);
+      connection.running--;
+      if (!connection.socket.destroyed && connection.running === 0) this.#addIdle(connection);
     });
   }
 
