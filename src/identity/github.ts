@@ -32,7 +32,7 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
       token_endpoint: `${origin}/login/oauth/access_token`,
     };
     const configuration = new Configuration(server, clientId, undefined, ClientSecretPost(clientSecret));
-    configuration[customFetch] = (url, init) => fetch(url, init);
+    configuration[customFetch] = async (url, init) => withErrorStatus(await fetch(url, init));
     configuration.timeout = outboundMsMax / 1_000;
     if (origin.startsWith('http:')) allowInsecureRequests(configuration);
     return configuration;
@@ -78,6 +78,24 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
       throw new ProviderFailure('untrusted', 'logout_token');
     },
   };
+}
+
+/**
+ * A failed exchange has the status 200 and an error in its body (GitHub Docs, Troubleshooting OAuth app access token request
+ * errors); by RFC 6749, 5.2, the status is 400.
+ */
+async function withErrorStatus(response: Response): Promise<Response> {
+  const text = await response.text();
+  const { status, headers } = response;
+  return new Response(text, { status: status === 200 && isError(text) ? 400 : status, headers });
+}
+
+function isError(text: string): boolean {
+  try {
+    return typeof (JSON.parse(text) as { readonly error?: unknown } | null)?.error === 'string';
+  } catch {
+    return false;
+  }
 }
 
 /**

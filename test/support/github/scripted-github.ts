@@ -37,11 +37,13 @@ export class ScriptedGithub {
       github.#server.listen(0, '127.0.0.1', resolve);
     });
     github.origin = `http://127.0.0.1:${(github.#server.address() as AddressInfo).port}`;
-    t.after(() => {
-      github.#server.close();
-      github.#server.closeAllConnections();
-    });
+    t.after(() => github.stop());
     return github;
+  }
+
+  stop(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
