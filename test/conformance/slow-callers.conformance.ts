@@ -53,7 +53,7 @@ for (const [what, { options, seconds, closedMsMax, heldMin }] of Object.entries(
   test(`serves honest callers beside ${attackers} with ${what}, and closes those`, async (t) => {
     need('slowhttptest');
     const env = { COUNTERFOIL_LIMIT_REQUESTS: '1000000' };
-    const service = await ServeProcess.start(t, { data: newData(t), env, simulate: true });
+    const service = await ServeProcess.start(t, { data: newData(t), env, simulate: true, shedsLate: true });
     const origin = await service.ready();
     await fill(origin);
 

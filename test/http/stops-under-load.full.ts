@@ -21,7 +21,7 @@ test(`cuts no answer and loses no charge in ${stops} stops under load, each with
   const charged = new Set<string>();
   const created = new Set<string>();
   for (let stop = 0; stop < stops; stop++) {
-    const service = await ServeProcess.start(t, { data, env, simulate: true });
+    const service = await ServeProcess.start(t, { data, env, simulate: true, shedsLate: true });
     const load = new Load(await service.ready(), stop, charged, created);
     const running = load.run();
     await load.answered(answersBefore);

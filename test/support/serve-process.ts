@@ -17,7 +17,11 @@ export interface ServeOptions {
   readonly simulate?: boolean;
   /** Processes that share the port and the data folder; 1, and no option, is the service as one process. */
   readonly workers?: number;
+  /** Whether it sheds requests when the event loop is late, as a service does; not by default, because tests share the machine. */
+  readonly shedsLate?: boolean;
 }
+
+const unhurried = join(import.meta.dirname, 'unhurried.ts');
 
 /** Where the tests are to run on DynamoDB, its tables are made first. */
 const dynamo = process.env.TEST_STORE === 'dynamodb' ? await import('./dynamodb/environment.ts') : undefined;
@@ -44,7 +48,14 @@ export class ServeProcess {
   #errors = '';
   #readyMs = 0;
 
-  private constructor({ data, env = {}, settings = {}, simulate = false, workers = 1 }: ServeOptions) {
+  private constructor({
+    data,
+    env = {},
+    settings = {},
+    simulate = false,
+    workers = 1,
+    shedsLate = false,
+  }: ServeOptions) {
     // A folder of its own, so that no other settings file is found.
     this.#folder = mkdtempSync(join(tmpdir(), 'counterfoil-serve-'));
     writeFileSync(join(this.#folder, 'counterfoil.json'), JSON.stringify(settings));
@@ -53,9 +64,19 @@ export class ServeProcess {
       ...(workers > 1 ? ['--workers', `${workers}`] : []),
     ];
     const store = dynamo?.environmentOf(data) ?? {};
+    const nodeOptions = [env.NODE_OPTIONS, ...(shedsLate ? [] : [`--import=${unhurried}`])]
+      .filter(Boolean)
+      .join(' ');
     this.#child = spawn(...commandOf(['serve', ...options]), {
       cwd: this.#folder,
-      env: { PORT: '0', COUNTERFOIL_DATA: data, COUNTERFOIL_LOG_LEVEL: 'error', ...store, ...env },
+      env: {
+        PORT: '0',
+        COUNTERFOIL_DATA: data,
+        COUNTERFOIL_LOG_LEVEL: 'error',
+        ...store,
+        ...env,
+        NODE_OPTIONS: nodeOptions,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });

@@ -63,7 +63,7 @@ export async function startAttacked(
 export async function startAttackedWorkers(t: TestContext, workers: number): Promise<AttackedService> {
   const data = newData(t);
   const keys = await makeKeys(data);
-  const service = await ServeProcess.start(t, { data, env, workers, simulate: true });
+  const service = await ServeProcess.start(t, { data, env, workers, simulate: true, shedsLate: true });
   const origin = await service.ready();
   await fill(origin, keys);
   return { origin, keys, pids: () => service.workerPids, logged: () => service.errors };
