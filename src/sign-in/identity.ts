@@ -16,13 +16,16 @@ export interface Identity {
 /** At least 128 bits of a digest, so that two users never share a key. */
 const userKeyCharacters = 22;
 
-/** The id of a user in the store: the first 22 characters of the base64url SHA-256 of issuer and subject. */
+/**
+ * The id of a user: the first 22 characters of the base64url SHA-256 of issuer and subject. It never begins with `-`, which
+ * a command line takes for an option.
+ */
 export function userKey({ issuer, subject }: Pick<Identity, 'issuer' | 'subject'>): string {
   // JSON separates the two: ("a", "bc") and ("ab", "c") are different users.
   const digest = createHash('sha256')
     .update(JSON.stringify([issuer, subject]))
     .digest('base64url');
-  return digest.slice(0, userKeyCharacters);
+  return digest.slice(0, userKeyCharacters).replace(/^-/, 'A');
 }
 
 /** The user key of a record id, `<user key>.<rest>`. */
@@ -31,5 +34,5 @@ export function userKeyOf(recordId: string): string {
 }
 
 export function isUserKey(text: string): boolean {
-  return /^[A-Za-z0-9_-]{22}$/.test(text);
+  return /^\w[\w-]{21}$/.test(text);
 }

@@ -1,0 +1,11 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isUserKey, userKey } from '../../src/sign-in/identity.ts';
+
+test('gives every user an id of their own, which no command line takes for an option', () => {
+  const subjects = Array.from({ length: 10_000 }, (_, n) => `user-${n}`);
+  const ids = subjects.map((subject) => userKey({ issuer: 'https://id.example.com', subject }));
+  assert.equal(new Set(ids).size, subjects.length);
+  for (const id of ids) assert.ok(isUserKey(id) && !id.startsWith('-'), id);
+  assert.ok(!isUserKey(`-${ids[0]?.slice(1)}`));
+});
