@@ -1,11 +1,32 @@
 #!/usr/bin/env bash
-# All conformance tests, one part after the other, each of them whatever became of the others; each says what it needs.
+# All conformance tests; every part runs even if another one failed, and says what it needs. Parts that wait for disks or for Java
+# run at the same time; their output is printed when they have ended. The last part measures, and runs alone.
 set -uo pipefail
 cd "$(dirname "$0")"
+
 failed=()
-for part in stripe dynamodb storage http; do
-  bash "conformance-$part.sh" || failed+=("$part")
-done
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null; exit 130' INT TERM
+
+together() { # parts
+  local part
+  pids=()
+  for part in "$@"; do
+    bash "conformance-$part.sh" >"$logs/$part" 2>&1 &
+    pids+=($!)
+  done
+  local n=0
+  for part in "$@"; do
+    wait "${pids[n++]}" || failed+=("$part")
+    cat "$logs/$part"
+  done
+}
+
+together stripe dynamodb storage
+together inputs stops
+together attacks
 [ ${#failed[@]} -eq 0 ] && exit
 echo "conformance: failed in ${failed[*]}" >&2
 exit 1

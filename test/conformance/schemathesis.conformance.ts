@@ -22,7 +22,7 @@ const notForPrograms = '/(sign-in|callback)$';
 test('answers whatever schemathesis makes of its description as it describes', async (t) => {
   assert.ok(
     schemathesis,
-    'this needs schemathesis: scripts/conformance-http.sh installs it and sets SCHEMATHESIS',
+    'this needs schemathesis: scripts/conformance-inputs.sh installs it and sets SCHEMATHESIS',
   );
   const service = await ServeProcess.start(t, { data: newData(t), env: noLimits, simulate: true });
   const args = [
