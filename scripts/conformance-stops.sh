@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
 export STOPS=${STOPS:-200}
-node --test test/http/stops-under-load.full.ts
+node --test test/http/shutdowns-under-load.full.ts

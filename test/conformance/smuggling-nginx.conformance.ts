@@ -41,7 +41,7 @@ test('carries out nothing that nginx did not take for a request', async (t) => {
     await t.test(what, async () => {
       const connection = await RawConnection.open(proxied);
       connection.send(Buffer.from(bytes, 'latin1'));
-      await Promise.race([connection.answer().catch(() => undefined), sleep(answerMsMax)]);
+      await Promise.race([connection.response().catch(() => undefined), sleep(answerMsMax)]);
       connection.close();
       for (let n = 0; n < 3; n++) {
         const next = await exchange(proxied, requestText(proxied, 'GET /v3/table/honest/read'));

@@ -22,11 +22,11 @@ const uploads: Readonly<Record<string, string>> = {
   token: 'POST /v3/auth/google/shop/token',
   'sign-out': 'POST /v3/auth/sign-out',
 };
-/** How a client leaves. */
+/** The ways in which a client closes its connection. */
 const endings = ['destroy', 'end', 'resetAndDestroy'] as const;
 
 for (const keyed of [false, true]) {
-  test(`neither logs nor counts an upload that its client ends early as its own error${keyed ? ', with keys' : ''}`, async (t) => {
+  test(`does not log or count an aborted upload as its own error${keyed ? ', with keys' : ''}`, async (t) => {
     const { service, headers } = await start(t, keyed);
     for (const line of Object.values(uploads)) {
       for (const ending of endings) {
@@ -38,7 +38,7 @@ for (const keyed of [false, true]) {
         for (const length of lengths) {
           const sent = requestText(service.origin, line, { ...json, ...headers, ...length });
           const isChunked = 'Transfer-Encoding' in length;
-          await leave(
+          await abort(
             service,
             sent + (isChunked ? `${body.length.toString(16)}\r\n${body}\r\n` : body),
             ending,
@@ -49,7 +49,7 @@ for (const keyed of [false, true]) {
     await assertNoneIsInternal(service, headers);
   });
 
-  test(`neither logs nor counts a response that its client leaves as its own error${keyed ? ', with keys' : ''}`, async (t) => {
+  test(`does not log or count an aborted response as its own error${keyed ? ', with keys' : ''}`, async (t) => {
     const { service, headers } = await start(t, keyed);
     for (let n = 0; n < 20; n++) {
       const item = { id: `${n}`, name: 'x'.repeat(200_000) };
@@ -63,7 +63,7 @@ for (const keyed of [false, true]) {
     ]) {
       for (const ending of endings) {
         const request = requestText(service.origin, line, headers);
-        for (const count of [1, 3]) await leave(service, request.repeat(count), ending);
+        for (const count of [1, 3]) await abort(service, request.repeat(count), ending);
       }
     }
     await assertNoneIsInternal(service, headers);
@@ -77,7 +77,7 @@ async function start(t: TestContext, keyed: boolean) {
   return { service: await startTestService(t, { data }), headers };
 }
 
-async function leave({ origin }: TestService, sent: string, ending: (typeof endings)[number]): Promise<void> {
+async function abort({ origin }: TestService, sent: string, ending: (typeof endings)[number]): Promise<void> {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => undefined);
@@ -91,7 +91,7 @@ async function leave({ origin }: TestService, sent: string, ending: (typeof endi
 
 async function assertNoneIsInternal(service: TestService, headers: Record<string, string>): Promise<void> {
   assert.equal((await service.get('/livez')).status, 200);
-  // What is told of a connection comes when it has closed.
+  // The service logs an aborted connection after it has closed.
   await sleep(100);
   const lines = service.logged().split('\n').filter(Boolean);
   const internal = lines.filter(

@@ -9,7 +9,7 @@ import { newDataFolder, startTestService } from '../support/service.ts';
 const routeNotFound = { status: 404, code: 'route_not_found' };
 const charge = payment.path;
 
-test('serves tables and integrations under the base path alone, payments under theirs', async (t) => {
+test('serves tables and integrations only under the base path, and payments only under theirs', async (t) => {
   const service = await startTestService(t, {
     env: { COUNTERFOIL_BASE_PATH: '/api/v.1', COUNTERFOIL_PAYMENT_BASE_PATH: '/pay' },
   });
@@ -32,7 +32,7 @@ test('serves tables and integrations under the base path alone, payments under t
   assert.equal((await service.get('/livez')).status, 200);
 });
 
-test('answers a payment with a Location that leads to it, also under a prefix', async (t) => {
+test('returns a Location at which the payment can be read, also under a prefix', async (t) => {
   for (const prefix of ['', '/pay/here']) {
     const env = { COUNTERFOIL_PAYMENT_BASE_PATH: prefix, COUNTERFOIL_PAYMENT_PORT: '0' };
     const service = await startTestService(t, { env });
@@ -71,7 +71,7 @@ test('serves the same tables under every alias of the segment "table"', async (t
   assertError(await plain.get('/v3/dynamodb/books/read'), routeNotFound);
 });
 
-test('takes payments on a listener of their own and there alone, when they have one', async (t) => {
+test('serves payments only on their own port when they have one', async (t) => {
   const { origin, paymentOrigin } = await startTestService(t, { env: { COUNTERFOIL_PAYMENT_PORT: '0' } });
   assert.notEqual(paymentOrigin, origin);
   const post = (url: string, body: unknown) =>
@@ -98,7 +98,7 @@ test('takes payments on a listener of their own and there alone, when they have 
   }
 });
 
-test('keeps every payment route of the settings file to its own policy', async (t) => {
+test('applies to every payment route the policy of the settings file', async (t) => {
   const file = settingsFile(t, {
     payments: {
       routes: {
@@ -128,7 +128,7 @@ test('keeps every payment route of the settings file to its own policy', async (
   assertError(await pay('charge', 500, 'EUR'), routeNotFound);
 });
 
-test('converts amounts of a route in major units exactly, and refuses what does not fit', async (t) => {
+test('converts amounts in major units exactly, and rejects too many decimals and amounts out of bounds', async (t) => {
   const routes = { shop: { unit: 'major', minimum: 29, maximum: 5_000_000 } };
   const service = await startTestService(t, { file: settingsFile(t, { payments: { routes } }) });
   const path = '/stage/payment/simulated/shop';
@@ -158,8 +158,8 @@ test('converts amounts of a route in major units exactly, and refuses what does 
   ] as const) {
     const paid = await pay(amount, currency);
     assert.equal(paid.status, 200, `${amount} ${currency}: ${paid.text}`);
-    const told = await service.get(paid.headers.get('location') ?? '');
-    assert.deepEqual([told.json.body.amount, told.json.body.currency], [minor, currency]);
+    const { body } = (await service.get(paid.headers.get('location') ?? '')).json;
+    assert.deepEqual([body.amount, body.currency], [minor, currency]);
   }
   for (const [amount, currency] of [
     ...[
@@ -179,12 +179,12 @@ test('converts amounts of a route in major units exactly, and refuses what does 
       ['1e21', 'EUR'],
     ],
   ] as const) {
-    const answer = await pay(amount, currency);
-    assertError(answer, { status: 400, code: 'invalid_request', param: 'amount' });
+    const response = await pay(amount, currency);
+    assertError(response, { status: 400, code: 'invalid_request', param: 'amount' });
   }
 });
 
-test('tells a processor that does not exist from one that has no key, and routes from processors', async (t) => {
+test('has different errors for an unknown processor, a processor without a key and an unknown route', async (t) => {
   const service = await startTestService(t, { simulate: false });
   const pay = (rest: string) => service.post(`/stage/payment/${rest}`, payment.body);
   assertError(await pay('nothing/charge'), { status: 404, code: 'processor_not_found' });

@@ -19,17 +19,17 @@ const spacedCardNumber = '4242 4242 4242 4242';
 const hyphenedCardNumber = '4242-4242-4242-4242';
 const tokenCanary = 'tok_canary_7c1f0e';
 const secretCanary = 'client-secret-canary-9b3d';
-/** What must be found nowhere afterwards. */
+/** Values that no response, log or stored record may hold. */
 const canaries = [cardNumber, spacedCardNumber, hyphenedCardNumber, tokenCanary, secretCanary];
 
-/** Bodies that carry the canaries, so that a refusal which logs, stores or repeats a value is found out. */
+/** Bodies with the canaries, to detect an error that logs, stores or repeats a value. */
 const bodies: Readonly<Record<BodyOperation['name'], Readonly<Record<string, unknown>>>> = {
   create: create.body,
   update: update.body,
   payment: { ...payment.body, token: tokenCanary },
   integration: { ...integration.body, IDP_CLIENT_SECRET: secretCanary },
 };
-const createPath = '/v3/table/refused/create';
+const createPath = '/v3/table/rejected/create';
 
 interface BadField {
   readonly operation: BodyOperation;
@@ -83,27 +83,27 @@ const badFields: readonly BadField[] = [
   ),
 ];
 
-test('refuses every bad value of every field by its name, and nothing comes of it', async (t) => {
+test('rejects every bad value of every field, names the field and changes nothing', async (t) => {
   const service = await startTestService(t);
   await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
   for (const { operation, field, what, text } of badFields) {
     await t.test(`${operation.name}: ${field} ${what}`, async () => {
-      const answer = await sendText(service, operation, bodyText(operation, { [field]: text }));
-      assertError(answer, { status: 400, code: 'invalid_request', param: field });
-      assertHoldsNoCanary(answer.text);
+      const response = await sendText(service, operation, bodyText(operation, { [field]: text }));
+      assertError(response, { status: 400, code: 'invalid_request', param: field });
+      assertNoCanary(response.text);
     });
   }
-  await assertNothingCameOfIt(service);
+  await assertNothingChanged(service);
 });
 
-test('refuses bodies with unknown, equal or dangerous fields, and nothing comes of it', async (t) => {
+test('rejects bodies with unknown, duplicate or dangerous fields, and changes nothing', async (t) => {
   const service = await startTestService(t);
   await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
   for (const operation of bodyOperations) {
     const good = bodyText(operation, {});
     const [first = '', value = ''] = Object.entries(bodies[operation.name])[0] as [string, unknown];
     const bodyTexts = {
-      'a field too many': bodyText(operation, { extra: `"${tokenCanary}"` }),
+      'an unknown field': bodyText(operation, { extra: `"${tokenCanary}"` }),
       'a field in another case': bodyText(operation, { [first.toUpperCase().replace(/^IDP/, 'Idp')]: '"a"' }),
       constructor: bodyText(operation, { constructor: '"a"' }),
       __proto__: good.replace('{', '{"__proto__":{"a":1},'),
@@ -112,7 +112,7 @@ test('refuses bodies with unknown, equal or dangerous fields, and nothing comes 
       'the same field twice, once escaped': good.replace('{', `{"\\u00${hex(first)}${first.slice(1)}":1,`),
       'a number that would be rounded': bodyText(operation, { [first]: '9007199254740993' }),
       'a fraction that would be rounded': bodyText(operation, { [first]: '99.99999999999999999' }),
-      'a number beyond all bounds': bodyText(operation, { [first]: '1e400' }),
+      'a number that is too large': bodyText(operation, { [first]: '1e400' }),
       'an array': `[${good}]`,
       'a string': JSON.stringify(good),
       null: 'null',
@@ -120,34 +120,34 @@ test('refuses bodies with unknown, equal or dangerous fields, and nothing comes 
     };
     for (const [what, text] of Object.entries(bodyTexts)) {
       await t.test(`${operation.name}: ${what}`, async () => {
-        const answer = await sendText(service, operation, text);
-        assertError(answer, {
+        const response = await sendText(service, operation, text);
+        assertError(response, {
           status: 400,
           code: what === 'two values' ? 'malformed_json' : 'invalid_request',
         });
-        assertHoldsNoCanary(answer.text);
+        assertNoCanary(response.text);
       });
     }
   }
-  await assertNothingCameOfIt(service);
+  await assertNothingChanged(service);
 });
 
-test('refuses a bad Idempotency-Key by its name, and nothing comes of it', async (t) => {
+test('rejects a bad Idempotency-Key, names it and changes nothing', async (t) => {
   const service = await startTestService(t);
   await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
   for (const key of ['', '""', 'k'.repeat(256), spacedCardNumber, `"${hyphenedCardNumber}"`, 'k\u00e9y']) {
-    const answer = await service.post(payment.path, payment.body, { 'idempotency-key': key });
-    assertError(answer, { status: 400, code: 'invalid_request', param: 'Idempotency-Key' });
-    assertHoldsNoCanary(answer.text);
+    const response = await service.post(payment.path, payment.body, { 'idempotency-key': key });
+    assertError(response, { status: 400, code: 'invalid_request', param: 'Idempotency-Key' });
+    assertNoCanary(response.text);
   }
-  await assertNothingCameOfIt(service);
+  await assertNothingChanged(service);
 });
 
-test('names the field that the parser refuses: an unknowable number, equal fields, __proto__', async (t) => {
+test('names the field that the parser rejects: a rounded number, a duplicate field, __proto__', async (t) => {
   const service = await startTestService(t);
   for (const number of ['1e400', '9007199254740993', '99.99999999999999999']) {
-    const answer = await sendText(service, payment, bodyText(payment, { amount: number }));
-    assertError(answer, { status: 400, code: 'invalid_request', param: 'amount' });
+    const response = await sendText(service, payment, bodyText(payment, { amount: number }));
+    assertError(response, { status: 400, code: 'invalid_request', param: 'amount' });
   }
   const twice = await sendText(service, create, '{"id":"a","name":"b","id":"c"}');
   assertError(twice, { status: 400, code: 'invalid_request', param: 'id' });
@@ -155,15 +155,15 @@ test('names the field that the parser refuses: an unknowable number, equal field
   assertError(dangerous, { status: 400, code: 'invalid_request', param: '__proto__' });
 });
 
-test('refuses a currency whose letters only turn into its code in upper case', async (t) => {
+test('rejects a currency that is a valid code only after Unicode upper-casing', async (t) => {
   const service = await startTestService(t);
   for (const currency of ['u\u017fd', '\u0131nr']) {
-    const answer = await service.post(payment.path, { ...payment.body, currency });
-    assertError(answer, { status: 400, code: 'invalid_request', param: 'currency' });
+    const response = await service.post(payment.path, { ...payment.body, currency });
+    assertError(response, { status: 400, code: 'invalid_request', param: 'currency' });
   }
 });
 
-test('takes what is just within the bounds', async (t) => {
+test('accepts values at their bounds', async (t) => {
   const service = await startTestService(t);
   const items = [
     { id: 'x'.repeat(1024), name: '' },
@@ -173,13 +173,13 @@ test('takes what is just within the bounds', async (t) => {
   ];
   for (const item of items) assert.equal((await service.post(createPath, item)).status, 200);
   const sorted = items.toSorted((one, other) => Buffer.compare(Buffer.from(one.id), Buffer.from(other.id)));
-  assert.deepEqual((await service.get('/v3/table/refused/read')).json.body, sorted);
+  assert.deepEqual((await service.get('/v3/table/rejected/read')).json.body, sorted);
 
   for (const amount of ['1e2', '99999999', '1', '100.0', '0.1e3']) {
     const paid = await sendText(service, payment, bodyText(payment, { amount, token: '"tok_paid"' }));
     assert.equal(paid.status, 200, amount);
-    const told = await service.get(paid.headers.get('location') ?? '');
-    assert.equal(told.json.body.amount, Number(amount));
+    const found = await service.get(paid.headers.get('location') ?? '');
+    assert.equal(found.json.body.amount, Number(amount));
   }
   const key = 'k'.repeat(255);
   const keyed = await service.post(payment.path, payment.body, { 'idempotency-key': key });
@@ -191,20 +191,23 @@ test('takes what is just within the bounds', async (t) => {
   assert.equal(registered.json.body.compelete, true);
 });
 
-/** By the door and by the store itself: no table, no payment, no integration, no canary in log or files. */
-async function assertNothingCameOfIt(service: TestService): Promise<void> {
-  assertError(await service.get('/v3/table/refused/read'), { status: 404, code: 'table_not_found' });
-  const kept = await service.get('/v3/table/books/read');
-  assert.equal(kept.text, '{"statusCode":200,"body":[{"id":"a","name":"Alpha"}]}');
+/** Checks over HTTP and in the store: no table, no payment, no integration, no canary in the log or the files. */
+async function assertNothingChanged(service: TestService): Promise<void> {
+  assertError(await service.get('/v3/table/rejected/read'), { status: 404, code: 'table_not_found' });
+  const books = await service.get('/v3/table/books/read');
+  assert.equal(books.text, '{"statusCode":200,"body":[{"id":"a","name":"Alpha"}]}');
   await service.stop();
-  assertHoldsNoCanary(service.logged());
+  assertNoCanary(service.logged());
   const stored = readFileSync(join(service.data, 'store.mdb'), 'latin1');
-  assert.ok(stored.includes('Alpha'), 'this is where values lie in clear');
-  assertHoldsNoCanary(stored);
+  assert.ok(
+    stored.includes('Alpha'),
+    'values are stored unencrypted here, so the search would find a canary',
+  );
+  assertNoCanary(stored);
 
   const engine = openLmdbEngine(service.data);
   try {
-    assert.notEqual(await engine.scan('table:books'), undefined, 'what was written is found like this');
+    assert.notEqual(await engine.scan('table:books'), undefined, 'a scan finds what was written');
     for (const space of ['payments', 'payment-keys', 'open-payments', 'integrations'] as const) {
       assert.equal(await engine.scan(`service:${space}`), undefined, `nothing was written to ${space}`);
     }
@@ -237,7 +240,7 @@ function hex(text: string): string {
   return text.charCodeAt(0).toString(16);
 }
 
-function assertHoldsNoCanary(text: string): void {
+function assertNoCanary(text: string): void {
   const found = canaries.filter((canary) => text.includes(canary));
   assert.deepEqual(found, [], 'no value that was sent is repeated, logged or stored');
 }

@@ -7,8 +7,8 @@ import { startTestService } from '../support/service.ts';
 
 const json = { 'Content-Type': 'application/json' };
 
-/** Names outside both alphabets, as they stand in a path. */
-const neverNames = [
+/** Names that are invalid for tables and for integrations, as they are written in a path. */
+const invalidNames = [
   ...[
     'a%2Fb',
     'a%2fb',
@@ -27,18 +27,18 @@ const neverNames = [
   ...['.', '..', '%2e', '%2e%2e', '%2E.', 'a'.repeat(256)],
 ];
 
-test('refuses a table name outside its alphabet, on every operation, and makes no table', async (t) => {
+test('rejects an invalid table name on every operation, and creates no table', async (t) => {
   const service = await startTestService(t);
   const operations = [
     { line: (name: string) => `GET /v3/table/${name}/read`, body: '' },
     { line: (name: string) => `POST /v3/table/${name}/create`, body: JSON.stringify(create.body) },
     { line: (name: string) => `PUT /v3/table/${name}/update`, body: JSON.stringify(update.body) },
   ];
-  for (const name of neverNames) {
+  for (const name of invalidNames) {
     await t.test(name.slice(0, 40) || 'nothing', async () => {
       for (const { line, body } of operations) {
-        const answer = await exchange(service.origin, requestText(service.origin, line(name), json, body));
-        assertError(answer, { status: 400, code: 'invalid_request', param: 'TABLE_NAME' });
+        const response = await exchange(service.origin, requestText(service.origin, line(name), json, body));
+        assertError(response, { status: 400, code: 'invalid_request', param: 'TABLE_NAME' });
       }
     });
   }
@@ -47,7 +47,7 @@ test('refuses a table name outside its alphabet, on every operation, and makes n
   }
 });
 
-test('takes a table name of every allowed character and of up to 255 of them', async (t) => {
+test('accepts a table name of every allowed character, up to 255 characters', async (t) => {
   const service = await startTestService(t);
   for (const name of [
     'A-Z_a.z0-9',
@@ -66,46 +66,46 @@ test('takes a table name of every allowed character and of up to 255 of them', a
   }
 });
 
-test('keeps tables apart whose names differ in case alone', async (t) => {
+test('table names are case-sensitive', async (t) => {
   const service = await startTestService(t);
   await service.post('/v3/table/Books/create', create.body);
   assertError(await service.get('/v3/table/books/read'), { status: 404, code: 'table_not_found' });
 });
 
-test('refuses an integration name outside its alphabet, and registers nothing', async (t) => {
+test('rejects an invalid integration name, and registers nothing', async (t) => {
   const service = await startTestService(t);
-  const names = [...neverNames, 'Shop', 'SHOP', 'sh_op', 'sh.op', '%53hop', 'a'.repeat(64)];
+  const names = [...invalidNames, 'Shop', 'SHOP', 'sh_op', 'sh.op', '%53hop', 'a'.repeat(64)];
   for (const name of names) {
     await t.test(name.slice(0, 40) || 'nothing', async () => {
       const line = `POST /v3/create/service/auth/google/${name}`;
       const request = requestText(service.origin, line, json, JSON.stringify(integration.body));
-      const answer = await exchange(service.origin, request);
-      assertError(answer, { status: 400, code: 'invalid_request', param: 'INTEGRATION_NAME' });
+      const response = await exchange(service.origin, request);
+      assertError(response, { status: 400, code: 'invalid_request', param: 'INTEGRATION_NAME' });
     });
   }
-  // Other credentials: under a name that had been registered they would be refused.
+  // Other credentials would be rejected if the name had been registered.
   const other = await service.post(integration.path, { ...integration.body, IDP_CLIENT_SECRET: 'secret-2' });
   assert.equal(other.status, 200, other.text);
 });
 
-test('takes an integration name of lower-case letters, digits and hyphens, up to 63', async (t) => {
+test('accepts an integration name of up to 63 lower-case letters, digits and hyphens', async (t) => {
   const service = await startTestService(t);
   for (const name of ['a', '0', '-', 'shop-1', '%73hop', 'z'.repeat(63)]) {
-    const answer = await service.post(`/v3/create/service/auth/google/${name}`, integration.body);
-    assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.json.body.name, decodeURIComponent(name));
+    const response = await service.post(`/v3/create/service/auth/google/${name}`, integration.body);
+    assert.equal(response.status, 200, response.text);
+    assert.equal(response.json.body.name, decodeURIComponent(name));
   }
 });
 
-test('refuses a provider or a processor that is no more than a property of every object', async (t) => {
+test('rejects a provider or a processor whose name is a property of every object', async (t) => {
   const service = await startTestService(t);
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
     const registered = await service.post(`/v3/create/service/auth/${name}/shop`, integration.body);
     assertError(registered, { status: 404, code: 'provider_not_found' });
-    const order = { amount: 1, currency: 'EUR', token: 'tok_paid' };
-    const paid = await service.post(`/stage/payment/${name}/charge`, order);
+    const charge = { amount: 1, currency: 'EUR', token: 'tok_paid' };
+    const paid = await service.post(`/stage/payment/${name}/charge`, charge);
     assertError(paid, { status: 404, code: 'processor_not_found' });
-    const routed = await service.post(`/stage/payment/simulated/${name}`, order);
+    const routed = await service.post(`/stage/payment/simulated/${name}`, charge);
     assertError(routed, { status: 404, code: 'route_not_found' });
   }
 });

@@ -10,7 +10,7 @@ const service = await startSharedService();
 const { origin } = service;
 const json = { 'Content-Type': 'application/json' };
 
-/** Queries of read that must be refused, by the parameter at fault; `-` where none can be named. */
+/** Invalid queries of read, by the parameter that the error names; `-` where it names none. */
 const badQueries: Readonly<Record<string, readonly string[]>> = {
   id: [
     ...['id=', 'id', '%69d=', 'id=a&id=a', 'id=a&id=b', 'id=a&%69d=b', 'id=&id=', 'id&id=a'],
@@ -40,8 +40,8 @@ const badQueries: Readonly<Record<string, readonly string[]>> = {
   '-': ['id[]=a', 'limit[]=1', '=a', '=', '%00=a', 'a%20b=1', 'id%20=a', '?id=a', '%E2%82%AC=1', '4=a'],
 };
 
-/** A percent sign that encodes no UTF-8: cut short, no digits, half a surrogate pair, too long, too high. */
-const noUtf8 = [
+/** Percent-encodings that are not UTF-8: truncated, no digits, half a surrogate pair, overlong, out of range. */
+const notUtf8 = [
   '%',
   '%4',
   '%zz',
@@ -55,39 +55,39 @@ const noUtf8 = [
   '%F4%90%80%80',
 ];
 
-test('refuses every query that read does not take, by the name of the parameter', async (t) => {
+test('rejects every invalid query of read, and names the parameter', async (t) => {
   const table = await tableOfBooks();
   for (const [param, queries] of Object.entries(badQueries)) {
     for (const query of queries) {
       await t.test(query.slice(0, 60), async () => {
-        const answer = await ask(origin, `GET ${table}/read?${query}`);
-        assertError(answer, { status: 400, code: 'invalid_request' });
-        assert.equal(answer.json.body.error.param, param === '-' ? undefined : param, answer.text);
-        assert.equal(answer.headers.get('etag'), undefined);
+        const response = await ask(origin, `GET ${table}/read?${query}`);
+        assertError(response, { status: 400, code: 'invalid_request' });
+        assert.equal(response.json.body.error.param, param === '-' ? undefined : param, response.text);
+        assert.equal(response.headers.get('etag'), undefined);
         const head = await ask(origin, `HEAD ${table}/read?${query}`);
-        assert.equal(head.status, 400, 'HEAD is refused as GET is');
+        assert.equal(head.status, 400, 'HEAD is rejected like GET');
       });
     }
   }
 });
 
-test('refuses a query whose percent-encoding is no UTF-8, instead of taking it for another id', async (t) => {
+test('rejects a query whose percent-encoding is not UTF-8, and reads no other id', async (t) => {
   const table = await tableOfBooks();
-  // What a decoder that gives up would look for, so that the wrong item is found out.
-  for (const id of noUtf8) await service.post(`${table}/create`, { id, name: 'the wrong item' });
-  for (const text of noUtf8) {
+  // A lenient decoder would find these items.
+  for (const id of notUtf8) await service.post(`${table}/create`, { id, name: 'the wrong item' });
+  for (const text of notUtf8) {
     for (const query of [`id=${text}`, `after=${text}`, `limit=1&after=${text}`, `limit=${text}`]) {
       await t.test(query, async () => {
-        const answer = await ask(origin, `GET ${table}/read?${query}`);
-        assertError(answer, { status: 400, code: 'invalid_request' });
+        const response = await ask(origin, `GET ${table}/read?${query}`);
+        assertError(response, { status: 400, code: 'invalid_request' });
       });
     }
   }
 });
 
-test('refuses bytes beyond ASCII that stand in a query as they are', async () => {
+test('rejects a query with bytes that are not ASCII and not percent-encoded', async () => {
   const table = await tableOfBooks();
-  // What their bytes are as Latin-1.
+  // The UTF-8 bytes of "é", read as Latin-1.
   await service.post(`${table}/create`, { id: 'Ã©', name: 'the wrong item' });
   const request = requestText(origin, `GET ${table}/read?id=é`);
   for (const bytes of [Buffer.from(request), Buffer.from(request, 'latin1')]) {
@@ -95,7 +95,7 @@ test('refuses bytes beyond ASCII that stand in a query as they are', async () =>
   }
 });
 
-test('refuses a bad query also where the condition of the request holds', async (t) => {
+test('rejects an invalid query also when If-None-Match matches', async (t) => {
   const table = await tableOfBooks();
   const tag = (await ask(origin, `GET ${table}/read`)).headers.get('etag') as string;
   for (const query of [
@@ -109,14 +109,14 @@ test('refuses a bad query also where the condition of the request holds', async 
   ]) {
     for (const noneMatch of [tag, '*']) {
       await t.test(`${query.slice(0, 40)}, If-None-Match: ${noneMatch === '*' ? '*' : 'a tag'}`, async () => {
-        const answer = await ask(origin, `GET ${table}/read?${query}`, { 'If-None-Match': noneMatch });
-        assertError(answer, { status: 400, code: 'invalid_request' });
+        const response = await ask(origin, `GET ${table}/read?${query}`, { 'If-None-Match': noneMatch });
+        assertError(response, { status: 400, code: 'invalid_request' });
       });
     }
   }
 });
 
-test('takes no query on what writes, and writes nothing then', async () => {
+test('rejects a query on operations that write, and writes nothing', async () => {
   const table = await tableOfBooks();
   const writes: readonly [string, unknown][] = [
     [`POST ${table}/create`, { id: 'c', name: 'Gamma' }],
@@ -126,15 +126,15 @@ test('takes no query on what writes, and writes nothing then', async () => {
   ];
   for (const [line, body] of writes) {
     for (const query of ['dry_run=1', 'id=b', 'limit=1']) {
-      const answer = await ask(origin, `${line}?${query}`, json, JSON.stringify(body));
-      assertError(answer, { status: 400, code: 'invalid_request', param: query.replace(/=.*/, '') });
+      const response = await ask(origin, `${line}?${query}`, json, JSON.stringify(body));
+      assertError(response, { status: 400, code: 'invalid_request', param: query.replace(/=.*/, '') });
     }
   }
   const { text } = await service.get(`${table}/read`);
   assert.equal(text, '{"statusCode":200,"body":[{"id":"a","name":"Alpha"},{"id":"b","name":"Beta"}]}');
 });
 
-test('serves one item and a page to a GET with any body as to one without', async () => {
+test('a GET with any body returns the same item and page as one without a body', async () => {
   const table = await tableOfBooks();
   for (const query of ['id=a', 'limit=1', 'after=a']) {
     const plain = await ask(origin, `GET ${table}/read?${query}`);
@@ -146,16 +146,16 @@ test('serves one item and a page to a GET with any body as to one without', asyn
         { 'Content-Type': 'text/plain' },
         { ...json, 'Content-Encoding': 'br' },
       ]) {
-        const answer = await ask(origin, `GET ${table}/read?${query}`, headers, body);
-        assert.equal(answer.text, plain.text);
-        assert.equal(answer.headers.get('etag'), plain.headers.get('etag'));
+        const response = await ask(origin, `GET ${table}/read?${query}`, headers, body);
+        assert.equal(response.text, plain.text);
+        assert.equal(response.headers.get('etag'), plain.headers.get('etag'));
         assert.equal((await ask(origin, `HEAD ${table}/read?${query}`, headers, body)).status, 200);
       }
     }
   }
 });
 
-test('takes a query that is written in another way', async () => {
+test('accepts equivalent spellings of a query', async () => {
   const table = await tableOfBooks();
   const text = async (query: string) => (await ask(origin, `GET ${table}/read?${query}`)).text;
   assert.equal(await text('%69%64=%61'), await text('id=a'));

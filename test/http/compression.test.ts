@@ -19,24 +19,24 @@ import { fill } from '../support/tables/filled-tables.ts';
 
 const service = await startWithTables();
 
-test('sends a table compressed to who asks for it, and it decodes to exactly the plain answer', async () => {
+test('compresses a table when the client accepts it, and it decodes to the uncompressed response', async () => {
   for (const table of tableNames) {
     const plain = await read(service, table);
     assert.equal(plain.headers.get('content-encoding'), undefined);
     assert.equal(plain.json.body.length, tables[table]);
     for (const coding of codings) {
-      const answer = await read(service, table, coding);
-      assert.equal(answer.status, 200);
-      assert.ok(answer.isWhole);
-      assert.equal(answer.headers.get('content-encoding'), coding);
-      assert.equal(answer.headers.get('content-type'), 'application/json');
-      assert.equal(decoders[coding](answer.bytes).toString(), plain.text);
-      assert.ok(answer.bytes.length < plain.bytes.length);
+      const response = await read(service, table, coding);
+      assert.equal(response.status, 200);
+      assert.ok(response.isWhole);
+      assert.equal(response.headers.get('content-encoding'), coding);
+      assert.equal(response.headers.get('content-type'), 'application/json');
+      assert.equal(decoders[coding](response.bytes).toString(), plain.text);
+      assert.ok(response.bytes.length < plain.bytes.length);
     }
   }
 });
 
-test('compresses items of 1 KiB and more, and none of less', async () => {
+test('compresses items of 1 KiB and more, and no smaller ones', async () => {
   const empty = Buffer.byteLength(JSON.stringify({ id: 'a', name: '' }));
   for (const [bytes, isCompressed] of [
     [empty, false],
@@ -49,16 +49,18 @@ test('compresses items of 1 KiB and more, and none of less', async () => {
     const name = nameOf(bytes - empty);
     await fill(service, `/v3/table/${table}`, [{ id: 'a', name }]);
     for (const coding of codings) {
-      const answer = await ask(service.origin, `GET /v3/table/${table}/read`, { 'Accept-Encoding': coding });
-      assert.equal(answer.headers.get('content-encoding'), isCompressed ? coding : undefined, table);
-      const text = isCompressed ? decoders[coding](answer.bytes).toString() : answer.text;
+      const response = await ask(service.origin, `GET /v3/table/${table}/read`, {
+        'Accept-Encoding': coding,
+      });
+      assert.equal(response.headers.get('content-encoding'), isCompressed ? coding : undefined, table);
+      const text = isCompressed ? decoders[coding](response.bytes).toString() : response.text;
       assert.deepEqual(JSON.parse(text).body, [{ id: 'a', name }]);
     }
   }
 });
 
-/** What a client may take, by what it says (RFC 9110, 12.5.3); of several the first is the better one. */
-const wishes: Readonly<Record<string, Coding | 'identity'>> = {
+/** The coding that is chosen for a value of Accept-Encoding (RFC 9110, 12.5.3). */
+const chosenCodings: Readonly<Record<string, Coding | 'identity'>> = {
   gzip: 'gzip',
   zstd: 'zstd',
   GZip: 'gzip',
@@ -83,25 +85,25 @@ const wishes: Readonly<Record<string, Coding | 'identity'>> = {
   'gzip;q=nonsense': 'identity',
 };
 
-test('keeps to what Accept-Encoding says, and to its weights', async (t) => {
-  for (const [wish, coding] of Object.entries(wishes)) {
-    await t.test(wish || 'nothing at all', async () => {
-      const answer = await read(service, 'medium', wish);
-      assert.equal(answer.headers.get('content-encoding') ?? 'identity', coding);
+test('chooses the coding by Accept-Encoding and its weights', async (t) => {
+  for (const [accepted, coding] of Object.entries(chosenCodings)) {
+    await t.test(accepted || 'an empty value', async () => {
+      const response = await read(service, 'medium', accepted);
+      assert.equal(response.headers.get('content-encoding') ?? 'identity', coding);
     });
   }
   const { origin } = service;
   const twice = await ask(origin, 'GET /v3/table/medium/read', { 'Accept-Encoding': ['br', 'gzip'] });
-  assert.equal(twice.headers.get('content-encoding'), 'gzip', 'two lines are one list');
+  assert.equal(twice.headers.get('content-encoding'), 'gzip', 'two header lines form one list');
 });
 
-test('sends a table as it is to who would rather have it so', async () => {
-  for (const wish of ['identity, gzip;q=0.5', 'identity;q=0.8, gzip;q=0.5, zstd;q=0.7']) {
-    assert.equal((await read(service, 'medium', wish)).headers.get('content-encoding'), undefined);
+test('sends a table uncompressed when the client prefers identity', async () => {
+  for (const accepted of ['identity, gzip;q=0.5', 'identity;q=0.8, gzip;q=0.5, zstd;q=0.7']) {
+    assert.equal((await read(service, 'medium', accepted)).headers.get('content-encoding'), undefined);
   }
 });
 
-test('sends a table whole to a client of HTTP/1.0, for which the end of the connection is the end', async () => {
+test('sends a complete table to an HTTP/1.0 client, which reads until the connection closes', async () => {
   const plain = await read(service, 'large');
   for (const coding of ['identity', ...codings]) {
     const { port, hostname } = new URL(service.origin);
@@ -111,14 +113,14 @@ test('sends a table whole to a client of HTTP/1.0, for which the end of the conn
     const bytes = await buffer(socket);
     const bodyAt = bytes.indexOf('\r\n\r\n') + 4;
     const head = bytes.toString('latin1', 0, bodyAt).toLowerCase();
-    assert.ok(!head.includes('transfer-encoding'), 'HTTP/1.0 knows no chunks');
+    assert.ok(!head.includes('transfer-encoding'), 'HTTP/1.0 has no chunked encoding');
     const body = bytes.subarray(bodyAt);
     const text = coding === 'identity' ? body : decoders[coding as Coding](body);
     assert.equal(text.toString(), plain.text);
   }
 });
 
-/** A name of so many bytes, and of fewer characters. */
+/** A name of this number of bytes, with fewer characters. */
 function nameOf(bytes: number): string {
   return 'é'.repeat(bytes >> 1).padEnd(bytes - (bytes >> 1), 'x');
 }

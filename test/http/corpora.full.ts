@@ -20,38 +20,38 @@ const documents = readdirSync(join(corpora, 'json-parsing'))
 const naughty = JSON.parse(
   readFileSync(join(corpora, 'naughty-strings/blns.json'), 'utf8'),
 ) as readonly string[];
-/** A run takes every eighth text at each place, at the next one others; the long run takes all. */
+/** A short run tries every eighth text at each place, different ones at the next place. A long run tries all. */
 const part = count({ short: 8, long: 1 });
-/** Requests at once: both ends are one process. */
-const atOnce = 16;
+/** Concurrent requests: client and service share this process. */
+const concurrency = 16;
 
-test('takes no document of the JSON corpus for another one, at any operation with a body', async (t) => {
+test('rejects every invalid document of the JSON corpus, at every operation with a body', async (t) => {
   const service = await startTestService(t, { env: noLimits });
   const operations = (await describedOperations(service)).filter(({ body }) => body !== undefined);
   assert.ok(documents.length > 300 && operations.length >= 10, 'all of them');
   for (const operation of operations) {
     await t.test(`${operation.method} ${operation.path}`, () =>
       each(documents, async ({ name, bytes }) => {
-        const answer = await ask(service, operation, {}, bytes);
-        assertSound(answer);
-        // An empty body is none, which some operations take.
+        const response = await ask(service, operation, {}, bytes);
+        assertSound(response);
+        // Some operations accept an empty body.
         if (name.startsWith('n_') && bytes.length > 0)
-          assert.ok(rejections.includes(answer.status), `${name}: ${answer.text}`);
+          assert.ok(rejections.includes(response.status), `${name}: ${response.text}`);
       }),
     );
   }
   assert.equal((await service.get('/readyz')).status, 200);
 });
 
-test('meets every naughty text in every field and parameter with an answer', async (t) => {
+test('responds soundly to every naughty string in every field and parameter', async (t) => {
   const service = await startTestService(t, { env: noLimits });
   for (const operation of await describedOperations(service)) {
     await t.test(`${operation.method} ${operation.path}`, async () => {
       for (const { where, put } of operation.body === undefined ? [] : textPlaces(operation.body)) {
         await each(nextPart(naughty), async (text) => {
-          const answer = await ask(service, operation, {}, put(text));
-          assertSound(answer);
-          assert.notEqual(answer.json?.body?.error?.code, 'malformed_json', `${where}: ${text}`);
+          const response = await ask(service, operation, {}, put(text));
+          assertSound(response);
+          assert.notEqual(response.json?.body?.error?.code, 'malformed_json', `${where}: ${text}`);
         });
       }
       await everyParameter(service, operation);
@@ -60,7 +60,7 @@ test('meets every naughty text in every field and parameter with an answer', asy
   assert.equal((await service.get('/readyz')).status, 200);
 });
 
-test('gives every naughty text back as it came, as an id and as a name', async (t) => {
+test('returns every naughty string unchanged, as an id and as a name', async (t) => {
   const service = await startTestService(t, { env: noLimits });
   const items = [...new Set(naughty)].map((text) => ({
     id: text === '' ? 'empty' : text,
@@ -69,15 +69,15 @@ test('gives every naughty text back as it came, as an id and as a name', async (
   await each(items, async (item) => {
     const created = await service.post('/v3/table/naughty/create', item);
     assert.equal(created.status, 200, created.text);
-    const told = await service.get(`/v3/table/naughty/read?id=${encodeURIComponent(item.id)}`);
-    assert.deepEqual(told.json?.body, item);
+    const found = await service.get(`/v3/table/naughty/read?id=${encodeURIComponent(item.id)}`);
+    assert.deepEqual(found.json?.body, item);
   });
   const bytes = ({ id }: { readonly id: string }) => Buffer.from(id);
   const sorted = items.toSorted((one, other) => bytes(one).compare(bytes(other)));
   assert.deepEqual((await service.get('/v3/table/naughty/read')).json.body, sorted);
 });
 
-/** Malformed, or larger than the operation takes. */
+/** The statuses of a malformed body and of one that is too large. */
 const rejections = [400, 413];
 let places = 0;
 
@@ -88,7 +88,7 @@ function nextPart(texts: readonly string[]): string[] {
 
 async function everyParameter(service: TestService, operation: Described): Promise<void> {
   for (const { in: place, name } of operation.parameters) {
-    // What no client can send is left out.
+    // Skips the texts that no client can send.
     const sendable = naughty.filter((text) =>
       place === 'header' ? /^[\x20-\x7e\xa0-\xff]*$/.test(text) : text !== '' && !/^\.{1,2}$/.test(text),
     );
@@ -103,7 +103,7 @@ async function each<Element>(
   act: (element: Element) => Promise<void>,
 ): Promise<void> {
   const left = elements.values();
-  const workers = Array.from({ length: atOnce }, async () => {
+  const workers = Array.from({ length: concurrency }, async () => {
     for (const element of left) await act(element);
   });
   await Promise.all(workers);

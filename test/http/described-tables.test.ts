@@ -14,7 +14,7 @@ interface Operation {
 
 const batchOf = (...writes: object[]) => ({ writes });
 
-/** Everything that tables answer beside what interface.md describes, on success and on failure. */
+/** Requests to the operations on tables that interface.md does not describe, with their statuses. */
 const operations: readonly Operation[] = [
   { method: 'get', operation: 'read', query: '?id=a', status: 200 },
   { method: 'get', operation: 'read', query: '?limit=1', status: 200 },
@@ -45,7 +45,7 @@ const operations: readonly Operation[] = [
   { method: 'delete', operation: 'delete', body: {}, status: 400 },
 ];
 
-test('answers every operation on tables as the OpenAPI document says', async (t) => {
+test('every operation on tables responds as the OpenAPI document describes', async (t) => {
   const service = await startTestService(t);
   await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
   await service.post('/v3/table/books/create', { id: 'b', name: 'Beta' });
@@ -55,8 +55,8 @@ test('answers every operation on tables as the OpenAPI document says', async (t)
   for (const { method, operation, query = '', body, headers, status } of operations) {
     await t.test(`${method} ${operation}${query}: ${status}`, async () => {
       const path = `/v3/table/books/${operation}${query}`;
-      const answer = await service.send(method.toUpperCase(), path, body, headers);
-      assert.equal(answer.status, status, answer.text);
+      const response = await service.send(method.toUpperCase(), path, body, headers);
+      assert.equal(response.status, status, response.text);
       const described = document.paths[`/v3/table/{TABLE_NAME}/${operation}`]?.[method];
       assert.ok(described, 'the operation is described');
       const key = status === 200 ? '200' : '4XX';
@@ -67,22 +67,22 @@ test('answers every operation on tables as the OpenAPI document says', async (t)
         encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1')),
       );
       const validate = ajv.getSchema(`document#/${pointer.join('/')}`);
-      assert.ok(validate?.(answer.json), `${answer.text}: ${ajv.errorsText(validate?.errors)}`);
+      assert.ok(validate?.(response.json), `${response.text}: ${ajv.errorsText(validate?.errors)}`);
     });
   }
 });
 
-test('tells in the OpenAPI document what read, update and delete can be asked', async (t) => {
+test('the OpenAPI document lists the parameters of read, update and delete', async (t) => {
   const service = await startTestService(t);
   const { paths } = (await service.get('/openapi.json')).json;
-  const asked = (method: string, operation: string, place: string) =>
+  const parametersOf = (method: string, operation: string, place: string) =>
     (paths[`/v3/table/{TABLE_NAME}/${operation}`][method].parameters ?? [])
       .filter((parameter: { in: string }) => parameter.in === place)
       .map(({ name, required = false }: { name: string; required?: boolean }) => `${name}: ${required}`)
       .sort();
-  assert.deepEqual(asked('get', 'read', 'query'), ['after: false', 'id: false', 'limit: false']);
-  assert.deepEqual(asked('put', 'update', 'header'), ['if-match: false']);
-  assert.deepEqual(asked('delete', 'delete', 'header'), ['if-match: false']);
+  assert.deepEqual(parametersOf('get', 'read', 'query'), ['after: false', 'id: false', 'limit: false']);
+  assert.deepEqual(parametersOf('put', 'update', 'header'), ['if-match: false']);
+  assert.deepEqual(parametersOf('delete', 'delete', 'header'), ['if-match: false']);
   for (const [method, operation] of [
     ['post', 'batch'],
     ['delete', 'delete'],

@@ -8,7 +8,7 @@ import {
   payment,
   update,
 } from '../support/http/documented-operations.ts';
-import { assertError, type ErrorAnswer, type ExpectedError } from '../support/http/error-response.ts';
+import { assertError, type ErrorResponse, type ExpectedError } from '../support/http/error-response.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -21,8 +21,8 @@ interface Failure {
   readonly expected: ExpectedError;
 }
 
-/** What every operation refuses before it decides anything. */
-const refusals: readonly Failure[] = bodyOperations.flatMap((operation) => [
+/** Requests that every operation rejects before it processes them. */
+const invalidRequests: readonly Failure[] = bodyOperations.flatMap((operation) => [
   {
     what: 'malformed JSON',
     operation,
@@ -43,13 +43,13 @@ const refusals: readonly Failure[] = bodyOperations.flatMap((operation) => [
   },
   { what: 'missing fields', operation, body: {}, expected: { status: 400, code: 'invalid_request' } },
   {
-    what: 'a body that is no object',
+    what: 'a body that is not an object',
     operation,
     body: [],
     expected: { status: 400, code: 'invalid_request' },
   },
   {
-    what: 'a field too many',
+    what: 'an unknown field',
     operation,
     body: { ...operation.body, extra: 'x' },
     expected: { status: 400, code: 'invalid_request', param: 'extra' },
@@ -81,9 +81,9 @@ const refusals: readonly Failure[] = bodyOperations.flatMap((operation) => [
 ]);
 
 const charged = (token: string) => ({ ...payment.body, token });
-const decisions: readonly Failure[] = [
+const failures: readonly Failure[] = [
   {
-    what: 'a table name outside the alphabet',
+    what: 'a table name with a character that is not allowed',
     operation: create,
     path: '/v3/table/a:b/create',
     expected: { status: 400, code: 'invalid_request', param: 'TABLE_NAME' },
@@ -136,7 +136,7 @@ const decisions: readonly Failure[] = [
     expected: { status: 402, code: 'card_declined', param: 'token' },
   },
   {
-    what: 'a card that wants authentication',
+    what: 'a card that requires authentication',
     operation: payment,
     body: charged('tok_authentication_required'),
     expected: { status: 402, code: 'authentication_required' },
@@ -160,7 +160,7 @@ const decisions: readonly Failure[] = [
     expected: { status: 504, code: 'payment_outcome_unknown' },
   },
   {
-    what: 'an integration name outside the alphabet',
+    what: 'an integration name with a character that is not allowed',
     operation: integration,
     path: '/v3/create/service/auth/google/Shop',
     expected: { status: 400, code: 'invalid_request', param: 'INTEGRATION_NAME' },
@@ -179,54 +179,58 @@ const decisions: readonly Failure[] = [
   },
 ];
 
-test('keeps the documented fields truthful where a request is refused before it is looked at', async (t) => {
+test('the documented fields are correct when a request is rejected before it is processed', async (t) => {
   const service = await startTestService(t);
-  for (const failure of refusals) {
-    await t.test(`${failure.operation.name}: ${failure.what}`, () => assertTruthful(service, failure));
+  for (const failure of invalidRequests) {
+    await t.test(`${failure.operation.name}: ${failure.what}`, () =>
+      assertDocumentedFields(service, failure),
+    );
   }
 });
 
-test('keeps the documented fields truthful where the service decides against a request', async (t) => {
+test('the documented fields are correct when an operation fails', async (t) => {
   const service = await startTestService(t);
   for (const operation of [create, integration]) {
     const done = await service.send(operation.method, operation.path, operation.body);
     assert.equal(done.status, 200);
   }
-  for (const failure of decisions) {
-    await t.test(`${failure.operation.name}: ${failure.what}`, () => assertTruthful(service, failure));
+  for (const failure of failures) {
+    await t.test(`${failure.operation.name}: ${failure.what}`, () =>
+      assertDocumentedFields(service, failure),
+    );
   }
 });
 
-test('keeps the documented fields truthful where the path itself cannot be read', async (t) => {
+test('the documented fields are correct when the path cannot be decoded', async (t) => {
   const { origin } = await startTestService(t);
   const json = { 'Content-Type': 'application/json' };
   for (const operation of bodyOperations) {
-    for (const path of unreadable(operation)) {
+    for (const path of undecodablePaths(operation)) {
       await t.test(`${operation.name}: ${path.slice(0, 60)}`, async () => {
         const line = `${operation.method} ${path}`;
-        const answer = await exchange(
+        const response = await exchange(
           origin,
           requestText(origin, line, json, JSON.stringify(operation.body)),
         );
-        assertFields(operation, answer, { status: 400, code: 'invalid_request' });
+        assertFields(operation, response, { status: 400, code: 'invalid_request' });
       });
     }
   }
 });
 
-/** The operation with a name that is not UTF-8 and, where the caller chooses names, one longer than any can be. */
-function unreadable({ name, path }: BodyOperation): readonly string[] {
+/** Paths of the operation with a name that is not UTF-8 or, where the caller chooses it, too long. */
+function undecodablePaths({ name, path }: BodyOperation): readonly string[] {
   if (name === 'payment') return [path.replace('simulated', '%ff')];
   return ['%ff', 'a'.repeat(800)].map((text) => path.replace(/books|shop/, text));
 }
 
-async function assertTruthful(service: TestService, failure: Failure): Promise<void> {
+async function assertDocumentedFields(service: TestService, failure: Failure): Promise<void> {
   const { operation, path = operation.path, body = operation.body, headers, expected } = failure;
   assertFields(operation, await service.send(operation.method, path, body, headers), expected);
 }
 
-function assertFields({ onFailure }: BodyOperation, answer: ErrorAnswer, expected: ExpectedError): void {
-  assertError(answer, expected);
-  const { error, ...beside } = answer.json.body;
+function assertFields({ onFailure }: BodyOperation, response: ErrorResponse, expected: ExpectedError): void {
+  assertError(response, expected);
+  const { error, ...beside } = response.json.body;
   assert.deepEqual(beside, onFailure(error.message));
 }

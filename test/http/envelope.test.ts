@@ -10,24 +10,24 @@ import { startTestService } from '../support/service.ts';
 
 const json = { 'Content-Type': 'application/json' };
 
-test('answers an unknown path with 404 in the envelope, whatever is sent there', async (t) => {
+test('returns 404 in the envelope for an unknown path and any body', async (t) => {
   const service = await startTestService(t);
   for (const path of ['/', '/nothing', '/v3/table/books', '/v3/table/books/read/', '/V3/table/books/read']) {
-    for (const answer of [await service.get(path), await service.post(path, '{')]) {
-      assertError(answer, { status: 404, code: 'route_not_found' });
-      assert.equal(answer.headers.get('request-id'), answer.json.body.error.request_id);
+    for (const response of [await service.get(path), await service.post(path, '{')]) {
+      assertError(response, { status: 404, code: 'route_not_found' });
+      assert.equal(response.headers.get('request-id'), response.json.body.error.request_id);
     }
   }
 });
 
-test('answers an unknown path below /docs with 404 in the envelope', async (t) => {
+test('returns 404 in the envelope for an unknown path below /docs', async (t) => {
   const service = await startTestService(t);
   for (const path of ['/docs/nothing', '/docs/static/nothing.js']) {
     assertError(await service.get(path), { status: 404, code: 'route_not_found' });
   }
 });
 
-test('answers a wrong method on every route with 405 and the methods that the path takes', async (t) => {
+test('returns 405 and the allowed methods for a wrong method on every route', async (t) => {
   const service = await startTestService(t);
   const documented = new Map([
     ['/v3/table/{TABLE_NAME}/read', 'GET, HEAD'],
@@ -35,7 +35,7 @@ test('answers a wrong method on every route with 405 and the methods that the pa
     ['/v3/table/{TABLE_NAME}/update', 'PUT'],
     ['/v3/create/service/auth/{identity_provider}/{INTEGRATION_NAME}', 'POST'],
     ['/stage/payment/{processor}/{route_id}', 'GET, HEAD, POST'],
-    // A HEAD would begin a sign-in, or use one up.
+    // A HEAD would start a sign-in, or finish one.
     ['/v3/auth/{identity_provider}/{INTEGRATION_NAME}/sign-in', 'GET'],
     ['/v3/auth/{identity_provider}/{INTEGRATION_NAME}/callback', 'GET'],
     ['/docs', 'GET, HEAD'],
@@ -47,20 +47,20 @@ test('answers a wrong method on every route with 405 and the methods that the pa
     const allow = [...taken, ...(taken.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
     documented.set(path, documented.get(path) ?? allow);
   }
-  assert.ok(documented.size >= 9, 'the operations tell of themselves');
+  assert.ok(documented.size >= 9, 'the OpenAPI document lists the operations');
 
   for (const [path, allow] of documented) {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       if (allow.split(', ').includes(method)) continue;
-      const answer = await service.send(method, path.replaceAll(/\{\w+\}/g, 'a'));
-      assert.equal(answer.headers.get('allow'), allow, `${method} ${path}`);
-      if (method === 'HEAD') assert.equal(answer.status, 405);
-      else assertError(answer, { status: 405, code: 'method_not_allowed' });
+      const response = await service.send(method, path.replaceAll(/\{\w+\}/g, 'a'));
+      assert.equal(response.headers.get('allow'), allow, `${method} ${path}`);
+      if (method === 'HEAD') assert.equal(response.status, 405);
+      else assertError(response, { status: 405, code: 'method_not_allowed' });
     }
   }
 });
 
-interface BodyRefusal {
+interface InvalidBody {
   readonly what: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: (good: string) => string | Buffer;
@@ -69,7 +69,7 @@ interface BodyRefusal {
 
 const notJson: ExpectedError = { status: 415, code: 'unsupported_media_type', param: 'Content-Type' };
 const malformed: ExpectedError = { status: 400, code: 'malformed_json' };
-const bodyRefusals: readonly BodyRefusal[] = [
+const invalidBodies: readonly InvalidBody[] = [
   { what: 'malformed JSON', headers: json, body: (good) => good.slice(0, -1), expected: malformed },
   { what: 'an empty body', headers: json, body: () => '', expected: malformed },
   { what: 'no content type', headers: {}, body: (good) => good, expected: notJson },
@@ -98,30 +98,30 @@ const bodyRefusals: readonly BodyRefusal[] = [
   },
 ];
 
-test('refuses a body that is not JSON in UTF-8 of at most 1 MiB, on every operation', async (t) => {
+test('rejects a body that is not JSON in UTF-8 of at most 1 MiB, on every operation', async (t) => {
   const service = await startTestService(t);
   for (const operation of bodyOperations) {
-    for (const { what, headers, body, expected } of bodyRefusals) {
+    for (const { what, headers, body, expected } of invalidBodies) {
       await t.test(`${operation.name}: ${what}`, async () => {
         const bytes = Buffer.from(body(JSON.stringify(operation.body)));
-        const answer = await exchange(
+        const response = await exchange(
           service.origin,
           requestBytes(service.origin, operation, headers, bytes),
         );
-        assertError(answer, expected);
-        assert.equal(answer.headers.get('request-id'), answer.json.body.error.request_id);
+        assertError(response, expected);
+        assert.equal(response.headers.get('request-id'), response.json.body.error.request_id);
       });
     }
   }
   assertError(await service.get('/v3/table/books/read'), { status: 404, code: 'table_not_found' });
 });
 
-test('takes JSON of exactly 1 MiB, and its type in any case and with its charset', async (t) => {
+test('accepts JSON of exactly 1 MiB, and its type in any case and with a charset', async (t) => {
   const service = await startTestService(t);
   const types = ['application/json', 'Application/JSON', 'application/json; charset=utf-8'];
   for (const [index, type] of types.entries()) {
     const good = JSON.stringify({ id: String(index), name: 'n' });
-    const answer = await exchange(
+    const response = await exchange(
       service.origin,
       requestText(
         service.origin,
@@ -130,30 +130,30 @@ test('takes JSON of exactly 1 MiB, and its type in any case and with its charset
         good.padEnd(2 ** 20),
       ),
     );
-    assert.equal(answer.text, '{"statusCode":200,"body":{"msg":"Item added to table","complete":true}}');
+    assert.equal(response.text, '{"statusCode":200,"body":{"msg":"Item added to table","complete":true}}');
   }
 });
 
-test('answers a path whose percent-encoding is not UTF-8 with 400', async (t) => {
+test('returns 400 for a path whose percent-encoding is not UTF-8', async (t) => {
   const { origin } = await startTestService(t);
   for (const path of ['/%ff', '/v3/table/%ff/read', '/v3/table/%zz/create', '/v3/table/a/read/%c3%28']) {
-    const answer = await exchange(origin, requestText(origin, `GET ${path}`));
-    assertError(answer, { status: 400, code: 'invalid_request' });
+    const response = await exchange(origin, requestText(origin, `GET ${path}`));
+    assertError(response, { status: 400, code: 'invalid_request' });
   }
 });
 
-test('says 503 with Retry-After until the service has started, and that it is alive', async (t) => {
+test('returns 503 with Retry-After until the service has started, and 200 at /livez', async (t) => {
   const { origin } = await startListener(t);
   const connection = await RawConnection.open(origin);
   for (const line of ['GET /readyz', 'GET /v3/table/books/read', 'POST /stage/payment/simulated/charge']) {
     connection.send(requestText(origin, line, json, '{}'));
-    const answer = await connection.answer();
-    assertError(answer, { status: 503, code: 'unavailable' });
-    assert.equal(answer.json.body.error.retryable, true);
-    assert.ok(Number(answer.headers.get('retry-after')) >= 1, 'Retry-After is in seconds');
+    const response = await connection.response();
+    assertError(response, { status: 503, code: 'unavailable' });
+    assert.equal(response.json.body.error.retryable, true);
+    assert.ok(Number(response.headers.get('retry-after')) >= 1, 'Retry-After is in seconds');
   }
   connection.send(requestText(origin, 'GET /livez'));
-  const alive = await connection.answer();
+  const alive = await connection.response();
   assert.equal(alive.text, '{"statusCode":200,"body":{"status":"alive"}}');
   assert.equal(alive.headers.get('content-type'), 'application/json');
   connection.close();

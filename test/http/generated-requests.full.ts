@@ -14,7 +14,7 @@ import {
 import { seedOf } from '../support/random.ts';
 import { startTestService } from '../support/service.ts';
 
-/** Requests of one example: they go out at once, as several callers send them. */
+/** The concurrent requests of one example. */
 const requestsAtOnce = 10;
 const examples = count({ short: 300, long: 10_000 });
 
@@ -24,7 +24,7 @@ interface Request {
   readonly body: unknown;
 }
 
-test('answers whatever can be generated from its own description, and never fails', async (t) => {
+test('responds soundly to requests that are generated from the OpenAPI document', async (t) => {
   const seed = seedOf(t);
   const service = await startTestService(t, { env: noLimits });
   const operations = await describedOperations(service);
@@ -34,16 +34,16 @@ test('answers whatever can be generated from its own description, and never fail
     fc.asyncProperty(
       fc.array(request, { minLength: requestsAtOnce, maxLength: requestsAtOnce }),
       async (sent) => {
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           sent.map(({ operation, values, body }) => ask(service, operation, values, body)),
         );
-        for (const answer of answers) assertSound(answer);
-        served += answers.filter(({ status }) => status === 200).length;
+        for (const response of responses) assertSound(response);
+        served += responses.filter(({ status }) => status === 200).length;
       },
     ),
     { seed, numRuns: examples, endOnFailure: true },
   );
-  assert.ok(served > examples, `${served} of ${examples * requestsAtOnce} were no mere refusals`);
+  assert.ok(served > examples, `${served} of ${examples * requestsAtOnce} returned 200`);
   assert.equal((await service.get('/readyz')).status, 200);
 });
 
@@ -70,12 +70,12 @@ function requestOf(operation: Described): fc.Arbitrary<Request> {
 
 const headerText = fc.stringMatching(/^[\x21-\x7e]{1,30}$/);
 
-/** A URL takes away the segments "." and "..", and what is no Unicode cannot be percent-encoded. */
+/** A URL parser removes the segments "." and "..", and a lone surrogate cannot be percent-encoded. */
 function isSegment(text: string): boolean {
   return text.isWellFormed() && !/^\.{1,2}$/.test(text);
 }
 
-/** Mostly what the schema allows, with some of what it does not. */
+/** Mostly bodies that the schema allows, and some that it does not. */
 function bodyOf(schema: Schema): fc.Arbitrary<unknown> {
   return fc.oneof(
     { weight: 3, arbitrary: valueFor(schema) },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, payment, readPath } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
-import { type RawAnswer, RawConnection, requestText } from '../support/http/raw-http.ts';
+import { RawConnection, type RawResponse, requestText } from '../support/http/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const bodies: Readonly<Record<string, string>> = {
@@ -17,10 +17,10 @@ const headings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'as JSON': { 'Content-Type': 'application/json' },
   'without a type': {},
   'as text in latin1': { 'Content-Type': 'text/plain; charset=latin1' },
-  'said to be compressed': { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' },
+  'declared as compressed': { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' },
 };
 
-test('answers read with any body as without one, and the next request on the connection too', async (t) => {
+test('read ignores any body, and the connection serves the next request', async (t) => {
   const service = await startTestService(t);
   const { origin } = service;
   const plain = await readItem(service);
@@ -38,7 +38,7 @@ test('answers read with any body as without one, and the next request on the con
   }
 });
 
-test('answers read before its body has come, and lets the body pass', async (t) => {
+test('read responds before its body has arrived, and discards the body', async (t) => {
   const service = await startTestService(t);
   const plain = await readItem(service);
   const connection = await RawConnection.open(service.origin);
@@ -48,24 +48,24 @@ test('answers read before its body has come, and lets the body pass', async (t) 
       'Content-Length': '7',
     }),
   );
-  assert.equal((await connection.answer()).text, plain);
+  assert.equal((await connection.response()).text, plain);
   connection.send('{"":');
   connection.send(`""}${requestText(service.origin, 'GET /livez')}`);
-  assertAlive(await connection.answer());
+  assertAlive(await connection.response());
   connection.close();
 });
 
-test('refuses what read refuses, a body or not', async (t) => {
+test('read returns the same error with a body', async (t) => {
   const service = await startTestService(t);
   const connection = await RawConnection.open(service.origin);
   connection.send(requestText(service.origin, `GET ${readPath}`, {}, '{"id":'));
-  assertError(await connection.answer(), { status: 404, code: 'table_not_found' });
+  assertError(await connection.response(), { status: 404, code: 'table_not_found' });
   connection.send(requestText(service.origin, 'GET /livez'));
-  assertAlive(await connection.answer());
+  assertAlive(await connection.response());
   connection.close();
 });
 
-test('tells a payment to a GET with a body as to one without', async (t) => {
+test('returns the same payment to a GET with a body', async (t) => {
   const service = await startTestService(t);
   const paid = await service.post(payment.path, payment.body);
   const path = paid.headers.get('location') ?? '';
@@ -82,22 +82,22 @@ async function readItem(service: TestService): Promise<string> {
   return text;
 }
 
-/** Sends a request, whose answer must read so, and then another on the same connection. */
+/** Sends a request, checks the response, and then sends another request on the same connection. */
 async function serves(service: TestService, expected: string, request: string): Promise<void> {
   const connection = await RawConnection.open(service.origin);
   try {
     connection.send(request);
-    const answer = await connection.answer();
-    assert.equal(answer.text, expected);
-    assert.equal(answer.status, 200);
-    assert.equal(answer.headers.get('content-type'), 'application/json');
+    const response = await connection.response();
+    assert.equal(response.text, expected);
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get('content-type'), 'application/json');
     connection.send(requestText(service.origin, 'GET /livez'));
-    assertAlive(await connection.answer());
+    assertAlive(await connection.response());
   } finally {
     connection.close();
   }
 }
 
-function assertAlive(answer: RawAnswer): void {
-  assert.equal(answer.text, '{"statusCode":200,"body":{"status":"alive"}}');
+function assertAlive(response: RawResponse): void {
+  assert.equal(response.text, '{"statusCode":200,"body":{"status":"alive"}}');
 }

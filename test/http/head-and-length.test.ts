@@ -14,7 +14,7 @@ const { origin } = service;
 await fill(service, '/v3/table/small', items(3, 10));
 await fill(service, '/v3/table/large', items(1_000, 300));
 
-/** Of each kind of answer of read one; the large table is sent as it is read. */
+/** One read for each kind of response. The large table is streamed. */
 const reads = [
   ...['empty/read', 'small/read', 'large/read', 'small/read?id=item-0000001', 'large/read?limit=3'],
   ...[
@@ -26,7 +26,7 @@ const reads = [
   ],
 ];
 
-test('tells HEAD what it tells GET: the same status, type, tag and length, and no body', async () => {
+test('HEAD has the status, type, ETag and length of GET, and no body', async () => {
   for (const path of reads) {
     const got = await ask(origin, `GET /v3/table/${path}`);
     const head = await ask(origin, `HEAD /v3/table/${path}`);
@@ -39,31 +39,31 @@ test('tells HEAD what it tells GET: the same status, type, tag and length, and n
   }
 });
 
-test('sends nothing behind the head of an answer to HEAD, and keeps the connection', async () => {
+test('sends no body after the headers of a response to HEAD, and keeps the connection open', async () => {
   const { port, hostname } = new URL(origin);
   const socket = connect(Number(port), hostname);
   for (const path of reads) socket.write(requestText(origin, `HEAD /v3/table/${path}`));
   socket.write(requestText(origin, 'GET /livez', { Connection: 'close' }));
   const all = (await text(socket)).split('\r\n\r\n');
-  assert.equal(all.length, reads.length + 2, 'one head behind the other, and one body');
+  assert.equal(all.length, reads.length + 2, 'one head after the other, and one body');
   assert.equal(all.at(-1), '{"statusCode":200,"body":{"status":"alive"}}');
   assert.ok(all.slice(0, -1).every((head) => head.startsWith('HTTP/1.1 ')));
 });
 
-test('answers HEAD with 304 as GET, and says of no length that it is 0', async () => {
+test('HEAD returns 304 like GET, without Content-Length', async () => {
   for (const path of ['small/read', 'large/read', 'small/read?id=item-0000001']) {
     const tag = (await ask(origin, `GET /v3/table/${path}`)).headers.get('etag') as string;
     const head = await ask(origin, `HEAD /v3/table/${path}`, { 'If-None-Match': tag });
     assert.equal(head.status, 304);
     assert.equal(head.headers.get('etag'), tag);
-    // RFC 9110, 8.6: in a 304 it would be the length of the 200.
+    // RFC 9110, 8.6: in a 304 it would have to be the length of the 200.
     assert.equal(head.headers.get('content-length'), undefined);
     const changed = await ask(origin, `HEAD /v3/table/${path}`, { 'If-None-Match': '"x"' });
     assert.equal(changed.status, 200);
   }
 });
 
-test('answers requests that come one behind the other on a connection whole and in their order', async () => {
+test('responds to pipelined requests completely and in order', async () => {
   const paths = [
     'large/read',
     'small/read',
@@ -77,14 +77,14 @@ test('answers requests that come one behind the other on a connection whole and 
   connection.send(lines.map((line) => requestText(origin, line)).join(''));
   for (const line of lines) {
     const alone = await ask(origin, line);
-    const answer = await connection.answer();
-    assert.equal(answer.status, alone.status);
-    if (alone.status === 200) assert.equal(answer.text, alone.text);
+    const response = await connection.response();
+    assert.equal(response.status, alone.status);
+    if (alone.status === 200) assert.equal(response.text, alone.text);
   }
   connection.close();
 });
 
-test('tells the length of a large table before it sends it, and sends just as much', async (t) => {
+test('sends the Content-Length of a large table, and exactly this many bytes', async (t) => {
   const path = 'GET /v3/table/large/read';
   const hard = ['\u0000', '"\\', 'é', '🔑', '\u2028', '\u{10ffff}'].map((id) => ({
     id,
@@ -106,16 +106,16 @@ test('tells the length of a large table before it sends it, and sends just as mu
   ];
   for (const change of changes) {
     await change();
-    const answer = await ask(service.origin, path);
-    assert.ok(answer.isWhole);
-    assert.equal(answer.headers.get('content-length'), String(answer.bytes.length));
-    assert.equal(answer.headers.get('transfer-encoding'), undefined);
-    assert.equal(answer.json.statusCode, 200);
+    const response = await ask(service.origin, path);
+    assert.ok(response.isWhole);
+    assert.equal(response.headers.get('content-length'), String(response.bytes.length));
+    assert.equal(response.headers.get('transfer-encoding'), undefined);
+    assert.equal(response.json.statusCode, 200);
     const head = await ask(service.origin, path.replace('GET', 'HEAD'));
-    assert.equal(head.headers.get('content-length'), String(answer.bytes.length));
+    assert.equal(head.headers.get('content-length'), String(response.bytes.length));
   }
   await service.stop();
   const again = await startTestService(t, { data: service.data });
-  const answer = await ask(again.origin, path);
-  assert.equal(answer.headers.get('content-length'), String(answer.bytes.length));
+  const response = await ask(again.origin, path);
+  assert.equal(response.headers.get('content-length'), String(response.bytes.length));
 });

@@ -7,7 +7,7 @@ import { startTestService } from '../support/service.ts';
 
 const kibibyte = 1024;
 const json = { 'Content-Type': 'application/json' };
-/** Routes that anybody reaches without a key, and how much body each takes. */
+/** Routes that need no key, each with the largest body that it accepts. */
 const bounds: readonly (readonly [path: string, bytesMax: number])[] = [
   ['/v3/auth/sign-out', 16 * kibibyte],
   ['/v3/auth/google/shop/token', 16 * kibibyte],
@@ -17,7 +17,7 @@ const bounds: readonly (readonly [path: string, bytesMax: number])[] = [
 ];
 
 for (const [path, bytesMax] of bounds) {
-  test(`takes a body of ${bytesMax} bytes at ${path}, and not one byte more`, async (t) => {
+  test(`accepts a body of ${bytesMax} bytes at ${path}, and rejects one byte more`, async (t) => {
     const { origin } = await startTestService(t, {
       env: { COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: 'whsec_abc' },
     });
@@ -25,7 +25,7 @@ for (const [path, bytesMax] of bounds) {
     const whole = await exchange(origin, requestText(origin, `POST ${path}`, headers) + bodyOf(bytesMax));
     assert.notEqual(whole.status, 413);
 
-    // Nothing of the body is waited for.
+    // The error comes before the body.
     const longer = { ...json, 'Content-Length': `${bytesMax + 1}` };
     const rejected = await exchange(origin, requestText(origin, `POST ${path}`, longer));
     assertError(rejected, { status: 413, code: 'body_too_large' });
@@ -36,12 +36,12 @@ for (const [path, bytesMax] of bounds) {
   });
 }
 
-test('still takes a body of a mebibyte where a key is needed', async (t) => {
+test('accepts a larger body on routes that need a key', async (t) => {
   const { post } = await startTestService(t);
   assert.equal((await post(create.path, { id: 'a', name: 'x'.repeat(300 * kibibyte) })).status, 200);
 });
 
-/** JSON of so many bytes. */
+/** JSON of this number of bytes. */
 function bodyOf(bytes: number): string {
   const start = '{"grant_type":"refresh_token","refresh_token":"';
   return `${start}${'a'.repeat(bytes - start.length - 2)}"}`;

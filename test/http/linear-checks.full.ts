@@ -16,7 +16,7 @@ const frozenMs = 10_000;
 let running: Checker | undefined;
 after(() => running?.kill());
 
-suite('a check of a request takes time in proportion to the text', { concurrency: false }, () => {
+suite('the time of a check is proportional to the length of the text', { concurrency: false }, () => {
   for (const name of [...Object.keys(pureChecks), ...Object.keys(requestPlaces)]) {
     test(name, async (t) => {
       for await (const report of reports({ name, seed: seedOf(t), searchMs })) {
@@ -31,7 +31,7 @@ suite('a check of a request takes time in proportion to the text', { concurrency
   }
 });
 
-/** Has a process carry out a task. Throws, naming the text, when it freezes. */
+/** Runs a task in the checking process. Throws with the last text when the process freezes. */
 async function* reports(task: Task): AsyncGenerator<Report> {
   running ??= new Checker();
   const checker = running;
@@ -48,7 +48,7 @@ async function* reports(task: Task): AsyncGenerator<Report> {
   }
 }
 
-/** The process that measures; what it reports waits here until it is asked for. */
+/** The process that measures, with a queue of its reports. */
 class Checker {
   readonly #child = fork(join(import.meta.dirname, '../support/http/linear-checks-process.ts'), {
     execArgv: [],
@@ -69,7 +69,7 @@ class Checker {
     this.#child.send(task);
   }
 
-  /** Undefined where none comes in time. */
+  /** The next report; undefined when none comes in time. */
   async next(): Promise<Report | undefined> {
     if (this.#waiting.length === 0) {
       const frozen = new AbortController();

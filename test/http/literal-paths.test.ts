@@ -16,10 +16,10 @@ const literal: readonly (readonly [line: string, body?: string])[] = [
   ['GET /openapi.json'],
   ['GET /.well-known/jwks.json'],
 ];
-/** Of each path the segments that name what callers choose. */
+/** The segments that callers choose. */
 const chosen = new Set(['books', 'simulated', 'charge', 'google', 'shop']);
 
-test('finds nothing at a path whose literal segments hold a percent-encoded character, so that a rule of a proxy holds', async (t) => {
+test('returns 404 for percent-encoded characters in literal segments, which could bypass a proxy', async (t) => {
   const { origin, get } = await startTestService(t, { env: { COUNTERFOIL_LIMIT_CHARGES: '0' } });
   for (const [line, body] of literal) {
     const [method = '', path = ''] = line.split(' ');
@@ -31,7 +31,7 @@ test('finds nothing at a path whose literal segments hold a percent-encoded char
   assertError(await get(readPath), { status: 404, code: 'table_not_found' });
 });
 
-test('takes percent-encoded characters in the segments that callers choose', async (t) => {
+test('accepts percent-encoded characters in the segments that callers choose', async (t) => {
   const { origin, post } = await startTestService(t);
   await post(create.path, create.body);
   const read = await ask(origin, `GET ${readPath.replace('books', '%62ook%73')}`);
@@ -45,7 +45,7 @@ test('takes percent-encoded characters in the segments that callers choose', asy
   assert.equal(paid.status, 200, paid.text);
 });
 
-/** Each literal character encoded alone, in either case, and the whole of it. */
+/** The path with each literal character encoded on its own, and with each literal segment encoded in either case. */
 function spellings(path: string): string[] {
   const segments = path.split('/');
   return segments.flatMap((segment, index) => {

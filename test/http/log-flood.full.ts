@@ -6,29 +6,29 @@ import { RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const requests = 5_000;
-const atOnce = 100;
-/** Lines for one code and address, however many requests there are: one a second would be a handful. */
+const pipelined = 100;
+/** The most lines for one code and address. At one a second there would be a handful. */
 const linesMax = 100;
 const linux = platform() === 'linux' ? {} : { skip: 'needs 127.0.0.2' };
 
 interface Line {
   readonly code?: string;
   readonly status?: number;
-  /** Lines of the same kind that were not written since the last one. */
+  /** How many lines of the same kind were omitted since the last one. */
   readonly left_out?: number;
 }
 
-test('writes few lines for many rejected requests of one address, and how many it left out', async (t) => {
+test('writes few lines for many rejected requests of one address, and how many it omitted', async (t) => {
   const service = await startTestService(t);
   await flood(service, 'GET /nothing', 404);
   await service.stop();
   const lines = linesOf(service, 'route_not_found');
   assert.ok(lines.length >= 1 && lines.length <= linesMax, `${lines.length} lines for ${requests} requests`);
   const leftOut = lines.reduce((sum, { left_out = 0 }) => sum + left_out, 0);
-  assert.equal(lines.length + leftOut, requests, 'none is missing from the count');
+  assert.equal(lines.length + leftOut, requests, 'every request is counted');
 });
 
-test('writes few lines for many requests that are not well-formed', async (t) => {
+test('writes few lines for many invalid requests', async (t) => {
   const service = await startTestService(t);
   await flood(service, 'GET /v3/table/books/read?limit=none', 400);
   await flood(service, 'PATCH /livez', 405);
@@ -39,7 +39,7 @@ test('writes few lines for many requests that are not well-formed', async (t) =>
   }
 });
 
-test('writes a line for another code and for another address in the midst of a flood', linux, async (t) => {
+test('during a flood, writes a line for another code and for another address', linux, async (t) => {
   const service = await startTestService(t);
   const flooding = flood(service, 'GET /nothing', 404);
   const { status } = await service.get('/v3/table/none/read');
@@ -53,9 +53,9 @@ test('writes a line for another code and for another address in the midst of a f
 
 async function flood({ origin }: TestService, line: string, status: number): Promise<void> {
   const connection = await RawConnection.open(origin);
-  for (let sent = 0; sent < requests; sent += atOnce) {
-    connection.send(requestText(origin, line).repeat(atOnce));
-    for (let n = 0; n < atOnce; n++) assert.equal((await connection.answer()).status, status);
+  for (let sent = 0; sent < requests; sent += pipelined) {
+    connection.send(requestText(origin, line).repeat(pipelined));
+    for (let n = 0; n < pipelined; n++) assert.equal((await connection.response()).status, status);
   }
   connection.close();
 }

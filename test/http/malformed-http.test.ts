@@ -7,7 +7,7 @@ import { startTestService } from '../support/service.ts';
 
 const json = { 'Content-Type': 'application/json' };
 const createLine = 'POST /v3/table/books/create';
-/** What a request smuggled in the body of another would do. */
+/** A request that is hidden in the body of another. */
 const canary = `POST /v3/table/canary/create HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n{"id":"a","name":"b"}`;
 
 const malformed: Readonly<Record<string, (origin: string) => string>> = {
@@ -25,9 +25,9 @@ const malformed: Readonly<Record<string, (origin: string) => string>> = {
     requestText(origin, createLine, { ...json, 'Transfer-Encoding': 'chunked' }, `0\r\n\r\n${canary}`),
   'two different Content-Lengths': (origin) =>
     requestText(origin, createLine, { ...json, 'content-length': '0' }, canary),
-  'a Content-Length that is no number': (origin) =>
+  'a Content-Length that is not a number': (origin) =>
     `${requestText(origin, createLine, { ...json, 'Content-Length': '+5' })}${canary}`,
-  'a chunk size that is no number': (origin) =>
+  'a chunk size that is not a number': (origin) =>
     `${requestText(origin, createLine, { ...json, 'Transfer-Encoding': 'chunked' })}zz\r\n${canary}`,
   'a transfer coding after chunked': (origin) =>
     `${requestText(origin, createLine, { ...json, 'Transfer-Encoding': 'chunked, identity' })}0\r\n\r\n${canary}`,
@@ -35,21 +35,21 @@ const malformed: Readonly<Record<string, (origin: string) => string>> = {
     `${requestText(origin, createLine, { ...json, 'Transfer-Encoding': 'xchunked' })}${canary}`,
 };
 
-test('answers what is not well-formed HTTP with 400 in the envelope, and ends the connection', async (t) => {
+test('returns 400 in the envelope for malformed HTTP, and closes the connection', async (t) => {
   const service = await startTestService(t);
   for (const [what, bytes] of Object.entries(malformed)) {
     await t.test(what, async () => {
       const connection = await RawConnection.open(service.origin);
       connection.send(Buffer.from(bytes(service.origin), 'latin1'));
-      assertError(await connection.answer(), { status: 400, code: 'invalid_request' });
-      assert.ok(await connection.ends(), 'nothing follows the refusal');
+      assertError(await connection.response(), { status: 400, code: 'invalid_request' });
+      assert.ok(await connection.ends(), 'nothing follows the error');
     });
   }
   assertError(await service.get('/v3/table/canary/read'), { status: 404, code: 'table_not_found' });
   assertError(await service.get('/v3/table/books/read'), { status: 404, code: 'table_not_found' });
 });
 
-test('answers headers or a request line over 16 KiB with 431, and serves them just below', async (t) => {
+test('returns 431 for headers or a request line over 16 KiB, and serves smaller ones', async (t) => {
   const { origin } = await startTestService(t);
   const long = 'a'.repeat(17_000);
   for (const request of [
@@ -63,20 +63,20 @@ test('answers headers or a request line over 16 KiB with 431, and serves them ju
   ]) {
     const connection = await RawConnection.open(origin);
     connection.send(request);
-    assertError(await connection.answer(), { status: 431, code: 'headers_too_large' });
-    assert.ok(await connection.ends(), 'nothing follows the refusal');
+    assertError(await connection.response(), { status: 431, code: 'headers_too_large' });
+    assert.ok(await connection.ends(), 'nothing follows the error');
   }
   const served = await exchange(origin, requestText(origin, 'GET /livez', { 'X-A': 'a'.repeat(15_000) }));
   assert.equal(served.status, 200);
 });
 
-test('answers a request without Host with 400 that names it', async (t) => {
+test('returns 400 for a request without Host, and names the header', async (t) => {
   const { origin } = await startTestService(t);
-  const answer = await exchange(origin, 'GET /livez HTTP/1.1\r\n\r\n');
-  assertError(answer, { status: 400, code: 'invalid_request', param: 'Host' });
+  const response = await exchange(origin, 'GET /livez HTTP/1.1\r\n\r\n');
+  assertError(response, { status: 400, code: 'invalid_request', param: 'Host' });
 });
 
-test('answers an expectation it does not know with 400, and meets "100-continue"', async (t) => {
+test('returns 400 for an unknown expectation, and supports "100-continue"', async (t) => {
   const service = await startTestService(t);
   const { origin } = service;
   const body = '{"id":"a","name":"b"}';
@@ -94,22 +94,22 @@ test('answers an expectation it does not know with 400, and meets "100-continue"
   assert.equal(known.status, 200);
 });
 
-test('answers CONNECT, which no path takes, in the envelope', async (t) => {
+test('returns 405 in the envelope for CONNECT', async (t) => {
   const { origin } = await startTestService(t);
-  const answer = await exchange(origin, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  assertError(answer, { status: 405, code: 'method_not_allowed' });
+  const response = await exchange(origin, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  assertError(response, { status: 405, code: 'method_not_allowed' });
 });
 
 const afterCharge: Readonly<Record<string, string>> = {
-  // As from a client whose Content-Length counts characters.
-  'a byte more than Content-Length tells': ' ',
+  // A client that counts characters sends a Content-Length that is too small.
+  'a byte more than Content-Length': ' ',
   garbage: 'what is this\r\n\r\n',
   'a request whose body is malformed': `${createLine} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
   'a CONNECT': 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n',
-  'an expectation it does not know': `${createLine} HTTP/1.1\r\nHost: localhost\r\nExpect: a-miracle\r\n\r\n`,
+  'an unknown expectation': `${createLine} HTTP/1.1\r\nHost: localhost\r\nExpect: a-miracle\r\n\r\n`,
 };
 
-test('never refuses a charge that was made, whatever follows its request', async (t) => {
+test('returns 200 for every charge that was made, even when malformed bytes follow its request', async (t) => {
   const { origin } = await startTestService(t);
   for (const [what, bytes] of Object.entries(afterCharge)) {
     await t.test(what, async () => {
@@ -118,7 +118,7 @@ test('never refuses a charge that was made, whatever follows its request', async
       const request = requestText(origin, line, headers, JSON.stringify(payment.body));
       const connection = await RawConnection.open(origin);
       connection.send(request + bytes);
-      const first = await connection.answer();
+      const first = await connection.response();
       await connection.ends();
       const again = await exchange(origin, request);
       const charged = again.headers.get('idempotent-replayed') === 'true';

@@ -10,9 +10,9 @@ import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 const charge = '/stage/payment/simulated/charge';
 const charges = 'counterfoil_charges_total';
 const requests = 'counterfoil_http_requests_total';
-const order = (token: string) => ({ amount: 1_050, currency: 'EUR', token });
+const chargeBody = (token: string) => ({ amount: 1_050, currency: 'EUR', token });
 
-test('metrics: requests are counted by the pattern of their route, method and status, and timed', async (t) => {
+test('metrics: requests are counted and timed by route pattern, method and status', async (t) => {
   const service = await startTestService(t);
   const item = { id: 'a', name: 'b' };
   const counted = await countedDuring(service, async () => {
@@ -34,7 +34,7 @@ test('metrics: requests are counted by the pattern of their route, method and st
   assert.equal(counted('counterfoil_http_errors_total', { code: 'item_exists' }), 1);
 });
 
-test('metrics: nothing that a caller sends becomes a label', async (t) => {
+test('metrics: no label has a value that a caller sent', async (t) => {
   const service = await startTestService(t);
   const counted = await countedDuring(service, async () => {
     for (const canary of ['canary-one', 'canary-two']) {
@@ -44,8 +44,8 @@ test('metrics: nothing that a caller sends becomes a label', async (t) => {
       await service.get(`/%zz${canary}`);
       await service.send('PROPFIND', `/v3/table/${canary}/read`);
       await service.get(`/v3/auth/${canary}/${canary}/sign-in`);
-      await service.post(`/stage/payment/${canary}/${canary}`, order('tok_paid'));
-      await service.post(`/stage/payment/simulated/${canary}`, order('tok_paid'));
+      await service.post(`/stage/payment/${canary}/${canary}`, chargeBody('tok_paid'));
+      await service.post(`/stage/payment/simulated/${canary}`, chargeBody('tok_paid'));
       await service.post(`/stage/events/${canary}`, {});
     }
   });
@@ -59,32 +59,32 @@ test('metrics: a charge, a decline, a lost reply and a refund are counted by pro
   const service = await startTestService(t);
   const of = (state: string) => ({ processor: 'simulated', payment_route: 'charge', state });
   const counted = await countedDuring(service, async () => {
-    const paid = await service.post(charge, order('tok_paid'), { 'idempotency-key': 'one' });
-    await service.post(charge, order('tok_paid'), { 'idempotency-key': 'one' });
-    await service.post(charge, order('tok_insufficient_funds'));
-    await service.post(charge, order('tok_lost_reply'));
+    const paid = await service.post(charge, chargeBody('tok_paid'), { 'idempotency-key': 'one' });
+    await service.post(charge, chargeBody('tok_paid'), { 'idempotency-key': 'one' });
+    await service.post(charge, chargeBody('tok_insufficient_funds'));
+    await service.post(charge, chargeBody('tok_lost_reply'));
     await service.post(`${paid.headers.get('location')}/refund`, { amount: 50 });
   });
   const states = ['received', 'succeeded', 'declined', 'in_doubt'] as const;
   assert.deepEqual(
     states.map((state) => counted(charges, of(state))),
     [3, 1, 1, 1],
-    'a repeated request is no second charge',
+    'a repeated request is not a second charge',
   );
   assert.equal(counted('counterfoil_refunds_total', { processor: 'simulated', state: 'succeeded' }), 1);
   assert.ok(counted('counterfoil_store_commits_total', { outcome: 'committed' }) >= 6);
   assert.ok(counted('counterfoil_store_commit_duration_seconds_count') >= 6);
 });
 
-test('metrics: the oldest charge in doubt is as old as it is, until it is settled', async (t) => {
+test('metrics: the age of the oldest charge in doubt is exposed until the charge is settled', async (t) => {
   let ahead = 0;
   const service = await startTestService(t, { now: () => Date.now() + ahead });
   const oldest = 'counterfoil_charge_in_doubt_oldest_seconds';
   assert.equal((await Scraped.from(service)).sum(oldest), 0);
-  await service.post(charge, order('tok_lost_reply'));
+  await service.post(charge, chargeBody('tok_lost_reply'));
   const seen = await until(service, (scraped) => scraped.sum('counterfoil_charges_in_doubt') === 1);
   assert.equal(seen.sum('counterfoil_charges_open'), 1);
-  // Its age is that of the charge, also where no round of recovery has come since.
+  // The age advances without another round of recovery.
   ahead = 700_000;
   const aged = (await Scraped.from(service)).sum(oldest);
   const settled = await until(service, (scraped) => scraped.sum('counterfoil_charges_open') === 0);
@@ -99,7 +99,7 @@ test('metrics: webhooks are counted by processor and outcome', async (t) => {
   const service = await startTestService(t, {
     env: { ...env, COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: secret },
   });
-  const paid = await service.post('/stage/payment/stripe/charge', order('tok_dropped_after_charging'));
+  const paid = await service.post('/stage/payment/stripe/charge', chargeBody('tok_dropped_after_charging'));
   const object = {
     id: 'pi_1',
     object: 'payment_intent',
@@ -108,7 +108,7 @@ test('metrics: webhooks are counted by processor and outcome', async (t) => {
     last_payment_error: null,
     latest_charge: stripe.charges[0]?.chargeId,
   };
-  const told = (fields: object) => ({
+  const eventOf = (fields: object) => ({
     id: 'evt_1',
     object: 'event',
     created: 1,
@@ -121,17 +121,17 @@ test('metrics: webhooks are counted by processor and outcome', async (t) => {
     return service.post('/stage/events/stripe', payload, { 'stripe-signature': header });
   };
   const counted = await countedDuring(service, async () => {
-    await deliver(told({ type: 'payment_intent.succeeded' }));
-    await deliver(told({ type: 'payment_intent.succeeded' }));
-    await deliver(told({ id: 'evt_2', type: 'customer.created' }));
-    await deliver(told({ type: 'payment_intent.succeeded' }), 'whsec_other');
+    await deliver(eventOf({ type: 'payment_intent.succeeded' }));
+    await deliver(eventOf({ type: 'payment_intent.succeeded' }));
+    await deliver(eventOf({ id: 'evt_2', type: 'customer.created' }));
+    await deliver(eventOf({ type: 'payment_intent.succeeded' }), 'whsec_other');
   });
   for (const outcome of ['taken', 'repeated', 'irrelevant', 'forged'])
     assert.equal(counted('counterfoil_webhooks_total', { processor: 'stripe', outcome }), 1, outcome);
   assert.equal(counted(charges, { processor: 'stripe', state: 'succeeded' }), 1);
 });
 
-test('metrics: sign-ins are counted as begun, finished, or refused for their reason', async (t) => {
+test('metrics: sign-ins are counted as begun, finished, or failed by reason', async (t) => {
   const signing = await startSignIn(t);
   const { service, provider, browser } = signing;
   const counted = await countedDuring(service, async () => {
@@ -148,7 +148,7 @@ test('metrics: sign-ins are counted as begun, finished, or refused for their rea
     assert.equal(counted('counterfoil_sign_ins_total', { provider: 'oidc', outcome }), times, outcome);
 });
 
-test('metrics: is in the format of Prometheus, in no envelope, and holds no secret', async (t) => {
+test('metrics: the response has the Prometheus format, no envelope and no secret', async (t) => {
   const canary = 'canary-4711-of-metrics';
   const service = await startTestService(t);
   const card = '4242424242424242';
@@ -157,26 +157,26 @@ test('metrics: is in the format of Prometheus, in no envelope, and holds no secr
     IDP_CLIENT_SECRET: `${canary}-secret`,
   });
   await service.post('/v3/table/canaries/create', { id: `${canary}-id`, name: `${canary}-name` });
-  await service.post(charge, order('tok_paid'), { 'idempotency-key': `${canary}-key` });
+  await service.post(charge, chargeBody('tok_paid'), { 'idempotency-key': `${canary}-key` });
   await service.post(charge, {
-    ...order('tok_paid'),
+    ...chargeBody('tok_paid'),
     token: `${canary}-token`,
     metadata: { [canary]: canary },
   });
-  await service.post(charge, order(card));
+  await service.post(charge, chargeBody(card));
   await service.get(`/v3/auth/google/web/callback?state=${canary}&code=${canary}`);
   await service.get('/v3/table/canaries/read', { authorization: `Bearer cfk_${canary}` });
-  const answer = await service.get('/metrics');
-  assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
-  assert.equal(answer.headers.get('cache-control'), 'no-store');
-  for (const line of answer.text.split('\n'))
+  const response = await service.get('/metrics');
+  assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  for (const line of response.text.split('\n'))
     assert.match(line, /^(# (HELP|TYPE) \w+ .+|\w+(\{\w+="[^"\\]*"(,\w+="[^"\\]*")*\})? [-+.e\d]+|)$/);
-  assertAbsent([canary, 'canaries', card], { metrics: Buffer.from(answer.text) });
-  const refused = await service.get('/metrics?format=x', { via: 'proxy' });
-  assert.equal(refused.json.statusCode, refused.status, 'a refusal is in the envelope');
+  assertAbsent([canary, 'canaries', card], { metrics: Buffer.from(response.text) });
+  const rejected = await service.get('/metrics?format=x', { via: 'proxy' });
+  assert.equal(rejected.json.statusCode, rejected.status, 'an error is in the envelope');
 });
 
-/** A round of recovery comes every second. */
+/** Scrapes until the condition holds. A round of recovery runs every second. */
 async function until(
   service: Parameters<typeof Scraped.from>[0],
   isSo: (scraped: Scraped) => boolean,

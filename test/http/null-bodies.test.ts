@@ -4,15 +4,15 @@ import { payment } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { startTestService } from '../support/service.ts';
 
-/** JSON, and no object. */
-const noObjects = ['null', ' null ', 'false', '0', '""', '[]'];
+/** JSON that is not an object. */
+const notObjects = ['null', ' null ', 'false', '0', '""', '[]'];
 const json = { 'content-type': 'application/json' };
 
-test('refunds nothing for a body that is no object, null among them, and all that is left for none', async (t) => {
+test('a refund rejects a body that is not an object, and refunds the remainder without a body', async (t) => {
   const service = await startTestService(t);
   const paid = await service.post(payment.path, payment.body);
   const location = paid.headers.get('location') as string;
-  for (const body of noObjects) {
+  for (const body of notObjects) {
     const response = await service.send('POST', `${location}/refund`, body, json);
     assertError(response, { status: 400, code: 'invalid_request' });
     const { amount_refunded: refunded, refunds } = (await service.get(location)).json.body;
@@ -23,9 +23,9 @@ test('refunds nothing for a body that is no object, null among them, and all tha
   assert.equal((await service.get(location)).json.body.amount_refunded, payment.body.amount);
 });
 
-test('signs nobody out for a body that is no object, null among them', async (t) => {
+test('a sign-out rejects a body that is not an object', async (t) => {
   const service = await startTestService(t);
-  for (const body of noObjects) {
+  for (const body of notObjects) {
     const response = await service.send('POST', '/v3/auth/sign-out', body, json);
     assertError(response, { status: 400, code: 'invalid_request' });
     assert.equal(response.headers.get('set-cookie'), null);

@@ -15,7 +15,7 @@ const forwarding: Readonly<Record<string, string>> = {
   Via: '1.1 proxy.example',
 };
 
-test('refuses a request that a proxy passed on with 401, whichever header tells, and does nothing', async (t) => {
+test('returns 401 for a request with any header of a proxy, and does nothing', async (t) => {
   const { get, post, origin, paymentOrigin } = await startTestService(t, {
     env: { COUNTERFOIL_PAYMENT_PORT: '0' },
   });
@@ -25,24 +25,24 @@ test('refuses a request that a proxy passed on with 401, whichever header tells,
         const at = path.includes('/stage/') ? paymentOrigin : origin;
         const headers = { ...json, [spelled]: value };
         const request = requestText(at, `${method} ${path}`, headers, JSON.stringify(body));
-        const answer = await exchange(at, request);
-        assertError(answer, { status: 401, code: 'unauthenticated', param: name.toLowerCase() });
-        assert.equal(answer.headers.get('payment-id'), undefined);
+        const response = await exchange(at, request);
+        assertError(response, { status: 401, code: 'unauthenticated', param: name.toLowerCase() });
+        assert.equal(response.headers.get('payment-id'), undefined);
       }
     }
     for (const path of [readPath, '/docs', '/openapi.json', '/nothing']) {
-      const answer = await exchange(origin, requestText(origin, `GET ${path}`, { [name]: value }));
-      assertError(answer, { status: 401, code: 'unauthenticated' });
+      const response = await exchange(origin, requestText(origin, `GET ${path}`, { [name]: value }));
+      assertError(response, { status: 401, code: 'unauthenticated' });
     }
   }
   const empty = await exchange(origin, requestText(origin, `GET ${readPath}`, { 'X-Forwarded-For': '' }));
   assertError(empty, { status: 401, code: 'unauthenticated' });
 
   assertError(await get(readPath), { status: 404, code: 'table_not_found' });
-  assert.equal((await post(payment.path, payment.body)).status, 200, 'a direct caller is served');
+  assert.equal((await post(payment.path, payment.body)).status, 200, 'a request without a proxy is served');
 });
 
-test('refuses a request for a host that is not this machine with 403', async (t) => {
+test('returns 403 for a request whose Host is not this machine', async (t) => {
   const { origin } = await startTestService(t);
   const { port } = new URL(origin);
   const foreign = [
@@ -71,11 +71,11 @@ test('refuses a request for a host that is not this machine with 403', async (t)
   ];
   for (const host of foreign) {
     for (const line of [`GET ${readPath}`, 'GET /docs', 'POST /v3/table/books/create']) {
-      const answer = await exchange(
+      const response = await exchange(
         origin,
         requestText(origin, line, { ...json, Host: host }, '{"id":"a","name":"b"}'),
       );
-      assertError(answer, { status: 403, code: 'forbidden', param: 'Host' });
+      assertError(response, { status: 403, code: 'forbidden', param: 'Host' });
     }
   }
   const read = await exchange(origin, requestText(origin, `GET ${readPath}`));
@@ -87,21 +87,21 @@ test('serves a request for localhost, 127.0.0.1 and [::1], with any port and in 
   const { port } = new URL(origin);
   const own = ['localhost', 'LocalHost', '127.0.0.1', '127.1.2.3', '[::1]'];
   for (const host of own.flatMap((name) => [name, `${name}:${port}`, `${name}:1`])) {
-    const answer = await exchange(origin, requestText(origin, 'GET /readyz', { Host: host }));
-    assert.equal(answer.text, '{"statusCode":200,"body":{"status":"ready"}}', host);
+    const response = await exchange(origin, requestText(origin, 'GET /readyz', { Host: host }));
+    assert.equal(response.text, '{"statusCode":200,"body":{"status":"ready"}}', host);
   }
   const old = await exchange(origin, 'GET /readyz HTTP/1.0\r\n\r\n');
   assert.equal(old.status, 200, 'HTTP/1.0 has no Host');
 });
 
-test('refuses a request with two Hosts, of which either may be meant', async (t) => {
+test('rejects a request with two Host headers', async (t) => {
   const { origin } = await startTestService(t);
   for (const hosts of [
     ['localhost', 'evil.example'],
     ['localhost', 'localhost'],
   ]) {
     const lines = hosts.map((host) => `Host: ${host}\r\n`).join('');
-    const answer = await exchange(origin, `GET /readyz HTTP/1.1\r\n${lines}\r\n`);
-    assertError(answer, { status: 400, code: 'invalid_request' });
+    const response = await exchange(origin, `GET /readyz HTTP/1.1\r\n${lines}\r\n`);
+    assertError(response, { status: 400, code: 'invalid_request' });
   }
 });

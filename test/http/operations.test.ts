@@ -12,19 +12,19 @@ const operationsOfTheDocument = {
   '/v3/create/service/auth/{identity_provider}/{INTEGRATION_NAME}': 'post',
 } as const;
 
-test('says that it is alive and that it is ready, in the envelope', async (t) => {
+test('reports that it is alive and ready, in the envelope', async (t) => {
   const service = await startTestService(t);
   for (const [path, status] of [
     ['/livez', 'alive'],
     ['/readyz', 'ready'],
   ] as const) {
-    const answer = await service.get(path);
-    assert.equal(answer.text, `{"statusCode":200,"body":{"status":"${status}"}}`);
-    assert.equal(answer.headers.get('content-type'), 'application/json');
+    const response = await service.get(path);
+    assert.equal(response.text, `{"statusCode":200,"body":{"status":"${status}"}}`);
+    assert.equal(response.headers.get('content-type'), 'application/json');
   }
 });
 
-test('describes its five operations in an OpenAPI 3.1 document that is whole', async (t) => {
+test('describes its five operations in a complete OpenAPI 3.1 document', async (t) => {
   const service = await startTestService(t);
   const document = (await service.get('/openapi.json')).json;
   assert.match(document.openapi, /^3\.1\.\d+$/);
@@ -32,30 +32,34 @@ test('describes its five operations in an OpenAPI 3.1 document that is whole', a
   for (const [path, method] of Object.entries(operationsOfTheDocument)) {
     const operation = document.paths[path]?.[method];
     assert.ok(operation, `${method} ${path}`);
-    assert.ok(operation.responses['200'] && operation.responses['4XX'], `${path} tells its answers`);
-    assert.equal(operation.requestBody !== undefined, method !== 'get', `${path} tells its body`);
+    assert.ok(operation.responses['200'] && operation.responses['4XX'], `${path} describes its responses`);
+    assert.equal(operation.requestBody !== undefined, method !== 'get', `${path} describes its body`);
     const inPath = operation.parameters?.filter((parameter: { in: string }) => parameter.in === 'path') ?? [];
     const named = inPath.map(({ name }: { name: string }) => `{${name}}`);
-    assert.deepEqual(named, path.match(/\{\w+\}/g), `${path} tells its parameters`);
+    assert.deepEqual(named, path.match(/\{\w+\}/g), `${path} describes its parameters`);
   }
   for (const [, pointer = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
     const target = pointer.split('/').reduce((node, key) => node?.[key], document);
-    assert.ok(target, `#/${pointer} is there`);
+    assert.ok(target, `#/${pointer} exists`);
   }
 });
 
-test('answers as its OpenAPI document says, on success and on failure', async (t) => {
+test('responds as its OpenAPI document describes, on success and on failure', async (t) => {
   const service = await startTestService(t);
   const document = (await service.get('/openapi.json')).json;
   const ajv = new Ajv2020({ strict: false });
   ajv.addSchema(document, 'document');
-  const assertDescribed = (path: string, method: string, answer: Awaited<ReturnType<TestService['get']>>) => {
-    const status = answer.status === 200 ? '200' : `${Math.floor(answer.status / 100)}XX`;
+  const assertDescribed = (
+    path: string,
+    method: string,
+    response: Awaited<ReturnType<TestService['get']>>,
+  ) => {
+    const status = response.status === 200 ? '200' : `${Math.floor(response.status / 100)}XX`;
     const place = ['paths', path, method, 'responses', status, 'content', 'application/json', 'schema'];
     const pointer = place.map((key) => encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1')));
     const validate = ajv.getSchema(`document#/${pointer.join('/')}`);
-    assert.ok(validate, `${method} ${path} tells its ${status}`);
-    assert.ok(validate(answer.json), `${answer.text}: ${ajv.errorsText(validate.errors)}`);
+    assert.ok(validate, `${method} ${path} describes its ${status}`);
+    assert.ok(validate(response.json), `${response.text}: ${ajv.errorsText(validate.errors)}`);
   };
   const [paymentPath, , createPath, updatePath, integrationPath] = Object.keys(operationsOfTheDocument);
   const paths = {
@@ -67,8 +71,8 @@ test('answers as its OpenAPI document says, on success and on failure', async (t
   for (const { name, method, path, body } of bodyOperations) {
     const done = await service.send(method, path, body);
     assert.equal(done.status, 200);
-    for (const answer of [done, await service.send(method, path, { ...body, extra: 1 })]) {
-      assertDescribed(paths[name] as string, method.toLowerCase(), answer);
+    for (const response of [done, await service.send(method, path, { ...body, extra: 1 })]) {
+      assertDescribed(paths[name] as string, method.toLowerCase(), response);
     }
   }
   assertDescribed('/v3/table/{TABLE_NAME}/read', 'get', await service.get(readPath));
@@ -78,7 +82,7 @@ test('answers as its OpenAPI document says, on success and on failure', async (t
   assertDescribed(paymentPath as string, 'post', unknown);
 });
 
-test('shows a page to try the operations from that needs nothing from elsewhere', async (t) => {
+test('serves a page to try the operations, which loads nothing from another origin', async (t) => {
   const service = await startTestService(t);
   const page = await service.get('/docs');
   assert.equal(page.status, 200);
@@ -93,11 +97,11 @@ test('shows a page to try the operations from that needs nothing from elsewhere'
   const references = tags.map((tag) => /\b(?:src|href|data)="([^"]+)"/.exec(tag)?.[1]);
   assert.ok(
     references.some((reference) => reference?.endsWith('.js')),
-    'the page has its script',
+    'the page has a script',
   );
   assert.ok(
     references.some((reference) => reference?.endsWith('.css')),
-    'the page has its style',
+    'the page has a style',
   );
   for (const reference of references) {
     assert.ok(reference !== undefined, 'no script is inline');
@@ -113,7 +117,7 @@ test('shows a page to try the operations from that needs nothing from elsewhere'
   assert.deepEqual(described.json, (await service.get('/openapi.json')).json);
 });
 
-test('answers HEAD on read as GET without the body, for small tables and large ones', async (t) => {
+test('HEAD on read returns the headers of GET without the body, for small and large tables', async (t) => {
   const service = await startTestService(t);
   await service.post(create.path, create.body);
   const got = await service.get(readPath);

@@ -7,23 +7,23 @@ import { eventLoopDelayMsMax, loopTurnMsMax, requestsPerConnectionMax } from '..
 import { givenUpMs } from '../support/busy-machine.ts';
 import { create, payment } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
-import { exchange, type RawAnswer, RawConnection, requestText } from '../support/http/raw-http.ts';
+import { exchange, RawConnection, type RawResponse, requestText } from '../support/http/raw-http.ts';
 import { startTestService, type TestService, unhurried } from '../support/service.ts';
 
 const json = { 'Content-Type': 'application/json' };
 const paymentsPath = `${payment.path}?idempotency_key=`;
 
-// Side by side, for each waits for a payment of two seconds.
+// Concurrent, because each test waits for a payment of two seconds.
 suite('a service at its limit', { concurrency: true }, () => {
-  test('sheds requests beyond the bound before anything is done, and serves them when there is room', async (t) => {
+  test('sheds requests beyond the bound before it does anything, and serves them when there is capacity', async (t) => {
     const service = await startTestService(t, { load: { ...unhurried, requestsRunningMax: 1 } });
     await service.post(create.path, create.body);
     const slow = await payingSlowly(service);
 
-    const refused = await service.post(payment.path, payment.body, { 'Idempotency-Key': 'shed' });
-    assertShed(refused);
-    assert.equal(typeof refused.json.body.message.message, 'string', 'the documented fields stay truthful');
-    assert.equal(refused.headers.get('payment-id'), null);
+    const shed = await service.post(payment.path, payment.body, { 'Idempotency-Key': 'shed' });
+    assertShed(shed);
+    assert.equal(typeof shed.json.body.message.message, 'string', 'the documented fields are correct');
+    assert.equal(shed.headers.get('payment-id'), null);
     const created = await service.post(create.path, { id: 'shed', name: 'Shed' });
     assertShed(created);
     assert.equal(created.json.body.complete, false);
@@ -31,18 +31,18 @@ suite('a service at its limit', { concurrency: true }, () => {
     assertShed(await service.get(`${paymentsPath}slow`));
     for (const path of ['/livez', '/readyz']) assert.equal((await service.get(path)).status, 200, path);
 
-    assert.equal((await slow.answer()).status, 200, 'what was let in is finished');
+    assert.equal((await slow.response()).status, 200, 'an admitted request is finished');
     slow.close();
     await untilServed(service);
     const items = (await service.get('/v3/table/books/read')).json.body;
-    assert.deepEqual(items, [create.body], 'nothing of what was shed was written');
+    assert.deepEqual(items, [create.body], 'a request that was shed wrote nothing');
     assertError(await service.get(`${paymentsPath}shed`), { status: 404, code: 'payment_not_found' });
     const paid = await service.post(payment.path, payment.body, { 'Idempotency-Key': 'shed' });
-    assert.equal(paid.status, 200, 'a key that was shed is as new');
+    assert.equal(paid.status, 200, 'a key of a request that was shed is unused');
     assert.equal(paid.headers.get('idempotent-replayed'), null);
   });
 
-  test('counts requests whose callers have gone no longer', async (t) => {
+  test('does not count requests whose clients have disconnected', async (t) => {
     const service = await startTestService(t, { load: { ...unhurried, requestsRunningMax: 2 } });
     const { port, hostname } = new URL(service.origin);
     const sockets = Array.from({ length: 3 }, () => connect(Number(port), hostname));
@@ -58,12 +58,12 @@ suite('a service at its limit', { concurrency: true }, () => {
     assert.equal(
       (await service.get('/v3/table/none/read')).status,
       404,
-      'one runs, and there is room for one',
+      'one request runs, and another one is admitted',
     );
     slow.close();
   });
 
-  test('sheds what one connection sends beyond its share, and nobody else', async (t) => {
+  test('sheds the requests of one connection beyond its bound, and no others', async (t) => {
     const service = await startTestService(t, { env: { COUNTERFOIL_LIMIT_CHARGES: '100000' } });
     const greedy = await RawConnection.open(service.origin);
     greedy.send(
@@ -71,13 +71,13 @@ suite('a service at its limit', { concurrency: true }, () => {
     );
     await until(async () => service.logged().includes('overloaded'));
     assert.equal((await service.get('/v3/none')).status, 404);
-    assert.equal((await greedy.answer()).status, 200);
-    for (let n = 1; n < requestsPerConnectionMax; n++) assert.equal((await greedy.answer()).status, 404);
-    assertShed(await greedy.answer());
+    assert.equal((await greedy.response()).status, 200);
+    for (let n = 1; n < requestsPerConnectionMax; n++) assert.equal((await greedy.response()).status, 404);
+    assertShed(await greedy.response());
     greedy.close();
   });
 
-  test('announces the end of connections with their responses when few more have room', async (t) => {
+  test('sends Connection: close when the number of connections is near its bound', async (t) => {
     const service = await startTestService(t, { load: { ...unhurried, connectionsMax: 10 } });
     const connections: RawConnection[] = [];
     const announced: boolean[] = [];
@@ -85,17 +85,17 @@ suite('a service at its limit', { concurrency: true }, () => {
       const connection = await RawConnection.open(service.origin);
       connections.push(connection);
       connection.send(requestText(service.origin, 'GET /livez'));
-      announced.push((await connection.answer()).headers.get('connection') === 'close');
+      announced.push((await connection.response()).headers.get('connection') === 'close');
     }
     assert.deepEqual(announced, [...Array(8).fill(false), true, true]);
     for (const connection of connections) connection.close();
   });
 
-  test('ends the connection that has been idle for longest when there are too many, and never one with a request', async (t) => {
+  test('closes the connection with the longest idle time when there are too many, and none with a request', async (t) => {
     const service = await startTestService(t, { load: { ...unhurried, connectionsMax: 3 } });
     const slow = await payingSlowly(service);
     const idle = await RawConnection.open(service.origin);
-    // Headers that never end are no request.
+    // A connection with incomplete headers counts as idle.
     const halfSent = await RawConnection.open(service.origin);
     halfSent.send('GET /livez HTTP/1.1\r\nX-A: ');
     const honest = await exchange(service.origin, requestText(service.origin, 'GET /livez'));
@@ -105,12 +105,12 @@ suite('a service at its limit', { concurrency: true }, () => {
     const next = await RawConnection.open(service.origin);
     assert.ok(await halfSent.ends());
     next.send(requestText(service.origin, 'GET /livez'));
-    assert.equal((await next.answer()).status, 200);
-    assert.equal((await slow.answer()).status, 200);
+    assert.equal((await next.response()).status, 200);
+    assert.equal((await slow.response()).status, 200);
   });
 });
 
-test('sheds what one turn of the event loop does not get done', async (t) => {
+test('sheds the requests that do not fit into one turn of the event loop', async (t) => {
   const service = await startTestService(t, { load: {} });
   const created = (id: string) =>
     requestText(service.origin, `POST ${create.path}`, json, JSON.stringify({ id, name: id }));
@@ -119,31 +119,35 @@ test('sheds what one turn of the event loop does not get done', async (t) => {
   const connections = await Promise.all(sent.map(() => RawConnection.open(service.origin)));
   for (const connection of connections) {
     connection.send(requestText(service.origin, 'GET /livez'));
-    await connection.answer();
+    await connection.response();
   }
-  // What the second one has to wait for.
+  // Blocks the event loop while the second request waits.
   let count = 0;
   const block = () => {
     if (++count === 2) spin(loopTurnMsMax + 1);
   };
   subscribe('http.server.request.start', block);
   t.after(() => unsubscribe('http.server.request.start', block));
-  // All are there when the event loop looks next.
+  // All of them arrive before the next turn of the event loop.
   for (const [index, text] of sent.entries()) connections[index]?.send(text);
 
-  const answers = await Promise.all(connections.map((connection) => connection.answer()));
+  const responses = await Promise.all(connections.map((connection) => connection.response()));
   assert.deepEqual(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [404, 503, 503, 200],
   );
-  assertShed(answers[1] as RawAnswer);
-  assert.equal((await exchange(service.origin, created('b'))).status, 200, 'the next turn has time again');
+  assertShed(responses[1] as RawResponse);
+  assert.equal(
+    (await exchange(service.origin, created('b'))).status,
+    200,
+    'the next turn serves requests again',
+  );
   for (const connection of connections) connection.close();
   const items = (await service.get('/v3/table/books/read')).json.body;
   assert.deepEqual(items, [{ id: 'b', name: 'b' }]);
 });
 
-test('sheds while something else keeps the event loop busy, and no longer', async (t) => {
+test('sheds requests only while other work keeps the event loop busy', async (t) => {
   const service = await startTestService(t, { load: {} });
   let isBusy = true;
   t.after(() => {
@@ -167,10 +171,10 @@ test('sheds while something else keeps the event loop busy, and no longer', asyn
   await untilServed(service);
 });
 
-function assertShed(answer: Parameters<typeof assertError>[0]): void {
-  assertError(answer, { status: 503, code: 'overloaded' });
-  assert.equal(answer.headers.get('retry-after'), '1');
-  assert.equal(answer.json.body.error.retryable, true);
+function assertShed(response: Parameters<typeof assertError>[0]): void {
+  assertError(response, { status: 503, code: 'overloaded' });
+  assert.equal(response.headers.get('retry-after'), '1');
+  assert.equal(response.json.body.error.retryable, true);
 }
 
 function slowPayment({ origin }: TestService): string {
@@ -178,16 +182,16 @@ function slowPayment({ origin }: TestService): string {
   return requestText(origin, `POST ${payment.path}`, json, body);
 }
 
-/** A connection whose request has been let in and is not answered for a while. */
+/** A connection with an admitted request that takes two seconds. */
 async function payingSlowly(service: TestService): Promise<RawConnection> {
   const connection = await RawConnection.open(service.origin);
   connection.send(slowPayment(service));
-  // What comes later on another connection is answered later.
+  // This response proves that the earlier request was admitted.
   assert.equal((await service.get('/livez')).status, 200);
   return connection;
 }
 
-/** Its own connection lies behind all that the service has been told before. */
+/** Sends requests until one is not shed. */
 async function untilServed(service: TestService): Promise<void> {
   await until(async () => (await service.get('/v3/none')).status !== 503);
 }
@@ -195,7 +199,7 @@ async function untilServed(service: TestService): Promise<void> {
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const giveUpAt = Date.now() + givenUpMs;
   while (!(await isSo())) {
-    assert.ok(Date.now() < giveUpAt, `not so within ${givenUpMs} ms`);
+    assert.ok(Date.now() < giveUpAt, `the condition did not hold within ${givenUpMs} ms`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -8,9 +8,9 @@ import type { Engine } from '../../src/storage/engine.ts';
 import { ObservedEngine } from '../../src/storage/observed.ts';
 import { openStoreOf, startTestService } from '../support/service.ts';
 
-const onLmdb = process.env.TEST_STORE === 'dynamodb' ? { skip: 'the disk is not ours there' } : {};
+const onLmdb = process.env.TEST_STORE === 'dynamodb' ? { skip: 'needs a local disk' } : {};
 
-test('readyz: names the master keys while their file is gone, open to others or another, and not after', async (t) => {
+test('readyz: reports the master keys while their file is missing, wrong or readable by others', async (t) => {
   const service = await startTestService(t);
   const file = `${service.data}.key`;
   const assertRed = async (why: string) => {
@@ -31,30 +31,26 @@ test('readyz: names the master keys while their file is gone, open to others or 
   assert.equal((await service.get('/readyz')).status, 200);
 });
 
-test(
-  'readyz: names the disk while it is full, writes nothing for who asks, and reads go on',
-  onLmdb,
-  async (t) => {
-    const first = await startTestService(t);
-    await first.post('/v3/table/books/create', { id: 'a', name: 'b' });
-    await first.stop();
-    // More than any disk has free.
-    const service = await startTestService(t, {
-      data: first.data,
-      diskReserveBytes: Number.MAX_SAFE_INTEGER,
-    });
-    for (const _again of [1, 2]) {
-      const { status, json } = await service.get('/readyz');
-      assert.deepEqual([status, json.body.failed], [503, ['disk']]);
-      const refused = await service.post('/v3/table/books/create', { id: 'c', name: 'd' });
-      assert.deepEqual([refused.status, refused.json.body.error.code], [507, 'storage_full']);
-    }
-    assert.equal((await service.get('/v3/table/books/read')).status, 200);
-    assert.equal((await service.get('/livez')).status, 200, 'it lives: starting anew would help nobody');
-  },
-);
+test('readyz: reports a full disk without writing to it, and reads still succeed', onLmdb, async (t) => {
+  const first = await startTestService(t);
+  await first.post('/v3/table/books/create', { id: 'a', name: 'b' });
+  await first.stop();
+  // More than any disk has.
+  const service = await startTestService(t, {
+    data: first.data,
+    diskReserveBytes: Number.MAX_SAFE_INTEGER,
+  });
+  for (const _again of [1, 2]) {
+    const { status, json } = await service.get('/readyz');
+    assert.deepEqual([status, json.body.failed], [503, ['disk']]);
+    const rejected = await service.post('/v3/table/books/create', { id: 'c', name: 'd' });
+    assert.deepEqual([rejected.status, rejected.json.body.error.code], [507, 'storage_full']);
+  }
+  assert.equal((await service.get('/v3/table/books/read')).status, 200);
+  assert.equal((await service.get('/livez')).status, 200, 'it is alive: a restart would not help');
+});
 
-test('readyz: names the store that was closed under the service', async (t) => {
+test('readyz: reports a store that was closed', async (t) => {
   const { data, stop } = await startTestService(t);
   await stop();
   const engine = await openStoreOf(data);
@@ -98,13 +94,13 @@ test('readyz: a failed commit counts until one succeeds', async () => {
     await engine.commit([]);
     assert.deepEqual(await failed(), []);
   }
-  // Somebody asked for too much at once; that says nothing of the store.
+  // A rejected burst of writes does not mean that the store is broken.
   failure = new ServiceError('overloaded');
   await assert.rejects(engine.commit([]));
   assert.deepEqual(await failed(), []);
 });
 
-test('readyz: a store that does not answer is a store that cannot be read', async () => {
+test('readyz: reports a store that does not respond as not readable', async () => {
   const hangs = new Promise<never>(() => undefined);
   const engine = { get: () => hangs, checkWritable: async () => undefined } as unknown as Engine;
   const masterKeys = { settings: ['given'], command: undefined, dataFolder: '' };

@@ -6,7 +6,7 @@ import type { Log, LogFields } from '../../src/log.ts';
 
 const fields = { status: 404 } as const;
 
-test('writes few lines for rejections of more addresses than it counts, and none is missing', () => {
+test('writes few lines for more addresses than it tracks, and counts every rejection', () => {
   const { log, lines } = collected();
   const rejections = new RejectionLog(log);
   const addresses = rejectionsCountedMax + 5_000;
@@ -16,13 +16,13 @@ test('writes few lines for rejections of more addresses than it counts, and none
       rejections.note('route_not_found', `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, fields);
   const seconds = Math.ceil((performance.now() - began) / 1_000);
   rejections.flush();
-  // One line more a second tells what was left out of all addresses together, and one at the end.
+  // One more line a second, and one at the end, has the total of the omitted lines of all addresses.
   const linesMax = (seconds + 1) * (rejectionLinesPerSecondMax + 1);
   assert.ok(lines.length <= linesMax, `${lines.length} lines in ${seconds} s`);
   assert.equal(counted(lines), 2 * addresses);
 });
 
-test('counts one subscriber of IPv6 as one', () => {
+test('counts one IPv6 subscriber as one address', () => {
   const { log, lines } = collected();
   const rejections = new RejectionLog(log);
   for (let n = 0; n < 1_000; n++) rejections.note('route_not_found', `2001:db8::${n.toString(16)}`, fields);

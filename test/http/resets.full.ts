@@ -8,13 +8,13 @@ import { exchange, requestText } from '../support/http/raw-http.ts';
 import { requestKinds } from '../support/http/request-kinds.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 
-/** Every how many bytes of a request its connection is reset. */
+/** The distance in bytes between two resets of a request. */
 const stepBytes = count({ short: 3, long: 1 });
-/** A client that resets at once, and one that the service has begun to respond to. */
+/** A client that resets immediately, and one that resets while the service responds. */
 const pausesMs = isLong ? [0, 1, 10] : [0, 4];
 const connectionsAtOnce = 16;
 
-test('survives a reset at any byte of any request, goes on serving, and logs it as no error of its own', async (t) => {
+test('survives a reset at any byte of any request, and does not log it as its own error', async (t) => {
   let running = await start(t);
   const logged: string[] = [];
   for (const [what, requestOf] of Object.entries(requestKinds)) {
@@ -28,11 +28,11 @@ test('survives a reset at any byte of any request, goes on serving, and logs it 
       logged.push(...errorsIn(service));
     });
   }
-  await t.test('logs a reset as no error of its own', () => assert.deepEqual([...new Set(logged)], []));
+  await t.test('does not log a reset as its own error', () => assert.deepEqual([...new Set(logged)], []));
   await t.test('shuts down as usual', async () => assert.equal(await running.service.terminate(), 0));
 });
 
-test('survives clients that reset while they are sent a large response', async (t) => {
+test('survives clients that reset while a large response is sent', async (t) => {
   const running = await start(t);
   const { origin, service } = running;
   for (let n = 0; n < 30; n++) await createItem(origin, { id: `${n}`, name: 'x'.repeat(100_000) });
@@ -99,7 +99,7 @@ async function resetAtEveryByte(origin: string, request: Buffer): Promise<void> 
   );
 }
 
-/** A service that has ended refuses the connection; one that hangs does not respond in time. */
+/** A dead service rejects the connection; one that hangs does not respond in time. */
 async function assertServes({ service, origin }: Running): Promise<void> {
   const request = requestText(origin, `GET ${readPath}`);
   const response = await exchange(origin, request).catch((error: Error) => error);
@@ -107,7 +107,7 @@ async function assertServes({ service, origin }: Running): Promise<void> {
   assert.equal(response.status, 200, response.text);
 }
 
-/** What the service has logged as its own error, each kind of it once. */
+/** The distinct errors that the service has logged as its own. */
 function errorsIn({ errors }: ServeProcess): string[] {
   const lines = errors.split('\n').filter((line) => line.startsWith('{'));
   const kinds = lines.map((line) => {
@@ -117,7 +117,7 @@ function errorsIn({ errors }: ServeProcess): string[] {
   return [...new Set(kinds)];
 }
 
-/** The port of a service that has ended is closed: the caller finds that out by itself. */
+/** Also resolves when the service is dead and rejects the connection: `assertServes` reports that. */
 async function connected(origin: string): Promise<Socket> {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);

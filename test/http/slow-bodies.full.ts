@@ -8,10 +8,10 @@ import { create } from '../support/http/documented-operations.ts';
 import { requestText } from '../support/http/raw-http.ts';
 import { askHonestly, startTuned } from '../support/http/stalled-clients.ts';
 
-/** More than a listener serves at once of all callers together. */
+/** More connections than a listener accepts from all callers. */
 const attackers = count({ short: 300, long: 6_000 });
 const attackMs = count({ short: 1_500, long: 40_000 });
-/** The bounds of the service, in the same proportion to each other; with LONG its own. */
+/** The bounds of the service, scaled down; a long run uses the real ones. */
 const load = isLong
   ? {}
   : {
@@ -39,7 +39,7 @@ const attacks: Readonly<Record<string, (origin: string, n: number) => string>> =
 };
 
 for (const [what, sentFirst] of Object.entries(attacks)) {
-  test(`serves another address beside one that sends ${what}`, linux, async (t) => {
+  test(`serves other addresses while one sends ${what}`, linux, async (t) => {
     const service = await startTuned(t, { load }, { COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: 'whsec_abc' });
     const { origin } = service;
     const item = { method: 'POST', headers: { 'content-type': 'application/json' } };
@@ -57,7 +57,7 @@ for (const [what, sentFirst] of Object.entries(attacks)) {
   });
 }
 
-/** Connections from 127.0.0.1, each of which sends a byte now and then; one that is closed is opened again. */
+/** Connections from 127.0.0.1 that each send a byte now and then; a closed one is opened again. */
 class SlowAttack {
   readonly #sockets = new Set<Socket>();
   readonly #open: (n: number) => void;

@@ -6,7 +6,7 @@ import { RawConnection, requestText } from '../support/http/raw-http.ts';
 import { ambiguous, type Canary, type Smuggling, unambiguous } from '../support/http/smuggled-requests.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-// Sent by whoever could also send it openly: what is tried is whether the service takes it for a request.
+// The sender may also make this charge openly. The tests check whether the service parses it as a request.
 const canaryKey = 'smuggled';
 
 function canaryFor({ origin }: TestService): Canary {
@@ -15,7 +15,7 @@ function canaryFor({ origin }: TestService): Canary {
   return { host: new URL(origin).host, request };
 }
 
-test('answers every request of two meanings with 400 and hangs up: what is smuggled in it never happens', async (t) => {
+test('returns 400 for every ambiguous request, closes the connection and never runs the hidden request', async (t) => {
   const service = await startTestService(t);
   const variants = ambiguous(canaryFor(service));
   assert.ok(variants.length >= 60, `${variants.length} variants`);
@@ -23,33 +23,33 @@ test('answers every request of two meanings with 400 and hangs up: what is smugg
     await t.test(what, async () => {
       const connection = await RawConnection.open(service.origin);
       connection.send(Buffer.from(bytes, 'latin1'));
-      assertError(await connection.answer(), { status: 400, code: 'invalid_request' });
-      assert.ok(await connection.ends(), 'nothing follows the refusal');
+      assertError(await connection.response(), { status: 400, code: 'invalid_request' });
+      assert.ok(await connection.ends(), 'nothing follows the error');
     });
   }
   await assertNothingCharged(service);
 });
 
-test('takes a request in the body of another for a body, and answers what follows it', async (t) => {
+test('treats a request in the body of another as a body, and serves the request after it', async (t) => {
   const service = await startTestService(t);
   for (const variant of unambiguous(canaryFor(service))) {
-    await t.test(variant.what, () => assertOneAnswer(service, variant));
+    await t.test(variant.what, () => assertOneResponse(service, variant));
   }
   await assertNothingCharged(service);
   const canary = await RawConnection.open(service.origin);
   canary.send(canaryFor(service).request);
-  assert.equal((await canary.answer()).status, 200, 'sent openly it is a charge');
+  assert.equal((await canary.response()).status, 200, 'sent openly, it is a charge');
   canary.close();
 });
 
-async function assertOneAnswer({ origin }: TestService, { bytes }: Smuggling): Promise<void> {
+async function assertOneResponse({ origin }: TestService, { bytes }: Smuggling): Promise<void> {
   const connection = await RawConnection.open(origin);
   connection.send(Buffer.from(bytes, 'latin1'));
-  const { status } = await connection.answer({ isHead: bytes.startsWith('HEAD') });
+  const { status } = await connection.response({ isHead: bytes.startsWith('HEAD') });
   assert.ok(status < 500, `${status}`);
   connection.send(requestText(origin, 'GET /v3/table/next/read'));
-  const next = await connection.answer().catch(() => undefined);
-  // It may have hung up; it may not take the body for a request.
+  const next = await connection.response().catch(() => undefined);
+  // The service may have closed the connection, but must not parse the body as a request.
   if (next !== undefined) assertError(next, { status: 404, code: 'table_not_found' });
   connection.close();
 }

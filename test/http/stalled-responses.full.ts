@@ -24,7 +24,7 @@ const growthBytesMax = 150 * 1024 * 1024;
 const lookMs = 50;
 const linux = existsSync('/proc/self/status') ? {} : { skip: 'memory and sockets are read from /proc' };
 
-/** What is asked for, by how many clients, each how often at most: more than the system keeps for a client. */
+/** The path, the number of clients and the most requests of each: more than the socket buffers of a client hold. */
 const attacks: Readonly<Record<string, readonly [path: string, clients: number, requests: number]>> = {
   'an asset of the documentation': ['/docs/static/swagger-ui-bundle.js', 34, requestsPerConnectionMax],
   '/openapi.json': ['/openapi.json', 34, requestsPerConnectionMax],
@@ -33,48 +33,52 @@ const attacks: Readonly<Record<string, readonly [path: string, clients: number, 
 };
 
 for (const [what, [path, clients, requests]] of Object.entries(attacks)) {
-  test(`cuts off clients that ask for ${what} and read nothing, in bounded memory`, linux, async (t) => {
-    const service = await startTuned(t, { responseStallMs: stallMs });
-    await createItem(service, 'small', 'a');
-    await createItem(service, 'large', 'x'.repeat(300_000));
-    // What is made once is made before memory is looked at.
-    for (const each of [path, path, '/v3/table/books/read?id=small'])
-      await (await fetch(service.origin + each)).text();
+  test(
+    `closes connections of clients that request ${what} and read nothing, in bounded memory`,
+    linux,
+    async (t) => {
+      const service = await startTuned(t, { responseStallMs: stallMs });
+      await createItem(service, 'small', 'a');
+      await createItem(service, 'large', 'x'.repeat(300_000));
+      // Fills the caches before memory is measured.
+      for (const each of [path, path, '/v3/table/books/read?id=small'])
+        await (await fetch(service.origin + each)).text();
 
-    const ended = new AbortController();
-    const honest = askHonestly(`${service.origin}/v3/table/books/read?id=small`, ended.signal);
-    const growth = await attack(t, service, {
-      request: requestText(service.origin, `GET ${path}`),
-      clients,
-      requests,
-    }).finally(() => ended.abort());
-    const { asked, served } = await honest;
-    t.diagnostic(`${served} of ${asked} honest requests served, ${Math.round(growth / 2 ** 20)} MiB more`);
-    assert.ok(served >= asked * 0.999, `${served} of ${asked} honest requests are served`);
-    assert.equal((await fetch(`${service.origin}/readyz`)).status, 200);
-  });
+      const ended = new AbortController();
+      const honest = askHonestly(`${service.origin}/v3/table/books/read?id=small`, ended.signal);
+      const growth = await attack(t, service, {
+        request: requestText(service.origin, `GET ${path}`),
+        clients,
+        requests,
+      }).finally(() => ended.abort());
+      const { asked, served } = await honest;
+      t.diagnostic(`${served} of ${asked} honest requests served, ${Math.round(growth / 2 ** 20)} MiB more`);
+      assert.ok(served >= asked * 0.999, `${served} of ${asked} honest requests are served`);
+      assert.equal((await fetch(`${service.origin}/readyz`)).status, 200);
+    },
+  );
 }
 
-test('is not ready while it has shed everything for long, and is again afterwards', async (t) => {
+test('is not ready while it has shed all requests for long, and is ready again afterwards', async (t) => {
   const load = { ...unhurried, requestsRunningMax: 0, sheddingMsMax: 300 };
   const service = await startTestService(t, { load });
   assert.equal((await service.get('/readyz')).status, 200, 'nothing has been shed yet');
   assert.equal((await service.get('/nothing')).status, 503);
-  assert.equal((await service.get('/readyz')).status, 200, 'one that is shed is no lasting overload');
+  assert.equal((await service.get('/readyz')).status, 200, 'one shed request is no lasting overload');
   await until(async () => {
     assert.equal((await service.get('/nothing')).status, 503);
     return (await service.get('/readyz')).status === 503;
   });
   const { json } = await service.get('/readyz');
-  assert.equal(json.body.failed.length, 1, 'it names the check that failed');
-  assert.equal((await service.get('/livez')).status, 200, 'to start it anew would help nobody');
+  assert.equal(json.body.failed.length, 1, 'the response names the check that failed');
+  assert.equal((await service.get('/livez')).status, 200, 'a restart would not help');
   await until(async () => (await service.get('/readyz')).status === 200);
 });
 
 /**
- * Resolves when the service has closed the connections of all the clients. Fails as soon as it has taken too much memory.
+ * Resolves when the service has closed the connections of all clients. Fails as soon as it uses too much memory.
  *
- * @returns by how much the memory of the service has grown at most
+ * @returns the most that the memory of the service has grown
  */
 async function attack(
   t: TestContext,
@@ -113,7 +117,7 @@ async function createItem({ origin }: TunedService, id: string, name: string): P
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const giveUpAt = Date.now() + givenUpMs;
   while (!(await isSo())) {
-    assert.ok(Date.now() < giveUpAt, `not so within ${givenUpMs} ms`);
+    assert.ok(Date.now() < giveUpAt, `the condition did not hold within ${givenUpMs} ms`);
     await sleep(20);
   }
 }

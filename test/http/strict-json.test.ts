@@ -37,7 +37,7 @@ const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 }));
 
-test('reads any JSON value as JSON.parse does, however it is spaced and escaped', () => {
+test('parses any JSON value like JSON.parse, with any whitespace and escapes', () => {
   fc.assert(
     fc.property(anyValue, fc.nat({ max: 3 }), (value, indent) => {
       for (const written of [JSON.stringify(value, null, indent), spelledOut(value)]) {
@@ -48,7 +48,7 @@ test('reads any JSON value as JSON.parse does, however it is spaced and escaped'
   );
 });
 
-test('refuses as malformed what JSON.parse refuses, and nothing else', () => {
+test('rejects as malformed exactly what JSON.parse rejects', () => {
   const pieces = fc.constantFrom(
     ...[
       '{',
@@ -82,7 +82,7 @@ test('refuses as malformed what JSON.parse refuses, and nothing else', () => {
   );
 });
 
-test('refuses two equal keys in one object, at any depth and however they are escaped', () => {
+test('rejects duplicate keys in one object, at any depth and with any escapes', () => {
   const twice = [
     '{"a":1,"a":1}',
     '{"a":1,"b":2,"a":3}',
@@ -112,14 +112,14 @@ test('refuses two equal keys in one object, at any depth and however they are es
   for (const body of once) assert.deepEqual(parse(body), JSON.parse(body));
 });
 
-test('refuses a key __proto__ at any depth and however it is escaped, and lets it be a value', () => {
+test('rejects a key __proto__ at any depth and with any escapes, and accepts it as a value', () => {
   for (const body of ['{"__proto__":{}}', '{"\\u005f_proto__":1}', '[{"a":{"__prot\\u006f__":null}}]']) {
     assert.equal(codeOf(body), 'invalid_request', body);
   }
   assert.deepEqual(parse('{"a":"__proto__"}'), { a: '__proto__' });
 });
 
-test('takes 32 levels of nesting and refuses 33', () => {
+test('accepts 32 levels of nesting and rejects 33', () => {
   const nested = (open: string, close: string, depth: number) => open.repeat(depth) + 1 + close.repeat(depth);
   for (const [open, close] of [
     ['[', ']'],
@@ -134,12 +134,12 @@ test('takes 32 levels of nesting and refuses 33', () => {
   assert.equal(parse(`"${'['.repeat(33)}"`), '['.repeat(33));
 });
 
-test('takes 5,000 fields and elements and rejects 5,001, wherever they are', () => {
+test('accepts 5,000 fields and elements and rejects 5,001, at any place', () => {
   const fields = (count: number) => Array.from({ length: count }, (_, n) => `"${n}":","`).join();
   const shapes: Readonly<Record<string, (count: number) => string>> = {
     fields: (count) => `{${fields(count)}}`,
     elements: (count) => `[${'0,'.repeat(count - 1)}0]`,
-    // An object is a member of its array, and has one.
+    // Each object counts as an element, and has one field.
     objects: (count) => `[${'{"a":"\\\\"},'.repeat((count - 2) / 2)}{"a":0}]`,
   };
   for (const [what, shape] of Object.entries(shapes)) {
@@ -148,18 +148,18 @@ test('takes 5,000 fields and elements and rejects 5,001, wherever they are', () 
   }
 });
 
-test('refuses what is not UTF-8', () => {
+test('rejects bytes that are not UTF-8', () => {
   const broken = ['ff', 'c080', '80', 'c3', 'eda080', 'f4908080', 'e28028', 'f0808080', 'fe'];
   for (const bytes of broken) {
     const body = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes, 'hex'), Buffer.from('"}')]);
     assert.equal(codeOf(body), 'malformed_json', bytes);
   }
-  assert.equal(codeOf(Buffer.from('\ufeff{}')), 'malformed_json', 'a byte order mark is no JSON');
+  assert.equal(codeOf(Buffer.from('\ufeff{}')), 'malformed_json', 'a byte order mark is not JSON');
   assert.equal(codeOf(Buffer.from('{}', 'utf16le')), 'malformed_json');
   assert.deepEqual(parse('{"é🔑\uffff":"\u0080\u2028"}'), { 'é🔑\uffff': '\u0080\u2028' });
 });
 
-test('refuses a number that would be rounded, and takes every other as it is written', () => {
+test('rejects a number that would be rounded, and parses every other exactly', () => {
   const rounded = [
     ...['9007199254740993', '-9007199254740993', '1234567890123456', '0.1234567890123456', '1e400', '-1e400'],
     ...[
@@ -193,7 +193,7 @@ test('refuses a number that would be rounded, and takes every other as it is wri
   assert.equal(parse('"9007199254740993"'), '9007199254740993');
 });
 
-test('answers 1 MiB of whatever is dear to parse within a second', async (t) => {
+test('rejects 1 MiB of JSON that is expensive to parse in a bounded time', async (t) => {
   const service = await startTestService(t);
   const mebibyte = 2 ** 20;
   const keys = Array.from({ length: 80_000 }, (_, index) => `"k${index}":1`).join();
@@ -214,11 +214,11 @@ test('answers 1 MiB of whatever is dear to parse within a second', async (t) => 
     await t.test(what, async () => {
       assert.ok(body.length > mebibyte / 2 && body.length <= mebibyte, `${body.length} bytes are nearly all`);
       const began = process.cpuUsage();
-      const answer = await service.post(create.path, body);
-      // Of the processor's time: on a busy machine a second passes with little done.
+      const response = await service.post(create.path, body);
+      // Measures CPU time, because on a busy machine the process may wait for a second.
       const { user, system } = process.cpuUsage(began);
       const ms = (user + system) / 1_000;
-      assertError(answer, { status: 400, code: answer.json.body.error.code });
+      assertError(response, { status: 400, code: response.json.body.error.code });
       assert.ok(ms < busyMachineMs, `${Math.round(ms)} ms`);
     });
   }
@@ -243,7 +243,7 @@ function isJson(candidate: string): boolean {
   }
 }
 
-/** A value as JSON text whose strings are all escapes, with blanks wherever they may stand. */
+/** A value as JSON text in which every character is escaped, with whitespace wherever it is allowed. */
 function spelledOut(value: unknown): string {
   if (typeof value === 'string') return ` "${value.replace(/./gs, escapeOf)}" `;
   if (Array.isArray(value)) return ` [ ${value.map(spelledOut).join(' , ')} ] `;

@@ -12,7 +12,7 @@ const behindProxy = {
   COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: 'whsec_abc',
 };
 
-test('takes of one address so many bytes of bodies at once, and others of another', async (t) => {
+test('limits the bytes of bodies that one address uploads at once, and serves other addresses', async (t) => {
   const service = await startTestService(t, { env: behindProxy });
   const length = { ...json, 'Content-Length': `${eventBodyBytesMax}` };
   for (let held = 0; held < uploadBytesPerAddressMax; held += eventBodyBytesMax)
@@ -21,37 +21,37 @@ test('takes of one address so many bytes of bodies at once, and others of anothe
     service,
     requestText(service.origin, event, { ...length, ...from('192.0.2.1') }),
   );
-  const answer = await rejected.answer();
-  assert.equal(answer.status, 503);
-  assert.equal(answer.json.body.error.code, 'overloaded');
-  assert.equal(answer.headers.get('connection'), 'close');
+  const response = await rejected.response();
+  assert.equal(response.status, 503);
+  assert.equal(response.json.body.error.code, 'overloaded');
+  assert.equal(response.headers.get('connection'), 'close');
 
   const large = { id: 'x'.repeat(20_000) };
   const other = await service.post('/stage/events/stripe', large, from('192.0.2.2'));
-  assert.notEqual(other.json.body.error.code, 'overloaded', 'a body of another address is looked at');
+  assert.notEqual(other.json.body.error.code, 'overloaded', 'a body of another address is accepted');
   const small = await service.post('/stage/events/stripe', {}, from('192.0.2.1'));
   assert.notEqual(small.json.body.error.code, 'overloaded', 'so is a small one');
   closeAll();
 });
 
-test('gives the place of a body to another when it has been answered', async (t) => {
+test('a body no longer counts after its response', async (t) => {
   const service = await startTestService(t, { env: behindProxy });
   const bodies = (2 * uploadBytesPerAddressMax) / eventBodyBytesMax;
   const body = { id: 'x'.repeat(eventBodyBytesMax - 100) };
   for (let n = 0; n < bodies; n++) {
-    const answer = await service.post('/stage/events/stripe', body, from('192.0.2.1'));
-    assert.notEqual(answer.json.body.error.code, 'overloaded');
+    const response = await service.post('/stage/events/stripe', body, from('192.0.2.1'));
+    assert.notEqual(response.json.body.error.code, 'overloaded');
   }
 });
 
-test('takes so many requests at once of one caller behind a proxy, and others of another', async (t) => {
+test('limits the concurrent requests of one caller behind a proxy, and serves other callers', async (t) => {
   const requestsPerAddressMax = 5;
   const { origin } = await startTuned(t, { load: { requestsPerAddressMax } }, behindProxy);
   const slow = { ...json, 'Content-Length': '10', ...from('192.0.2.1') };
   const service = { origin };
   for (let n = 0; n < requestsPerAddressMax; n++) await begin(service, requestText(origin, event, slow));
   const rejected = await begin(service, requestText(origin, event, slow));
-  assert.equal((await rejected.answer()).status, 503);
+  assert.equal((await rejected.response()).status, 503);
   const table = await fetch(`${origin}/v3/table/none/read`, { headers: from('192.0.2.2') });
   assert.notEqual(table.status, 503);
 });
@@ -62,13 +62,13 @@ function from(address: string): Record<string, string> {
 
 const begun = new Set<RawConnection>();
 
-/** A service that stops waits for what is on its way. */
+/** Closes the connections, because a shutdown waits for pending uploads. */
 function closeAll(): void {
   for (const connection of begun) connection.close();
   begun.clear();
 }
 
-/** A request whose body never comes. */
+/** Sends a request whose body never arrives. */
 async function begin({ origin }: Pick<TestService, 'origin'>, request: string): Promise<RawConnection> {
   const connection = await RawConnection.open(origin);
   begun.add(connection);

@@ -24,7 +24,7 @@ test('two Idempotency-Key headers are refused, not joined', async (t) => {
       body,
     ].join('\r\n'),
   );
-  const reply = await connection.answer();
+  const reply = await connection.response();
   assert.deepEqual([reply.status, reply.json.body.error.param], [400, 'Idempotency-Key']);
   assert.deepEqual(stripe.charges, []);
 });

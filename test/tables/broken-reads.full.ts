@@ -6,7 +6,7 @@ import { ServiceError } from '../../src/errors.ts';
 import type { Scan } from '../../src/storage/engine.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { assertError } from '../support/http/error-response.ts';
-import { ask, type ExactAnswer } from '../support/http/exact-response.ts';
+import { ask, type ExactResponse } from '../support/http/exact-response.ts';
 import { requestText } from '../support/http/raw-http.ts';
 import { chunksOf, type DoorOverEngine, openDoorOver, scanOf } from '../support/tables/app-over.ts';
 import { items } from '../support/tables/filled-tables.ts';
@@ -139,7 +139,7 @@ async function allThatComes(origin: string, coding: string): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function assertBroken(answer: ExactAnswer, coding: 'identity' | 'gzip' | 'zstd'): void {
+function assertBroken(answer: ExactResponse, coding: 'identity' | 'gzip' | 'zstd'): void {
   assert.equal(answer.status, 200);
   assert.ok(!answer.isWhole, 'the connection ends before the answer does');
   const length = answer.headers.get('content-length');

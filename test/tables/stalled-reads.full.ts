@@ -69,10 +69,10 @@ suite('a read whose reader is slow', { concurrency: true }, () => {
   test('leaves its connection open for the next request, for longer than a reader may stall', async () => {
     const connection = await RawConnection.open(service.origin);
     connection.send(requestText(service.origin, 'GET /v3/table/medium/read'));
-    assert.equal((await connection.answer()).json.body.length, 20);
+    assert.equal((await connection.response()).json.body.length, 20);
     await sleep(stallMs * 1.5);
     connection.send(requestText(service.origin, 'GET /livez'));
-    assert.equal((await connection.answer()).status, 200);
+    assert.equal((await connection.response()).status, 200);
     connection.close();
   });
 });

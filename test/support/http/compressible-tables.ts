@@ -2,36 +2,36 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { TestService } from '../service.ts';
 import { fill, type Item, items } from '../tables/filled-tables.ts';
 import { startSharedService } from '../tables/shared-service.ts';
-import { ask, type ExactAnswer } from './exact-response.ts';
+import { ask, type ExactResponse } from './exact-response.ts';
 
 export const decoders = { gzip: gunzipSync, zstd: zstdDecompressSync };
 export type Coding = keyof typeof decoders;
 export const codings = Object.keys(decoders) as Coding[];
 
-/** Items by table. Both are worth compressing; one is answered from memory in one piece, the other in several. */
+/** Items per table. Both are large enough to compress: one is sent in one chunk, and the other in several. */
 export const tables = { medium: 50, large: 400 };
 export type Table = keyof typeof tables;
 export const tableNames = Object.keys(tables) as Table[];
 
-/** A service that has them, for all tests of a file. */
+/** A service with these tables, for all tests of a file. */
 export async function startWithTables(): Promise<TestService> {
   const service = await startSharedService();
   for (const table of tableNames) await fill(service, `/v3/table/${table}`, compressible(tables[table]));
   return service;
 }
 
-/** Half of a name says nothing new; the rest does not give in to compression. */
+/** Half of a name compresses well, and the rest does not. */
 function compressible(count: number): Item[] {
   return items(count, 120).map(({ id, name }) => ({ id, name: `${name}é"\\🔑${'x'.repeat(120)}` }));
 }
 
-/** @param wish the value of Accept-Encoding */
+/** @param accepted the value of Accept-Encoding */
 export function read(
   { origin }: TestService,
   table: Table,
-  wish?: string,
+  accepted?: string,
   headers: Readonly<Record<string, string>> = {},
-): Promise<ExactAnswer> {
-  const wished = wish === undefined ? {} : { 'Accept-Encoding': wish };
-  return ask(origin, `GET /v3/table/${table}/read`, { ...wished, ...headers });
+): Promise<ExactResponse> {
+  const acceptEncoding = accepted === undefined ? {} : { 'Accept-Encoding': accepted };
+  return ask(origin, `GET /v3/table/${table}/read`, { ...acceptEncoding, ...headers });
 }

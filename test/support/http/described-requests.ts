@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Answer, TestService } from '../service.ts';
 
-/** As much of a JSON Schema as /openapi.json uses. */
+/** The part of JSON Schema that /openapi.json uses. */
 export interface Schema {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -20,7 +20,7 @@ export interface Parameter {
 /** An operation as /openapi.json describes it. */
 export interface Described {
   readonly method: string;
-  /** With `{NAME}` for a parameter. */
+  /** A parameter is written as `{NAME}`. */
   readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body: Schema | undefined;
@@ -28,14 +28,14 @@ export interface Described {
 
 export type Values = Readonly<Record<string, string>>;
 
-/** Limits of calls that no test reaches. */
+/** Rate limits that no test reaches. */
 export const noLimits = {
   COUNTERFOIL_LIMIT_REQUESTS: '1000000',
   COUNTERFOIL_LIMIT_CHARGES: '1000000',
   COUNTERFOIL_LIMIT_DECLINES: '1000000',
 };
 
-/** Names under which there is something. */
+/** Names that exist. */
 const knownNames: Values = {
   TABLE_NAME: 'books',
   processor: 'simulated',
@@ -56,7 +56,7 @@ const knownFields: Readonly<Record<string, unknown>> = {
   grant_type: 'authorization_code',
 };
 
-/** Every operation that a service says it has. */
+/** Every operation of the OpenAPI document of a service. */
 export async function describedOperations(service: TestService): Promise<Described[]> {
   const { paths } = (await service.get('/openapi.json')).json as {
     // biome-ignore lint/suspicious/noExplicitAny: the document is checked by use
@@ -72,14 +72,14 @@ export async function describedOperations(service: TestService): Promise<Describ
   );
 }
 
-/** Sends a request to an operation; parameters that are not given are known names, or left out. */
+/** Sends a request to an operation. Path parameters without a value get a known name, and others are omitted. */
 export function ask(
   service: TestService,
   { method, path, parameters }: Described,
   values: Values = {},
   body?: unknown,
 ): Promise<Answer> {
-  // A sign-in that begins asks a provider, which is elsewhere.
+  // A sign-in of a registered integration would call the real provider.
   const integration = path.endsWith('/sign-in') ? { INTEGRATION_NAME: 'unregistered' } : {};
   const all: Values = { ...knownNames, ...integration, ...values };
   const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(all[name] ?? ''));
@@ -90,7 +90,7 @@ export function ask(
   return service.send(method, query.length === 0 ? filled : `${filled}?${query.join('&')}`, body, headers);
 }
 
-/** A value that a field may have, as far as its schema tells. */
+/** A value that the schema of a field allows. */
 export function exampleOf(schema: Schema, field = ''): unknown {
   if (knownFields[field] !== undefined) return knownFields[field];
   const { type, properties = {}, items, anyOf } = schema;
@@ -103,13 +103,13 @@ export function exampleOf(schema: Schema, field = ''): unknown {
   return type === 'number' ? 1 : type === 'boolean' ? true : (schema.enum?.[0] ?? 'text');
 }
 
-/** One way to put a text into a body: where, and the body with it. */
+/** A place for a text in a body, and a function that returns the body with the text. */
 export interface TextPlace {
   readonly where: string;
   readonly put: (text: string) => unknown;
 }
 
-/** Every place of a body that takes a text, keys that a caller may choose among them. */
+/** Every place of a body that accepts a text, including keys that the caller may choose. */
 export function textPlaces(schema: Schema, where = '', field = ''): TextPlace[] {
   const { type, properties = {}, additionalProperties, items, anyOf = [] } = schema;
   if (type === 'string') return [{ where, put: (text) => text }];
@@ -132,11 +132,11 @@ export function textPlaces(schema: Schema, where = '', field = ''): TextPlace[] 
   return [...named, ...chosen, ...anyOf.flatMap((each) => textPlaces(each, where, field))];
 }
 
-/** What every answer must be, whatever was asked: no failure of our own, and its number in both places. */
+/** Checks what holds for every response: it is no internal error, and the envelope has its status. */
 export function assertSound({ status, headers, text, json }: Answer): void {
   assert.ok(status < 500 || json?.body?.error?.code === 'processor_not_configured', text);
   if (headers.get('content-type') !== 'application/json' || text === '') return;
-  // OAuth's own answer of the token endpoint has no envelope.
+  // The OAuth response of the token endpoint has no envelope.
   if (typeof json?.error === 'string' || json?.access_token !== undefined) return;
   if (json?.keys !== undefined) return;
   assert.equal(json?.statusCode, status, text.slice(0, 200));

@@ -1,11 +1,11 @@
-/** An operation of the document that carries a body. */
+/** An operation of interface.md that has a request body. */
 export interface BodyOperation {
   readonly name: 'create' | 'update' | 'payment' | 'integration';
   readonly method: 'POST' | 'PUT';
   readonly path: string;
-  /** A body it takes. */
+  /** A valid body. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** The documented fields of its answer, beside `error`, as a failure with this message must read. */
+  /** The documented fields, next to `error`, of a failed response with this message. */
   readonly onFailure: (message: string) => unknown;
 }
 

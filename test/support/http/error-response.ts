@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 
-/** An answer of the harness or of a raw connection. */
-export interface ErrorAnswer {
+/** A response of the test service or of a raw connection. */
+export interface ErrorResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null | undefined };
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly json: any;
 }
 
 export interface ExpectedError {
   readonly status: number;
   readonly code: string;
-  /** Looked at only where it is given. */
+  /** Checked only if given. */
   readonly param?: string;
 }
 
 const families = ['invalid_request', 'access', 'card', 'conflict', 'limit', 'service'];
 const fields = ['type', 'code', 'message', 'param', 'decline_code', 'retryable', 'request_id'];
 
-/** The envelope, the status line and every field of `error` that each error answer must have. */
-export function assertError(answer: ErrorAnswer, expected: ExpectedError): void {
-  const { status, headers, text, json } = answer;
+/** Checks the envelope, the status and every field of `error` that each error response must have. */
+export function assertError(response: ErrorResponse, expected: ExpectedError): void {
+  const { status, headers, text, json } = response;
   assert.equal(status, expected.status, text);
   assert.equal(headers.get('content-type'), 'application/json');
   assert.deepEqual(Object.keys(json ?? {}), ['statusCode', 'body'], text);

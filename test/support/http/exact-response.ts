@@ -1,29 +1,29 @@
 import { request } from 'node:http';
 
-/** An answer to the byte, as it came: `fetch` would undo its coding and keep a HEAD's length to itself. */
-export interface ExactAnswer {
+/** A response exactly as it was sent: `fetch` would decode it and hide the Content-Length of a HEAD. */
+export interface ExactResponse {
   readonly status: number;
   /** By lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
   readonly bytes: Buffer;
-  /** Whether it came to its end, by its length or by its last chunk. */
+  /** Whether the response was complete, by its length or by its last chunk. */
   readonly isWhole: boolean;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly json: any;
 }
 
 /**
- * Sends one request on a connection of its own.
+ * Sends one request on a new connection.
  *
- * @param line method and path, which goes out as it is
+ * @param line method and path, which is sent unchanged
  */
 export function ask(
   origin: string,
   line: string,
   headers: Readonly<Record<string, string | readonly string[]>> = {},
   body?: string,
-): Promise<ExactAnswer> {
+): Promise<ExactResponse> {
   const [method = '', path = ''] = line.split(' ');
   const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) };
   const { hostname, port } = new URL(origin);
@@ -32,14 +32,16 @@ export function ask(
     const sent = request(options, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      // What was broken off ends with an error too; the close tells of both.
+      // An aborted response also emits "error"; "close" follows in either case.
       response.on('error', () => undefined);
       response.on('close', () => {
         const bytes = Buffer.concat(chunks);
-        const told = Object.entries(response.headers).map(([name, value]) => [name, String(value)] as const);
+        const received = Object.entries(response.headers).map(
+          ([name, value]) => [name, String(value)] as const,
+        );
         resolve({
           status: response.statusCode as number,
-          headers: new Map(told),
+          headers: new Map(received),
           bytes,
           isWhole: response.complete,
           text: bytes.toString(),

@@ -13,8 +13,8 @@ import { type Repetition, textOf, WorstTexts } from './repetitions.ts';
 import { type RequestPlace, requestPlaces } from './request-places.ts';
 
 /**
- * A process that looks for the worst texts of a check and measures the check on them. One that a text freezes is killed by
- * the test that started it, which knows by the last message what it was at.
+ * A process that searches for the slowest texts of a check and measures the check on them. If a text freezes it, the
+ * test that started it kills it; its last message has the text.
  */
 export interface Task {
   readonly name: string;
@@ -22,7 +22,7 @@ export interface Task {
   readonly searchMs: number;
 }
 
-/** What it is about to do, or has done. */
+/** What the process is about to do, or has done. */
 export type Report =
   | { readonly kind: 'measuring'; readonly text: Repetition; readonly bytes: number }
   | {
@@ -40,22 +40,22 @@ export interface Sizes {
 }
 
 const bodySizes: Sizes = { search: 4 * 1024, small: 64 * 1024, large: 1024 * 1024 };
-/** The head of a request has 16 KiB, of which a text leaves some to the rest. */
+/** The headers of a request may have 16 KiB; the text leaves room for the others. */
 const headSizes: Sizes = { search: 2 * 1024, small: 960, large: 15 * 1024 };
-/** Less than the mebibyte that a body may have. */
+/** Less than the 1 MiB that a body may have. */
 const wireSizes: Sizes = { search: 4 * 1024, small: 60 * 1024, large: 1_000 * 1024 };
 const candidates = 2;
 const roundsMax = 12;
-/** A check may take so many times longer than in proportion to the size: caches end, garbage is
- * collected. Twice as many bytes that take four times as long would make it 16. */
+/** How much more than in proportion to the size a check may take, because of caches and garbage
+ * collection. For quadratic time it would be 16. */
 const growthMax = 5;
-/** Whatever takes less is no attack. */
+/** A check that takes less is never a problem. */
 const alwaysFineMs = 5;
 const runsOf = { search: 1, small: 5, large: 3 };
-/** A text that takes so much longer at the small size than the usual one is bad enough: the search ends. */
+/** The search ends at a text that takes this long at the search size. */
 const badEnoughMs = 50;
 
-/** The best times at the small and at the large size. */
+/** The shortest times at the small and at the large size. */
 export type Times = readonly [number, number];
 
 export function growsLikeItsSize([small, large]: Times, sizes: Sizes): boolean {
@@ -70,7 +70,7 @@ async function checkOf(
   const pure = pureChecks[name];
   if (pure !== undefined) return { sizes: bodySizes, isBody: true, run: pure };
   const place = requestPlaces[name];
-  if (place === undefined) throw new Error(`there is no check of the name ${name}`);
+  if (place === undefined) throw new Error(`there is no check named ${name}`);
   service ??= await start();
   const { origin } = service;
   return {
@@ -85,7 +85,7 @@ function sizesOf({ isBody, bytesMax }: RequestPlace): Sizes {
   return { search: bytesMax / 4, small: bytesMax / 16, large: bytesMax };
 }
 
-/** The real service, with a trusted proxy on this machine. */
+/** Starts the real service, with this machine as a trusted proxy. */
 async function start(): Promise<Service> {
   const folder = await mkdtemp(join(tmpdir(), 'counterfoil-linear-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -112,7 +112,7 @@ async function carryOut({ name, seed, searchMs }: Task): Promise<void> {
       try {
         await run(sent);
       } catch {
-        // What is rejected has been checked as well.
+        // A rejected text has been checked as well.
       }
       best = Math.min(best, performance.now() - began);
     }
@@ -125,13 +125,13 @@ async function carryOut({ name, seed, searchMs }: Task): Promise<void> {
   for (let ms = 0; performance.now() < endAt && ms < badEnoughMs; tried++) {
     const text = worst.next();
     ms = await measure(text, sizes.search, runsOf.search);
-    // Perhaps it was the machine.
+    // Measures again, in case the machine was busy.
     if (ms >= badEnoughMs) ms = await measure(text, sizes.search, runsOf.large);
     worst.note(text, ms);
   }
   for (const text of worst.worst(candidates)) {
     let ms: Times = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-    // What was slow by the fault of the machine is not slow again.
+    // A text that was slow because of a busy machine is fast in another round.
     for (let round = 0; round === 0 || (round < roundsMax && !growsLikeItsSize(ms, sizes)); round++) {
       const small = await measure(text, sizes.small, runsOf.small);
       const large = await measure(text, sizes.large, runsOf.large);

@@ -15,8 +15,8 @@ import { isChallenge } from '../../../src/sign-in/tokens/sign-in-code.ts';
 import { checkId, checkItem, tableSpace } from '../../../src/tables/table-item.ts';
 
 /**
- * Every check of a request that can be called by itself, as a function of the text that a caller sends. A new check gets a
- * line here.
+ * Every check of a request that can be called directly, as a function of the text that a caller sends. Add a line here
+ * for a new check.
  */
 export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
   'strict JSON': json((text) => text),
@@ -31,10 +31,10 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
   'a card number in groups': (text) => holdsCardNumber(text, 'grouped'),
   'an idempotency key': (text) => checkIdempotencyKey(text),
   'a quoted idempotency key': (text) => checkIdempotencyKey(`"${text}"`),
-  'a token': (token) => checkChargeRequest({ ...order, token }, policy),
-  'a currency': (currency) => checkChargeRequest({ ...order, currency }, policy),
-  'a value of metadata': (value) => checkChargeRequest({ ...order, metadata: { order: value } }, policy),
-  'a name of metadata': (name) => checkChargeRequest({ ...order, metadata: { [name]: '1' } }, policy),
+  'a token': (token) => checkChargeRequest({ ...charge, token }, policy),
+  'a currency': (currency) => checkChargeRequest({ ...charge, currency }, policy),
+  'a value of metadata': (value) => checkChargeRequest({ ...charge, metadata: { order: value } }, policy),
+  'a name of metadata': (name) => checkChargeRequest({ ...charge, metadata: { [name]: '1' } }, policy),
 
   'a table name': tableSpace,
   'an item id': (text) => checkId(text),
@@ -56,7 +56,7 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
 
   'If-Match': (text) => ifMatch(text),
   'If-None-Match': (text) => isUnchanged(text, 'AAAA'),
-  // What was sent before is remembered.
+  // The result for a repeated value is cached.
   'Accept-Encoding': (text) => wantedCoding(`${text}${count++}`),
   'a cookie': (text) => new Cookies('https://a.example').read(text, 'counterfoil-session'),
   'cookies of a name': (text) => new Cookies('http://127.0.0.1').startingWith(text, 'a'),
@@ -70,7 +70,7 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
 
 let count = 0;
 const policy = { unit: 'minor' } as const;
-const order = {
+const charge = {
   processor: 'simulated',
   route: 'charge',
   amount: 1050,

@@ -1,16 +1,16 @@
 import { connect, type Socket } from 'node:net';
 import { givenUpMs } from '../busy-machine.ts';
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
-  /** By lower-case name; the last of equal ones. */
+  /** By lower-case name; the last value of a repeated header. */
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly json: any;
 }
 
-/** A connection on which a test writes bytes as it likes, and reads whole answers in the order they come. */
+/** A connection on which a test writes any bytes, and reads complete responses in the order in which they arrive. */
 export class RawConnection {
   readonly #socket: Socket;
   #received: Buffer = Buffer.alloc(0);
@@ -30,7 +30,7 @@ export class RawConnection {
     });
   }
 
-  /** @param origin `http://host:port`; rejects when the connection is refused */
+  /** @param origin `http://host:port`; rejects when the connection fails */
   static async open(origin: string): Promise<RawConnection> {
     const { hostname, port } = new URL(origin);
     const socket = connect(Number(port), hostname.replace(/^\[|\]$/g, ''));
@@ -42,21 +42,25 @@ export class RawConnection {
     this.#socket.write(bytes);
   }
 
-  /** The next whole answer (not "100 Continue"; to a HEAD one without a body); rejects when the connection ends or stays silent before it. */
-  async answer({ isHead = false } = {}): Promise<RawAnswer> {
+  /**
+   * The next complete response, except "100 Continue". Rejects when the connection closes first, or when none comes.
+   *
+   * @param options.isHead whether it is the response to a HEAD, which has no body
+   */
+  async response({ isHead = false } = {}): Promise<RawResponse> {
     const headEnd = await this.#until(() => this.#received.indexOf('\r\n\r\n'));
     const [statusLine = '', ...lines] = this.#take(headEnd + 4)
       .toString('latin1')
       .trimEnd()
       .split('\r\n');
     const status = Number(statusLine.split(' ')[1]);
-    if (status === 100) return this.answer({ isHead });
+    if (status === 100) return this.response({ isHead });
     const headers = new Map(lines.map(splitHeader));
     const text = isHead ? '' : (await this.#body(headers)).toString();
     return { status, headers, text, json: parsed(text) };
   }
 
-  /** Whether the peer ends the connection, with nothing more said. */
+  /** Waits until the service closes the connection. @returns whether it has sent nothing more */
   async ends(): Promise<boolean> {
     await this.#until(() => (this.#ended ? 0 : -1), 'the end of the connection');
     return this.#received.length === 0;
@@ -89,8 +93,8 @@ export class RawConnection {
     return taken;
   }
 
-  /** @param find what is waited for, or -1 while it has not come */
-  async #until(find: () => number, what = 'an answer'): Promise<number> {
+  /** @param find returns the position of what is awaited, or -1 until it has arrived */
+  async #until(find: () => number, what = 'a response'): Promise<number> {
     const giveUpAt = Date.now() + givenUpMs;
     for (;;) {
       const found = find();
@@ -108,18 +112,18 @@ export class RawConnection {
   }
 }
 
-/** Sends one request as bytes on a connection of its own and reads the answer to it. */
-export async function exchange(origin: string, bytes: string | Uint8Array): Promise<RawAnswer> {
+/** Sends the bytes of one request on a new connection and reads the response. */
+export async function exchange(origin: string, bytes: string | Uint8Array): Promise<RawResponse> {
   const connection = await RawConnection.open(origin);
   try {
     connection.send(bytes);
-    return await connection.answer();
+    return await connection.response();
   } finally {
     connection.close();
   }
 }
 
-/** The text of a request with the Host of the origin, further headers and, where a body is given, its length. */
+/** The text of a request with the Host of the origin, more headers and, if it has a body, its Content-Length. */
 export function requestText(
   origin: string,
   line: string,

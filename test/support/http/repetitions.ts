@@ -1,15 +1,15 @@
 import { between, pick, type Random } from '../random.ts';
 
-/** A text that repeats one piece: `prefix`, then `piece` as often as it fits, then `suffix`. */
+/** A text of `prefix`, `piece` as often as it fits, and `suffix`. */
 export interface Repetition {
   readonly prefix: string;
-  /** `#` is a number that counts up by `stride`, so that names and values differ. */
+  /** Each `#` becomes a number that grows by `stride`, so that names and values differ. */
   readonly piece: string;
   readonly suffix: string;
   readonly stride?: number;
 }
 
-/** What slow checks trip over: digits, separators, brackets, escapes, what begins like a match and does not end so. */
+/** Texts on which checks are often slow: digits, separators, brackets, escapes, incomplete matches. */
 const pieces = [
   ...['0', '1', '9', '10', '1 ', '1-', '1.', '0.', '1e', '4 2', '-', '- ', '.', '..', '../../http', 'e1'],
   ...[
@@ -55,7 +55,7 @@ const pieces = [
   ...['[', ']', '[]', '{', '}', '[{', '{}', '(', '*', '+', '_', '~', '!', '?', '#', '[#],'],
   ...['0123abcd-', '12345678-1234-', 'gzip,', '*;q=0,', '127.0.0.1, ', '::ffff:', 'Bearer ', 'charset='],
 ];
-/** In bodies alone: what no header can carry. */
+/** Pieces only for bodies, because a header cannot have them. */
 const bodyPieces = [
   '\\u00e9',
   '\\ud83d',
@@ -96,7 +96,7 @@ const ends = [
 ];
 const strides = [1, 1, 65_536, 16_777_216];
 
-/** Tried first, whatever chance has in mind: the ones that once froze the service. */
+/** Tried first, with every seed: texts that once froze the service. */
 const known: readonly Repetition[] = [
   { prefix: '1', piece: '0', suffix: '1' },
   { prefix: '0.', piece: '0', suffix: '1' },
@@ -110,7 +110,7 @@ export function lengthOf(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** The text of about so many bytes. */
+/** The text with about this number of bytes. */
 export function textOf({ prefix, piece, suffix, stride = 1 }: Repetition, bytes: number): string {
   const room = Math.max(0, bytes - lengthOf(prefix) - lengthOf(suffix));
   if (!piece.includes('#')) return prefix + piece.repeat(Math.floor(room / lengthOf(piece))) + suffix;
@@ -123,7 +123,7 @@ export function textOf({ prefix, piece, suffix, stride = 1 }: Repetition, bytes:
   return prefix + parts.join('') + suffix;
 }
 
-/** Looks for the text on which a measured check takes longest, by chance and then from the worst found so far. */
+/** Searches for the text on which a check takes longest: first random texts, then changes of the slowest ones. */
 export class WorstTexts {
   readonly #random: Random;
   readonly #pieces: readonly string[];
@@ -150,7 +150,7 @@ export class WorstTexts {
     this.#found = this.#found.slice(0, 8);
   }
 
-  /** The worst, the very worst first. */
+  /** The slowest texts, in descending order of time. */
   worst(count: number): Repetition[] {
     return this.#found.slice(0, count).map(({ text }) => text);
   }

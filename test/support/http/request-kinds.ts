@@ -4,7 +4,7 @@ import { requestText } from './raw-http.ts';
 const json = { 'Content-Type': 'application/json' };
 const chunked = { ...json, 'Transfer-Encoding': 'chunked' };
 
-/** One request of every kind that a connection can carry, and what is not a request. */
+/** One request of every kind that a connection can receive, and malformed ones. */
 export const requestKinds: Readonly<Record<string, (origin: string) => string>> = {
   'a read': (origin) => requestText(origin, `GET ${readPath}`),
   'a read with HEAD': (origin) => requestText(origin, `HEAD ${readPath}`),

@@ -6,11 +6,11 @@ import {
 import { create, integration, payment, readPath, update } from './documented-operations.ts';
 import { requestText } from './raw-http.ts';
 
-/** A place of a request where a caller can put a text: what is sent for it. */
+/** A place of a request where a caller can put a text. */
 export interface RequestPlace {
-  /** A body may have a mebibyte, the head of a request 16 KiB. */
+  /** A body may have 1 MiB, and the headers 16 KiB. */
   readonly isBody: boolean;
-  /** Where the text is cut off at so many bytes: no more of it is looked at. */
+  /** If the service checks only this number of bytes, the text is cut off there. */
   readonly bytesMax?: number;
   readonly requestOf: (origin: string, text: string) => string;
 }
@@ -41,7 +41,7 @@ function body(method: string, route: string, bodyOf: (text: string) => string, h
   };
 }
 
-/** A body with a text in the place of one field, raw where the field is no string. */
+/** A body with a text as the value of one field; `isRaw` if the field is not a string. */
 function field(name: string, fields: Readonly<Record<string, unknown>>, isRaw = false) {
   const others = { ...fields };
   delete others[name];
@@ -59,7 +59,7 @@ const code = {
   return_url: 'https://a.example/',
 };
 
-/** As many values as there may be, each a piece of the text. */
+/** The maximum number of values, each with a part of the text. */
 function metadataOf(text: string): string {
   const characters = Math.ceil(text.length / metadataKeysMax);
   const values = Array.from({ length: metadataKeysMax }, (_, n) =>
@@ -70,7 +70,7 @@ function metadataOf(text: string): string {
 
 let count = 0;
 
-/** Every place of a request that the service looks at, over the wire. A new header or field gets a line here. */
+/** Every place of a request that the service checks, over HTTP. Add a line here for a new header or field. */
 export const requestPlaces: Readonly<Record<string, RequestPlace>> = {
   'header Authorization': header('Authorization'),
   'header Authorization, behind Bearer': header(
@@ -100,7 +100,7 @@ export const requestPlaces: Readonly<Record<string, RequestPlace>> = {
   'header Sec-Fetch-Site': header('Sec-Fetch-Site', 'POST /v3/auth/sign-out'),
   'header If-None-Match': header('If-None-Match'),
   'header If-Match': header('If-Match', `PUT ${update.path}`),
-  // What was sent before is remembered.
+  // The result for a repeated value is cached.
   'header Accept-Encoding': header('Accept-Encoding', `GET ${readPath}`, (text) => `${text}${count++}`),
   'header Accept': header('Accept', 'GET /docs'),
   'header Cookie': header('Cookie', 'GET /v3/auth/session'),
@@ -129,7 +129,7 @@ export const requestPlaces: Readonly<Record<string, RequestPlace>> = {
   'header Connection': header('Connection'),
   'header Range': header('Range', 'GET /docs/static/swagger-ui.css'),
 
-  'path that nothing is at': path((text) => `/${text}`),
+  'path without a route': path((text) => `/${text}`),
   'path of a table': path((text) => `/v3/table/${text}/read`),
   'path of a payment': path((text) => `${payment.path}/${text}`),
   'path of an integration': path((text) => `/v3/service/auth/google/${text}`),
@@ -138,7 +138,7 @@ export const requestPlaces: Readonly<Record<string, RequestPlace>> = {
   'query of a page': path((text) => `${readPath}?limit=${text}&after=${text}`),
   'query of payments': path((text) => `${payment.path}?since=${text}`),
   'query with an idempotency key': path((text) => `${payment.path}?idempotency_key=${text}`),
-  'query that is not known': path((text) => `${readPath}?${text}`),
+  'unknown query': path((text) => `${readPath}?${text}`),
   'query of a sign-in': path((text) => `/v3/auth/google/shop/sign-in?return_to=${text}`),
   'query of a callback': path((text) => `/v3/auth/google/shop/callback?state=${text}&code=${text}`),
 
@@ -160,7 +160,7 @@ export const requestPlaces: Readonly<Record<string, RequestPlace>> = {
     field('metadata', payment.body, true)(`{${text}"":"1"}`),
   ),
   'body of a charge: values of metadata': {
-    // The key, which is looked at last, has the request rejected: nothing is charged.
+    // The invalid key, which is checked last, rejects the request, so that nothing is charged.
     ...body('POST', payment.path, (text) => field('metadata', payment.body, true)(metadataOf(text)), {
       'Idempotency-Key': 'k'.repeat(idempotencyKeyCharactersMax + 1),
     }),

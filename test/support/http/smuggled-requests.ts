@@ -1,4 +1,4 @@
-/** Requests whose end two readers may see at different places, with another request in what one of them takes for the body. */
+/** A request whose end two parsers may see at different places, with another request after one of these ends. */
 export interface Smuggling {
   readonly what: string;
   /** The bytes, one character each. */
@@ -7,11 +7,11 @@ export interface Smuggling {
 
 export interface Canary {
   readonly host: string;
-  /** The whole request that must never be carried out. */
+  /** The complete request that must never run. */
   readonly request: string;
 }
 
-/** To be answered 400, and nothing after it. */
+/** Requests that the service must reject with 400, without another response. */
 export function ambiguous({ host, request }: Canary): Smuggling[] {
   const length = request.length;
   const post = (headers: string, body: string) =>
@@ -78,7 +78,7 @@ export function ambiguous({ host, request }: Canary): Smuggling[] {
   ];
 }
 
-/** With one meaning alone: the other request is a body, and stays one. */
+/** Requests with only one meaning: the other request is a body. */
 export function unambiguous({ host, request }: Canary): Smuggling[] {
   const length = request.length;
   const size = length.toString(16);
@@ -94,7 +94,7 @@ export function unambiguous({ host, request }: Canary): Smuggling[] {
       what: 'a GET with a body in chunks',
       bytes: get('/livez', 'Transfer-Encoding: chunked\r\n', `${size}\r\n${request}\r\n0\r\n\r\n`),
     },
-    { what: 'a path that is not there', bytes: get('/v3/none', `Content-Length: ${length}\r\n`, request) },
+    { what: 'an unknown path', bytes: get('/v3/none', `Content-Length: ${length}\r\n`, request) },
     { what: 'an absolute URI', bytes: get(`http://${host}/livez`, `Content-Length: ${length}\r\n`, request) },
     {
       what: 'an absolute URI of another host',
@@ -199,30 +199,30 @@ function contentLengths(length: number): (readonly [string, string])[] {
     ['an exponent', header('0e1')],
     ['a space within', header(`0 ${length}`)],
     ['an underscore within', header('0_0')],
-    ['letters behind it', header(`${length}abc`)],
+    ['letters after it', header(`${length}abc`)],
     ['empty', header('')],
     ['more than 64 bits', header('18446744073709551616')],
     ['a space before the colon', `Content-Length : ${length}\r\n`],
     ['folded', `Content-Length:\r\n ${length}\r\n`],
-    ['a zero byte behind it', header(`${length}\0`)],
-    ['a bare line feed behind it', `Content-Length: ${length}\nX-A: a\r\n`],
+    ['a zero byte after it', header(`${length}\0`)],
+    ['a bare line feed after it', `Content-Length: ${length}\nX-A: a\r\n`],
     ['digits of another script', header('\xd9\xa0')],
   ];
 }
 
 const chunkSizes: readonly (readonly [string, string])[] = [
-  ['that is no number', 'zz\r\n'],
+  ['that is not a number', 'zz\r\n'],
   ['with 0x', '0x0\r\n'],
   ['with a minus sign', '-1\r\n'],
   ['with a plus sign', '+0\r\n'],
   ['of more than 64 bits', '10000000000000000\r\n'],
-  ['of a great many digits', `${'f'.repeat(40)}\r\n`],
+  ['of many digits', `${'f'.repeat(40)}\r\n`],
   ['that is missing', '\r\n'],
   ['with a space before it', ' 0\r\n'],
-  ['with a bare line feed behind it', '0\n\n'],
-  ['with a bare carriage return behind it', '0\r\r'],
+  ['with a bare line feed after it', '0\n\n'],
+  ['with a bare carriage return after it', '0\r\r'],
   ['with a bare line feed in its extension', '0;a\nb\r\n'],
-  ['with a zero byte behind it', '0\0\r\n'],
+  ['with a zero byte after it', '0\0\r\n'],
 ];
 
 const headerLines: readonly (readonly [string, string])[] = [

@@ -14,12 +14,12 @@ export interface TunedService {
   readonly pid: number;
 }
 
-/** Where modules lie compiled, if anywhere: a process that compiles them all anew takes twice as long to start. */
+/** Passes the compile cache on, if there is one: without it a process takes twice as long to start. */
 const { NODE_COMPILE_CACHE } = process.env;
 const compileCache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
 /**
- * A service in a process of its own, with options that no setting has; killed after the test.
+ * Starts the service in its own process, with options that are no settings. It is killed after the test.
  *
  * @param options of `startService`
  */
@@ -47,7 +47,7 @@ export async function startTuned(
   return { origin, pid: child.pid as number };
 }
 
-/** A client that goes on sending one request for as long as it is taken, and reads nothing. */
+/** A client that sends one request again and again, and reads nothing. */
 export class StalledClient {
   readonly #socket: Socket;
 
@@ -55,7 +55,7 @@ export class StalledClient {
     this.#socket = socket;
   }
 
-  /** @param count of its requests at most */
+  /** @param count the most requests that it sends */
   static async begin(
     origin: string,
     request: string,
@@ -67,7 +67,7 @@ export class StalledClient {
     socket.on('error', () => undefined).pause();
     await new Promise<void>((resolve) => socket.once('connect', resolve).once('close', () => resolve()));
     const client = new StalledClient(socket);
-    // A reset ends it.
+    // A reset connection ends the client.
     client.#send(Buffer.from(request.repeat(16)), Math.ceil(count / 16)).catch(() => undefined);
     return client;
   }
@@ -88,13 +88,13 @@ export class StalledClient {
   }
 }
 
-/** Bytes of memory that a process has, as Linux counts them. */
+/** The resident memory of a process in bytes, as Linux reports it. */
 export function residentBytes(pid: number): number {
   const text = readFileSync(`/proc/${pid}/status`, 'latin1');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1]) * 1024;
 }
 
-/** Asks one request after the other, on one connection, until the signal comes. */
+/** Sends one request after the other, on one connection, until the signal is aborted. */
 export async function askHonestly(
   url: string,
   signal: AbortSignal,

@@ -3,7 +3,10 @@ import { openLog } from '../../../src/log.ts';
 import { loadSettings } from '../../../src/settings/load.ts';
 import { unhurried } from '../service.ts';
 
-/** Run as a program: the service, with options that no setting has (`OPTIONS`, in JSON); how busy the machine is sheds nobody. */
+/**
+ * A program that runs the service with options that are no settings (`OPTIONS`, in JSON). On a busy machine it sheds no
+ * requests.
+ */
 const options = JSON.parse(process.env.OPTIONS ?? '{}') as Partial<ServiceOptions>;
 const settings = loadSettings({ env: process.env, file: '/nonexistent/counterfoil.json', simulate: true });
 const service = await startService(settings, {

@@ -8,7 +8,7 @@ import { items } from '../support/tables/filled-tables.ts';
 
 const service = await startWithTables();
 
-test('gives each coding an ETag of its own, by which who has it is told that nothing changed', async () => {
+test('each content coding has its own ETag, which returns 304 while nothing has changed', async () => {
   for (const table of tableNames) {
     const tags = new Map<string, string>();
     for (const coding of ['identity', ...codings]) {
@@ -33,31 +33,31 @@ test('gives each coding an ETag of its own, by which who has it is told that not
   }
 });
 
-test('tells in a 304 the ETag that a 200 to the same request would have', async () => {
+test('a 304 has the ETag that a 200 to the same request would have', async () => {
   for (const coding of codings) {
     const tag = (await read(service, 'large', coding)).headers.get('etag') as string;
     const unchanged = await read(service, 'large', coding, { 'If-None-Match': tag });
-    // RFC 9110, 15.4.5: a cache finds by it which of the answers it keeps is still good (RFC 9111, 4.3.4).
+    // RFC 9110, 15.4.5: a cache uses it to select the stored response to update (RFC 9111, 4.3.4).
     assert.equal(unchanged.headers.get('etag'), tag);
   }
 });
 
 for (const [what, headers] of [
-  ['a plain answer', {}],
-  ['a compressed answer', { 'Accept-Encoding': 'gzip' }],
+  ['an uncompressed response', {}],
+  ['a compressed response', { 'Accept-Encoding': 'gzip' }],
   ['a 304', { 'If-None-Match': '*' }],
 ] as const) {
-  test(`says of ${what} that it depends on Accept-Encoding`, async () => {
+  test(`sends Vary: Accept-Encoding with ${what}`, async () => {
     for (const table of tableNames) {
       for (const method of ['GET', 'HEAD']) {
-        const answer = await ask(service.origin, `${method} /v3/table/${table}/read`, headers);
-        assert.equal(answer.headers.get('vary'), 'accept-encoding', `${method} ${table}`);
+        const response = await ask(service.origin, `${method} /v3/table/${table}/read`, headers);
+        assert.equal(response.headers.get('vary'), 'accept-encoding', `${method} ${table}`);
       }
     }
   });
 }
 
-test('says of HEAD what it would say of GET, in every coding', async () => {
+test('HEAD returns the headers of GET, in every coding', async () => {
   for (const coding of ['identity', ...codings]) {
     const got = await read(service, 'large', coding);
     const head = await ask(service.origin, 'HEAD /v3/table/large/read', { 'Accept-Encoding': coding });
@@ -67,29 +67,29 @@ test('says of HEAD what it would say of GET, in every coding', async () => {
   }
 });
 
-test('does not compress a refusal, nor say that it has', async () => {
+test('does not compress an error', async () => {
   for (const path of [
     '/v3/table/nothing/read',
     '/v3/table/medium/read?limit=0',
     '/v3/table/medium/read?id=x',
   ]) {
-    const refused = await ask(service.origin, `GET ${path}`, { 'Accept-Encoding': 'gzip, zstd' });
-    assertError(refused, { status: refused.status, code: refused.json.body.error.code });
-    assert.equal(refused.headers.get('content-encoding'), undefined);
-    assert.equal(refused.headers.get('etag'), undefined);
+    const rejected = await ask(service.origin, `GET ${path}`, { 'Accept-Encoding': 'gzip, zstd' });
+    assertError(rejected, { status: rejected.status, code: rejected.json.body.error.code });
+    assert.equal(rejected.headers.get('content-encoding'), undefined);
+    assert.equal(rejected.headers.get('etag'), undefined);
   }
 });
 
-test('answers a failure before the first byte so that it can be read, whatever coding was asked for', async (t) => {
+test('returns an uncompressed error when reading fails before the first byte, in every coding', async (t) => {
   const all = chunksOf(items(50, 100));
-  const door = await openDoorOver(t, {
+  const app = await openDoorOver(t, {
     scan: async () => scanOf(all, failingAtOnce()),
   });
   for (const coding of ['identity', ...codings]) {
-    const failed = await ask(door.origin, 'GET /v3/table/books/read', { 'Accept-Encoding': coding });
+    const failed = await ask(app.origin, 'GET /v3/table/books/read', { 'Accept-Encoding': coding });
     assertError(failed, { status: 500, code: 'internal' });
     assert.equal(failed.headers.get('content-encoding'), undefined, coding);
-    assert.equal(failed.headers.get('etag'), undefined, 'a failure has no tag');
+    assert.equal(failed.headers.get('etag'), undefined, 'an error has no ETag');
   }
 });
 

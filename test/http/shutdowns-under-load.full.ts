@@ -7,47 +7,47 @@ import { create, payment, readPath } from '../support/http/documented-operations
 import { startLedgerProcess } from '../support/ledger/ledger-process.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 
-/** The conformance run asks for more of them. */
-const stops = Number(process.env.STOPS ?? count({ short: 4, long: 1_000 }));
+/** The conformance run sets a higher number. */
+const shutdowns = Number(process.env.STOPS ?? count({ short: 4, long: 1_000 }));
 const callers = 12;
-const stopMsMax = 10_000;
-/** Answers that a service gives before it is told to stop: it is at work then. */
-const answersBefore = 60;
+const shutdownMsMax = 10_000;
+/** Responses before each shutdown, so that the service is under load then. */
+const responsesBefore = 60;
 
-test(`cuts no answer and loses no charge in ${stops} stops under load, each with exit 0 in time`, async (t) => {
+test(`loses no response and no charge in ${shutdowns} shutdowns under load, and exits with 0 in time`, async (t) => {
   const ledger = await startLedgerProcess(t);
   const data = newData(t);
   const env = { ...noLimits, COUNTERFOIL_SIMULATED_LEDGER: ledger.origin };
   const charged = new Set<string>();
   const created = new Set<string>();
-  for (let stop = 0; stop < stops; stop++) {
+  for (let round = 0; round < shutdowns; round++) {
     const service = await ServeProcess.start(t, { data, env, simulate: true, shedsLate: true });
-    const load = new Load(await service.ready(), stop, charged, created);
+    const load = new Load(await service.ready(), round, charged, created);
     const running = load.run();
-    await load.answered(answersBefore);
+    await load.responded(responsesBefore);
     const began = performance.now();
     assert.equal(await service.terminate(), 0, service.errors);
-    assert.ok(performance.now() - began < stopMsMax + busyMachineMs, 'in time');
+    assert.ok(performance.now() - began < shutdownMsMax + busyMachineMs, 'in time');
     await running;
     assert.deepEqual(load.wrong, []);
   }
   const last = await ServeProcess.start(t, { data, env, simulate: true });
   const origin = await last.ready();
   const items = (await (await fetch(origin + readPath)).json()) as { body: { id: string }[] };
-  const kept = new Set(items.body.map(({ id }) => id));
+  const found = new Set(items.body.map(({ id }) => id));
   assert.deepEqual(
-    [...created].filter((id) => !kept.has(id)),
+    [...created].filter((id) => !found.has(id)),
     [],
-    'whatever was answered 200 is there',
+    'every item whose create returned 200 is there',
   );
-  const onBooks = (await ledger.charges()).map(({ chargeId }) => chargeId);
-  assert.deepEqual(onBooks.toSorted(), [...charged].sort(), 'each charge that was made was answered');
+  const recorded = (await ledger.charges()).map(({ chargeId }) => chargeId);
+  assert.deepEqual(recorded.toSorted(), [...charged].sort(), 'every charge returned 200');
 });
 
-/** Callers that ask one after the other until there is nobody to ask. */
+/** Callers that send one request after the other until the service has closed their connections. */
 class Load {
   readonly wrong: string[] = [];
-  #answers = 0;
+  #responses = 0;
   #n = 0;
   readonly #origin: string;
   readonly #label: number;
@@ -62,14 +62,14 @@ class Load {
   }
 
   async run(): Promise<void> {
-    await Promise.all(Array.from({ length: callers }, () => this.#askOnAndOn()));
+    await Promise.all(Array.from({ length: callers }, () => this.#sendUntilClosed()));
   }
 
-  async answered(answers: number): Promise<void> {
-    while (this.#answers < answers) await new Promise((resolve) => setImmediate(resolve));
+  async responded(responses: number): Promise<void> {
+    while (this.#responses < responses) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  async #askOnAndOn(): Promise<void> {
+  async #sendUntilClosed(): Promise<void> {
     for (;;) {
       const id = `${this.#label}-${this.#n++}`;
       const isCharge = this.#n % 2 === 0;
@@ -79,10 +79,10 @@ class Load {
         headers: { 'content-type': 'application/json', ...(isCharge ? { 'idempotency-key': id } : {}) },
         body: JSON.stringify(body),
       }).catch(() => undefined);
-      // A new connection is refused, or one without a request has been ended.
+      // The service rejected a new connection, or closed an idle one.
       if (response === undefined) return;
       const text = await response.text().catch((error) => `cut off: ${error}`);
-      this.#answers++;
+      this.#responses++;
       this.#note(response.status, text, isCharge, id);
     }
   }

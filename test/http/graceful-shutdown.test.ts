@@ -10,41 +10,41 @@ import { startTestService } from '../support/service.ts';
 
 const json = { 'Content-Type': 'application/json' };
 
-// Side by side, for the last one lasts as long as the grace period of a stop.
-suite('a stop of the service', { concurrency: true }, () => {
-  test('finishes what runs and takes nothing new', async (t) => {
+// Concurrent, because the last test takes the whole grace period.
+suite('a graceful shutdown', { concurrency: true }, () => {
+  test('finishes running requests and accepts no new ones', async (t) => {
     const service = await startTestService(t);
     const request = JSON.stringify({ ...payment.body, token: 'tok_slow' });
     const paying = await RawConnection.open(service.origin);
     paying.send(requestText(service.origin, `POST ${payment.path}`, json, request));
     const idle = await RawConnection.open(service.origin);
-    const asking = await RawConnection.open(service.origin);
-    asking.send(requestText(service.origin, 'GET /readyz').slice(0, -2));
+    const incomplete = await RawConnection.open(service.origin);
+    incomplete.send(requestText(service.origin, 'GET /readyz').slice(0, -2));
     await sleep(200);
 
     const began = performance.now();
     const stopped = service.stop();
-    asking.send('\r\n');
-    const unready = await asking.answer();
+    incomplete.send('\r\n');
+    const unready = await incomplete.response();
     assertError(unready, { status: 503, code: 'unavailable' });
     assert.equal(unready.headers.get('connection'), 'close');
-    assert.ok(await idle.ends(), 'a connection without a request is ended');
+    assert.ok(await idle.ends(), 'an idle connection is closed');
     await assert.rejects(RawConnection.open(service.origin), { code: 'ECONNREFUSED' });
 
-    const paid = await paying.answer();
-    assert.ok(performance.now() - began > 1_000, 'the payment ran when the service was stopped');
+    const paid = await paying.response();
+    assert.ok(performance.now() - began > 1_000, 'the payment was running when the shutdown began');
     assert.equal(paid.status, 200);
     assert.equal(paid.json.body.message.message, 'Payment successful!');
     await stopped;
-    assert.ok(performance.now() - began < 5_000, 'the stop does not outlast what ran');
+    assert.ok(performance.now() - began < 5_000, 'the shutdown ends with the last request');
 
     const again = await startTestService(t, { data: service.data });
-    const told = await again.get(paid.headers.get('location') ?? '');
+    const found = await again.get(paid.headers.get('location') ?? '');
     await again.stop();
-    assert.equal(told.json.body.status, 'succeeded');
+    assert.equal(found.json.body.status, 'succeeded');
   });
 
-  test('finishes a payment that runs though its caller has hung up', async (t) => {
+  test('finishes a running payment whose client has disconnected', async (t) => {
     const service = await startTestService(t);
     const request = JSON.stringify({ ...payment.body, token: 'tok_slow' });
     const gone = await RawConnection.open(service.origin);
@@ -53,17 +53,17 @@ suite('a stop of the service', { concurrency: true }, () => {
     gone.close();
     await sleep(100);
     await service.stop();
-    assert.match(service.logged(), /"state":"succeeded"/, 'the charge that was made is settled');
+    assert.match(service.logged(), /"state":"succeeded"/, 'the outcome of the charge is recorded');
   });
 
-  test('stops within 10 s though a caller never finishes its request', async (t) => {
+  test('ends within 10 s although a client never finishes its request', async (t) => {
     const service = await startTestService(t);
     const stuck = await RawConnection.open(service.origin);
     stuck.send(requestText(service.origin, `POST ${create.path}`, { ...json, 'Content-Length': '100' }));
     await sleep(100);
     const began = performance.now();
     await service.stop();
-    assert.ok(performance.now() - began < stopGraceMs + busyMachineMs, 'the stop came in time');
-    assert.equal((await stuck.answer()).status, 408, 'it is told why');
+    assert.ok(performance.now() - began < stopGraceMs + busyMachineMs, 'the shutdown ended in time');
+    assert.equal((await stuck.response()).status, 408, 'the client gets a response');
   });
 });
