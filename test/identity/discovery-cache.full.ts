@@ -5,13 +5,13 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
 import { publicUrl, sendJson } from '../support/sign-in/app.ts';
 import { credentials } from '../support/sign-in/signing-in.ts';
 
-/** Nearly as large as an answer of a provider may be. */
+/** Close to the largest response that the service accepts from a provider. */
 const documentBytes = 900_000;
 const documents = process.env.LONG === '1' ? 600 : 150;
-/** Room for the service and a few documents, and far less than all of them together. */
+/** Enough for the service and a few documents, and far less than all of them need. */
 const heapMegabytes = 128;
 
-test('remembers providers within a bound on bytes, however large their documents are', async (t) => {
+test('bounds the bytes of cached discovery documents', async (t) => {
   const provider = await ScriptedOidc.start(t);
   provider.twists = {
     discovery: (honest) => ({
@@ -26,7 +26,7 @@ test('remembers providers within a bound on bytes, however large their documents
   const service = await ServeProcess.start(t, { data: newData(t), env });
   const origin = await service.ready();
   for (let count = 0; count < documents; count++) {
-    // Each client of a provider is remembered by itself.
+    // Each client of a provider has its own cache entry.
     const name = `web-${count}`;
     const body = { ...credentials, IDP_CLIENT_ID: name, IDP_ISSUER: provider.issuer };
     const registered = await sendJson(`${origin}/v3/create/service/auth/oidc/${name}`, 'POST', body);

@@ -7,20 +7,20 @@ import { credentials, register, signInPath, startSignIn } from '../support/sign-
 
 const discoveryPath = '/.well-known/openid-configuration';
 const begins = process.env.LONG === '1' ? 2_000 : 200;
-/** A failure is remembered for seconds: a person who tries again a little later is not turned away for it. */
-const rememberedMsMax = 30_000;
+/** A failure is cached for seconds, so that a user who tries again a little later can sign in. */
+const cachedMsMax = 30_000;
 
 const failures: Readonly<Record<string, (response: ServerResponse) => void>> = {
-  'answers 500': (response) => void response.writeHead(500).end(),
-  'is no provider': (response) => void response.writeHead(404).end(),
-  'breaks off': (response) => void response.destroy(),
+  'returns 500': (response) => void response.writeHead(500).end(),
+  'returns 404': (response) => void response.writeHead(404).end(),
+  'closes the connection': (response) => void response.destroy(),
 };
 
 for (const [name, fail] of Object.entries(failures)) {
-  test(`asks a provider that ${name} a few times, however many begin`, async (t) => {
+  test(`calls a provider that ${name} at most once a second while many sign-ins begin`, async (t) => {
     const { service, provider } = await startSignIn(t);
     provider.twists = {
-      answer: (_path, response) => {
+      respond: (_path, response) => {
         fail(response);
         return true;
       },
@@ -37,35 +37,35 @@ for (const [name, fail] of Object.entries(failures)) {
   });
 }
 
-test('asks a provider again soon after it has recovered', async (t) => {
+test('calls a provider again soon after it has recovered', async (t) => {
   const { service, provider } = await startSignIn(t);
   const begin = async () => (await fetch(service.origin + signInPath, { redirect: 'manual' })).status;
-  provider.twists = { answer: (_path, response) => response.writeHead(500).end() !== undefined };
+  provider.twists = { respond: (_path, response) => response.writeHead(500).end() !== undefined };
   assert.equal(await begin(), 502);
   provider.twists = {};
-  const giveUpAt = performance.now() + rememberedMsMax + busyMachineMs;
+  const giveUpAt = performance.now() + cachedMsMax + busyMachineMs;
   while ((await begin()) !== 303) {
-    assert.ok(performance.now() < giveUpAt, `still refused after ${rememberedMsMax} ms`);
+    assert.ok(performance.now() < giveUpAt, `still rejected after ${cachedMsMax} ms`);
     await sleep(200);
   }
 });
 
-test('a registration that verifies asks now, whatever failed before', async (t) => {
+test('a registration that verifies calls the provider even after a cached failure', async (t) => {
   const { service, provider } = await startSignIn(t);
-  provider.twists = { answer: (_path, response) => response.writeHead(500).end() !== undefined };
+  provider.twists = { respond: (_path, response) => response.writeHead(500).end() !== undefined };
   await fetch(service.origin + signInPath, { redirect: 'manual' });
   provider.twists = {};
   const body = { ...credentials, IDP_ISSUER: provider.issuer };
   const { status, text } = await service.post('/v3/create/service/auth/oidc/web?verify=true', body);
   assert.equal(status, 200, text);
-  // What it learned serves the next begin at once.
+  // The next sign-in uses the metadata that it fetched.
   assert.equal((await fetch(service.origin + signInPath, { redirect: 'manual' })).status, 303);
 });
 
-test('a failure of one provider keeps nobody from another one', async (t) => {
+test('a failure of one provider does not affect another one', async (t) => {
   const first = await startSignIn(t);
   const { service } = first;
-  first.provider.twists = { answer: (_path, response) => response.writeHead(500).end() !== undefined };
+  first.provider.twists = { respond: (_path, response) => response.writeHead(500).end() !== undefined };
   const second = await startSignIn(t);
   await register(service, second.provider, 'second');
   assert.equal((await fetch(service.origin + signInPath, { redirect: 'manual' })).status, 502);

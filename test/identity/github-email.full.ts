@@ -7,14 +7,14 @@ import { whoIs } from '../support/sign-in/signing-in.ts';
 
 const withEmail = { scopes: ['read:user', 'user:email'] };
 
-test('takes the private e-mail of a GitHub user with the scope user:email', async (t) => {
+test('reads the private e-mail address of a GitHub user with the scope user:email', async (t) => {
   const { github, who } = await startWithGithub(t, withEmail);
   const { email, email_verified: isVerified, name } = await who();
   assert.deepEqual([email, isVerified, name], ['octocat@example.com', true, 'The Octocat']);
   assert.equal(github.emailRequests, 1);
 });
 
-test('takes the primary address alone, and calls it verified only if GitHub does', async (t) => {
+test('uses only the primary address, and marks it as verified only if GitHub does', async (t) => {
   const { github, who } = await startWithGithub(t, withEmail);
   const other = { email: 'work@example.com', primary: false, verified: true };
   github.emails = [other, { email: 'home@example.com', primary: true, verified: false }];
@@ -25,7 +25,7 @@ test('takes the primary address alone, and calls it verified only if GitHub does
   assert.equal((await who()).email, undefined);
 });
 
-test('signs in all the same where GitHub does not say which addresses there are', async (t) => {
+test('signs in without an address when GitHub does not list the addresses', async (t) => {
   const { github, who } = await startWithGithub(t, withEmail);
   for (const emails of [[], {}, null, 'x', [null], [{ primary: true, verified: true }], [{ email: 7 }]]) {
     github.emails = emails;
@@ -39,7 +39,7 @@ test('signs in all the same where GitHub does not say which addresses there are'
   }
 });
 
-test('asks GitHub for no addresses without that scope', async (t) => {
+test('does not request the addresses from GitHub without that scope', async (t) => {
   const { github, who } = await startWithGithub(t, { scopes: ['read:user'] });
   assert.equal((await who()).email, undefined);
   assert.equal(github.emailRequests, 0);

@@ -17,7 +17,7 @@ const client = {
 };
 const checks = { state: 'state-1', nonce: 'nonce-1', codeVerifier: 'v'.repeat(43) };
 
-test('knows a user of Microsoft by the issuer of the tenant', async (t) => {
+test('identifies a Microsoft user by the issuer of the tenant', async (t) => {
   const signIn = await startMicrosoft(t);
   for (const tid of [ours, other]) {
     const identity = await signIn((honest) => ({ ...honest, iss: issuerOf(tid), tid }));
@@ -26,7 +26,7 @@ test('knows a user of Microsoft by the issuer of the tenant', async (t) => {
   }
 });
 
-test('takes no ID token of Microsoft whose issuer is not that of its tenant', async (t) => {
+test('rejects a Microsoft ID token whose issuer is not that of its tenant', async (t) => {
   const signIn = await startMicrosoft(t);
   for (const lie of [
     { iss: issuerOf(other), tid: ours },
@@ -47,11 +47,11 @@ test('takes no ID token of Microsoft whose issuer is not that of its tenant', as
   }
 });
 
-test('asks nothing on this machine for a provider elsewhere, though its own words lead here', async (t) => {
+test('does not call this machine for a remote provider whose metadata points here', async (t) => {
   const inside = await ScriptedOidc.start(t);
   for (const endpoint of ['jwks_uri', 'token_endpoint']) {
-    const signIn = await startMicrosoft(t, (told) => ({
-      ...told,
+    const signIn = await startMicrosoft(t, (metadata) => ({
+      ...metadata,
       [endpoint]: `${inside.issuer}/${endpoint}`,
     }));
     await assert.rejects(signIn((honest) => ({ ...honest, iss: issuerOf(ours), tid: ours })));
@@ -59,8 +59,8 @@ test('asks nothing on this machine for a provider elsewhere, though its own word
   assert.deepEqual(inside.asked, []);
 });
 
-/** The adapter over a network on which Microsoft is a scripted provider, and everything else is as it is. */
-async function startMicrosoft(t: TestContext, twist: (told: object) => object = (told) => told) {
+/** The adapter, with a scripted provider in the place of Microsoft; other requests go to the real network. */
+async function startMicrosoft(t: TestContext, twist: (metadata: object) => object = (metadata) => metadata) {
   const scripted = await ScriptedOidc.start(t);
   const elsewhere = outbound({ loopback: false });
   const network: Fetch = (address, init) => {

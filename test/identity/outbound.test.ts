@@ -9,13 +9,13 @@ import { loopbackForms, privateForms } from '../support/identity/address-forms.t
 import { startTestService } from '../support/service.ts';
 import { credentials } from '../support/sign-in/signing-in.ts';
 
-const never = () => Promise.reject(new Error('nobody is to be asked for this name'));
+const never = () => Promise.reject(new Error('this name must not be resolved'));
 const always =
   (...addresses: string[]) =>
   async (): Promise<LookupAddress[]> =>
     addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
-test('asks no address of this machine or of a private network, however it is written', async () => {
+test('does not call an address of this machine or of a private network, in any spelling', async () => {
   assert.ok(loopbackForms.length + privateForms.length >= 40);
   for (const host of [...loopbackForms, ...privateForms]) {
     for (const scheme of ['https', 'http']) {
@@ -32,7 +32,7 @@ test('asks no address of this machine or of a private network, however it is wri
   }
 });
 
-test('asks nobody by a name that leads to such an address, also where others are beside it', async () => {
+test('does not call a name that resolves to such an address, also when it has public ones too', async () => {
   for (const host of privateForms) {
     const address = new URL(`https://${host}`).hostname.replace(/^\[|\]$/g, '');
     for (const addresses of [[address], ['93.184.215.14', address], [address, '93.184.215.14']]) {
@@ -45,21 +45,21 @@ test('asks nobody by a name that leads to such an address, also where others are
   });
 });
 
-test('refuses an issuer at such an address through the door, and asks nobody', async (t) => {
+test('rejects the registration of an issuer at such an address', async (t) => {
   const service = await startTestService(t);
   for (const host of privateForms) {
     const body = { ...credentials, IDP_ISSUER: `https://${host}/realm` };
-    const answer = await service.post('/v3/create/service/auth/oidc/web?verify=true', body);
-    assert.equal(answer.status, 400, host);
-    assert.equal(answer.json.body.error.param, 'IDP_ISSUER');
-    assert.match(answer.json.body.error.message, /could not be reached/);
+    const response = await service.post('/v3/create/service/auth/oidc/web?verify=true', body);
+    assert.equal(response.status, 400, host);
+    assert.equal(response.json.body.error.param, 'IDP_ISSUER');
+    assert.match(response.json.body.error.message, /could not be reached/);
   }
-  const refusals = service.logged().match(/"detail":"outbound_address"/g) ?? [];
-  // Those of one second share a line.
-  assert.ok(refusals.length > 0);
+  const rejections = service.logged().match(/"detail":"outbound_address"/g) ?? [];
+  // The rejections of one second share a line.
+  assert.ok(rejections.length > 0);
 });
 
-test('speaks https alone, but to this machine where the service itself is there', async (t) => {
+test('requires https, except to this machine when the service itself is local', async (t) => {
   const { origin } = await startServer(t, (_request, response) => response.end('here'));
   assert.equal(await (await outbound({ loopback: true })(origin)).text(), 'here');
   await assert.rejects(outbound({ loopback: false })(origin), { code: 'scheme' });
@@ -74,29 +74,29 @@ test('speaks https alone, but to this machine where the service itself is there'
   ]) {
     await assert.rejects(near(url), { code: 'scheme' }, url);
   }
-  // A public name that leads here is an attempt, wherever the service is.
+  // A public name that resolves to this machine is an attack, also for a local service.
   await assert.rejects(near('https://id.example.com/'), { code: 'address' });
   await assert.rejects(outbound({ loopback: true, resolve: always('10.0.0.1') })('https://localhost/'), {
     code: 'address',
   });
 });
 
-test('connects to the address that was checked, whatever the name leads to the next moment (rebinding)', async (t) => {
+test('connects to the checked address when the name then resolves to another one (rebinding)', async (t) => {
   const { port } = await startServer(t, (_request, response) => response.end('checked'), '127.0.0.2');
-  let asked = 0;
+  let lookups = 0;
   const rebinding = async () => {
-    asked++;
-    // The first look is honest, every later one is the attack.
-    return asked === 1 ? always('127.0.0.2')() : always('169.254.169.254')();
+    lookups++;
+    // The first lookup is honest, and every later one is the attack.
+    return lookups === 1 ? always('127.0.0.2')() : always('169.254.169.254')();
   };
   const fetch = outbound({ loopback: true, resolve: rebinding });
   assert.equal(await (await fetch(`http://localhost:${port}/`)).text(), 'checked');
-  assert.equal(asked, 1);
+  assert.equal(lookups, 1);
   await assert.rejects(fetch(`http://localhost:${port}/`), { code: 'address' });
-  assert.equal(asked, 2);
+  assert.equal(lookups, 2);
 });
 
-test('follows no redirect, wherever it leads', async (t) => {
+test('follows no redirect', async (t) => {
   let followed = 0;
   const { origin } = await startServer(t, (request, response) => {
     if (request.url === '/inside') followed++;
@@ -110,24 +110,24 @@ test('follows no redirect, wherever it leads', async (t) => {
   assert.equal(followed, 0);
 });
 
-test('takes no answer that is larger than 1 MiB, says so or not, and none that is compressed', async (t) => {
+test('rejects a response that is larger than 1 MiB, with or without Content-Length, or compressed', async (t) => {
   const mebibyte = 1024 * 1024;
   const { origin } = await startServer(t, (request, response) => {
     const size = Number(request.url?.split('/')[1]);
     if (request.url?.endsWith('/gzip')) response.setHeader('content-encoding', 'gzip');
-    if (request.url?.endsWith('/told')) response.setHeader('content-length', size);
+    if (request.url?.endsWith('/sized')) response.setHeader('content-length', size);
     response.end(Buffer.alloc(size));
   });
   const fetch = outbound({ loopback: true });
-  assert.equal((await (await fetch(`${origin}/${mebibyte}/told`)).arrayBuffer()).byteLength, mebibyte);
-  for (const kind of ['told', 'chunked']) {
+  assert.equal((await (await fetch(`${origin}/${mebibyte}/sized`)).arrayBuffer()).byteLength, mebibyte);
+  for (const kind of ['sized', 'chunked']) {
     await assert.rejects(fetch(`${origin}/${mebibyte + 1}/${kind}`), { code: 'too_large' });
     await assert.rejects(fetch(`${origin}/${10 * mebibyte}/${kind}`), { code: 'too_large' });
   }
   await assert.rejects(fetch(`${origin}/10/gzip`), { code: 'encoded' });
 });
 
-test('sends what it is given, and tells the status and the type of the answer', async (t) => {
+test('sends method, headers and body, and returns the status and the type of the response', async (t) => {
   const { origin } = await startServer(t, (request, response) => {
     request.setEncoding('utf8').on('data', (body) => {
       response.writeHead(418, { 'content-type': 'text/plain', 'set-cookie': 'a=b' });
@@ -136,14 +136,14 @@ test('sends what it is given, and tells the status and the type of the answer', 
   });
   const body = new URLSearchParams({ code: 'ä' });
   const headers = new Headers({ authorization: 'Basic x' });
-  const answer = await outbound({ loopback: true })(origin, { method: 'POST', headers, body });
-  assert.equal(answer.status, 418);
-  assert.deepEqual([...answer.headers], [['content-type', 'text/plain']]);
-  assert.equal(await answer.text(), 'POST Basic x code=%C3%A4');
+  const response = await outbound({ loopback: true })(origin, { method: 'POST', headers, body });
+  assert.equal(response.status, 418);
+  assert.deepEqual([...response.headers], [['content-type', 'text/plain']]);
+  assert.equal(await response.text(), 'POST Basic x code=%C3%A4');
 });
 
-async function startServer(t: TestContext, answer: RequestListener, host = '127.0.0.1') {
-  const server = createServer(answer).listen(0, host);
+async function startServer(t: TestContext, listener: RequestListener, host = '127.0.0.1') {
+  const server = createServer(listener).listen(0, host);
   await once(server, 'listening');
   t.after(() => {
     server.close();

@@ -11,14 +11,14 @@ import { startWithLocalIssuer } from '../support/identity/local-issuer.ts';
 import { privateCaFile, privateTls } from '../support/identity/private-ca.ts';
 import { newDataFolder } from '../support/service.ts';
 
-test('signs in by an https issuer whose certificate a private CA issued', async (t) => {
+test('signs in with an https issuer whose certificate a private CA issued', async (t) => {
   const signing = await start(t, { COUNTERFOIL_PRIVATE_CA: privateCaFile });
   const { status, text } = await signing.register();
   assert.equal(status, 200, text);
   const begun = await signing.begin();
   const sent = new URL(begun.headers.get('location') ?? '');
   assert.equal(sent.origin, signing.provider.issuer);
-  // A browser that trusts the CA comes back with a code; here the provider is asked for it by hand.
+  // A browser that trusts the CA would return with a code; the test gets it from the provider directly.
   const callback = signing.provider.approve(sent);
   const cookie = begun.headers.getSetCookie().map((line) => line.split(';')[0]);
   const finished = await fetch(callback, { headers: { cookie: cookie.join('; ') }, redirect: 'manual' });
@@ -26,13 +26,13 @@ test('signs in by an https issuer whose certificate a private CA issued', async 
   assert.deepEqual(signing.provider.asked.slice(-2), ['/token', '/jwks']);
 });
 
-test('believes no certificate of that CA without the setting', async (t) => {
+test('does not trust a certificate of that CA without the setting', async (t) => {
   const { register, provider } = await start(t, {});
   assert.equal((await register()).status, 400);
   assert.deepEqual(provider.asked, []);
 });
 
-test('believes a certificate of that CA for no other host than its own', async (t) => {
+test('trusts a certificate of that CA only for its own host', async (t) => {
   let requests = 0;
   const impostor = createServer(privateTls, (_request, response) => {
     requests++;
@@ -49,7 +49,7 @@ test('believes a certificate of that CA for no other host than its own', async (
   assert.equal(requests, 0);
 });
 
-test('lists a private CA that is not there, or is no certificate, with the other problems', (t) => {
+test('reports a private CA that is missing or not a certificate, with the other problems', (t) => {
   const folder = join(newDataFolder(t), '..');
   const wrong = join(folder, 'ca.pem');
   writeFileSync(wrong, 'not a certificate');

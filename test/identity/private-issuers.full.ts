@@ -26,7 +26,7 @@ for (const issuers of [
   'keycloak.internal,127.0.0.1,10.0.0.0/8',
   ' 127.0.0.1 , ::1/128',
 ]) {
-  test(`signs in by a private issuer that the operator named: ${issuers}`, async (t) => {
+  test(`signs in with a private issuer that the operator named: ${issuers}`, async (t) => {
     const { register, begin } = await startWithLocalIssuer(t, { env: named(issuers) });
     const { status, text } = await register();
     assert.equal(status, 200, text);
@@ -34,7 +34,7 @@ for (const issuers of [
   });
 }
 
-test('asks a named host by its name', async (t) => {
+test('calls a named host by its name', async (t) => {
   const { provider, register } = await startWithLocalIssuer(t, { env: named('localhost') });
   const byName = provider.issuer.replace('127.0.0.1', 'localhost');
   provider.twists = { discovery: (honest) => ({ ...honest, issuer: byName }) };
@@ -42,13 +42,13 @@ test('asks a named host by its name', async (t) => {
   assert.equal(status, 200, text);
 });
 
-test('asks no private issuer that is not among the named ones', async (t) => {
+test('does not call a private issuer that is not named', async (t) => {
   const { provider, register } = await startWithLocalIssuer(t, { env: named('127.0.0.2,10.0.0.0/8') });
   assert.equal((await register()).status, 400);
   assert.deepEqual(provider.asked, []);
 });
 
-test('follows a named issuer to no address that is not named itself', async (t) => {
+test('does not call endpoints of a named issuer at an address that is not named', async (t) => {
   let requests = 0;
   const inner = createServer((_request, response) => {
     requests++;
@@ -66,7 +66,7 @@ test('follows a named issuer to no address that is not named itself', async (t) 
   const cookie = begun.headers.getSetCookie().map((line) => line.split(';')[0]);
   const atProvider = await fetch(begun.headers.get('location') ?? provider.issuer, { redirect: 'manual' });
   const callback = atProvider.headers.get('location') ?? '';
-  assert.match(callback, /\/callback\?/, 'the honest part of the way');
+  assert.match(callback, /\/callback\?/, 'the provider sends the browser to the callback');
   const here = callback.replace('https://id.example.com', service.origin);
   const finished = await fetch(here, {
     headers: { cookie: cookie.join('; ') },
@@ -76,7 +76,7 @@ test('follows a named issuer to no address that is not named itself', async (t) 
   assert.equal(requests, 0);
 });
 
-test('keeps away from metadata addresses, also where other networks are named', async (t) => {
+test('does not call metadata addresses, also when other networks are named', async (t) => {
   const env = named('127.0.0.1,10.0.0.0/8,192.168.0.0/16,keycloak.internal');
   const { service, register } = await startWithLocalIssuer(t, { env });
   for (const host of metadataForms) {
@@ -87,7 +87,7 @@ test('keeps away from metadata addresses, also where other networks are named', 
   assert.doesNotMatch(service.logged(), /outbound_timeout|ECONNREFUSED|EHOSTUNREACH/);
 });
 
-test('lists every private issuer that is neither a host nor a network, and the other problems too', () => {
+test('reports every private issuer that is neither a host nor a network, with the other problems', () => {
   for (const wrong of [
     '10.0.0.0/33',
     '::1/129',

@@ -5,19 +5,19 @@ import { startWithLocalIssuer } from '../support/identity/local-issuer.ts';
 
 const behindProxy = { COUNTERFOIL_PUBLIC_URL: 'https://id.example.com' };
 
-test('registers no issuer of this machine where the public URL is elsewhere, and asks it nothing', async (t) => {
+test('rejects an issuer on this machine when the public URL is remote, without calling it', async (t) => {
   const { provider, register, begin } = await startWithLocalIssuer(t, { env: behindProxy });
   const { status, json } = await register();
   assert.equal(status, 400);
   assert.equal(json.body.error.param, 'IDP_ISSUER');
   assert.equal(json.body.compelete, false);
-  // Without `verify` it may be registered, but nobody is sent there.
+  // Without `verify` it may be registered, but no browser is redirected to it.
   await register(provider.issuer, '');
   for (let count = 0; count < 3; count++) assert.notEqual((await begin()).status, 303);
   assert.deepEqual(provider.asked, []);
 });
 
-test('asks no issuer of this machine there, however it is written', async (t) => {
+test('does not call an issuer on this machine then, in any spelling', async (t) => {
   const { provider, register } = await startWithLocalIssuer(t, { env: behindProxy });
   const { port } = new URL(provider.issuer);
   for (const host of loopbackForms) {
@@ -28,7 +28,7 @@ test('asks no issuer of this machine there, however it is written', async (t) =>
   assert.deepEqual(provider.asked, []);
 });
 
-test('stops asking a registered issuer of this machine once the public URL is elsewhere', async (t) => {
+test('stops calling a registered issuer on this machine when the public URL becomes remote', async (t) => {
   const before = await startWithLocalIssuer(t);
   assert.equal((await before.register()).status, 200);
   assert.equal((await before.begin()).status, 303);
@@ -45,7 +45,7 @@ for (const [name, env] of [
   ['it is localhost', { COUNTERFOIL_PUBLIC_URL: 'http://localhost:8080' }],
   ['it is [::1]', { COUNTERFOIL_PUBLIC_URL: 'http://[::1]:8080' }],
 ] as const) {
-  test(`asks an issuer of this machine as to the public URL: ${name}`, async (t) => {
+  test(`calls an issuer on this machine when the public URL is local: ${name}`, async (t) => {
     const { register, begin } = await startWithLocalIssuer(t, { env });
     const { status, text } = await register();
     assert.equal(status, 200, text);

@@ -5,7 +5,7 @@ import { signIn, startSignIn, whoIs } from '../support/sign-in/signing-in.ts';
 
 const withoutEmail = ({ email, email_verified, ...rest }: JWTPayload): JWTPayload => rest;
 
-test('takes the e-mail from userinfo also when the name came in the ID token', async (t) => {
+test('reads the e-mail address from userinfo also when the ID token has the name', async (t) => {
   const signing = await startSignIn(t);
   signing.provider.twists = {
     claims: withoutEmail,
@@ -19,9 +19,9 @@ test('takes the e-mail from userinfo also when the name came in the ID token', a
   );
 });
 
-test('calls an address verified only where its own source does', async (t) => {
+test('marks an address as verified only if its own source does', async (t) => {
   const signing = await startSignIn(t);
-  // The ID token has an address that nobody verified; userinfo has verified another one.
+  // The ID token has an unverified address, and userinfo has another one that is verified.
   signing.provider.twists = {
     claims: ({ name, email_verified, ...rest }) => ({ ...rest, email: 'claimed@example.com' }),
     userinfo: (honest) => ({ ...honest, email: 'own@example.com', email_verified: true }),
@@ -32,13 +32,13 @@ test('calls an address verified only where its own source does', async (t) => {
   assert.equal(body.email, isVerified ? 'own@example.com' : 'claimed@example.com');
 });
 
-test('asks userinfo nothing when the ID token has all that was asked for', async (t) => {
+test('does not call userinfo when the ID token has all requested claims', async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   assert.equal(signing.provider.count('/userinfo'), 0);
 });
 
-test('asks userinfo nothing for an e-mail that is not among the scopes', async (t) => {
+test('does not call userinfo for an e-mail address without the scope', async (t) => {
   const signing = await startSignIn(t, { fields: { scopes: ['openid', 'profile'] } });
   signing.provider.twists = { claims: withoutEmail };
   assert.equal((await signIn(signing)).status, 303);

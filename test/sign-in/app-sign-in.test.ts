@@ -13,7 +13,7 @@ import {
 
 const returnUrl = 'https://app.example.com/signed-in';
 
-/** An app on another origin, and the way through the provider to its return URL. */
+/** An app on another origin, with the sign-in link for its return URL. */
 async function startApp(t: TestContext) {
   const signing = await startSignIn(t, { fields: { return_urls: [returnUrl] } });
   const verifier = randomBytes(32).toString('base64url');
@@ -45,7 +45,7 @@ function signOut({ service, browser }: SignInTest, body?: object) {
   });
 }
 
-test('signs a person in to an app on another origin, which verifies who it is by the published keys', async (t) => {
+test('signs a user in to an app on another origin, which verifies the token with the published keys', async (t) => {
   const { signing, link, exchange, refresh } = await startApp(t);
   const { origin } = signing.service;
   const landed = await signIn(signing, link);
@@ -59,10 +59,14 @@ test('signs a person in to an app on another origin, which verifies who it is by
   assert.equal(next.status, 200, next.text);
 
   await signOut(signing);
-  assert.equal((await refresh(next.json.body.refresh_token)).status, 400, 'signing out ends what came of it');
+  assert.equal(
+    (await refresh(next.json.body.refresh_token)).status,
+    400,
+    'a sign-out revokes its refresh tokens',
+  );
 });
 
-test('a sign-in that is under way while master keys are rotated comes to its end', async (t) => {
+test('a pending sign-in finishes after the master keys were rotated', async (t) => {
   const { signing, link, exchange } = await startApp(t);
   const callback = await goToCallback(signing, link);
   const env = { COUNTERFOIL_DATA: signing.service.data };

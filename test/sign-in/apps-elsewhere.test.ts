@@ -17,28 +17,28 @@ import type { AppTokens } from '../../src/sign-in/tokens/app-tokens.ts';
 import { Users } from '../../src/sign-in/users.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 
-type Order = Parameters<AppTokens['newCode']>;
+type CodeRequest = Parameters<AppTokens['newCode']>;
 
 const challenge = 'C'.repeat(43);
 const plain = 'https://app.example.com/in';
 const withQuery = 'https://app.example.com/in?from=us&x=%20a+b';
 const ours = 'https://id.example.com/in';
 
-test('hands an app on another origin a code that is bound to all that it asked with', async (t) => {
-  const { signIn, orders } = await startParts(t);
+test('gives an app on another origin a code that is bound to its return URL and challenge', async (t) => {
+  const { signIn, codeRequests } = await startParts(t);
   const finished = await signIn({ returnTo: plain, codeChallenge: challenge, codeChallengeMethod: 'S256' });
   assert.equal(finished.location, `${plain}?code=one%2Ftime`);
-  assert.deepEqual(orders, [[finished.session, { returnUrl: plain, codeChallenge: challenge }]]);
+  assert.deepEqual(codeRequests, [[finished.session, { returnUrl: plain, codeChallenge: challenge }]]);
 });
 
-test('leaves the address of an app as it is registered, to the character', async (t) => {
+test('keeps every character of the registered return URL', async (t) => {
   const { signIn } = await startParts(t);
   const link = { returnTo: withQuery, codeChallenge: challenge, codeChallengeMethod: 'S256' };
   assert.equal((await signIn(link)).location, `${withQuery}&code=one%2Ftime`);
 });
 
-test('hands no code to an app without a challenge of S256, nor to a page of its own origin', async (t) => {
-  const { signIn, orders } = await startParts(t);
+test('gives no code to an app without an S256 challenge, nor to a page of its own origin', async (t) => {
+  const { signIn, codeRequests } = await startParts(t);
   for (const link of [
     { returnTo: plain },
     { returnTo: plain, codeChallenge: challenge },
@@ -51,10 +51,10 @@ test('hands no code to an app without a challenge of S256, nor to a page of its 
     await assert.rejects(signIn(link), { reason: 'app_challenge' }, JSON.stringify(link));
   }
   assert.equal((await signIn({ returnTo: ours })).location, ours);
-  assert.deepEqual(orders, []);
+  assert.deepEqual(codeRequests, []);
 });
 
-test('ends the session of whoever was signed in before, and keeps that of the same user', async (t) => {
+test('a sign-in keeps the session of the same user, and ends that of another user', async (t) => {
   const { signIn, sessions, be } = await startParts(t);
   const first = await signIn({});
   const again = await signIn({}, first.cookie);
@@ -64,20 +64,20 @@ test('ends the session of whoever was signed in before, and keeps that of the sa
   assert.equal(await sessions.find(again.cookie), undefined);
 });
 
-/** The steps of a sign-in over a store, with a provider that takes everybody and a book of what was issued. */
+/** The sign-in functions over a store, with a provider that accepts every sign-in and a list of requested codes. */
 async function startParts(t: TestContext) {
   const log = openLog('silent');
   const engine = await openStoreOf(newDataFolder(t));
   t.after(() => engine.close());
   const sealer = new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))]));
-  const orders: Order[] = [];
+  const codeRequests: CodeRequest[] = [];
   let subject = 'user-1';
   const provider: IdentityProvider = {
     discover: async () => undefined,
     begin: async (_client, { state }) => new URL(`https://idp.example.com/?state=${state}`),
     finish: async () => ({ issuer: 'https://idp.example.com', subject }),
     signOutUrl: async () => undefined,
-    readLogoutToken: async () => assert.fail('no logout comes'),
+    readLogoutToken: async () => assert.fail('unexpected logout token'),
   };
   const oneTimeIds = new OneTimeIds(engine, Date.now);
   const parts: SignInContext = {
@@ -89,8 +89,8 @@ async function startParts(t: TestContext) {
     accessEnding: new AccessEnding(engine, Date.now),
     providers: { google: provider, microsoft: provider, github: provider, oidc: provider },
     appTokens: {
-      newCode: (...order) => {
-        orders.push(order);
+      newCode: (...request) => {
+        codeRequests.push(request);
         return { code: 'one/time', writes: [] };
       },
     },
@@ -119,5 +119,5 @@ async function startParts(t: TestContext) {
   const be = (user: string) => {
     subject = user;
   };
-  return { signIn, orders, sessions: parts.sessions, be };
+  return { signIn, codeRequests, sessions: parts.sessions, be };
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { signOut } from '../support/sign-in/app.ts';
 import { Browser } from '../support/sign-in/browser.ts';
 import {
-  assertRefused,
+  assertRejected,
   assertSignedIn,
   goToCallback,
   says,
@@ -12,7 +12,7 @@ import {
   startSignIn,
 } from '../support/sign-in/signing-in.ts';
 
-test('Back after a sign-in shows that one is signed in, and signs nobody in again', async (t) => {
+test('Back after a sign-in shows that the user is signed in, and does not sign in again', async (t) => {
   const signing = await startSignIn(t);
   const { browser, provider } = signing;
   const callback = await goToCallback(signing, `${signInPath}?return_to=/books`);
@@ -32,23 +32,23 @@ test('Back after a sign-in shows that one is signed in, and signs nobody in agai
   await assertSignedIn(signing, 'user-1');
 });
 
-test('a used callback shows that to the browser that is signed in by it alone', async (t) => {
+test('a used callback shows that page only to the browser that it signed in', async (t) => {
   const signing = await startSignIn(t);
   const callback = await goToCallback(signing);
   assert.equal((await signing.browser.open(callback)).status, 303);
   const stranger = { ...signing, browser: new Browser() };
   const page = await stranger.browser.open(callback);
-  await assertRefused(
+  await assertRejected(
     stranger,
     page,
     page.text.includes('another browser') ? says.otherBrowser : says.unknownState,
   );
-  // Who is signed out is not signed in, whatever the address says.
+  // After a sign-out the callback is an error.
   await signOut(signing.service.origin, signing.browser);
   assert.equal((await signing.browser.open(callback)).status, 400);
 });
 
-test('a refused callback stays refused in a browser that is signed in', async (t) => {
+test('an invalid callback is rejected also in a browser that is signed in', async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   const callback = new URL(await goToCallback(signing));

@@ -4,7 +4,7 @@ import { logoutToken, sendLogout } from '../support/identity/logout-token.ts';
 import { livesOf, startForOperators } from '../support/sign-in/operators.ts';
 
 /** OpenID Connect Back-Channel Logout 1.0. */
-test('a logout token of a user ends all that came of the sign-ins by that integration', async (t) => {
+test('a logout token of a user ends the sessions and tokens of that integration', async (t) => {
   const { origin, provider, enter } = await start(t);
   const people = [await enter('user-1'), await enter('user-1'), await enter('user-2')];
   const token = await logoutToken(provider, { sub: 'user-1' });
@@ -20,7 +20,7 @@ test('a logout token of a user ends all that came of the sign-ins by that integr
   ]);
 });
 
-test('a logout token of one session at the provider ends that one alone', async (t) => {
+test('a logout token of one session at the provider ends only that session', async (t) => {
   const { origin, provider, enter } = await start(t);
   const [one, other] = [await enter('user-1', 'sid-1'), await enter('user-1', 'sid-2')];
   const reply = await sendLogout(origin, await logoutToken(provider, { sub: undefined, sid: 'sid-1' }));
@@ -29,7 +29,7 @@ test('a logout token of one session at the provider ends that one alone', async 
   assert.deepEqual(await livesOf(origin, other), [true, true]);
 });
 
-test('with subject and session the session alone ends, and it must be of that subject', async (t) => {
+test('a logout token with subject and session ends only that session, if it is of that subject', async (t) => {
   const { origin, provider, enter } = await start(t);
   const [one, other] = [await enter('user-1', 'sid-1'), await enter('user-1', 'sid-2')];
   await sendLogout(origin, await logoutToken(provider, { sub: 'user-2', sid: 'sid-2' }));
@@ -39,17 +39,17 @@ test('with subject and session the session alone ends, and it must be of that su
   assert.deepEqual(await livesOf(origin, other), [true, true]);
 });
 
-test('a logout token of a provider ends nobody whom another provider signed in', async (t) => {
+test('a logout token ends no session of another provider', async (t) => {
   const first = await start(t);
   const person = await first.enter('user-1');
   const second = await start(t);
-  // The same subject elsewhere is another user; its provider has no say here.
+  // The same subject at another provider is another user.
   const reply = await sendLogout(first.origin, await logoutToken(second.provider, { sub: 'user-1' }));
   assert.equal(reply.status, 400, reply.text);
   assert.deepEqual(await livesOf(first.origin, person), [true, true]);
 });
 
-test('a logout of somebody who is not signed in is complete already', async (t) => {
+test('returns 200 for a logout token of a user who is not signed in', async (t) => {
   const { origin, provider } = await start(t);
   for (const claims of [{ sub: 'nobody' }, { sub: undefined, sid: 'none' }]) {
     const reply = await sendLogout(origin, await logoutToken(provider, claims));
@@ -57,7 +57,7 @@ test('a logout of somebody who is not signed in is complete already', async (t) 
   }
 });
 
-test('a logout token is good once', async (t) => {
+test('a logout token is valid once', async (t) => {
   const { origin, provider, enter } = await start(t);
   const token = await logoutToken(provider, { sub: 'user-1' });
   assert.equal((await sendLogout(origin, token)).status, 200);
@@ -66,7 +66,7 @@ test('a logout token is good once', async (t) => {
   assert.deepEqual(await livesOf(origin, person), [true, true]);
 });
 
-test('a logout token is good again to nobody who sends it many times at one moment', async (t) => {
+test('accepts a logout token once when it is sent several times concurrently', async (t) => {
   const { origin, provider } = await start(t);
   const token = await logoutToken(provider, { sub: 'user-1' });
   const replies = await Promise.all(Array.from({ length: 8 }, () => sendLogout(origin, token)));

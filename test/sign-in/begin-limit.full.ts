@@ -7,10 +7,10 @@ import { Browser } from '../support/sign-in/browser.ts';
 import { credentials, signInPath } from '../support/sign-in/signing-in.ts';
 
 const begins = 30;
-/** More than one person, or one office behind one address, begins at one moment. */
+/** More sign-ins than one office behind one address begins at one moment. */
 const burst = 2_000;
 
-test('begins beyond the limit of an address are 429 with Retry-After, and others go on', async (t) => {
+test('returns 429 with Retry-After beyond the limit of an address, and serves other addresses', async (t) => {
   const { begin, pass } = await start(t, { COUNTERFOIL_LIMIT_SIGN_INS: `${begins}` });
   for (let count = 0; count < begins; count++) assert.equal((await begin('198.51.100.7')).status, 303);
   const limited = await begin('198.51.100.7');
@@ -24,7 +24,7 @@ test('begins beyond the limit of an address are 429 with Retry-After, and others
   assert.equal((await begin('198.51.100.7')).status, 303);
 });
 
-test('all addresses of one IPv6 subscriber (/64) have one limit', async (t) => {
+test('all addresses of one IPv6 subscriber (/64) share one limit', async (t) => {
   const { begin } = await start(t, { COUNTERFOIL_LIMIT_SIGN_INS: `${begins}` });
   const statuses = new Set<number>();
   for (let count = 0; count <= begins; count++) {
@@ -34,17 +34,17 @@ test('all addresses of one IPv6 subscriber (/64) have one limit', async (t) => {
   assert.equal((await begin('2001:db8:0:2::1')).status, 303);
 });
 
-test('there is a limit on begins without a setting, once the service has keys', async (t) => {
+test('has a default limit on sign-ins when the service has API keys', async (t) => {
   const { begin } = await start(t, {});
   const statuses = new Set<number>();
   for (let count = 0; count < burst && !statuses.has(429); count++) {
     statuses.add((await begin('198.51.100.7')).status);
   }
-  assert.ok(statuses.has(429), `${burst} begins at one moment`);
+  assert.ok(statuses.has(429), `${burst} sign-ins at one moment`);
   assert.equal((await begin('198.51.100.8')).status, 303);
 });
 
-test('who has begun in time finishes, whatever the limit says by then', async (t) => {
+test('a sign-in that began within the limit finishes after the limit is reached', async (t) => {
   const { origin, begin } = await start(t, { COUNTERFOIL_LIMIT_SIGN_INS: '1' });
   const browser = new Browser();
   const { url } = await browser.follow(origin + signInPath, (next) => next.includes('/callback?'));
@@ -53,7 +53,7 @@ test('who has begun in time finishes, whatever the limit says by then', async (t
   assert.equal((await browser.open(url)).status, 303);
 });
 
-/** A service behind a proxy, with keys, on a clock that stands still. */
+/** A service behind a proxy, with API keys and a clock that the test moves. */
 async function start(t: TestContext, limits: Record<string, string>) {
   const data = newDataFolder(t);
   const key = await newKey(data);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { goToCallback, says, signIn, startSignIn } from '../support/sign-in/signing-in.ts';
 
-test('leaves nothing to sign in with, and no secret, in the data folder, the log or an answer', async (t) => {
+test('leaves no credential and no secret in the data folder, the log or a response', async (t) => {
   const canary = 'canary-4711-';
   const signing = await startSignIn(t, { fields: { IDP_CLIENT_SECRET: `${canary}client-secret` } });
   const { service, provider, browser } = signing;
@@ -15,7 +15,7 @@ test('leaves nothing to sign in with, and no secret, in the data folder, the log
       return { ...honest, access_token: `${canary}access`, refresh_token: `${canary}refresh` };
     },
   };
-  // One is finished, one is left open, one fails, one is refused at the provider.
+  // One sign-in finishes, one stays pending, one fails, and the provider rejects one.
   const callback = new URL(await goToCallback(signing));
   const state = callback.searchParams.get('state') ?? '';
   const browserKeys = browser.cookieNames.map((name) => browser.cookie(name) ?? '');
@@ -26,8 +26,8 @@ test('leaves nothing to sign in with, and no secret, in the data folder, the log
   provider.twists = { ...provider.twists, claims: (honest) => ({ ...honest, nonce: 'x' }) };
   const failed = await signIn(signing);
   assert.match(failed.text, says.untrusted.says);
-  provider.twists = { token: () => ({ error: 'x', error_description: `${canary}told` }) };
-  const refused = await signIn(signing);
+  provider.twists = { token: () => ({ error: 'x', error_description: `${canary}error` }) };
+  const rejected = await signIn(signing);
   const shown = await browser.open(`${service.origin}/v3/auth/session`);
   assert.equal(shown.status, 200);
   await service.stop();
@@ -44,10 +44,10 @@ test('leaves nothing to sign in with, and no secret, in the data folder, the log
   ];
   assert.ok(secrets.length >= 12 && secrets.every((secret) => secret.length >= 12));
   const files = readdirSync(service.data).map((name) => readFileSync(join(service.data, name), 'latin1'));
-  const places = [...files, service.logged(), failed.text, refused.text, shown.text];
+  const places = [...files, service.logged(), failed.text, rejected.text, shown.text];
   assert.ok(
     places.some((text) => text.includes('Ursula Example')),
-    'the search does not find what is there',
+    'the search does not find a stored value',
   );
   for (const secret of secrets) {
     for (const form of [secret, encodeURIComponent(secret), ...encoded(secret)]) {

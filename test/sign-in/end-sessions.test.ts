@@ -5,7 +5,7 @@ import { whoIs } from '../support/sign-in/signing-in.ts';
 
 const hour = 60 * 60_000;
 
-test('sessions are listed by user, integration and age, without what opens them', async (t) => {
+test('lists sessions by user, integration and age, without their secrets', async (t) => {
   let now = Date.now();
   const { service, signing, enter } = await startForOperators(t, { now: () => now });
   const old = await enter('user-1');
@@ -39,7 +39,7 @@ test('sessions are listed by user, integration and age, without what opens them'
   assert.ok(Date.parse(last_seen_at) >= now && Date.parse(expires_at) > now);
 });
 
-test('one session is ended by its id, with the tokens that came of it', async (t) => {
+test('ends one session by its id, with its tokens', async (t) => {
   const { service, signing, enter } = await startForOperators(t);
   const [one, other] = [await enter('user-1'), await enter('user-1')];
   const { id } = (await whoIs(signing, one.browser)).body.session;
@@ -57,7 +57,7 @@ for (const [name, query, ended] of [
   ['age', () => 'older_than=2h', [true, false, false]],
   ['user and integration', (id: string) => `user=${id}&integration=oidc/shop`, [false, true, false]],
 ] as const) {
-  test(`sessions are ended by ${name}, with the tokens that came of them`, async (t) => {
+  test(`ends sessions by ${name}, with their tokens`, async (t) => {
     let now = Date.now();
     const { service, enter } = await startForOperators(t, { now: () => now });
     const first = await enter('user-1');
@@ -73,7 +73,7 @@ for (const [name, query, ended] of [
   });
 }
 
-test('sessions are not ended by a request that does not say which', async (t) => {
+test('ends no session without a valid filter', async (t) => {
   const { service, enter } = await startForOperators(t);
   const person = await enter('user-1');
   for (const query of [

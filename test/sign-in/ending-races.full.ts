@@ -16,11 +16,11 @@ const ada: Identity = {
 };
 
 for (const filter of [{}, { integration: 'oidc/web' }, 'delete'] as const) {
-  test(`a sign-in while access ends lives whole or not at all: ${JSON.stringify(filter)}`, async (t) => {
+  test(`a sign-in while access ends has session and tokens, or neither: ${JSON.stringify(filter)}`, async (t) => {
     const { engine, context, user, enter, clock } = await startSignInKit(t);
     await enter();
     const id = userKey(user.proven);
-    // It comes between what the ending has seen and what it commits.
+    // The sign-in happens after the ending has read and before it commits.
     let entered: Awaited<ReturnType<typeof enter>> | undefined;
     const late = engineWith(engine, {
       commit: async (writes) => {
@@ -46,7 +46,7 @@ for (const filter of [{}, { integration: 'oidc/web' }, 'delete'] as const) {
   });
 }
 
-test('a sign-out reads what its user has, and not what others have', async (t) => {
+test('a sign-out reads only records of its user', async (t) => {
   const { engine, context } = await startSignInKit(t);
   for (let n = 0; n < 300; n++) await context.sessions.begin({ identity: { ...ada, subject: `user-${n}` } });
   const { session } = await context.sessions.begin({ identity: ada });
@@ -60,10 +60,10 @@ test('a sign-out reads what its user has, and not what others have', async (t) =
   const user = userKey(ada);
   const act = { what: 'user.signed_out', on: user, by: 'user' } as const;
   await new AccessEnding(counted, context.now).end({ filter: { user, session: session.id }, act });
-  assert.ok(read <= 64, `${read} records were asked for`);
+  assert.ok(read <= 64, `${read} records were read`);
 });
 
-test('a user has a bounded number of sessions, of which the oldest ends', async (t) => {
+test('the oldest session ends when a user has too many', async (t) => {
   const { engine, context, enter, clock } = await startSignInKit(t);
   const first = await enter();
   for (let n = 0; n < sessionsPerUserMax; n++) {
@@ -77,7 +77,7 @@ test('a user has a bounded number of sessions, of which the oldest ends', async 
   assert.equal((await actsOf(engine)).filter((what) => what === 'sessions.ended').length, 1);
 });
 
-test('a deletion that is interrupted and asked for again is one act, and who signs in meanwhile is a new user', async (t) => {
+test('a deletion that is interrupted and repeated is one event, and a sign-in meanwhile creates a new user', async (t) => {
   const { engine, context, clock } = await startSignInKit(t);
   const begin = () =>
     context.sessions.begin({ identity: ada }, async () => [await context.users.signedIn(ada)]);
@@ -107,7 +107,7 @@ test('a deletion that is interrupted and asked for again is one act, and who sig
   assert.equal(await isKnown(context.users.find(user)), false);
 });
 
-test('whoever has sessions and no record is deleted all the same', async (t) => {
+test('deletes a user who has sessions and no record', async (t) => {
   const { context } = await startSignInKit(t);
   await context.sessions.begin({ identity: ada });
   await context.accessEnding.deleteUser(userKey(ada), { by: 'cli' });
@@ -116,7 +116,7 @@ test('whoever has sessions and no record is deleted all the same', async (t) => 
     await assert.rejects(context.accessEnding.deleteUser(id, { by: 'cli' }), { code: 'user_not_found' });
 });
 
-test('an ending of nobody is no act', async (t) => {
+test('an ending without sessions is no audit event', async (t) => {
   const { engine, context } = await startSignInKit(t);
   const act = { what: 'sessions.ended', on: 'integration=oidc/none', by: 'cli' } as const;
   assert.equal(await context.accessEnding.end({ filter: { integration: 'oidc/none' }, act }), 0);

@@ -9,7 +9,7 @@ import { newDataFolder, openStoreOf } from '../support/service.ts';
 const day = 24 * 60 * 60 * 1_000;
 const running = new AbortController().signal;
 
-test('removes one-time ids that have expired, and those alone', async (t) => {
+test('removes expired one-time ids, and no others', async (t) => {
   const engine = await open(t);
   let now = Date.now();
   const ids = new OneTimeIds(engine, () => now);
@@ -26,7 +26,7 @@ test('removes one-time ids that have expired, and those alone', async (t) => {
   assert.deepEqual(await engine.commit([ids.use(late)]), { write: 0, reason: 'exists' });
 });
 
-test('removes sessions that have ended by themselves, and those alone', async (t) => {
+test('removes expired sessions, and no others', async (t) => {
   const engine = await open(t);
   let now = Date.now();
   const sessions = new Sessions(engine, () => now);

@@ -14,17 +14,17 @@ import { credentials, signInPath } from '../support/sign-in/signing-in.ts';
 
 const isLong = process.env.LONG === '1';
 const begins = isLong ? 100_000 : 5_000;
-/** Fewer than any limit on the begins of one address would stop. */
+/** Slow enough for any limit on the sign-ins of one address. */
 const honestPauseMs = isLong ? 3_000 : 250;
 const honestMsMax = 1_000;
-/** What a heap that has nothing to keep may gain between two collections. */
+/** How much a heap without leaks may grow between two collections. */
 const memoryGrowthBytesMax = 96 * 1024 * 1024;
 
-test('begins that nobody finishes leave nothing in the store, and memory as it was', async (t) => {
+test('sign-ins that are never finished leave no records, and memory does not grow', async (t) => {
   const { service, origin, data } = await start(t, { COUNTERFOIL_LIMIT_SIGN_INS: '0' });
   const flood = new Begins(origin + signInPath);
   t.after(() => flood.close());
-  // A heap takes the size that its load needs before it stays as it is.
+  // The heap grows to the size that the load needs, and stays there.
   await flood.many(begins / 5);
   const before = residentBytes(service.pid);
   const statuses = await flood.many(begins);
@@ -36,10 +36,10 @@ test('begins that nobody finishes leave nothing in the store, and memory as it w
   const engine = await openStoreOf(data);
   t.after(() => engine.close());
   const facts = await engine.describe('service:one-time-ids');
-  assert.equal(facts?.count ?? 0, 0, 'records of sign-ins that were begun');
+  assert.equal(facts?.count ?? 0, 0, 'records of unfinished sign-ins');
 });
 
-test('a flood of begins from one address leaves an honest sign-in from another served', async (t) => {
+test('a flood of sign-ins from one address does not block another address', async (t) => {
   const { origin } = await start(t, {});
   const flood = new Begins(origin + signInPath);
   const honest = new Begins(origin + signInPath, '127.0.0.2', 1);
@@ -56,19 +56,19 @@ test('a flood of begins from one address leaves an honest sign-in from another s
   do {
     const beganAt = performance.now();
     const { status } = await honest.one();
-    assert.equal(status, 303, `after ${served} that were served`);
+    assert.equal(status, 303, `after ${served} sign-ins`);
     served++;
     slowestMs = Math.max(slowestMs, performance.now() - beganAt);
     await Promise.race([sleep(honestPauseMs), flooding]);
   } while (!isOver);
   await flooding;
-  // What was begun stays begun for ten minutes: the flood is over, and what it took up is not.
+  // The sign-ins of the flood stay pending for ten minutes.
   assert.equal((await honest.one()).status, 303, 'after the flood');
   assert.ok(served > 0 && slowestMs < honestMsMax + busyMachineMs, `${slowestMs} ms`);
   assert.equal((await fetch(`${origin}/readyz`)).status, 200);
 });
 
-test('a sign-in that was begun before a flood is finished after it', async (t) => {
+test('a sign-in that began before a flood finishes after it', async (t) => {
   const { origin } = await start(t, { COUNTERFOIL_LIMIT_SIGN_INS: '0' });
   const browser = new Browser();
   const { url } = await browser.follow(origin + signInPath, (next) => next.includes('/callback?'));
@@ -91,7 +91,7 @@ async function start(t: TestContext, more: Record<string, string>) {
   return { service, origin, data };
 }
 
-/** As Linux reports it; elsewhere memory is not compared. */
+/** The resident memory as Linux reports it, and 0 on other systems. */
 function residentBytes(pid: number): number {
   try {
     const pages = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1];

@@ -4,7 +4,7 @@ import { type RunningProvider, startIdentityProvider } from '../../examples/sign
 import { startTestService, type TestService } from '../support/service.ts';
 import { Browser } from '../support/sign-in/browser.ts';
 import {
-  assertRefused,
+  assertRejected,
   credentials,
   goToCallback,
   says,
@@ -14,11 +14,11 @@ import {
   whoIs,
 } from '../support/sign-in/signing-in.ts';
 
-test('signs in with a real provider, tells who it is, and signs out', async (t) => {
+test('signs in with a real provider, returns the user, and signs out', async (t) => {
   const { service } = await startWithRealProvider(t);
   const browser = new Browser();
   const landed = await signInAs(browser, `${service.origin}${signInPath}`, 'alice');
-  // Without a word of the link, on the answer that says who signed in.
+  // Without `return_to`, the browser lands on the session.
   assert.equal(landed.url, `${service.origin}/v3/auth/session`);
   const { session, issuer, ...who } = JSON.parse(landed.text).body;
   assert.deepEqual(who, {
@@ -40,20 +40,20 @@ test('signs in with a real provider, tells who it is, and signs out', async (t) 
   const { message, sign_out_url: next } = JSON.parse(signedOut.text).body;
   assert.equal(message, 'Signed out');
   assert.equal((await whoIs({ service }, browser)).status, 401);
-  // The provider asks whether its own session ends, too.
+  // The provider asks whether to end its own session too.
   const atProvider = await browser.open(next);
   assert.equal(new URL(next).origin, issuer);
   assert.equal(atProvider.status, 200, atProvider.text);
 });
 
-test('signs in where a real provider tells the name at userinfo alone', async (t) => {
+test('signs in when a real provider returns the name only at userinfo', async (t) => {
   const { service } = await startWithRealProvider(t, { conformIdTokenClaims: true });
   const browser = new Browser();
   const landed = await signInAs(browser, `${service.origin}${signInPath}`, 'bob');
   assert.equal(JSON.parse(landed.text).body.name, 'bob');
 });
 
-test('says that nobody is signed in to whoever cancels at a real provider', async (t) => {
+test('shows a user who cancels at a real provider that they are not signed in', async (t) => {
   const { service } = await startWithRealProvider(t);
   const browser = new Browser();
   const form = await browser.follow(`${service.origin}${signInPath}?return_to=/books`);
@@ -61,12 +61,12 @@ test('says that nobody is signed in to whoever cancels at a real provider', asyn
   const page = await browser.follow(new URL(cancel, form.url).href);
   assert.equal(page.status, 403);
   assert.match(page.text, /did not let you in/);
-  // And leads back to where the sign-in was begun, with all that its link said.
+  // The page links to the sign-in again, with the same parameters.
   assert.ok(page.text.includes(`href="${service.origin}${signInPath}?return_to=%2Fbooks"`), page.text);
   assert.equal((await whoIs({ service }, browser)).status, 401);
 });
 
-test('goes back to a path on its own origin', async (t) => {
+test('redirects to a path on its own origin', async (t) => {
   const signing = await startSignIn(t);
   const page = await signIn(signing, `${signInPath}?return_to=${encodeURIComponent('/books?page=2')}`);
   assert.equal(page.status, 303);
@@ -75,7 +75,7 @@ test('goes back to a path on its own origin', async (t) => {
   assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
 });
 
-test('asks a warm provider nothing but the exchange', async (t) => {
+test('makes only the token request when the metadata of the provider is cached', async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   signing.provider.asked.length = 0;
@@ -83,7 +83,7 @@ test('asks a warm provider nothing but the exchange', async (t) => {
   assert.deepEqual(signing.provider.asked, ['/authorize', '/token']);
 });
 
-test('signs in from several tabs of one browser, whatever the order', async (t) => {
+test('signs in from several tabs of one browser, in any order', async (t) => {
   const signing = await startSignIn(t);
   const callbacks = [];
   for (let tab = 0; tab < 4; tab++) callbacks.push(await goToCallback(signing));
@@ -92,16 +92,16 @@ test('signs in from several tabs of one browser, whatever the order', async (t) 
   }
 });
 
-test('keeps the sign-ins of one browser to ten, and lets the oldest go', async (t) => {
+test('one browser has at most ten pending sign-ins, and the oldest is dropped', async (t) => {
   const signing = await startSignIn(t);
   const callbacks = [];
   for (let tab = 0; tab < 12; tab++) callbacks.push(await goToCallback(signing));
   assert.equal(signing.browser.cookieNames.length, 10);
-  await assertRefused(signing, await signing.browser.open(callbacks[0] as string), says.otherBrowser);
+  await assertRejected(signing, await signing.browser.open(callbacks[0] as string), says.otherBrowser);
   assert.equal((await signing.browser.open(callbacks.at(-1) as string)).status, 303);
 });
 
-test('sends the provider all that protects a sign-in, and the secret alone to the exchange', async (t) => {
+test('sends state, nonce and PKCE to the provider, and no secret', async (t) => {
   const signing = await startSignIn(t);
   const { service, browser } = signing;
   const begun = await browser.open(service.origin + signInPath);
@@ -121,7 +121,7 @@ test('sends the provider all that protects a sign-in, and the secret alone to th
   assert.match(begun.headers.get('set-cookie') ?? '', /; Path=\/; HttpOnly; SameSite=Lax$/);
 });
 
-/** @param more settings of the provider */
+/** @param more more settings of the provider */
 async function startWithRealProvider(t: import('node:test').TestContext, more: object = {}) {
   const service: TestService = await startTestService(t);
   const provider: RunningProvider = await startIdentityProvider({
@@ -137,7 +137,7 @@ async function startWithRealProvider(t: import('node:test').TestContext, more: o
   return { service, provider };
 }
 
-/** Through the provider's forms: who it is, and that it may be told. */
+/** Fills in the provider's forms for the login and for the consent. */
 async function signInAs(browser: Browser, url: string, login: string) {
   const form = await browser.follow(url);
   const consent = await browser.submit(form, { login, password: 'any' });

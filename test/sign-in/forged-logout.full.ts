@@ -9,7 +9,7 @@ import { tryToSend } from '../support/try-to-send.ts';
 
 const now = () => Math.floor(Date.now() / 1_000);
 
-/** What a logout token claims in the place of the truth (OpenID Connect Back-Channel Logout 1.0, 2.6). */
+/** Invalid claims of a logout token (OpenID Connect Back-Channel Logout 1.0, 2.6). */
 const lies: Readonly<Record<string, (provider: ScriptedOidc) => Readonly<Record<string, unknown>>>> = {
   'another issuer': () => ({ iss: 'https://accounts.google.com' }),
   'the issuer with a slash behind it': ({ issuer }) => ({ iss: `${issuer}/` }),
@@ -21,19 +21,19 @@ const lies: Readonly<Record<string, (provider: ScriptedOidc) => Readonly<Record<
   'no events': () => ({ events: undefined }),
   'no event at all': () => ({ events: {} }),
   'another event': () => ({ events: { 'https://example.com/event': {} } }),
-  'an event that is no object': () => ({ events: { [logoutEvent]: true } }),
+  'an event that is not an object': () => ({ events: { [logoutEvent]: true } }),
   'events that are a list': () => ({ events: [logoutEvent] }),
   'neither subject nor session': () => ({ sub: undefined, sid: undefined }),
-  'a subject that is no text': () => ({ sub: 7 }),
-  'a session that is no text': () => ({ sub: undefined, sid: { a: 1 } }),
+  'a subject that is not a string': () => ({ sub: 7 }),
+  'a session that is not a string': () => ({ sub: undefined, sid: { a: 1 } }),
   'no id of its own': () => ({ jti: undefined }),
-  'an id that is no text': () => ({ jti: 7 }),
+  'an id that is not a string': () => ({ jti: 7 }),
   'no time of issue': () => ({ iat: undefined }),
   'a time of issue in the future': () => ({ iat: now() + 3_600, exp: now() + 3_720 }),
   'an end in the past': () => ({ iat: now() - 600, exp: now() - 300 }),
 };
 
-test('a logout token ends nothing that claims', async (t) => {
+test('rejects a logout token with invalid claims, and ends no session', async (t) => {
   const { origin, provider, person } = await start(t);
   for (const [name, lie] of Object.entries(lies)) {
     const reply = await sendLogout(origin, await logoutToken(provider, lie(provider)));
@@ -44,7 +44,7 @@ test('a logout token ends nothing that claims', async (t) => {
   await assertHonestOneWorks(origin, provider, person);
 });
 
-test('a logout token ends nothing that is signed by no key of the provider', async (t) => {
+test('rejects a logout token that is not signed by a key of the provider', async (t) => {
   const { origin, provider, person } = await start(t);
   const honest = await logoutToken(provider);
   const [header = '', payload = '', signature = ''] = honest.split('.');
@@ -74,13 +74,13 @@ test('a logout token ends nothing that is signed by no key of the provider', asy
   await assertHonestOneWorks(origin, provider, person);
 });
 
-test('a token of another kind is no logout token', async (t) => {
+test('rejects a token of another type', async (t) => {
   const { origin, provider, person } = await start(t);
   for (const typ of ['at+jwt', 'dpop+jwt', 'oauth-authz-req+jwt']) {
     const reply = await sendLogout(origin, await logoutToken(provider, {}, { header: { typ } }));
     assert.equal(reply.status, 400, typ);
   }
-  // An ID token has no events, and a nonce where a browser began.
+  // An ID token has no `events`.
   const idToken = await provider.sign({
     iss: provider.issuer,
     aud: credentials.IDP_CLIENT_ID,
@@ -92,7 +92,7 @@ test('a token of another kind is no logout token', async (t) => {
   assert.equal(await isHere(origin, person), true);
 });
 
-test('a request that is no logout is rejected, and ends nothing', async (t) => {
+test('rejects a malformed logout request, and ends no session', async (t) => {
   const { origin, provider, person } = await start(t);
   const url = `${origin}/v3/auth/oidc/web/back-channel-logout`;
   const token = await logoutToken(provider);

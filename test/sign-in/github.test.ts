@@ -5,7 +5,7 @@ import { startTestService } from '../support/service.ts';
 import { Browser } from '../support/sign-in/browser.ts';
 import { whoIs } from '../support/sign-in/signing-in.ts';
 
-test('signs in with GitHub, which has no ID tokens, and knows the user by number', async (t) => {
+test('signs in with GitHub, which has no ID tokens, and identifies the user by the numeric id', async (t) => {
   const { github, service, browser, signIn } = await startWithGithub(t);
   assert.equal((await signIn()).status, 303);
   const { body } = await whoIs({ service }, browser);
@@ -30,7 +30,7 @@ test('signs in with GitHub, which has no ID tokens, and knows the user by number
   assert.equal(github.userHeaders[0]?.authorization, 'Bearer gho_token');
 });
 
-test('calls a user of GitHub without a name by the login', async (t) => {
+test('uses the login as the name of a GitHub user without one', async (t) => {
   const { github, service, browser, signIn } = await startWithGithub(t);
   github.user = { id: 7, login: 'octocat', name: null, email: 'octocat@example.com' };
   await signIn();
@@ -41,7 +41,7 @@ test('calls a user of GitHub without a name by the login', async (t) => {
   );
 });
 
-test('signs nobody in where GitHub does not tell who it is', async (t) => {
+test('rejects a sign-in when GitHub does not return a valid user', async (t) => {
   const { github, service, browser, signIn } = await startWithGithub(t);
   for (const [user, status] of [
     [{ login: 'octocat' }, 200],
@@ -62,7 +62,7 @@ test('signs nobody in where GitHub does not tell who it is', async (t) => {
   }
 });
 
-test('signs nobody in by a code that GitHub does not know, or that belongs to another sign-in', async (t) => {
+test('rejects a code that GitHub does not know, and a code of another sign-in', async (t) => {
   const { service, browser, toCallback } = await startWithGithub(t);
   const forged = new URL(await toCallback());
   forged.searchParams.set('code', 'forged');

@@ -5,7 +5,7 @@ import { env, killAtEachCommit, skip } from '../support/sign-in/kill-drill.ts';
 import { prepareSignedIn, type SignedIn, whatLives } from '../support/sign-in/signed-in.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 
-/** RFC 7009, 2.1: form-encoded, at an address beside the token endpoint. */
+/** RFC 7009, 2.1: a form-encoded request to the revocation endpoint. */
 function revoke(origin: string, refreshToken: string) {
   return tryToSend(`${origin}/v3/auth/oidc/web/revoke`, {
     method: 'POST',
@@ -13,7 +13,7 @@ function revoke(origin: string, refreshToken: string) {
   });
 }
 
-test('a revocation that is killed is complete after it was sent again', { skip }, async (t) => {
+test('a killed revocation is complete after a retry', { skip }, async (t) => {
   const { data, app, browsers } = await prepareSignedIn(t, 2);
   const [own, other] = browsers as [SignedIn, SignedIn];
   await killAtEachCommit(t, {
@@ -24,16 +24,16 @@ test('a revocation that is killed is complete after it was sent again', { skip }
       return reply;
     },
     check: async (origin, step) => {
-      // RFC 7009, 2.2: 200 also for a token that has ended already.
+      // RFC 7009, 2.2: 200 also for a token that is already revoked.
       assert.equal((await revoke(origin, own.refreshToken))?.status, 200, step);
-      // A revoked token ends the app's access; its person stays signed in here.
+      // The revocation ends the app's access, and the user stays signed in to the service.
       assert.deepEqual(await whatLives(origin, app, [own]), ['session 0'], step);
       assert.deepEqual(await whatLives(origin, app, [other]), ['session 0', 'refresh token 0'], step);
     },
   });
 });
 
-test('a token that this service never issued is revoked without a word, and ends nothing', async (t) => {
+test('returns 200 for the revocation of an unknown token, and ends nothing', async (t) => {
   const { data, app, browsers } = await prepareSignedIn(t, 1);
   const service = await ServeProcess.start(t, { data, env });
   const origin = await service.ready();

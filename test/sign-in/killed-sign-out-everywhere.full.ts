@@ -5,23 +5,25 @@ import { killAtEachCommit, skip } from '../support/sign-in/kill-drill.ts';
 import { prepareSignedIn, type SignedIn, tryToSignOut, whatLives } from '../support/sign-in/signed-in.ts';
 
 const everywhere = { everywhere: true };
-/** More sessions than a single commit may hold writes. */
+/** More sessions than one commit can end. */
 const manyBrowsers = 90;
 
 for (const count of process.env.LONG === '1' ? [1, 3, manyBrowsers] : [3]) {
-  test(`a killed sign-out everywhere ends all of ${count} browsers when it is sent again`, { skip }, (t) =>
+  test(`a killed sign-out everywhere ends all ${count} sessions after a retry`, { skip }, (t) =>
     retryAfterKill(t, count),
   );
 }
 
-test('a killed sign-out everywhere of 90 browsers ends the one that asked last', { skip }, async (t) => {
+test('a killed sign-out everywhere of 90 browsers ends the session that requested it last', {
+  skip,
+}, async (t) => {
   const { data, app, browsers } = await prepareSignedIn(t, manyBrowsers);
   const [own, ...others] = browsers as [SignedIn, ...SignedIn[]];
   await killAtEachCommit(t, {
     data,
     act: (origin) => tryToSignOut(origin, own, everywhere),
     check: async (origin, step) => {
-      // Who is still signed in can try again; who is not cannot end what lives on.
+      // A browser that is still signed in can retry. One that is not could not end the remaining sessions.
       if (await isSignedIn(origin, own.browser)) return;
       const living = await whatLives(origin, app, [own, ...others]);
       assert.deepEqual(living.slice(0, 6), [], step);
@@ -38,7 +40,7 @@ async function retryAfterKill(t: Parameters<typeof prepareSignedIn>[0], count: n
     check: async (origin, step) => {
       const retry = await tryToSignOut(origin, own, everywhere);
       assert.ok(retry?.status === 200 || retry?.status === 401, `${step}: ${retry?.text}`);
-      // 401 is the truth only where nothing is left to end.
+      // 401 is correct only when no session is left.
       const living = await whatLives(origin, app, browsers);
       assert.deepEqual(living, [], `${step}, retry ${retry.status}`);
     },

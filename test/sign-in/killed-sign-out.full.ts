@@ -4,7 +4,7 @@ import { isSignedIn } from '../support/sign-in/app.ts';
 import { killAtEachCommit, skip } from '../support/sign-in/kill-drill.ts';
 import { prepareSignedIn, type SignedIn, tryToSignOut, whatLives } from '../support/sign-in/signed-in.ts';
 
-test('a sign-out that is killed is complete after the same browser has tried again', { skip }, async (t) => {
+test('a killed sign-out is complete after a retry by the same browser', { skip }, async (t) => {
   const { data, app, browsers } = await prepareSignedIn(t, 2);
   const [own, other] = browsers as [SignedIn, SignedIn];
   await killAtEachCommit(t, {
@@ -19,7 +19,7 @@ test('a sign-out that is killed is complete after the same browser has tried aga
   });
 });
 
-test('a sign-out that is killed leaves no refresh token good once its session has ended', {
+test('a killed sign-out that has ended the session has revoked its refresh tokens', {
   skip,
 }, async (t) => {
   const { data, app, browsers } = await prepareSignedIn(t, 1);
@@ -28,7 +28,7 @@ test('a sign-out that is killed leaves no refresh token good once its session ha
     data,
     act: (origin) => tryToSignOut(origin, own),
     check: async (origin, step) => {
-      // The other way round is no harm: who is still signed in can try again.
+      // A browser that is still signed in can retry.
       if (await isSignedIn(origin, own.browser)) return;
       assert.deepEqual(await whatLives(origin, app, [own]), [], step);
     },

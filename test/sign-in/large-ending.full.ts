@@ -19,7 +19,7 @@ const grace = { ...ada, subject: 'grace' } as const;
 const sessionsEach = 2 * commitWritesMax + 30;
 const running = new AbortController().signal;
 
-test('ends what fits into one commit in one', async (t) => {
+test('ends as many sessions as fit into one commit in a single commit', async (t) => {
   const { engine, begin, end, commits } = await start(t);
   for (let n = 0; n < commitWritesMax - 1; n++) await begin(ada);
   const before = commits();
@@ -30,7 +30,7 @@ test('ends what fits into one commit in one', async (t) => {
 
 for (const filter of [{ user: userKey(ada) }, { integration: 'oidc/web' }]) {
   const of = Object.keys(filter).join();
-  test(`an ending that dies at any commit is finished by another process: by ${of}`, async (t) => {
+  test(`another process finishes an ending that was interrupted at any commit: by ${of}`, async (t) => {
     const { engine, failing, begin, recover, end, later } = await start(t);
     for (let dies = 1; ; dies++) {
       for (let n = await countIn(engine, 'service:sessions'); n < sessionsEach; n++) await begin(ada);
@@ -43,8 +43,12 @@ for (const filter of [{ user: userKey(ada) }, { integration: 'oidc/web' }]) {
       const hasBegun = (await countIn(engine, 'service:access-endings')) > 0;
       later(endingRecoveryMs - 1);
       await recover();
-      assert.equal(await countIn(engine, 'service:access-endings'), hasBegun ? 1 : 0, 'it may be under way');
-      // Whoever signs in after it began stays.
+      assert.equal(
+        await countIn(engine, 'service:access-endings'),
+        hasBegun ? 1 : 0,
+        'it may still be running',
+      );
+      // A session that begins after the ending began is not ended.
       const after = await begin(ada);
       later(1);
       await recover();
@@ -56,7 +60,7 @@ for (const filter of [{ user: userKey(ada) }, { integration: 'oidc/web' }]) {
   });
 }
 
-test('deletes nobody who signs in again while an interrupted deletion waits', async (t) => {
+test('keeps a user who signs in again while an interrupted deletion waits', async (t) => {
   const { engine, failing, begin, recover, later, startedAt } = await start(t);
   for (let n = 0; n < sessionsEach; n++) await begin(ada);
   await begin(grace);
@@ -70,7 +74,7 @@ test('deletes nobody who signs in again while an interrupted deletion waits', as
   assert.equal(await countIn(engine, 'service:sessions'), 2);
 });
 
-/** A store whose clock a test moves, and the same store to a process that dies at a commit. */
+/** A store with a clock that the test moves, and the same store in a process that dies at a commit. */
 async function start(t: TestContext) {
   const engine = await openStoreOf(newDataFolder(t));
   t.after(() => engine.close());

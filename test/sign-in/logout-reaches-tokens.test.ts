@@ -9,7 +9,7 @@ import { credentials, goToCallback, signIn, whoIs } from '../support/sign-in/sig
 
 const day = 24 * 60 * 60_000;
 
-test('a logout of a session at the provider ends tokens whose session here has ended by itself', async (t) => {
+test('a logout of a session at the provider revokes the tokens of an expired session', async (t) => {
   let now = Date.now();
   const { service, signing, enter } = await startForOperators(t, { now: () => now });
   signing.provider.sid = 'sid-1';
@@ -26,7 +26,7 @@ test('a logout of a session at the provider ends tokens whose session here has e
   assert.equal((await person.app.refresh(service.origin, token)).status, 400);
 });
 
-test('a logout of a session ends its tokens when the user has signed in anew in the same browser', async (t) => {
+test('a logout of a session revokes its tokens when the user has signed in again in the same browser', async (t) => {
   const { service, signing, enter } = await startForOperators(t);
   signing.provider.sid = 'sid-1';
   const person = await enter('user-1');
@@ -38,8 +38,8 @@ test('a logout of a session ends its tokens when the user has signed in anew in 
 });
 
 for (const [what, atSignIn, atLogout] of [
-  ['that was not known when they signed in', undefined, 'sid-1'],
-  ['of a long name', 'x'.repeat(300), 'x'.repeat(300)],
+  ['that was unknown at the sign-in', undefined, 'sid-1'],
+  ['with a long id', 'x'.repeat(300), 'x'.repeat(300)],
 ] as const) {
   test(`a logout of a user and a session ${what} ends their access`, async (t) => {
     const { service, signing, enter } = await startForOperators(t);
@@ -51,7 +51,7 @@ for (const [what, atSignIn, atLogout] of [
   });
 }
 
-test('a logout token with a null in the place of a name is rejected', async (t) => {
+test('rejects a logout token with null or empty ids', async (t) => {
   const { service, signing, enter } = await startForOperators(t);
   signing.provider.sid = 'sid-1';
   const person = await enter('user-1');
@@ -68,12 +68,12 @@ test('a logout token with a null in the place of a name is rejected', async (t) 
   assert.deepEqual(await livesOf(service.origin, person), [true, true]);
 });
 
-test('a logout that cannot be checked is 400, so that the provider knows', async (t) => {
+test('returns 400 for a logout token that cannot be verified', async (t) => {
   const { service, signing, enter } = await startForOperators(t);
   const person = await enter('user-1');
   await signing.provider.rotate();
   signing.provider.twists = {
-    answer: (path, response) => {
+    respond: (path, response) => {
       if (path === '/jwks') response.writeHead(500).end();
       return path === '/jwks';
     },
@@ -83,7 +83,7 @@ test('a logout that cannot be checked is 400, so that the provider knows', async
   assert.equal((await whoIs(signing, person.browser)).status, 200);
 });
 
-test('a revocation ends a family by any of its refresh tokens, and says that access tokens only expire', async (t) => {
+test('a revocation by any refresh token ends its family, and access tokens cannot be revoked', async (t) => {
   const { service, enter } = await startForOperators(t);
   const { app, refreshToken } = await enter('user-1');
   const second = await app.refresh(service.origin, refreshToken);
@@ -97,7 +97,7 @@ test('a revocation ends a family by any of its refresh tokens, and says that acc
   assert.equal((await app.refresh(service.origin, third.body.refresh_token)).status, 400);
 });
 
-test('a callback that is refused leaves the browser signed in as it was', async (t) => {
+test('a rejected callback does not change the session of the browser', async (t) => {
   const { service, signing, enter } = await startForOperators(t);
   const { browser } = await enter('user-1');
   const callback = await goToCallback({ ...signing, browser }, new App().link);
@@ -108,7 +108,7 @@ test('a callback that is refused leaves the browser signed in as it was', async 
   assert.equal((await service.get('/v3/sessions')).json.body.length, 1);
 });
 
-test('Back after a sign-in that was denied is no sign-in', async (t) => {
+test('Back after a denied sign-in is an error', async (t) => {
   const { signing } = await startForOperators(t);
   await signIn(signing);
   signing.provider.twists = {
@@ -123,7 +123,7 @@ test('Back after a sign-in that was denied is no sign-in', async (t) => {
   assert.equal((await signing.browser.open(callback)).status, 400);
 });
 
-test('a sign-out leads to no provider that the user did not sign in at', async (t) => {
+test('a sign-out returns no URL of a provider that the user did not sign in with', async (t) => {
   const { service, enter } = await startForOperators(t);
   const { browser } = await enter('user-1');
   const other = await ScriptedOidc.start(t);
@@ -134,7 +134,7 @@ test('a sign-out leads to no provider that the user did not sign in at', async (
   assert.equal(text, '{"statusCode":200,"body":{"message":"Signed out"}}');
 });
 
-test('no name of a user writes to the terminal of an operator', async (t) => {
+test('control characters in the name of a user do not reach the terminal', async (t) => {
   const { service, signing } = await startForOperators(t);
   const name = '\u001b]0;owned\u0007\nAAAAAAAAAAAAAAAAAAAAAA  Root\u009b2J';
   signing.provider.twists = { claims: (honest) => ({ ...honest, name }) };

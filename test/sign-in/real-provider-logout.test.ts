@@ -39,25 +39,25 @@ test('a sign-out at a real provider ends the sessions that it signed in here', a
     method: 'POST',
     headers: { 'content-type': 'application/json' },
   });
-  // The browser that has signed out here goes on to the provider, which tells everybody whom it concerns.
+  // After the sign-out, the browser continues to the provider, which sends logout tokens.
   const confirm = await here.open(JSON.parse(signOut.text).body.sign_out_url);
   assert.equal(confirm.status, 200, confirm.text);
   const signedOut = await here.submit(confirm, { logout: 'yes' });
   assert.match(signedOut.text, /You are signed out/);
-  assert.equal((await whoIs({ service }, there)).status, 200, 'another session at the provider goes on');
+  assert.equal((await whoIs({ service }, there)).status, 200, 'another session at the provider is not ended');
 
   const elsewhere = await there.open(`${provider.issuer}/session/end`);
   await there.submit(elsewhere, { logout: 'yes' });
   const giveUpAt = Date.now() + busyMachineMs;
   while ((await whoIs({ service }, there)).status !== 401) {
-    assert.ok(Date.now() < giveUpAt, 'the logout token has come');
+    assert.ok(Date.now() < giveUpAt, 'no logout token arrived');
     await sleep(20);
   }
 });
 
 const features = { devInteractions: { enabled: true }, backchannelLogout: { enabled: true } };
 
-/** The provider sends nothing to loopback by itself. */
+/** By default the provider does not call loopback addresses. */
 function anywhere(url: string, { method, headers, body }: RequestInit): Promise<Response> {
   return fetch(url, { method, headers, body } as RequestInit);
 }

@@ -6,11 +6,11 @@ import { startTestService } from '../support/service.ts';
 
 const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'canary-secret-4711' };
 
-test('registers an integration and tells all that the contract lists, without the secret', async (t) => {
+test('registers an integration and returns the documented fields, without the secret', async (t) => {
   const service = await startTestService(t);
-  const answer = await service.post('/v3/create/service/auth/google/my-web-1', credentials);
-  assert.equal(answer.status, 200);
-  const { created_at, ...body } = answer.json.body;
+  const response = await service.post('/v3/create/service/auth/google/my-web-1', credentials);
+  assert.equal(response.status, 200);
+  const { created_at, ...body } = response.json.body;
   assert.deepEqual(body, {
     compelete: true,
     complete: true,
@@ -21,10 +21,10 @@ test('registers an integration and tells all that the contract lists, without th
     sign_in_url: `${service.origin}/v3/auth/google/my-web-1/sign-in`,
   });
   assert.ok(Math.abs(Date.parse(created_at) - Date.now()) < 60_000);
-  assert.ok(!answer.text.includes(credentials.IDP_CLIENT_SECRET));
+  assert.ok(!response.text.includes(credentials.IDP_CLIENT_SECRET));
 });
 
-test('answers the same registration again, and refuses another under the same name', async (t) => {
+test('repeats the response to the same registration, and rejects another one under the same name', async (t) => {
   const service = await startTestService(t);
   const path = '/v3/create/service/auth/github/web';
   const first = await service.post(path, credentials);
@@ -33,15 +33,15 @@ test('answers the same registration again, and refuses another under the same na
     { ...credentials, IDP_CLIENT_SECRET: 'other' },
     { ...credentials, IDP_CLIENT_ID: 'other' },
   ]) {
-    const refused = await service.post(path, other);
-    assert.equal(refused.status, 409);
-    assert.equal(refused.json.body.error.code, 'integration_exists');
-    assert.equal(refused.json.body.compelete, false);
+    const rejected = await service.post(path, other);
+    assert.equal(rejected.status, 409);
+    assert.equal(rejected.json.body.error.code, 'integration_exists');
+    assert.equal(rejected.json.body.compelete, false);
   }
   assert.equal((await service.post(path, credentials)).text, first.text);
 });
 
-test('keeps names of different providers apart', async (t) => {
+test('the same name may be registered for different providers', async (t) => {
   const service = await startTestService(t);
   await service.post('/v3/create/service/auth/google/web', credentials);
   const { status } = await service.post('/v3/create/service/auth/microsoft/web', {
@@ -51,7 +51,7 @@ test('keeps names of different providers apart', async (t) => {
   assert.equal(status, 200);
 });
 
-test("takes the neutral names and the provider's own, and refuses them when they differ", async (t) => {
+test("accepts the neutral field names and the provider's own, and rejects different values", async (t) => {
   const service = await startTestService(t);
   const own = { GOOGLE_CLIENT_ID: 'client-1', GOOGLE_CLIENT_SECRET: credentials.IDP_CLIENT_SECRET };
   const first = await service.post('/v3/create/service/auth/google/web', own);
@@ -73,7 +73,7 @@ test("takes the neutral names and the provider's own, and refuses them when they
   assert.equal(foreign.json.body.error.param, 'GOOGLE_CLIENT_ID');
 });
 
-test('takes an issuer for oidc, and only a safe one', async (t) => {
+test('requires a safe issuer for oidc, and rejects one for other providers', async (t) => {
   const service = await startTestService(t);
   const path = '/v3/create/service/auth/oidc/web';
   assert.equal((await service.post(path, credentials)).json.body.error.param, 'IDP_ISSUER');
@@ -97,7 +97,7 @@ test('takes an issuer for oidc, and only a safe one', async (t) => {
   assert.equal(google.json.body.error.param, 'IDP_ISSUER');
 });
 
-test('refuses a provider that it does not know', async (t) => {
+test('rejects an unknown provider', async (t) => {
   const service = await startTestService(t);
   for (const provider of ['facebook', 'Google', '__proto__', 'constructor']) {
     const { status, json } = await service.post(`/v3/create/service/auth/${provider}/web`, credentials);
@@ -114,7 +114,7 @@ test('uses the public URL of the settings, and the path prefix', async (t) => {
   assert.equal(json.body.redirect_uri, 'https://id.example.com/api/v3/auth/google/web/callback');
 });
 
-test('leaves no secret in clear in the data folder or the log', async (t) => {
+test('leaves no unencrypted secret in the data folder or the log', async (t) => {
   const service = await startTestService(t);
   const secret = credentials.IDP_CLIENT_SECRET;
   await service.post('/v3/create/service/auth/google/web', credentials);
@@ -129,7 +129,7 @@ test('leaves no secret in clear in the data folder or the log', async (t) => {
   const files = readdirSync(service.data).map((name) => readFileSync(join(service.data, name), 'latin1'));
   assert.ok(
     files.some((content) => content.includes('client-1')),
-    'the search does not find what is there',
+    'the search does not find a stored value',
   );
   for (const form of forms) {
     assert.ok(!service.logged().includes(form));
@@ -137,7 +137,7 @@ test('leaves no secret in clear in the data folder or the log', async (t) => {
   }
 });
 
-test('finds the registration again after a restart under the same master key', async (t) => {
+test('keeps the registration across a restart with the same master key', async (t) => {
   const first = await startTestService(t);
   const { text } = await first.post('/v3/create/service/auth/google/web', credentials);
   const { origin } = first;

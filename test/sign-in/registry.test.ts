@@ -7,13 +7,13 @@ import { credentials, signIn, startSignIn } from '../support/sign-in/signing-in.
 const created = '/v3/create/service/auth/google/web';
 const one = '/v3/service/auth/google/web';
 
-test('tells what is registered, without the secret, and takes it back', async (t) => {
+test('returns an integration without the secret, and deletes it', async (t) => {
   const service = await startTestService(t);
   assert.equal((await service.get(one)).json.body.error.code, 'integration_not_found');
   const fields = { ...credentials, return_urls: ['https://app.example.com/in'], scopes: ['email'] };
   assert.equal((await service.post(created, fields)).status, 200);
-  const told = await service.get(one);
-  const { created_at, ...body } = told.json.body;
+  const found = await service.get(one);
+  const { created_at, ...body } = found.json.body;
   assert.ok(Date.parse(created_at) > 0);
   assert.deepEqual(body, {
     name: 'web',
@@ -24,14 +24,14 @@ test('tells what is registered, without the secret, and takes it back', async (t
     redirect_uri: `${service.origin}/v3/auth/google/web/callback`,
     sign_in_url: `${service.origin}/v3/auth/google/web/sign-in`,
   });
-  assert.ok(!told.text.includes(credentials.IDP_CLIENT_SECRET));
+  assert.ok(!found.text.includes(credentials.IDP_CLIENT_SECRET));
   const deleted = await service.send('DELETE', one);
   assert.equal(deleted.text, '{"statusCode":200,"body":{"message":"Integration deleted"}}');
   assert.equal((await service.send('DELETE', one)).status, 404);
   assert.equal((await service.get(one)).status, 404);
 });
 
-test('takes a registration again only when all of it is the same', async (t) => {
+test('accepts a repeated registration only when every field is the same', async (t) => {
   const service = await startTestService(t);
   const fields = { ...credentials, return_urls: ['https://app.example.com/in'], scopes: ['email', 'openid'] };
   const first = await service.post(created, fields);
@@ -47,7 +47,7 @@ test('takes a registration again only when all of it is the same', async (t) => 
   }
 });
 
-test('replaces the credentials of an integration, and makes none', async (t) => {
+test('replaces the credentials of an integration, and creates none', async (t) => {
   const service = await startTestService(t);
   const other = { GOOGLE_CLIENT_ID: 'client-2', GOOGLE_CLIENT_SECRET: 'canary-2' };
   assert.equal((await service.send('PUT', one, other)).json.body.error.code, 'integration_not_found');
@@ -69,7 +69,7 @@ test('replaces the credentials of an integration, and makes none', async (t) => 
   }
 });
 
-test('signs in by the replaced credentials from the next sign-in on', async (t) => {
+test('uses the replaced credentials from the next sign-in on', async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   const body = { ...credentials, IDP_CLIENT_SECRET: 'secret-2', IDP_ISSUER: signing.provider.issuer };
@@ -105,7 +105,7 @@ test('lists integrations by provider and name, in pages', async (t) => {
   }
 });
 
-test('refuses return URLs and scopes beyond their bounds', async (t) => {
+test('rejects return URLs and scopes beyond their bounds', async (t) => {
   const service = await startTestService(t);
   for (const [fields, param] of [
     [{ return_urls: 'https://app.example.com/' }, 'return_urls'],
@@ -123,7 +123,7 @@ test('refuses return URLs and scopes beyond their bounds', async (t) => {
   }
 });
 
-test('asks a provider now what it is, where it is told to, and registers nothing that does not hold', async (t) => {
+test('verifies the metadata of a provider on request, and registers nothing when it is invalid', async (t) => {
   const service = await startTestService(t);
   const provider = await ScriptedOidc.start(t);
   const path = '/v3/create/service/auth/oidc/web?verify=true';
@@ -146,7 +146,7 @@ test('asks a provider now what it is, where it is told to, and registers nothing
     assert.match(json.body.error.message, /does not return valid metadata/);
     assert.equal(json.body.compelete, false);
   }
-  provider.twists = { answer: (_path, response) => response.writeHead(500).end() !== undefined };
+  provider.twists = { respond: (_path, response) => response.writeHead(500).end() !== undefined };
   assert.match((await service.post(path, body)).json.body.error.message, /could not be reached/);
   assert.equal((await service.get('/v3/service/auth/oidc/web')).status, 404);
   provider.twists = {};
@@ -158,7 +158,7 @@ test('asks a provider now what it is, where it is told to, and registers nothing
   assert.equal((await service.post(`${path.replace('true', 'yes')}`, body)).status, 400);
 });
 
-test('registers no address of a discovery document in the place of its issuer', async (t) => {
+test('rejects the URL of a discovery document as an issuer', async (t) => {
   const service = await startTestService(t);
   const IDP_ISSUER = 'https://id.example.com/.well-known/openid-configuration';
   const { json } = await service.post('/v3/create/service/auth/oidc/web', { ...credentials, IDP_ISSUER });

@@ -6,7 +6,7 @@ import { credentials, goToCallback, signIn, startSignIn } from '../support/sign-
 const path = '/v3/service/auth/oidc/web';
 const otherUrl = 'https://other.example.com/in';
 
-test('refreshes no token whose return URL was removed, nor when the URL is back', async (t) => {
+test('rejects a refresh token whose return URL was removed, also when the URL is added again', async (t) => {
   const { signing, app, allow } = await start(t);
   const { origin } = signing.service;
   const landed = await signIn(signing, app.link);
@@ -14,10 +14,10 @@ test('refreshes no token whose return URL was removed, nor when the URL is back'
   await allow([otherUrl]);
   assert.equal((await app.refresh(origin, body.refresh_token)).status, 400);
   await allow([returnUrl, otherUrl]);
-  assert.equal((await app.refresh(origin, body.refresh_token)).status, 400, 'taken away stays taken away');
+  assert.equal((await app.refresh(origin, body.refresh_token)).status, 400, 'a revoked token stays revoked');
 });
 
-test('exchanges no code whose return URL was removed', async (t) => {
+test('rejects a code whose return URL was removed', async (t) => {
   const { signing, app, allow } = await start(t);
   const landed = await signIn(signing, app.link);
   await allow([otherUrl]);
@@ -25,7 +25,7 @@ test('exchanges no code whose return URL was removed', async (t) => {
   assert.equal(status, 400);
 });
 
-test('sends no code to a return URL that was removed while the person was at the provider', async (t) => {
+test('sends no code to a return URL that was removed during the sign-in', async (t) => {
   const { signing, app, allow } = await start(t);
   const callback = await goToCallback(signing, app.link);
   await allow([]);
@@ -35,7 +35,7 @@ test('sends no code to a return URL that was removed while the person was at the
   assert.equal(await isSignedIn(signing.service.origin, signing.browser), false);
 });
 
-test('another return URL that is removed ends nothing', async (t) => {
+test('removing another return URL revokes nothing', async (t) => {
   const { signing, app, allow } = await start(t);
   const { origin } = signing.service;
   const landed = await signIn(signing, app.link);

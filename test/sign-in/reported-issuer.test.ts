@@ -6,7 +6,7 @@ import { credentials } from '../support/sign-in/signing-in.ts';
 
 const messageCharactersMax = 1_000;
 
-test('an issuer with a slash too many, or too few, is refused with the one that the provider reported', async (t) => {
+test('the error for an issuer with an extra or missing trailing slash names the reported issuer', async (t) => {
   const { provider, verify } = await start(t);
   const realm = `${provider.issuer}/realms/one`;
   for (const [given, reported] of [
@@ -19,11 +19,11 @@ test('an issuer with a slash too many, or too few, is refused with the one that 
     const { message, param } = json.body.error;
     assert.equal(param, 'IDP_ISSUER');
     assert.ok(message.split(/[\s"'<>]+/).includes(reported), `${reported} is not in: ${message}`);
-    assert.equal((await verify(reported)).status, 200, 'what the message says works');
+    assert.equal((await verify(reported)).status, 200, 'the issuer of the message can be registered');
   }
 });
 
-test('no text of a provider comes into the message but a URL of sane length', async (t) => {
+test('the message repeats no text of a provider except a URL of bounded length', async (t) => {
   const { provider, verify } = await start(t);
   for (const reported of [
     `https://id.example.com/${'x'.repeat(100_000)}`,

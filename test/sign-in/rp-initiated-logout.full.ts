@@ -11,7 +11,7 @@ import { credentials, signIn, signInPath, startSignIn } from '../support/sign-in
 
 /** OpenID Connect RP-Initiated Logout 1.0. */
 for (const body of [undefined, { everywhere: true }]) {
-  test(`a sign-out says where to sign out of the provider too: ${JSON.stringify(body ?? {})}`, async (t) => {
+  test(`a sign-out returns the URL for a sign-out at the provider: ${JSON.stringify(body ?? {})}`, async (t) => {
     const { origin, issuer, browser } = await start(t, (issuerOf) => `${issuerOf}/logout?theme=dark`);
     const { status, text } = await signOut(origin, browser, body);
     assert.equal(status, 200, text);
@@ -20,15 +20,18 @@ for (const body of [undefined, { everywhere: true }]) {
     const url = new URL(signOutUrl);
     assert.equal(url.origin + url.pathname, `${issuer}/logout`);
     const { searchParams: query } = url;
-    assert.equal(query.get('theme'), 'dark', 'the query of the endpoint stays');
+    assert.equal(query.get('theme'), 'dark', 'the query of the endpoint is kept');
     const hint = query.get('id_token_hint');
-    assert.ok(hint !== null || query.get('client_id') === credentials.IDP_CLIENT_ID, 'whose sign-out it is');
+    assert.ok(
+      hint !== null || query.get('client_id') === credentials.IDP_CLIENT_ID,
+      'the URL identifies the client',
+    );
     assert.equal(new URL(query.get('post_logout_redirect_uri') ?? '').origin, origin);
     for (const [name] of query) assert.equal(query.getAll(name).length, 1, name);
   });
 }
 
-test('a sign-out names no place of a provider that has none, or one that no browser may be sent to', async (t) => {
+test('a sign-out returns no URL when the endpoint of the provider is missing or unsafe', async (t) => {
   for (const endpoint of [
     undefined,
     'javascript:alert(1)',
@@ -44,14 +47,14 @@ test('a sign-out names no place of a provider that has none, or one that no brow
   }
 });
 
-test('a sign-out of nobody names no place', async (t) => {
+test('a sign-out without a session returns no URL', async (t) => {
   const { origin, browser } = await start(t, (issuer) => `${issuer}/logout`);
   await signOut(origin, browser);
   const { text } = await signOut(origin, browser);
   assert.equal(text, '{"statusCode":200,"body":{"message":"Signed out"}}');
 });
 
-test('a sign-out is complete where the provider is down', async (t) => {
+test('a sign-out is complete when the provider is down', async (t) => {
   const provider = await startProvider(t);
   const data = newData(t);
   const env = { COUNTERFOIL_PUBLIC_URL: publicUrl };
@@ -62,17 +65,17 @@ test('a sign-out is complete where the provider is down', async (t) => {
   const browser = new Browser();
   await signInAt(origin, browser, signInPath);
   await first.terminate();
-  // The next process has not learned anything about the provider, which never replies.
-  provider.twists = { answer: () => true };
+  // The next process has no cached metadata, and the provider never responds.
+  provider.twists = { respond: () => true };
   const second = await (await ServeProcess.start(t, { data, env })).ready();
   const asked = provider.asked.length;
   const { status, text } = await signOut(second, browser);
   assert.equal(status, 200, text);
   assert.equal(await isSignedIn(second, browser), false);
-  assert.ok(provider.asked.length - asked <= 1, 'asked at most once');
+  assert.ok(provider.asked.length - asked <= 1, 'at most one request');
 });
 
-test('an ID token that is kept for the sign-out lies in no record in clear', async (t) => {
+test('no record has an unencrypted ID token', async (t) => {
   const { service, provider, browser } = await start(t, (issuer) => `${issuer}/logout`);
   const other = new Browser();
   await signIn({ service, provider, browser: other });

@@ -2,13 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { App, returnUrl } from '../support/sign-in/app.ts';
 import { Browser, type Page } from '../support/sign-in/browser.ts';
-import { assertRefused, goToCallback, says, signInPath, startSignIn } from '../support/sign-in/signing-in.ts';
+import {
+  assertRejected,
+  goToCallback,
+  says,
+  signInPath,
+  startSignIn,
+} from '../support/sign-in/signing-in.ts';
 
 const minute = 60_000;
-/** What browsers keep of a cookie, its name and attributes included (RFC 6265, 6.1). */
+/** The size of a cookie that every browser accepts, with its name and attributes (RFC 6265, 6.1). */
 const cookieBytesMax = 4_096;
 
-test('refuses a begin whose cookie was changed at any place, and finishes the honest one', async (t) => {
+test('rejects a sign-in cookie that was changed at any place, and accepts the original', async (t) => {
   const signing = await startSignIn(t);
   const callback = await goToCallback(signing);
   const [name = ''] = signInCookies(signing.browser);
@@ -34,7 +40,7 @@ test('refuses a begin whose cookie was changed at any place, and finishes the ho
   assert.equal((await signing.browser.open(callback)).status, 303);
 });
 
-test("refuses one tab's cookie for another tab's state, and a cookie under another name", async (t) => {
+test("rejects one tab's cookie for another tab's state, and a cookie under another name", async (t) => {
   const signing = await startSignIn(t);
   const first = await goToCallback(signing);
   const second = await goToCallback(signing);
@@ -50,7 +56,7 @@ test("refuses one tab's cookie for another tab's state, and a cookie under anoth
   }
 });
 
-test('refuses the state of a finished sign-in as long as its cookie could still be sent', async (t) => {
+test('rejects the state of a finished sign-in for the lifetime of its cookie', async (t) => {
   let now = Date.now();
   const signing = await startSignIn(t, { now: () => now });
   const callback = await goToCallback(signing);
@@ -61,24 +67,24 @@ test('refuses the state of a finished sign-in as long as its cookie could still 
     now += passed;
     assert.equal((await replay()).status, 400);
   }
-  // A clock that is put back makes no state good again.
+  // A clock that is set back does not make the state valid again.
   now -= 11 * minute;
   assert.equal((await replay()).status, 400);
   assert.equal(signing.provider.exchanges.length, 1);
 });
 
-test('refuses a cookie that is older than ten minutes, and one from the future', async (t) => {
+test('rejects a cookie that is older than ten minutes, and one from the future', async (t) => {
   let now = Date.now();
   const signing = await startSignIn(t, { now: () => now });
   const callback = await goToCallback(signing);
   now += 10 * minute + 1;
-  await assertRefused(signing, await signing.browser.open(callback), says.unknownState);
+  await assertRejected(signing, await signing.browser.open(callback), says.unknownState);
   const later = await goToCallback(signing);
   now -= 11 * minute;
   assert.equal((await signing.browser.open(later)).status, 400);
 });
 
-test('keeps what a begin needs in a cookie that every browser keeps, ten of them in one request', async (t) => {
+test('sign-in cookies fit into the limits of browsers, and ten of them into one request', async (t) => {
   const signing = await startSignIn(t, { fields: { return_urls: [returnUrl] } });
   const longest = `/${'x'.repeat(1_000)}`;
   const callbacks: string[] = [];
@@ -95,7 +101,7 @@ test('keeps what a begin needs in a cookie that every browser keeps, ten of them
   assert.equal(finished.headers.get('location'), signing.service.origin + longest);
 });
 
-test('shows nobody who reads the cookie what the begin was for, nor its verifier', async (t) => {
+test('the sign-in cookie reveals neither the app nor the verifier', async (t) => {
   const signing = await startSignIn(t, { fields: { return_urls: [returnUrl] } });
   await goToCallback(signing, new App().link);
   const [name = ''] = signInCookies(signing.browser);

@@ -12,7 +12,7 @@ import {
 
 const day = 24 * 60 * 60 * 1_000;
 
-test('signs out here alone, or everywhere, and nobody else', async (t) => {
+test('signs out one browser, or all browsers of the user, and no other user', async (t) => {
   const signing = await startSignIn(t);
   const browsers = Array.from({ length: 4 }, () => new Browser());
   for (const browser of browsers) await signIn({ ...signing, browser });
@@ -32,12 +32,12 @@ test('signs out here alone, or everywhere, and nobody else', async (t) => {
   assert.equal((await signOut(signing, third, { everywhere: true })).status, 200);
   assert.deepEqual(await statuses(signing, browsers), [401, 401, 401, 401]);
   await assertSignedIn(signing, 'user-2');
-  // Once more is no harm; but everywhere needs to know whose.
+  // A sign-out may be repeated, but one everywhere requires a session.
   assert.equal((await signOut(signing, fourth)).status, 200);
   assert.equal((await signOut(signing, fourth, { everywhere: true })).status, 401);
 });
 
-test('signs out everywhere a user who has as many sessions as there may be', async (t) => {
+test('signs out everywhere a user who has the maximum number of sessions', async (t) => {
   const signing = await startSignIn(t);
   const browsers = Array.from({ length: sessionsPerUserMax }, () => new Browser());
   await Promise.all(browsers.map((browser) => signIn({ ...signing, browser })));
@@ -45,12 +45,12 @@ test('signs out everywhere a user who has as many sessions as there may be', asy
   assert.deepEqual(new Set(await statuses(signing, browsers)), new Set([401]));
 });
 
-test('ends a session that was left alone for a week, and each one after thirty days', async (t) => {
+test('a session ends after a week without use, and after thirty days', async (t) => {
   let now = Date.now();
   const signing = await startSignIn(t, { now: () => now });
   await signIn(signing);
   now += 7 * day;
-  // The second time it is known already, and ends all the same.
+  // The second read comes from the cache.
   for (let count = 0; count < 2; count++) await assertSignedIn(signing, 'user-1');
   now += 7 * day + 1;
   assert.equal((await whoIs(signing, signing.browser)).status, 401);
@@ -66,7 +66,7 @@ test('ends a session that was left alone for a week, and each one after thirty d
   assert.equal((await whoIs(signing, signing.browser)).status, 401);
 });
 
-test('writes nothing to know when a session was last used, but once in five minutes', async (t) => {
+test('records the last use of a session at most once in five minutes', async (t) => {
   let now = Date.now();
   const signing = await startSignIn(t, { now: () => now });
   await signIn(signing);
@@ -78,7 +78,7 @@ test('writes nothing to know when a session was last used, but once in five minu
   assert.equal(await endsAt(), first + 5 * 60 * 1_000);
 });
 
-test('takes a sign-out from its own pages alone', async (t) => {
+test('accepts a sign-out only from its own origin', async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   const url = `${signing.service.origin}/v3/auth/sign-out`;
@@ -94,8 +94,8 @@ test('takes a sign-out from its own pages alone', async (t) => {
     [{ ...json, 'sec-fetch-site': 'cross-site' }, 403],
     [{ ...json, 'sec-fetch-site': 'same-site' }, 403],
   ] as const) {
-    const answer = await signing.browser.open(url, { method: 'POST', headers, body: '{}' });
-    assert.equal(answer.status, status, JSON.stringify(headers));
+    const response = await signing.browser.open(url, { method: 'POST', headers, body: '{}' });
+    assert.equal(response.status, status, JSON.stringify(headers));
   }
   for (const body of ['{"everywhere":"yes"}', '{"all":true}', '[]', 'true', '{']) {
     assert.equal(
@@ -109,7 +109,7 @@ test('takes a sign-out from its own pages alone', async (t) => {
   assert.equal((await signing.browser.open(url, { method: 'POST', headers: ours })).status, 200);
 });
 
-test('tells nobody but the browser itself, and no cache, who is signed in', async (t) => {
+test('the session response is not cacheable and not readable from other origins', async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   const page = await signing.browser.open(`${signing.service.origin}/v3/auth/session`);
@@ -128,6 +128,6 @@ function signOut({ service }: SignInTest, browser: Browser, body?: unknown) {
 }
 
 async function statuses(test: SignInTest, browsers: readonly Browser[]): Promise<number[]> {
-  const answers = await Promise.all(browsers.map((browser) => whoIs(test, browser)));
-  return answers.map(({ status }) => status);
+  const responses = await Promise.all(browsers.map((browser) => whoIs(test, browser)));
+  return responses.map(({ status }) => status);
 }

@@ -4,7 +4,7 @@ import { runCommand } from '../support/command.ts';
 import { signOut } from '../support/sign-in/app.ts';
 import { startForOperators } from '../support/sign-in/operators.ts';
 
-/** An act of the audit, as `counterfoil audit list --json` prints it. */
+/** An audit event, as `counterfoil audit list --json` prints it. */
 interface Act {
   readonly what: string;
   readonly on: string;
@@ -12,7 +12,7 @@ interface Act {
   readonly requestId?: string;
 }
 
-test('sign-ins and sign-outs are in the audit, by user and without what is personal', async (t) => {
+test('the audit log has sign-ins and sign-outs, with the user id and without personal data', async (t) => {
   const { service, enter, acts } = await start(t);
   const person = await enter('canary-person');
   await signOut(service.origin, person.browser, { everywhere: true });
@@ -25,7 +25,7 @@ test('sign-ins and sign-outs are in the audit, by user and without what is perso
   assert.ok(!JSON.stringify(await acts()).includes('canary-person'));
 });
 
-test('a sign-out of nobody is in no audit', async (t) => {
+test('the audit log has no sign-out without a session', async (t) => {
   const { service, enter, acts } = await start(t);
   const person = await enter('user-1');
   for (let count = 0; count < 3; count++) await signOut(service.origin, person.browser);
@@ -33,7 +33,7 @@ test('a sign-out of nobody is in no audit', async (t) => {
   assert.deepEqual(what, ['user.signed_in', 'user.signed_out']);
 });
 
-test('what operators end and delete is in the audit, with who did it', async (t) => {
+test('the audit log has what operators end and delete, with the actor', async (t) => {
   const { service, data, enter, acts } = await start(t);
   const person = await enter('canary-person');
   assert.equal((await service.send('DELETE', `/v3/sessions?user=${person.id}`)).status, 200);

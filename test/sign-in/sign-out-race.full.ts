@@ -18,13 +18,13 @@ import { registerPath } from '../support/sign-in/signed-in.ts';
 import { credentials } from '../support/sign-in/signing-in.ts';
 
 const isLong = process.env.LONG === '1';
-/** Callbacks that come while one sign-out everywhere runs. */
+/** Callbacks that arrive during one sign-out everywhere. */
 const callbacksAtOnce = 6;
-/** What a callback takes on a machine that has little else to do. */
+/** About how long a callback takes on an idle machine. */
 const staggerMsMax = 12;
 
 for (const workers of [1, 2]) {
-  test(`what signs in during a sign-out everywhere lives whole or not at all, in ${workers} processes`, (t) =>
+  test(`a sign-in during a sign-out everywhere has session and tokens, or neither, in ${workers} processes`, (t) =>
     race(t, workers, isLong ? 1_000 : 60));
 }
 
@@ -37,7 +37,7 @@ async function race(t: TestContext, workers: number, rounds: number): Promise<vo
   const fields = { ...credentials, IDP_ISSUER: provider.issuer, return_urls: [returnUrl] };
   assert.equal((await sendJson(origin + registerPath, 'POST', fields)).status, 200);
   for (let round = 0; round < rounds; round++) {
-    // A user of its own, so that no round has to wait for what another one left.
+    // Each round has its own user, so that the rounds are independent.
     provider.subject = `user-${round}`;
     await raceOnce(origin, random, `round ${round}`);
   }
@@ -73,7 +73,7 @@ async function raceOnce(origin: string, random: Random, round: string): Promise<
   for (const [index, { browser }] of arriving.entries()) {
     const { location = null, at = 0 } = arrived[index] ?? {};
     const isHere = await isSignedIn(origin, browser);
-    // A sign-in that the sign-out ended before it was whole has no code to hand over.
+    // A sign-in that the sign-out ended before it finished has no code.
     const isInApp = location !== null && (await app.exchange(origin, location)).status === 200;
     assert.equal(isInApp, isHere, `${round}, callback ${index}: session ${isHere}, tokens ${isInApp}`);
     assert.ok(at > sentAt || !isHere, `${round}, callback ${index}: signed in before, and still signed in`);

@@ -6,7 +6,7 @@ import { bodyOperations } from '../support/http/documented-operations.ts';
 const starting = 'The service is starting.';
 
 for (const { name, method, path, body, onFailure } of bodyOperations) {
-  test(`while the service starts, ${name} says in its documented fields that nothing was done`, async (t) => {
+  test(`while the service starts, the documented fields of ${name} report that nothing was done`, async (t) => {
     const reply = await ask(t, path, { method, body: JSON.stringify(body) });
     assert.equal(reply.status, 503);
     assert.equal(reply.headers.get('retry-after'), '1');
@@ -16,7 +16,7 @@ for (const { name, method, path, body, onFailure } of bodyOperations) {
   });
 }
 
-test('while the service starts, what has no such fields has none', async (t) => {
+test('while the service starts, other operations return only the error', async (t) => {
   for (const path of ['/v3/service/auth', '/v3/create/service/auth/google/shop', '/nothing/here']) {
     const { status, body } = await ask(t, path);
     assert.equal(status, 503);
@@ -29,7 +29,7 @@ async function ask(t: TestContext, path: string, init: RequestInit = {}) {
   t.after(() => listener.stop());
   const headers = { 'content-type': 'application/json', connection: 'close' };
   const response = await fetch(listener.origin + path, { ...init, headers });
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   const { body } = (await response.json()) as { body: any };
   return { status: response.status, headers: response.headers, body };
 }

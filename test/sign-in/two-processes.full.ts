@@ -7,10 +7,10 @@ import { Browser } from '../support/sign-in/browser.ts';
 import { registerPath } from '../support/sign-in/signed-in.ts';
 import { credentials, signInPath } from '../support/sign-in/signing-in.ts';
 
-test('knows in one process who signed in by another, and begins in one what the other finishes', async (t) => {
+test('one process finishes a sign-in that another began, and both know the session', async (t) => {
   const provider = await ScriptedOidc.start(t);
   const data = newData(t);
-  // Behind one address, as a proxy would put them; the callback is opened at the one or the other.
+  // Both processes have one public URL, as behind a proxy. The test opens the callback at either.
   const env = { COUNTERFOIL_PUBLIC_URL: 'http://127.0.0.1:1' };
   const first = await (await ServeProcess.start(t, { data, env })).ready();
   const second = await (await ServeProcess.start(t, { data, env })).ready();
@@ -36,7 +36,7 @@ test('knows in one process who signed in by another, and begins in one what the 
   assert.equal((await ask(second)).status, 401);
 });
 
-test('a session that was ended in one process is over in the other at once', async (t) => {
+test('a session that one process ends is ended in the other immediately', async (t) => {
   const provider = await ScriptedOidc.start(t);
   const data = newData(t);
   const env = { COUNTERFOIL_PUBLIC_URL: publicUrl };
@@ -46,14 +46,14 @@ test('a session that was ended in one process is over in the other at once', asy
   assert.equal((await sendJson(one + registerPath, 'POST', fields)).status, 200);
   const browser = new Browser();
   await signInAt(one, browser, new App().link);
-  // Each has seen it, and may remember it.
+  // Both processes may have cached the session.
   for (const origin of [one, other]) assert.equal(await isSignedIn(origin, browser), true);
   const { status, text } = await sendJson(`${one}/v3/sessions?integration=oidc/web`, 'DELETE');
   assert.equal(status, 200, text);
   for (const origin of [other, one]) assert.equal(await isSignedIn(origin, browser), false);
 });
 
-test('uses a state once across two processes, also when both have it at one moment', async (t) => {
+test('accepts a state once across two processes, also concurrently', async (t) => {
   const provider = await ScriptedOidc.start(t);
   const data = newData(t);
   const env = { COUNTERFOIL_PUBLIC_URL: publicUrl };

@@ -4,7 +4,7 @@ import { runCommand } from '../support/command.ts';
 import { newDataFolder } from '../support/service.ts';
 import { livesOf, startForOperators } from '../support/sign-in/operators.ts';
 
-test('users list and show: who signed in, a line each, or JSON for scripts', async (t) => {
+test('users list and show: print a line per user, or JSON', async (t) => {
   const { run, enter } = await start(t);
   const person = await enter('user-1');
   const other = await enter('user-2');
@@ -20,7 +20,7 @@ test('users list and show: who signed in, a line each, or JSON for scripts', asy
   assert.match((await run('users', 'show', person.id)).output, /user-1@example\.com/);
 });
 
-test('users delete: signs out everywhere, and says what it did', async (t) => {
+test('users delete: signs out everywhere, and reports what it did', async (t) => {
   const { service, run, enter } = await start(t);
   const [person, other] = [await enter('user-1'), await enter('user-2')];
   const deleted = await run('users', 'delete', person.id);
@@ -33,7 +33,7 @@ test('users delete: signs out everywhere, and says what it did', async (t) => {
   assert.match(again.errors, /no user/i);
 });
 
-test('sessions list and end: by user and by integration', async (t) => {
+test('sessions list and end: filter by user and by integration', async (t) => {
   const { service, run, enter } = await start(t);
   const web = await enter('user-1');
   const shop = await enter('user-1', 'oidc/shop');
@@ -50,7 +50,7 @@ test('sessions list and end: by user and by integration', async (t) => {
   for (const person of [web, other]) assert.deepEqual(await livesOf(service.origin, person), [false, false]);
 });
 
-test('sessions end --older-than: leaves those that are younger', async (t) => {
+test('sessions end --older-than: keeps newer sessions', async (t) => {
   const { service, run, enter } = await start(t);
   const person = await enter('user-1');
   const young = await run('sessions', 'end', '--older-than', '1h');
@@ -69,7 +69,7 @@ for (const [args, says] of [
   [['sessions', 'end', '--older-than', 'yesterday'], /--older-than/],
   [['sessions', 'end', '--integration', 'web'], /--integration/],
 ] as const) {
-  test(`${args.join(' ')}: ends nothing, and says what is missing`, async (t) => {
+  test(`${args.join(' ')}: ends no session, and reports what is wrong`, async (t) => {
     const { run, service, enter } = await start(t);
     const person = await enter('user-1');
     const { status, errors } = await run(...args);

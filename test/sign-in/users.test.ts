@@ -7,7 +7,7 @@ import { goToCallback, signInPath } from '../support/sign-in/signing-in.ts';
 
 const minute = 60_000;
 
-test('a user is who signed in: issuer, subject, profile, integration, first and last sign-in', async (t) => {
+test('a user has issuer, subject, profile, integration, first and last sign-in', async (t) => {
   let now = Date.now();
   const { service, signing, enter } = await startForOperators(t, { now: () => now });
   const first = new Date(now).toISOString();
@@ -30,7 +30,7 @@ test('a user is who signed in: issuer, subject, profile, integration, first and 
   });
 });
 
-test('users are listed in pages that lead on until all were shown', async (t) => {
+test('lists users in pages, until all were returned', async (t) => {
   const { service, enter } = await startForOperators(t);
   const ids = [];
   for (let count = 0; count < 5; count++) ids.push((await enter(`user-${count}`)).id);
@@ -50,7 +50,7 @@ test('users are listed in pages that lead on until all were shown', async (t) =>
   }
 });
 
-test('nobody is found under an id that no user has', async (t) => {
+test('returns user_not_found for an unknown id', async (t) => {
   const { service } = await startForOperators(t);
   assert.deepEqual((await service.get('/v3/users')).json.body, []);
   for (const method of ['GET', 'DELETE']) {
@@ -62,7 +62,7 @@ test('nobody is found under an id that no user has', async (t) => {
   }
 });
 
-test('a deleted user is signed out everywhere, and nobody else is', async (t) => {
+test('deleting a user signs them out everywhere, and no other user', async (t) => {
   const { service, signing, enter } = await startForOperators(t);
   const here = await enter('user-1');
   const there = await enter('user-1', 'oidc/shop');
@@ -75,24 +75,24 @@ test('a deleted user is signed out everywhere, and nobody else is', async (t) =>
   assert.deepEqual(await livesOf(service.origin, other), [true, true]);
   assert.equal((await service.get(`/v3/users/${here.id}`)).status, 404);
   assert.equal((await service.send('DELETE', `/v3/users/${here.id}`)).status, 404);
-  // Whom the provider still lets in comes back as a new user.
+  // The provider still authenticates the user, who comes back as a new user.
   signing.provider.subject = 'user-1';
   const callback = await goToCallback(signing, signInPath);
   assert.equal((await signing.browser.open(callback)).status, 303);
   assert.equal((await service.get(`/v3/users/${here.id}`)).status, 200);
 });
 
-test('nothing personal of a deleted user is left in any record', async (t) => {
+test('no record has personal data of a deleted user', async (t) => {
   const { service, enter } = await startForOperators(t);
   const { id } = await enter('canary-person');
   await enter('user-2');
   assert.equal((await service.send('DELETE', `/v3/users/${id}`)).status, 200);
   await service.stop();
   assert.deepEqual(await recordsWith(service.data, 'canary-person'), []);
-  assert.ok((await recordsWith(service.data, 'user-2')).length > 0, 'the search finds what is there');
+  assert.ok((await recordsWith(service.data, 'user-2')).length > 0, 'the search finds stored data');
 });
 
-/** The spaces of the store with a record that has this text. */
+/** The spaces of the store that have a record with this text. */
 async function recordsWith(data: string, text: string): Promise<string[]> {
   const engine = await openStoreOf(data);
   try {

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { assertRefused, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
+import { assertRejected, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
-/** OpenID Connect Core 1.0, 3.1.3.6: the left half of the digest, by the hash of the signature's algorithm. */
+/** OpenID Connect Core 1.0, 3.1.3.6: the left half of the digest, with the hash of the signature algorithm. */
 function hashOf(accessToken: string, algorithm = 'sha256'): string {
   const digest = createHash(algorithm).update(accessToken).digest();
   return digest.subarray(0, digest.length / 2).toString('base64url');
 }
 
-test('takes an ID token whose at_hash is that of the access token', async (t) => {
+test('accepts an ID token whose at_hash matches the access token', async (t) => {
   for (const [alg, algorithm] of [
     ['ES256', 'sha256'],
     ['ES384', 'sha384'],
@@ -23,7 +23,7 @@ test('takes an ID token whose at_hash is that of the access token', async (t) =>
   }
 });
 
-test('takes no ID token whose at_hash is that of another access token', async (t) => {
+test('rejects an ID token whose at_hash does not match the access token', async (t) => {
   const signing = await startSignIn(t);
   for (const hash of [
     hashOf('another'),
@@ -35,6 +35,6 @@ test('takes no ID token whose at_hash is that of another access token', async (t
     null,
   ]) {
     signing.provider.twists = { claims: (honest) => ({ ...honest, at_hash: hash }) };
-    await assertRefused(signing, await signIn(signing), says.untrusted);
+    await assertRejected(signing, await signIn(signing), says.untrusted);
   }
 });

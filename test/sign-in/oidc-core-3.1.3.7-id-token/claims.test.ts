@@ -3,21 +3,21 @@ import { test } from 'node:test';
 import type { JWTPayload } from 'jose';
 import { Browser } from '../../support/sign-in/browser.ts';
 import {
-  assertRefused,
+  assertRejected,
   assertSignedIn,
   says,
   signIn,
   startSignIn,
 } from '../../support/sign-in/signing-in.ts';
 
-/** What an ID token says in the place of the truth. */
+/** Invalid claims of an ID token. */
 const lies: Readonly<Record<string, (honest: JWTPayload) => JWTPayload>> = {
   'another issuer': (honest) => ({ ...honest, iss: 'https://accounts.google.com' }),
-  'the issuer with a slash behind it': (honest) => ({ ...honest, iss: `${honest.iss}/` }),
+  'the issuer with a trailing slash': (honest) => ({ ...honest, iss: `${honest.iss}/` }),
   'no issuer': ({ iss, ...rest }) => rest,
   'another audience': (honest) => ({ ...honest, aud: 'client-2' }),
   'no audience': ({ aud, ...rest }) => rest,
-  'an audience beside ours, and no authorized party': (honest) => ({
+  'a second audience, and no authorized party': (honest) => ({
     ...honest,
     aud: ['client-1', 'client-2'],
   }),
@@ -26,35 +26,35 @@ const lies: Readonly<Record<string, (honest: JWTPayload) => JWTPayload>> = {
     aud: ['client-1', 'client-2'],
     azp: 'client-2',
   }),
-  'another authorized party of our audience alone': (honest) => ({ ...honest, azp: 'client-2' }),
+  'another authorized party of our only audience': (honest) => ({ ...honest, azp: 'client-2' }),
   'another nonce': (honest) => ({ ...honest, nonce: 'of-another-sign-in' }),
   'no nonce': ({ nonce, ...rest }) => rest,
-  'an end in the past': (honest) => ({ ...honest, exp: (honest.iat ?? 0) - 60 }),
-  'no end': ({ exp, ...rest }) => rest,
-  'an end that is no number': (honest) => ({ ...honest, exp: 'tomorrow' as unknown as number }),
+  'an expiry in the past': (honest) => ({ ...honest, exp: (honest.iat ?? 0) - 60 }),
+  'no expiry': ({ exp, ...rest }) => rest,
+  'an expiry that is not a number': (honest) => ({ ...honest, exp: 'tomorrow' as unknown as number }),
   'no time of issue': ({ iat, ...rest }) => rest,
-  'a beginning in the future': (honest) => ({ ...honest, nbf: (honest.iat ?? 0) + 600 }),
+  'a start in the future': (honest) => ({ ...honest, nbf: (honest.iat ?? 0) + 600 }),
   'no subject': ({ sub, ...rest }) => rest,
   'an empty subject': (honest) => ({ ...honest, sub: '' }),
-  'a subject that is no text': (honest) => ({ ...honest, sub: 7 as unknown as string }),
-  'a subject longer than any may be': (honest) => ({ ...honest, sub: 'x'.repeat(256) }),
-  'a subject beyond ASCII': (honest) => ({ ...honest, sub: 'user-\u0000' }),
+  'a subject that is not a string': (honest) => ({ ...honest, sub: 7 as unknown as string }),
+  'a subject that is too long': (honest) => ({ ...honest, sub: 'x'.repeat(256) }),
+  'a subject with a control character': (honest) => ({ ...honest, sub: 'user-\u0000' }),
 };
 
-test('takes no ID token that says', async (t) => {
+test('rejects an ID token with', async (t) => {
   const signing = await startSignIn(t);
   for (const [name, lie] of Object.entries(lies)) {
     await t.test(name, async () => {
       const browser = new Browser();
       signing.provider.twists = { claims: lie };
-      await assertRefused({ ...signing, browser }, await signIn({ ...signing, browser }), says.untrusted);
+      await assertRejected({ ...signing, browser }, await signIn({ ...signing, browser }), says.untrusted);
       signing.provider.twists = {};
       assert.equal((await signIn({ ...signing, browser })).status, 303);
     });
   }
 });
 
-test('takes no answer to an exchange without an ID token, or with one that is none', async (t) => {
+test('rejects a token response without a valid ID token', async (t) => {
   const signing = await startSignIn(t);
   for (const token of [
     ({ id_token, ...rest }: Record<string, unknown>) => rest,
@@ -65,13 +65,13 @@ test('takes no answer to an exchange without an ID token, or with one that is no
     () => ({}),
   ]) {
     signing.provider.twists = { token };
-    await assertRefused(signing, await signIn(signing), says.untrusted);
+    await assertRejected(signing, await signIn(signing), says.untrusted);
   }
   signing.provider.twists = {};
   assert.equal((await signIn(signing)).status, 303);
 });
 
-test('knows a user by issuer and subject, never by the e-mail address', async (t) => {
+test('identifies a user by issuer and subject, never by the e-mail address', async (t) => {
   const signing = await startSignIn(t);
   const ids = [];
   for (const subject of ['user-1', 'user-2']) {
@@ -87,18 +87,18 @@ test('knows a user by issuer and subject, never by the e-mail address', async (t
   assert.notEqual(ids[0], ids[1]);
 });
 
-test('takes no userinfo of another subject', async (t) => {
+test('rejects userinfo of another subject', async (t) => {
   const signing = await startSignIn(t);
   signing.provider.twists = {
     claims: ({ name, ...rest }) => rest,
     userinfo: (honest) => ({ ...honest, sub: 'user-2' }),
   };
-  await assertRefused(signing, await signIn(signing), says.untrusted);
+  await assertRejected(signing, await signIn(signing), says.untrusted);
   signing.provider.twists = { claims: ({ name, ...rest }) => rest };
   assert.equal((await signIn(signing)).status, 303);
 });
 
-test('leaves out a name, address or picture of no sane shape, and signs in all the same', async (t) => {
+test('ignores an invalid name, address or picture, and signs in', async (t) => {
   const signing = await startSignIn(t);
   const wild = {
     name: 'x'.repeat(5_000),

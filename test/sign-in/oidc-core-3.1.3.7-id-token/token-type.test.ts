@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertRefused, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
+import { assertRejected, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
-test('takes no token of another type for an ID token (RFC 8725, 3.11)', async (t) => {
+test('rejects a token of another type as an ID token (RFC 8725, 3.11)', async (t) => {
   const signing = await startSignIn(t);
   const { provider } = signing;
   for (const typ of [
@@ -15,11 +15,11 @@ test('takes no token of another type for an ID token (RFC 8725, 3.11)', async (t
     'oauth-authz-req+jwt',
   ]) {
     provider.twists = { idToken: (claims) => provider.sign(claims, { typ }) };
-    await assertRefused(signing, await signIn(signing), says.untrusted);
+    await assertRejected(signing, await signIn(signing), says.untrusted);
   }
 });
 
-test('takes an ID token of the type JWT, in either case, and one without a type', async (t) => {
+test('accepts an ID token of the type JWT, in either case, and one without a type', async (t) => {
   const signing = await startSignIn(t);
   const { provider } = signing;
   for (const header of [{ typ: 'JWT' }, { typ: 'jwt' }, {}]) {

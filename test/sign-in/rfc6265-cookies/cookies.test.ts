@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Browser } from '../../support/sign-in/browser.ts';
 import {
-  assertRefused,
+  assertRejected,
   assertSignedIn,
   goToCallback,
   says,
@@ -14,7 +14,7 @@ import {
 
 const name = 'counterfoil-session';
 
-test('is signed in by no cookie that is missing, doubled, huge or of another shape', async (t) => {
+test('rejects a session cookie that is missing, duplicated, huge or malformed', async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   const cookie = signing.browser.cookie(name) ?? '';
@@ -51,7 +51,7 @@ test('is signed in by no cookie that is missing, doubled, huge or of another sha
   assert.equal((await ask(`${name}=${'x'.repeat(20_000)}`)).status, 431);
 });
 
-test('finishes no sign-in whose cookie is missing, doubled, huge or another', async (t) => {
+test('rejects a callback whose cookie is missing, duplicated, huge or wrong', async (t) => {
   const signing = await startSignIn(t);
   const callback = await goToCallback(signing);
   const key = signing.browser.cookieNames[0] ?? '';
@@ -74,7 +74,7 @@ test('finishes no sign-in whose cookie is missing, doubled, huge or another', as
   assert.equal((await signing.browser.open(callback)).status, 303);
 });
 
-test('gives a new secret at each sign-in and takes none that it was handed (session fixation)', async (t) => {
+test('sets a new session secret at each sign-in and never adopts a planted one (session fixation)', async (t) => {
   const signing = await startSignIn(t);
   const planted = `${'A'.repeat(22)}.${'B'.repeat(43)}`;
   signing.browser.setCookie(name, planted);
@@ -85,13 +85,13 @@ test('gives a new secret at each sign-in and takes none that it was handed (sess
   await signIn(signing);
   const second = signing.browser.cookie(name) ?? '';
   assert.notEqual(second, first);
-  // The one before opens nothing any more; its public id goes on.
+  // The previous secret is invalid, and the public id of the session stays the same.
   assert.equal((await signing.service.get('/v3/auth/session', { cookie: `${name}=${first}` })).status, 401);
   const after = await whoIs(signing, signing.browser);
   assert.equal(after.body.session.id, before.body.session.id);
 });
 
-test('keeps nothing of the user who was signed in before', async (t) => {
+test('a sign-in as another user ends the previous session', async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   const first = signing.browser.cookie(name) ?? '';
@@ -104,7 +104,7 @@ test('keeps nothing of the user who was signed in before', async (t) => {
   assert.equal((await signing.service.get('/v3/auth/session', { cookie: `${name}=${first}` })).status, 401);
 });
 
-test('keeps its cookies from scripts and other hosts, over https alone where there is https', async (t) => {
+test('sets HttpOnly and SameSite cookies, with Secure and the __Host- prefix over https', async (t) => {
   const env = { COUNTERFOIL_PUBLIC_URL: 'https://id.example.com', COUNTERFOIL_PRIVATE_ISSUERS: '127.0.0.1' };
   const signing = await startSignIn(t, { env });
   const { service, provider } = signing;
@@ -135,12 +135,12 @@ test('keeps its cookies from scripts and other hosts, over https alone where the
   assert.equal(provider.exchanges.length, 1);
 });
 
-test('signs nobody in, and uses nothing up, by a HEAD', async (t) => {
+test('a HEAD of the callback returns 405 and does not use the state', async (t) => {
   const signing = await startSignIn(t);
   const callback = await goToCallback(signing);
   const head = await signing.browser.open(callback, { method: 'HEAD' });
   assert.equal(head.status, 405);
-  await assertRefused(
+  await assertRejected(
     { ...signing, browser: new Browser() },
     await new Browser().open(callback),
     says.otherBrowser,

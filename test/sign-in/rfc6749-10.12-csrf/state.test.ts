@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Browser } from '../../support/sign-in/browser.ts';
 import {
-  assertRefused,
+  assertRejected,
   assertSignedIn,
   callbackPath,
   goToCallback,
@@ -11,19 +11,19 @@ import {
   startSignIn,
 } from '../../support/sign-in/signing-in.ts';
 
-test('signs no browser in by the callback of another one (login CSRF), and leaves it to its own', async (t) => {
+test('rejects the callback of another browser (login CSRF), which can still use it', async (t) => {
   const signing = await startSignIn(t);
   const attackers = await goToCallback(signing);
   const victim = { ...signing, browser: new Browser() };
-  await assertRefused(victim, await victim.browser.open(attackers), says.otherBrowser);
-  // A victim with a sign-in of its own is none the easier.
+  await assertRejected(victim, await victim.browser.open(attackers), says.otherBrowser);
+  // A pending sign-in of the victim does not help the attacker.
   await goToCallback(victim);
-  await assertRefused(victim, await victim.browser.open(attackers), says.otherBrowser);
+  await assertRejected(victim, await victim.browser.open(attackers), says.otherBrowser);
   assert.equal(signing.provider.exchanges.length, 0);
   assert.equal((await signing.browser.open(attackers)).status, 303);
 });
 
-test('uses a state once, also when its callback comes many times at one moment', async (t) => {
+test('accepts a state once, also when its callback is opened several times concurrently', async (t) => {
   const signing = await startSignIn(t);
   const callback = await goToCallback(signing);
   const headers = { cookie: signing.browser.cookieHeader(callback) };
@@ -37,7 +37,7 @@ test('uses a state once, also when its callback comes many times at one moment',
   assert.equal((await send()).status, 400);
 });
 
-test('takes no state that it did not make', async (t) => {
+test('rejects a state that it did not issue', async (t) => {
   const signing = await startSignIn(t);
   const callback = new URL(await goToCallback(signing));
   const state = callback.searchParams.get('state') ?? '';
@@ -54,14 +54,14 @@ test('takes no state that it did not make', async (t) => {
     ['\u0000', says.callback],
   ] as const) {
     callback.searchParams.set('state', forged);
-    await assertRefused(signing, await signing.browser.open(callback.href), expected);
+    await assertRejected(signing, await signing.browser.open(callback.href), expected);
   }
   assert.equal(signing.provider.exchanges.length, 0);
   callback.searchParams.set('state', state);
   assert.equal((await signing.browser.open(callback.href)).status, 303);
 });
 
-test('takes no callback that lacks a state or says anything twice', async (t) => {
+test('rejects a callback without a state or with a duplicate parameter', async (t) => {
   const signing = await startSignIn(t);
   const callback = await goToCallback(signing);
   const bare = signing.service.origin + callbackPath;
@@ -73,32 +73,32 @@ test('takes no callback that lacks a state or says anything twice', async (t) =>
     `${callback}&iss=${signing.provider.issuer}`,
     `${callback}&error=access_denied&error=x`,
   ]) {
-    await assertRefused(signing, await signing.browser.open(address), says.callback);
+    await assertRejected(signing, await signing.browser.open(address), says.callback);
   }
   await signing.browser.open(callback);
   await assertSignedIn(signing, 'user-1');
 });
 
-test('takes no state that is older than ten minutes', async (t) => {
+test('rejects a state that is older than ten minutes', async (t) => {
   let now = Date.now();
   const signing = await startSignIn(t, { now: () => now });
   const callback = await goToCallback(signing);
   now += 10 * 60 * 1_000 + 1;
-  await assertRefused(signing, await signing.browser.open(callback), says.unknownState);
+  await assertRejected(signing, await signing.browser.open(callback), says.unknownState);
   const inTime = await goToCallback(signing);
   now += 10 * 60 * 1_000;
   assert.equal((await signing.browser.open(inTime)).status, 303);
 });
 
-test('tells an error of the provider in its own words, and repeats nothing', async (t) => {
+test('shows its own message for an error of the provider, and repeats none of its text', async (t) => {
   const signing = await startSignIn(t);
   const canary = '<script>alert(1)</script>"onload=x';
   for (const [error, expected] of [
     ['access_denied', says.denied],
     ['login_required', says.denied],
-    ['server_error', says.refused],
-    ['invalid_scope', says.refused],
-    [canary, says.refused],
+    ['server_error', says.rejected],
+    ['invalid_scope', says.rejected],
+    [canary, says.rejected],
   ] as const) {
     signing.provider.twists = {
       callback: (honest) =>
@@ -114,13 +114,13 @@ test('tells an error of the provider in its own words, and repeats nothing', asy
       signing,
       `/v3/auth/oidc/web/sign-in?return_to=${encodeURIComponent("/a'b&c=%22")}`,
     );
-    await assertRefused(signing, page, expected);
+    await assertRejected(signing, page, expected);
     assert.ok(!/<script|onload|javascript:/.test(page.text), page.text);
   }
   assert.ok(!signing.service.logged().includes('alert(1)'));
 });
 
-test('escapes the link by which a person can try again', async (t) => {
+test('escapes the link to try again', async (t) => {
   const signing = await startSignIn(t);
   const query = `return_to=${encodeURIComponent(`/a'b"<i>&c`)}&code_challenge=${'x'.repeat(3)}`;
   const page = await signing.browser.open(`${signing.service.origin}/v3/auth/oidc/web/sign-in?${query}`);
@@ -133,7 +133,7 @@ test('escapes the link by which a person can try again', async (t) => {
   assert.ok(denied.text.includes('?return_to=%2Fa%26b"'), denied.text);
 });
 
-test('tells a person what happened on a page that is whole, plain and loads nothing', async (t) => {
+test('the error page is complete, has no scripts and loads nothing', async (t) => {
   const signing = await startSignIn(t);
   const page = await signing.browser.open(signing.service.origin + callbackPath);
   assert.match(page.text, /^<!doctype html>\n<html lang="en">/);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertRefused, goToCallback, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
+import { assertRejected, goToCallback, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
-test('signs nobody in by a code that was used before, nor by a forged one, nor without one', async (t) => {
+test('rejects a code that was used before, a forged one and a missing one', async (t) => {
   const signing = await startSignIn(t);
   const first = await goToCallback(signing);
   const used = new URL(first).searchParams.get('code') ?? '';
@@ -12,25 +12,25 @@ test('signs nobody in by a code that was used before, nor by a forged one, nor w
     headers: { 'content-type': 'application/json' },
   });
   for (const [code, expected] of [
-    [used, says.refused],
-    ['forged', says.refused],
+    [used, says.rejected],
+    ['forged', says.rejected],
     ['', says.untrusted],
     [undefined, says.untrusted],
-    ['x'.repeat(7_000), says.refused],
-    ['a b&c=d%00', says.refused],
+    ['x'.repeat(7_000), says.rejected],
+    ['a b&c=d%00', says.rejected],
   ] as const) {
     const callback = new URL(await goToCallback(signing));
     if (code === undefined) callback.searchParams.delete('code');
     else callback.searchParams.set('code', code);
-    await assertRefused(signing, await signing.browser.open(callback.href), expected);
+    await assertRejected(signing, await signing.browser.open(callback.href), expected);
   }
   assert.equal((await signIn(signing)).status, 303);
 });
 
-test('tells of no token and no secret that an exchange was refused for', async (t) => {
+test('logs the error code of a failed exchange, and neither shows nor logs its description', async (t) => {
   const signing = await startSignIn(t);
   signing.provider.twists = {
-    answer: (path, response) => {
+    respond: (path, response) => {
       if (path !== '/token') return false;
       const body = { error: 'invalid_client', error_description: 'canary-4711 is no secret of client-1' };
       response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -38,7 +38,7 @@ test('tells of no token and no secret that an exchange was refused for', async (
     },
   };
   const page = await signIn(signing);
-  await assertRefused(signing, page, says.refused);
+  await assertRejected(signing, page, says.rejected);
   assert.ok(!page.text.includes('canary-4711'));
   assert.ok(!signing.service.logged().includes('canary-4711'));
   assert.match(signing.service.logged(), /refused: invalid_client/);

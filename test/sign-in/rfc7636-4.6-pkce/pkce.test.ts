@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { Browser } from '../../support/sign-in/browser.ts';
-import { assertRefused, goToCallback, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
+import { assertRejected, goToCallback, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
-test('proves with every exchange that it began the sign-in', async (t) => {
+test('sends with every exchange the verifier of its S256 challenge', async (t) => {
   const signing = await startSignIn(t);
   const begun = await signing.browser.open(`${signing.service.origin}/v3/auth/oidc/web/sign-in`);
   const asked = new URL(begun.headers.get('location') ?? '');
@@ -17,22 +17,22 @@ test('proves with every exchange that it began the sign-in', async (t) => {
   assert.equal(asked.searchParams.get('code_challenge_method'), 'S256');
 });
 
-/** RFC 9700, 4.5: the attacker puts the victim's code into a sign-in of his own. */
-test('signs nobody in by a code that was put into another sign-in', async (t) => {
+/** RFC 9700, 4.5: the attacker injects the victim's code into their own sign-in. */
+test('rejects a code that was injected into another sign-in', async (t) => {
   const signing = await startSignIn(t);
   const attacker = { ...signing, browser: new Browser() };
   const injected = new URL(await goToCallback(attacker));
   injected.searchParams.set('code', new URL(await goToCallback(signing)).searchParams.get('code') ?? '');
-  await assertRefused(attacker, await attacker.browser.open(injected.href), says.refused);
+  await assertRejected(attacker, await attacker.browser.open(injected.href), says.rejected);
 });
 
-test('signs nobody in by an injected code where the provider forgets PKCE: the nonce is another', async (t) => {
+test('rejects an injected code by its nonce when the provider ignores PKCE', async (t) => {
   const signing = await startSignIn(t);
   signing.provider.twists = { ignoresPkce: true };
   const attacker = { ...signing, browser: new Browser() };
   const injected = new URL(await goToCallback(attacker));
   injected.searchParams.set('code', new URL(await goToCallback(signing)).searchParams.get('code') ?? '');
-  await assertRefused(attacker, await attacker.browser.open(injected.href), says.untrusted);
+  await assertRejected(attacker, await attacker.browser.open(injected.href), says.untrusted);
 });
 
 test('uses another verifier, nonce and state for each sign-in', async (t) => {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { type JWTPayload, UnsecuredJWT } from 'jose';
 import type { ScriptedOidc } from '../../support/oidc/scripted-oidc.ts';
 import { Browser } from '../../support/sign-in/browser.ts';
-import { assertRefused, credentials, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
+import { assertRejected, credentials, says, signIn, startSignIn } from '../../support/sign-in/signing-in.ts';
 
 type Forge = (claims: JWTPayload, provider: ScriptedOidc) => Promise<string> | string;
 
@@ -15,7 +15,7 @@ function hmac(claims: JWTPayload, header: object, secret: string | KeyObject, di
   return `${signed}.${createHmac(digest, secret).update(signed).digest('base64url')}`;
 }
 
-/** Signatures that prove nothing, each by a provider that says it signs so. */
+/** ID tokens whose signatures are invalid. */
 const forgeries: Readonly<Record<string, Forge>> = {
   'with alg none': (claims) => new UnsecuredJWT(claims).encode(),
   'with alg nOnE': (claims) => `${text({ alg: 'nOnE' })}.${text(claims)}.`,
@@ -24,7 +24,7 @@ const forgeries: Readonly<Record<string, Forge>> = {
     hmac(claims, { alg: 'HS256', kid: provider.key.kid }, await provider.publicPem()),
   'by the public key as an HMAC secret, HS512': async (claims, provider) =>
     hmac(claims, { alg: 'HS512', kid: provider.key.kid }, await provider.publicPem(), 'sha512'),
-  'by our own client secret': (claims) => hmac(claims, { alg: 'HS256' }, credentials.IDP_CLIENT_SECRET),
+  'by the client secret': (claims) => hmac(claims, { alg: 'HS256' }, credentials.IDP_CLIENT_SECRET),
   'by an empty secret': (claims, provider) => hmac(claims, { alg: 'HS256', kid: provider.key.kid }, ''),
   'not at all': async (claims, provider) => (await provider.sign(claims)).replace(/[^.]+$/, ''),
   'with a bit flipped': async (claims, provider) => {
@@ -36,11 +36,11 @@ const forgeries: Readonly<Record<string, Forge>> = {
     const [header, , signature] = (await provider.sign(claims)).split('.');
     return `${header}.${text({ ...claims, sub: 'admin' })}.${signature}`;
   },
-  'by a key that the token brings along': async (claims, provider) => {
+  'by a key in the header of the token': async (claims, provider) => {
     const other = await provider.newKey();
     return provider.sign(claims, { kid: provider.key.kid, jwk: other.jwk }, other);
   },
-  'by a key that lies where the token says': async (claims, provider) => {
+  'by a key at a URL in the header of the token': async (claims, provider) => {
     const other = await provider.newKey();
     return provider.sign(claims, { kid: other.kid, jku: 'https://attacker.example/jwks' }, other);
   },
@@ -53,14 +53,14 @@ const forgeries: Readonly<Record<string, Forge>> = {
 };
 
 for (const alg of ['ES256', 'RS256']) {
-  test(`takes no ID token of a provider with ${alg} that is signed`, async (t) => {
+  test(`rejects an ID token of a provider with ${alg} that is signed`, async (t) => {
     const signing = await startSignIn(t, { alg });
     const { provider } = signing;
     for (const [name, forge] of Object.entries(forgeries)) {
       await t.test(name, async () => {
         const test = { ...signing, browser: new Browser() };
         provider.twists = { idToken: (claims) => forge(claims, provider) };
-        await assertRefused(test, await signIn(test), says.untrusted);
+        await assertRejected(test, await signIn(test), says.untrusted);
         provider.twists = {};
         assert.equal((await signIn(test)).status, 303);
       });
@@ -68,7 +68,7 @@ for (const alg of ['ES256', 'RS256']) {
   });
 }
 
-test('takes no symmetric signature and none at all, even where the provider says that it signs so', async (t) => {
+test('rejects a symmetric signature and alg none, even if the provider announces them', async (t) => {
   for (const alg of ['none', 'HS256', 'HS512']) {
     const signing = await startSignIn(t);
     const { provider } = signing;
@@ -79,20 +79,20 @@ test('takes no symmetric signature and none at all, even where the provider says
           ? new UnsecuredJWT(claims).encode()
           : hmac(claims, { alg }, credentials.IDP_CLIENT_SECRET, alg.replace('HS', 'sha')),
     };
-    await assertRefused(signing, await signIn(signing), says.untrusted);
+    await assertRejected(signing, await signIn(signing), says.untrusted);
   }
 });
 
-test('does not begin to sign in where a provider has no asymmetric signature to offer', async (t) => {
+test('does not begin a sign-in when the provider supports no asymmetric algorithm', async (t) => {
   const signing = await startSignIn(t);
   signing.provider.twists = {
     discovery: (honest) => ({ ...honest, id_token_signing_alg_values_supported: ['none', 'HS256'] }),
   };
   const page = await signing.browser.open(`${signing.service.origin}/v3/auth/oidc/web/sign-in`);
-  await assertRefused(signing, page, says.untrusted);
+  await assertRejected(signing, page, says.untrusted);
 });
 
-test('takes no key of an HMAC out of a key set', async (t) => {
+test('ignores an HMAC key in the key set of the provider', async (t) => {
   const signing = await startSignIn(t);
   const secret = 'x'.repeat(32);
   signing.provider.twists = {
@@ -102,5 +102,5 @@ test('takes no key of an HMAC out of a key set', async (t) => {
     }),
     idToken: (claims) => hmac(claims, { alg: 'HS256', kid: 'o' }, secret),
   };
-  await assertRefused(signing, await signIn(signing), says.untrusted);
+  await assertRejected(signing, await signIn(signing), says.untrusted);
 });

@@ -2,44 +2,44 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { redirectUrls, returnUrl } from '../../support/sign-in/redirect-urls.ts';
 import {
-  assertRefused,
+  assertRejected,
   goToCallback,
   says,
   signInPath,
   startSignIn,
 } from '../../support/sign-in/signing-in.ts';
 
-test('leads to its own origin alone, whatever a link asks to return to', async (t) => {
+test('redirects only to its own origin, for every unregistered return address', async (t) => {
   assert.ok(redirectUrls.length >= 500, `${redirectUrls.length}`);
   const signing = await startSignIn(t, { fields: { return_urls: [returnUrl] } });
   const { origin } = signing.service;
-  let refused = 0;
+  let rejected = 0;
   for (const url of redirectUrls) {
     const path = `${signInPath}?return_to=${encodeURIComponent(url)}&code_challenge=${'A'.repeat(43)}&code_challenge_method=S256`;
     const withChallenge = await signing.browser.open(origin + path);
-    // Nobody is handed a code by an address that is not registered.
+    // An address that is not registered gets no code.
     assert.equal(withChallenge.status, 400, url);
     const plainly = `${signInPath}?return_to=${encodeURIComponent(url)}`;
     const begun = await signing.browser.open(origin + plainly);
     if (begun.status === 400) {
-      refused++;
+      rejected++;
       assert.match(begun.text, says.returnAddress.says, url);
       continue;
     }
     const end = await signing.browser.open(await goToCallback(signing, plainly));
-    assertLeadsToUs(end.headers.get('location') ?? '', origin, url);
+    assertOwnOrigin(end.headers.get('location') ?? '', origin, url);
   }
-  assert.ok(refused > redirectUrls.length / 2, `${refused} were refused`);
+  assert.ok(rejected > redirectUrls.length / 2, `${rejected} were rejected`);
 });
 
-/** As a browser reads it, from wherever it stands. */
-function assertLeadsToUs(location: string, origin: string, url: string): void {
+/** Resolves the location as a browser does, relative to another origin. */
+function assertOwnOrigin(location: string, origin: string, url: string): void {
   assert.ok(location.startsWith(`${origin}/`), `${JSON.stringify(url)} leads to ${location}`);
   assert.equal(new URL(location, 'https://elsewhere.example').origin, origin);
   assert.ok(!location.slice(origin.length).startsWith('//'), location);
 }
 
-test('takes nothing for a path that browsers and servers read in two ways', async (t) => {
+test('rejects a path that browsers and servers may parse differently', async (t) => {
   const signing = await startSignIn(t);
   for (const path of [
     '',
@@ -58,11 +58,11 @@ test('takes nothing for a path that browsers and servers read in two ways', asyn
   ]) {
     const link = `${signInPath}?return_to=${encodeURIComponent(path)}`;
     const page = await signing.browser.open(signing.service.origin + link);
-    await assertRefused(signing, page, says.returnAddress);
+    await assertRejected(signing, page, says.returnAddress);
   }
 });
 
-test('leads to a path on its own origin as it was asked', async (t) => {
+test('redirects to the requested path on its own origin', async (t) => {
   const signing = await startSignIn(t);
   const { origin } = signing.service;
   for (const path of [
@@ -80,7 +80,7 @@ test('leads to a path on its own origin as it was asked', async (t) => {
   }
 });
 
-test('refuses a link that says a thing twice, or says what it does not know', async (t) => {
+test('rejects a sign-in link with duplicate or unknown parameters', async (t) => {
   const signing = await startSignIn(t);
   for (const query of [
     'return_to=/a&return_to=/b',
@@ -89,12 +89,12 @@ test('refuses a link that says a thing twice, or says what it does not know', as
     '__proto__=x',
   ]) {
     const page = await signing.browser.open(`${signing.service.origin}${signInPath}?${query}`);
-    await assertRefused(signing, page, { status: 400, says: /<h1>/ });
+    await assertRejected(signing, page, { status: 400, says: /<h1>/ });
   }
   assert.equal(signing.provider.asked.length, 0);
 });
 
-test('registers no return URL that reads in two ways', async (t) => {
+test('rejects the registration of an ambiguous return URL', async (t) => {
   const signing = await startSignIn(t);
   for (const url of [
     'http://app.example.com/',

@@ -43,7 +43,7 @@ test('exchanges a code for an access token that any app can verify, and a refres
   assert.match(String(jti), /^[0-9a-f-]{36}$/);
 });
 
-test('a code used twice is refused, and what came of it ends (RFC 6749, 4.1.2)', async (t) => {
+test('rejects a code that is used twice, and revokes its tokens (RFC 6749, 4.1.2)', async (t) => {
   const process = await startProcess(t, await openShared(t));
   const { exchange } = await signIn(process);
   const first = await process.token(exchange);
@@ -56,20 +56,20 @@ test('a code used twice is refused, and what came of it ends (RFC 6749, 4.1.2)',
   assert.deepEqual([refreshed.status, refreshed.body.error.param], [400, 'refresh_token']);
 });
 
-test('of many processes that are sent a code at once, one takes it, and then it was used twice', async (t) => {
+test('one of several processes accepts a code that all get at once, and the reuse revokes its tokens', async (t) => {
   const shared = await openShared(t);
   const processes = await Promise.all([1, 2, 3].map(() => startProcess(t, shared)));
   const { exchange } = await signIn(processes[0] as (typeof processes)[number]);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     processes.flatMap((each) => [each.token(exchange), each.token(exchange)]),
   );
-  const given = answers.filter(({ status }) => status === 200);
+  const given = responses.filter(({ status }) => status === 200);
   assert.equal(given.length, 1);
   const [process] = processes;
   assert.equal((await process?.token(refreshOf(given[0]?.body.refresh_token)))?.status, 400);
 });
 
-test('whatever is wrong with a code, the answer is the same, and the code is still good for its app', async (t) => {
+test('returns the same error for everything that is wrong with a code, which stays valid for its app', async (t) => {
   const shared = await openShared(t);
   const process = await startProcess(t, shared);
   const { exchange, verifier } = await signIn(process);
@@ -82,21 +82,21 @@ test('whatever is wrong with a code, the answer is the same, and the code is sti
     ['a return URL in other letters', { ...exchange, return_url: returnUrl.replace('app', 'APP') }],
     ['another integration', exchange, 'oidc/app'],
     ['another provider', exchange, 'google/web'],
-    ['a code that never was', { ...exchange, code: randomBytes(32).toString('base64url') }],
-    ['an empty sort of code', { ...exchange, code: ' ' }],
+    ['an unknown code', { ...exchange, code: randomBytes(32).toString('base64url') }],
+    ['a blank code', { ...exchange, code: ' ' }],
   ];
-  const told = new Set<string>();
+  const errors = new Set<string>();
   for (const [what, fields, integration] of wrong) {
     const { status, body } = await process.token(fields, integration);
     assert.equal(status, 400, what);
     const { request_id: _, ...error } = body.error;
-    told.add(JSON.stringify(error));
+    errors.add(JSON.stringify(error));
   }
-  assert.equal(told.size, 1, [...told].join('\n'));
+  assert.equal(errors.size, 1, [...errors].join('\n'));
   assert.equal((await process.token(exchange)).status, 200);
 });
 
-test('a code is good for a minute, by whatever clock', async (t) => {
+test('a code is valid for a minute, also when the clock is set back', async (t) => {
   const shared = await openShared(t);
   const process = await startProcess(t, shared);
   const [late, intime] = [await signIn(process), await signIn(process)];
@@ -105,10 +105,14 @@ test('a code is good for a minute, by whatever clock', async (t) => {
   shared.now += 1;
   assert.equal((await process.token(late.exchange)).status, 400);
   shared.now -= 3 * signInCodeMs;
-  assert.equal((await process.token(late.exchange)).status, 400, 'a clock put back revives none');
+  assert.equal(
+    (await process.token(late.exchange)).status,
+    400,
+    'a clock that is set back does not make it valid again',
+  );
 });
 
-test('takes exactly the fields of its grant, and names the one that is wrong', async (t) => {
+test('accepts exactly the fields of the grant, and names the wrong one', async (t) => {
   const process = await startProcess(t, await openShared(t));
   const { exchange } = await signIn(process);
   const { code: _, ...withoutCode } = exchange;
@@ -133,24 +137,24 @@ test('takes exactly the fields of its grant, and names the one that is wrong', a
   }
 });
 
-test('the service serves both, under its base path', async (t) => {
+test('serves the key set and the token endpoint under the base path', async (t) => {
   const service = await startTestService(t, { env: { COUNTERFOIL_BASE_PATH: '/api' } });
   const { status, headers, json } = await service.get('/api/.well-known/jwks.json');
   assert.deepEqual([status, headers.get('content-type')], [200, 'application/jwk-set+json']);
   assert.equal(headers.get('cache-control'), 'public, max-age=3600');
-  assert.deepEqual(Object.keys(json), ['keys'], 'a JWK Set alone, in no envelope');
+  assert.deepEqual(Object.keys(json), ['keys'], 'a JWK Set without an envelope');
   assert.deepEqual(Object.keys(json.keys[0]).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
   const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
   const exchange = { grant_type: 'authorization_code', code: 'a', code_verifier: 'b', return_url: 'c' };
   const unknown = await service.post('/api/v3/auth/google/web/token', exchange);
   assert.equal(unknown.json.body.error.code, 'integration_not_found');
   await service.post('/api/v3/create/service/auth/google/web', credentials);
-  const refused = await service.post('/api/v3/auth/google/web/token', exchange);
-  assert.deepEqual([refused.status, refused.json.body.error.param], [400, 'code']);
-  assert.equal(refused.headers.get('cache-control'), 'no-store');
+  const rejected = await service.post('/api/v3/auth/google/web/token', exchange);
+  assert.deepEqual([rejected.status, rejected.json.body.error.param], [400, 'code']);
+  assert.equal(rejected.headers.get('cache-control'), 'no-store');
 });
 
-test('a signing key that does not open uses up no code, and is told to the log alone', async (t) => {
+test('a signing key that cannot be decrypted does not use the code, and only the log names it', async (t) => {
   const shared = await openShared(t);
   const { exchange } = await signIn(await startProcess(t, shared));
   const maker = await startProcess(t, shared);

@@ -36,7 +36,7 @@ async function countOf({ engine }: Shared, space: Parameters<typeof pagesOf>[1])
   return count;
 }
 
-test('each refresh token is good once, and gives the next', async (t) => {
+test('each refresh token is valid once, and returns the next', async (t) => {
   const { shared, process, refresh } = await start(t);
   let token = await firstToken(process);
   const seen = new Set([token]);
@@ -50,7 +50,7 @@ test('each refresh token is good once, and gives the next', async (t) => {
   assert.equal(seen.size, 6);
 });
 
-test('a refresh token used again ends the family, for the thief and for the app (RFC 9700, 4.14.2)', async (t) => {
+test('the reuse of a refresh token revokes its family (RFC 9700, 4.14.2)', async (t) => {
   const { shared, process, refresh } = await start(t);
   const stolen = await firstToken(process);
   const other = await firstToken(process);
@@ -58,11 +58,11 @@ test('a refresh token used again ends the family, for the thief and for the app 
   shared.now += refreshRepeatMsMax + 1;
   assert.equal((await refresh(stolen)).status, 400);
   assert.equal((await refresh(second.token)).status, 400);
-  assert.equal((await refresh(other)).status, 200, 'another sign-in of the same person goes on');
+  assert.equal((await refresh(other)).status, 200, 'another sign-in of the same user is not affected');
   assert.match(process.logged(), /a refresh token was used again: its family has ended/);
 });
 
-test('a refresh token two generations old ends the family at once', async (t) => {
+test('a refresh token that is two generations old revokes its family immediately', async (t) => {
   const { process, refresh } = await start(t);
   const first = await firstToken(process);
   const second = await refresh(first);
@@ -71,7 +71,7 @@ test('a refresh token two generations old ends the family at once', async (t) =>
   assert.equal((await refresh(third.token)).status, 400);
 });
 
-test('whoever has lost the answer gets the very same successor again, for ten seconds', async (t) => {
+test('a retry within ten seconds returns the same new token', async (t) => {
   const { shared, process, refresh } = await start(t);
   const first = await firstToken(process);
   const second = await refresh(first);
@@ -81,20 +81,20 @@ test('whoever has lost the answer gets the very same successor again, for ten se
   assert.equal((await refresh(second.token)).status, 200);
 });
 
-test('of many refreshes at once, in several processes, all get the same successor', async (t) => {
+test('concurrent refreshes in several processes return the same new token', async (t) => {
   const { shared, process, refresh } = await start(t);
   const others = await Promise.all([1, 2].map(() => startProcess(t, shared)));
   const first = await firstToken(process);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     [process, ...others].flatMap((each) => [1, 2, 3].map(() => each.token(refreshOf(first)))),
   );
-  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
-  const tokens = new Set(answers.map(({ body }) => body.refresh_token as string));
+  assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200]);
+  const tokens = new Set(responses.map(({ body }) => body.refresh_token as string));
   assert.equal(tokens.size, 1);
   assert.equal((await refresh([...tokens][0] as string)).status, 200);
 });
 
-test('is refused at another integration, and then still good at its own', async (t) => {
+test('rejects a refresh token at another integration, and still accepts it at its own', async (t) => {
   const { process, refresh } = await start(t);
   const token = await firstToken(process);
   for (const integration of ['oidc/app', 'google/web']) {
@@ -103,7 +103,7 @@ test('is refused at another integration, and then still good at its own', async 
   assert.equal((await refresh(token)).status, 200);
 });
 
-test('refuses what is no refresh token, and what is one of another spelling', async (t) => {
+test('rejects a malformed or changed refresh token', async (t) => {
   const { process } = await start(t);
   const token = await firstToken(process);
   const [user, family, random] = token.split('.') as [string, string, string];
@@ -124,7 +124,7 @@ test('refuses what is no refresh token, and what is one of another spelling', as
   assert.equal((await process.token(refreshOf(token))).status, 200);
 });
 
-test('ends after thirty days however often it is used, and after seven without use', async (t) => {
+test('a family ends after thirty days, and after seven days without use', async (t) => {
   const { shared, process, refresh } = await start(t);
   const idle = await firstToken(process);
   let used = await firstToken(process);
@@ -142,7 +142,7 @@ test('ends after thirty days however often it is used, and after seven without u
   assert.equal((await refresh(used)).status, 400);
 });
 
-test('signing out ends what came of that session, everywhere all, and codes on their way', async (t) => {
+test('a sign-out revokes the tokens of its session, and one everywhere all tokens and pending codes', async (t) => {
   const { shared, process, refresh } = await start(t);
   const ending = new AccessEnding(shared.engine, () => shared.now);
   const act = { what: 'user.signed_out', on: userKey(ada), by: 'user' } as const;
@@ -161,15 +161,15 @@ test('signing out ends what came of that session, everywhere all, and codes on t
   await signOut({});
   assert.equal((await refresh(next.token)).status, 400);
   assert.equal((await process.token(underWay.exchange)).status, 400);
-  assert.equal((await refresh(hers)).status, 200, 'nobody else is signed out');
+  assert.equal((await refresh(hers)).status, 200, 'another user is not signed out');
   assert.equal(
     (await process.token((await signIn(process)).exchange)).status,
     200,
-    'and one can sign in again',
+    'the user can sign in again',
   );
 });
 
-test('a sweep removes what has expired and nothing else', async (t) => {
+test('a sweep removes expired records, and no others', async (t) => {
   const { shared, process, refresh } = await start(t);
   const token = await firstToken(process);
   await signIn(process);

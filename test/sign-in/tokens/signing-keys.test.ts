@@ -33,7 +33,7 @@ async function published({ origin }: TokenProcess): Promise<JSONWebKeySet> {
   return (await (await fetch(`${origin}/.well-known/jwks.json`)).json()) as JSONWebKeySet;
 }
 
-/** As an app does it, that asks for the keys when it does not know one. */
+/** The key set as an app uses it: it fetches the keys again when one is unknown. */
 function remoteKeys({ origin }: TokenProcess) {
   return createRemoteJWKSet(new URL(`${origin}/.well-known/jwks.json`), { cooldownDuration: 0 });
 }
@@ -42,7 +42,7 @@ function at(shared: Shared) {
   return { currentDate: new Date(shared.now) };
 }
 
-test('processes that start at once sign by one key, and each verifies what the other has signed', async (t) => {
+test('processes that start at once sign with one key, and each verifies the tokens of the others', async (t) => {
   const shared = await openShared(t);
   const processes = await Promise.all([1, 2, 3].map(() => startProcess(t, shared)));
   const tokens = await Promise.all(processes.map(accessToken));
@@ -61,7 +61,7 @@ test('a new key is published a day before it signs, and an old one until its las
   shared.now = began + signingKeyMs - signingKeyAnnouncedMs;
   const announced = await published(process);
   assert.equal(announced.keys.length, 2);
-  assert.equal(kidOf(await accessToken(process)), first, 'it does not sign yet');
+  assert.equal(kidOf(await accessToken(process)), first, 'the new key does not sign yet');
 
   shared.now = began + signingKeyMs - 1;
   const last = await accessToken(process);
@@ -84,7 +84,7 @@ test('a new key is published a day before it signs, and an old one until its las
   assert.equal(kidOf(await accessToken(process)), kidOf(fresh));
 });
 
-test('after a long stop the old key signs on until the new one has been published for a day', async (t) => {
+test('after a long downtime the old key signs until the new one has been published for a day', async (t) => {
   const shared = await openShared(t);
   const first = kidOf(await accessToken(await startProcess(t, shared)));
   shared.now += 3 * signingKeyMs;
@@ -98,7 +98,7 @@ test('after a long stop the old key signs on until the new one has been publishe
   await jwtVerify(token, createLocalJWKSet(announced), at(shared));
 });
 
-test('a token that was changed, or signed by another service, is not verified', async (t) => {
+test('a token that was changed, or signed by another service, is invalid', async (t) => {
   const shared = await openShared(t);
   const process = await startProcess(t, shared);
   const stranger = await startProcess(t, await openShared(t));

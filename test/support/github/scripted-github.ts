@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 
 /**
- * GitHub as its documentation tells it (Authorizing OAuth apps; REST API, users), of which it approves at once. An
- * exchange that fails is answered 200 with an `error`, as GitHub does.
+ * A GitHub server by its documentation (Authorizing OAuth apps; REST API, users) that approves every request. A failed
+ * exchange returns 200 with an `error`, as at GitHub.
  */
 export class ScriptedGithub {
   origin = '';
@@ -29,7 +29,7 @@ export class ScriptedGithub {
   readonly exchanges: URLSearchParams[] = [];
   readonly userHeaders: IncomingMessage['headers'][] = [];
   readonly #challenges = new Map<string, string>();
-  readonly #server = createServer((request, response) => void this.#answer(request, response));
+  readonly #server = createServer((request, response) => void this.#respond(request, response));
 
   static async start(t: TestContext): Promise<ScriptedGithub> {
     const github = new ScriptedGithub();
@@ -46,14 +46,14 @@ export class ScriptedGithub {
     this.#server.closeAllConnections();
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? '/', this.origin);
     if (pathname === '/login/oauth/authorize') {
       this.asked.push(searchParams);
       const code = randomBytes(10).toString('hex');
       this.#challenges.set(code, searchParams.get('code_challenge') ?? '');
-      const told = new URLSearchParams({ code, state: searchParams.get('state') ?? '' });
-      response.writeHead(302, { location: `${searchParams.get('redirect_uri')}?${told}` }).end();
+      const parameters = new URLSearchParams({ code, state: searchParams.get('state') ?? '' });
+      response.writeHead(302, { location: `${searchParams.get('redirect_uri')}?${parameters}` }).end();
     } else if (pathname === '/login/oauth/access_token') {
       const body = new URLSearchParams(await text(request));
       this.exchanges.push(body);
@@ -74,7 +74,7 @@ export class ScriptedGithub {
     } else if (pathname === '/api/v3/user/emails') {
       this.emailRequests++;
       const scopes = this.asked.at(-1)?.get('scope')?.split(' ') ?? [];
-      // Without the scope GitHub says that there is nothing here.
+      // Without the scope GitHub returns 404.
       if (scopes.includes('user:email')) send(response, this.emails, this.emailsStatus);
       else send(response, { message: 'Not Found' }, 404);
     } else response.writeHead(404).end();

@@ -1,4 +1,4 @@
-/** Hosts of this machine, as they can be written in a URL. */
+/** The spellings of this machine as a host in a URL. */
 export const loopbackForms = [
   '127.0.0.1',
   '127.0.0.1.',
@@ -23,7 +23,7 @@ export const loopbackForms = [
   'LOCALHOST',
 ];
 
-/** Hosts of other networks that a service must not ask for a stranger. */
+/** Hosts of private and reserved networks, which a service must not call on behalf of a caller. */
 export const privateForms = [
   '0.0.0.0',
   '0',

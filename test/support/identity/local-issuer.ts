@@ -6,7 +6,7 @@ import { credentials } from '../sign-in/signing-in.ts';
 
 const path = '/v3/create/service/auth/oidc/web';
 
-/** A service as an operator set it up, and a provider on this machine that somebody with a key registers. */
+/** A service with an API key, and a provider on this machine that is registered with that key. */
 export async function startWithLocalIssuer(
   t: TestContext,
   { env = {}, tls, data = newDataFolder(t) }: { env?: Record<string, string>; tls?: Tls; data?: string } = {},

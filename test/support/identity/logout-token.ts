@@ -5,7 +5,7 @@ import { credentials } from '../sign-in/signing-in.ts';
 
 export const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** An honest logout token (OpenID Connect Back-Channel Logout 1.0, 2.4) of a user, with other claims where given. */
+/** A valid logout token (OpenID Connect Back-Channel Logout 1.0, 2.4) of a user; `claims` override its own. */
 export function logoutToken(
   provider: ScriptedOidc,
   claims: Readonly<Record<string, unknown>> = {},
@@ -25,7 +25,7 @@ export function logoutToken(
   return provider.sign(Object.fromEntries(entries), { typ: 'logout+jwt', ...header }, key ?? provider.key);
 }
 
-/** As the provider sends it, form-encoded (2.5). */
+/** Sends a logout token as a provider does, form-encoded (2.5). */
 export async function sendLogout(origin: string, token: string) {
   const response = await fetch(`${origin}/v3/auth/oidc/web/back-channel-logout`, {
     method: 'POST',

@@ -8,7 +8,7 @@ import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from
 
 type Json = Record<string, unknown>;
 
-/** What a test makes of an honest provider; what it leaves out stays honest. */
+/** What a test changes of an honest provider. */
 export interface Twists {
   /** The claims of the ID token. */
   claims?: (honest: JWTPayload) => JWTPayload;
@@ -16,13 +16,13 @@ export interface Twists {
   idToken?: (claims: JWTPayload) => Promise<string> | string;
   discovery?: (honest: Json) => Json;
   jwks?: (honest: { keys: Json[] }) => unknown;
-  /** The parameters that the browser takes back. */
+  /** The parameters of the callback. */
   callback?: (honest: URLSearchParams) => URLSearchParams;
   token?: (honest: Json) => unknown;
   userinfo?: (honest: Json) => unknown;
-  /** Answers a request in the place of all else, by returning true. */
-  answer?: (path: string, response: ServerResponse) => boolean;
-  /** Whether an exchange is taken without the verifier of its challenge. */
+  /** Sends the response itself if it returns true. */
+  respond?: (path: string, response: ServerResponse) => boolean;
+  /** Whether an exchange without the verifier of its challenge succeeds. */
   ignoresPkce?: boolean;
 }
 
@@ -38,17 +38,17 @@ interface Granted {
 
 export type SigningKey = Awaited<ReturnType<typeof newKey>>;
 
-/** Keys of all algorithms that a test may want; RSA ones take long to make. */
+/** Generates a key of any algorithm. An RSA key takes long. */
 async function newKey(alg: string) {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
   const kid = randomBytes(6).toString('hex');
   return { alg, kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' }, publicKey };
 }
 
-/** A provider of OpenID Connect that approves at once, and tells lies where a test says so. */
+/** An OpenID Connect provider that approves every request, with the changes of `twists`. */
 export class ScriptedOidc {
   twists: Twists = {};
-  /** Paths that were asked, in order. */
+  /** Paths of the requests, in order. */
   readonly asked: string[] = [];
   /** Bodies of the exchanges, in order. */
   readonly exchanges: URLSearchParams[] = [];
@@ -57,7 +57,7 @@ export class ScriptedOidc {
   key: SigningKey;
   issuer = '';
   subject = 'user-1';
-  /** The session at the provider that ID tokens name, where they name one (OpenID Connect Back-Channel Logout 1.0, 2.1). */
+  /** The session id in the ID tokens, if any (OpenID Connect Back-Channel Logout 1.0, 2.1). */
   sid: string | undefined;
   readonly #codes = new Map<string, Granted>();
   readonly #server: ReturnType<typeof createServer>;
@@ -65,11 +65,11 @@ export class ScriptedOidc {
   private constructor(key: SigningKey, tls: Tls | undefined) {
     this.key = key;
     const listener = (request: IncomingMessage, response: ServerResponse) =>
-      void this.#answer(request, response);
+      void this.#respond(request, response);
     this.#server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener);
   }
 
-  /** @param options.tls with a certificate it listens on https */
+  /** @param options.tls a certificate, to listen on https */
   static async start(
     t: TestContext,
     { alg = 'ES256', tls }: { alg?: string; tls?: Tls } = {},
@@ -89,17 +89,17 @@ export class ScriptedOidc {
     this.#server.closeAllConnections();
   }
 
-  /** From now on another key signs, and it alone is told. */
+  /** Replaces the signing key. The key set has only the new one. */
   async rotate(): Promise<void> {
     this.key = await newKey(this.key.alg);
   }
 
-  /** A key like its own that it tells nobody of. */
+  /** A key of the same algorithm that is not in the key set. */
   newKey(): Promise<SigningKey> {
     return newKey(this.key.alg);
   }
 
-  /** The public key as anyone may read it, for attacks that take it for a secret. */
+  /** The public key in PEM, for attacks that use it as an HMAC secret. */
   publicPem(): Promise<string> {
     return exportSPKI(this.key.publicKey);
   }
@@ -114,10 +114,10 @@ export class ScriptedOidc {
     return this.asked.filter((each) => each === path).length;
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', this.issuer);
     this.asked.push(url.pathname);
-    if (this.twists.answer?.(url.pathname, response) === true) return;
+    if (this.twists.respond?.(url.pathname, response) === true) return;
     if (url.pathname.endsWith('/.well-known/openid-configuration')) send(response, this.#discovery());
     else if (url.pathname === '/jwks') {
       const honest = { keys: [this.key.jwk as Json] };
@@ -147,7 +147,7 @@ export class ScriptedOidc {
     return this.twists.discovery?.(honest) ?? honest;
   }
 
-  /** Approves an authorization request that no browser brings. @returns where a browser would be sent back */
+  /** Approves an authorization request. @returns the URL to which a browser would be redirected */
   approve({ searchParams }: URL): string {
     const code = randomBytes(16).toString('hex');
     this.#codes.set(code, { parameters: searchParams });
@@ -156,8 +156,8 @@ export class ScriptedOidc {
       state: searchParams.get('state') ?? '',
       iss: this.issuer,
     });
-    const told = this.twists.callback?.(honest) ?? honest;
-    return `${searchParams.get('redirect_uri')}?${told}`;
+    const parameters = this.twists.callback?.(honest) ?? honest;
+    return `${searchParams.get('redirect_uri')}?${parameters}`;
   }
 
   async #exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -167,7 +167,7 @@ export class ScriptedOidc {
     this.secrets.push(decodeURIComponent(basic.split(':')[1] ?? ''));
     const code = body.get('code') ?? '';
     const granted = this.#codes.get(code);
-    // A code is good for one exchange (RFC 6749, 4.1.2).
+    // A code is valid for one exchange (RFC 6749, 4.1.2).
     this.#codes.delete(code);
     const verifier = body.get('code_verifier') ?? '';
     const challenge = createHash('sha256').update(verifier).digest('base64url');

@@ -4,15 +4,15 @@ import type { Browser } from './browser.ts';
 
 export const returnUrl = 'https://app.example.com/signed-in';
 
-export interface Reply {
+export interface AppResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly body: any;
 }
 
-/** An app on another origin that people sign in to through an integration, by code, PKCE and refresh tokens. */
+/** An app on another origin that users sign in to through an integration, with a code, PKCE and refresh tokens. */
 export class App {
   readonly integration: string;
   readonly #verifier = randomBytes(32).toString('base64url');
@@ -21,7 +21,7 @@ export class App {
     this.integration = integration;
   }
 
-  /** Where the app sends a browser. */
+  /** The sign-in link of the app. */
   get link(): string {
     const query = new URLSearchParams({
       return_to: returnUrl,
@@ -31,8 +31,8 @@ export class App {
     return `/v3/auth/${this.integration}/sign-in?${query}`;
   }
 
-  /** @param location where the callback sent the browser */
-  exchange(origin: string, location: string | null): Promise<Reply> {
+  /** @param location the Location of the callback's response */
+  exchange(origin: string, location: string | null): Promise<AppResponse> {
     return this.#token(origin, {
       grant_type: 'authorization_code',
       code: new URL(location ?? '').searchParams.get('code'),
@@ -41,11 +41,11 @@ export class App {
     });
   }
 
-  refresh(origin: string, refreshToken: string): Promise<Reply> {
+  refresh(origin: string, refreshToken: string): Promise<AppResponse> {
     return this.#token(origin, { grant_type: 'refresh_token', refresh_token: refreshToken });
   }
 
-  #token(origin: string, fields: object): Promise<Reply> {
+  #token(origin: string, fields: object): Promise<AppResponse> {
     return sendJson(`${origin}/v3/auth/${this.integration}/token`, 'POST', fields);
   }
 }
@@ -55,7 +55,7 @@ export async function sendJson(
   method: string,
   body?: unknown,
   headers: Record<string, string> = {},
-): Promise<Reply> {
+): Promise<AppResponse> {
   const response = await fetch(url, {
     method,
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
@@ -81,10 +81,10 @@ export function signOut(origin: string, browser: Browser, body?: object) {
   });
 }
 
-/** Where a service that restarts on another port is known to browsers; nobody listens there. */
+/** The public URL of a service that restarts on other ports. It has no listener. */
 export const publicUrl = 'http://127.0.0.1:1';
 
-/** Signs a browser in at a service that is known as `publicUrl`. @returns where the callback sent it */
+/** Signs a browser in at a service whose public URL is `publicUrl`. @returns the Location of the callback's response */
 export async function signInAt(origin: string, browser: Browser, path: string): Promise<string> {
   const { url } = await browser.follow(origin + path, (next) => next.includes('/callback?'));
   assert.ok(url.includes('/callback?'), url);

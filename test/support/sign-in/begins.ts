@@ -5,7 +5,7 @@ export interface Begun {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Anonymous begins of sign-ins from one address of this machine, over a few connections that stay open. */
+/** Begins sign-ins from one address of this machine, over a few connections that stay open. */
 export class Begins {
   readonly #url: string;
   readonly #agent: Agent;
@@ -32,7 +32,7 @@ export class Begins {
     });
   }
 
-  /** So many, some at a time. @returns how often each status came */
+  /** Begins `count` sign-ins, with `atOnce` concurrent requests. @returns how often each status was returned */
   async many(count: number, atOnce = 16): Promise<Map<number, number>> {
     const counts = new Map<number, number>();
     let left = count;

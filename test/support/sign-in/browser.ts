@@ -1,4 +1,4 @@
-/** What a browser got. */
+/** A response that a browser received. */
 export interface Page {
   readonly url: string;
   readonly status: number;
@@ -16,23 +16,23 @@ interface Cookie {
 const redirectsMax = 20;
 
 /**
- * A browser as far as a sign-in needs one: it keeps cookies by host and path, as browsers do without regard to the
- * port, follows redirects and fills in forms.
+ * A browser with the functions that a sign-in needs: it stores cookies by host and path, but not by port, as browsers
+ * do, follows redirects and fills in forms.
  */
 export class Browser {
   readonly #cookies = new Map<string, Cookie>();
 
-  /** One request, no redirect. */
+  /** Sends one request, and follows no redirect. */
   async open(url: string, init: RequestInit = {}): Promise<Page> {
     const headers = new Headers(init.headers);
     const cookie = this.cookieHeader(url);
     if (cookie !== '') headers.set('cookie', cookie);
     const response = await fetch(url, { ...init, headers, redirect: 'manual' });
-    for (const line of response.headers.getSetCookie()) this.#keep(line, new URL(url));
+    for (const line of response.headers.getSetCookie()) this.#store(line, new URL(url));
     return { url, status: response.status, headers: response.headers, text: await response.text() };
   }
 
-  /** Follows redirects to the first page; `until` stops it before it opens an address. */
+  /** Follows redirects to the first page, or to the first URL for which `until` holds, without opening it. */
   async follow(start: string, until: (url: string) => boolean = () => false): Promise<Page> {
     let page = await this.open(start);
     for (let count = 0; count < redirectsMax; count++) {
@@ -45,18 +45,18 @@ export class Browser {
     throw new Error(`more than ${redirectsMax} redirects from ${start}`);
   }
 
-  /** Sends the form of a page, with its hidden fields and these. */
+  /** Submits the form of a page, with its hidden fields and `fields`. */
   async submit(page: Page, fields: Readonly<Record<string, string>>, until?: (url: string) => boolean) {
     const action = /<form[^>]*action="([^"]+)"/.exec(page.text)?.[1];
     if (action === undefined) throw new Error(`no form at ${page.url}: ${page.status} ${page.text}`);
     const hidden = page.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g);
     const body = new URLSearchParams([...hidden].map(([, name = '', value = '']) => [name, value]));
     for (const [name, value] of Object.entries(fields)) body.set(name, value);
-    const answer = await this.open(new URL(action, page.url).href, { method: 'POST', body });
-    const location = answer.headers.get('location');
-    if (location === null) throw new Error(`the form was answered ${answer.status}: ${answer.text}`);
-    const next = new URL(location, answer.url).href;
-    return until?.(next) === true ? { ...answer, url: next } : this.follow(next, until);
+    const response = await this.open(new URL(action, page.url).href, { method: 'POST', body });
+    const location = response.headers.get('location');
+    if (location === null) throw new Error(`the form returned ${response.status}: ${response.text}`);
+    const next = new URL(location, response.url).href;
+    return until?.(next) === true ? { ...response, url: next } : this.follow(next, until);
   }
 
   cookieHeader(url: string): string {
@@ -67,7 +67,7 @@ export class Browser {
       .join('; ');
   }
 
-  /** The value of a cookie, whatever its path. */
+  /** The value of a cookie on any path. */
   cookie(name: string): string | undefined {
     return [...this.#cookies.values()].find((cookie) => cookie.name === name)?.value;
   }
@@ -80,14 +80,14 @@ export class Browser {
     this.#cookies.set(`${host} / ${name}`, { name, value, host, path: '/' });
   }
 
-  #keep(line: string, { hostname }: URL): void {
+  #store(line: string, { hostname }: URL): void {
     const [pair = '', ...attributes] = line.split(/;\s*/);
     const [name = '', value = ''] = pair.split(/=(.*)/s);
-    const told = (wanted: string) =>
+    const attribute = (wanted: string) =>
       attributes.map((each) => each.split('=')).find(([each]) => each?.toLowerCase() === wanted)?.[1];
-    const path = told('path') ?? '/';
+    const path = attribute('path') ?? '/';
     const key = `${hostname} ${path} ${name}`;
-    const isGone = told('max-age') === '0' || Date.parse(told('expires') ?? '') < Date.now();
+    const isGone = attribute('max-age') === '0' || Date.parse(attribute('expires') ?? '') < Date.now();
     if (isGone) this.#cookies.delete(key);
     else this.#cookies.set(key, { name, value, host: hostname, path });
   }

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
 
 /**
- * Preloaded into a service (`node --import`), it ends that by SIGKILL at one of its commits, as `KILL_AT` says:
- * `before 2` when the second one is about to be made, `after 2` when it is on disk and nobody knows it yet. Commits of
- * the service's own housekeeping do not count.
+ * Preloaded into a service (`node --import`), this module kills it with SIGKILL at the commit that `KILL_AT` names:
+ * `before 2` before the second commit, and `after 2` when that is on disk and the service does not know it yet. Commits
+ * of the service's own housekeeping do not count.
  */
 const [when, number] = (process.env.KILL_AT ?? '').split(' ');
 const housekeeping = new Set(['heartbeats', 'access', 'api-key-uses', 'sealing', 'signing-keys']);
@@ -11,9 +11,9 @@ let commits = 0;
 
 const post = Worker.prototype.postMessage;
 Worker.prototype.postMessage = function (this: Worker, message: unknown): void {
-  const isIt = isCounted(message) && ++commits === Number(number);
-  if (isIt && when === 'before') end();
-  if (isIt && when === 'after') this.prependOnceListener('message', end);
+  const isTarget = isCounted(message) && ++commits === Number(number);
+  if (isTarget && when === 'before') end();
+  if (isTarget && when === 'after') this.prependOnceListener('message', end);
   post.call(this, message);
 };
 

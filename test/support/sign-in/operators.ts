@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { TestServiceOptions } from '../service.ts';
-import { App, type Reply, returnUrl } from './app.ts';
+import { App, type AppResponse, returnUrl } from './app.ts';
 import { Browser } from './browser.ts';
 import { register, type SignInTest, signIn, startSignIn } from './signing-in.ts';
 
-/** A person in one browser, here and in an app elsewhere. */
+/** A user who is signed in with one browser, at the service and in an app on another origin. */
 export interface Person {
   readonly browser: Browser;
   readonly refreshToken: string;
-  /** As access tokens name the user, `sub`. */
+  /** The `sub` of the access tokens. */
   readonly id: string;
   readonly app: App;
 }
 
-/** A service that `oidc/web` and `oidc/shop` are registered with. */
+/** A service with the integrations `oidc/web` and `oidc/shop`. */
 export async function startForOperators(t: TestContext, options: TestServiceOptions = {}) {
   const signing = await startSignIn(t, { ...options, fields: { return_urls: [returnUrl] } });
   await register(signing.service, signing.provider, 'shop', { return_urls: [returnUrl] });
@@ -39,9 +39,9 @@ async function enterAs(signing: SignInTest, subject: string, integration: string
   return { browser, app, refreshToken: body.refresh_token, id: sub };
 }
 
-/** Whether the session lives, and the refresh token; the one is used up by the question. */
+/** Whether the session and the refresh token are valid. The check uses the refresh token. */
 export async function livesOf(origin: string, { browser, app, refreshToken }: Person) {
   const session = await browser.open(`${origin}/v3/auth/session`);
-  const refreshed: Reply = await app.refresh(origin, refreshToken);
+  const refreshed: AppResponse = await app.refresh(origin, refreshToken);
   return [session.status === 200, refreshed.status === 200];
 }

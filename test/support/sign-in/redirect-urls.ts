@@ -1,4 +1,4 @@
-/** Addresses that try to get out of an allow-list, as attackers and careless parsers write them. */
+/** Hosts and prefixes that try to bypass an allow-list. */
 const hosts = [
   'attacker.example',
   'attacker.example:443',
@@ -66,7 +66,7 @@ const starts = [
   '',
 ];
 
-/** The registered addresses, changed so that they are others. */
+/** Variants of the registered URL that are not equal to it. */
 const registered = 'https://app.example.com/signed-in?from=us';
 const changes = [
   'https://app.example.com/signed-in',
@@ -92,7 +92,7 @@ const changes = [
 
 export const returnUrl = registered;
 
-/** More than 500, none of which leads to a place that is allowed, unless it is a path on the origin itself. */
+/** More than 500 URLs that are not allowed, except those that are paths on the service's own origin. */
 export const redirectUrls: readonly string[] = [
   ...starts.flatMap((start) => hosts.map((host) => `${start}${host}`)),
   ...changes,

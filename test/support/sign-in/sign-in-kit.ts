@@ -22,7 +22,7 @@ import { newDataFolder, openStoreOf } from '../service.ts';
 const returnUrl = 'https://app.example.com/in';
 const issuer = 'https://idp.example.com';
 
-/** The domain of sign-in over a store, with a provider that proves whoever `user` is. */
+/** The sign-in domain over a store, with a provider that returns the identity in `user`. */
 export async function startSignInKit(t: TestContext) {
   const engine = await openStoreOf(newDataFolder(t));
   t.after(() => engine.close());
@@ -38,7 +38,7 @@ export async function startSignInKit(t: TestContext) {
     finish: async () => user.proven,
     signOutUrl: async () => undefined,
     readLogoutToken: async () => {
-      throw new Error('no logout token comes');
+      throw new Error('unexpected logout token');
     },
   };
   const appTokens = new TokenGrants({
@@ -68,7 +68,7 @@ export async function startSignInKit(t: TestContext) {
   return { engine, clock, context, user, enter: (over = context) => enter(over, appTokens) };
 }
 
-/** Signs in for an app. @returns what exchanges its code, or says why that is not done */
+/** Signs in for an app. @returns the session, and a function that exchanges the code */
 async function enter(context: SignInContext, appTokens: TokenGrants) {
   const verifier = randomBytes(32).toString('base64url');
   const codeChallenge = createHash('sha256').update(verifier).digest('base64url');
@@ -94,11 +94,11 @@ async function enter(context: SignInContext, appTokens: TokenGrants) {
   return { session: finished?.session, exchange };
 }
 
-/** The engine with some of its verbs done otherwise. */
-export function engineWith(engine: Engine, verbs: Partial<Engine>): Engine {
+/** The engine with some of its methods replaced. */
+export function engineWith(engine: Engine, methods: Partial<Engine>): Engine {
   return new Proxy(engine, {
     get: (target, name: keyof Engine) => {
-      const value = verbs[name] ?? target[name];
+      const value = methods[name] ?? target[name];
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });

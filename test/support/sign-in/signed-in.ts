@@ -10,24 +10,24 @@ import { credentials } from './signing-in.ts';
 
 export const registerPath = '/v3/create/service/auth/oidc/web';
 
-/** A browser in which somebody is signed in, here and in an app elsewhere. */
+/** A browser that is signed in at the service and in an app on another origin. */
 export interface SignedIn {
   readonly browser: Browser;
   readonly refreshToken: string;
 }
 
 export interface Prepared {
-  /** Of a service that has stopped. */
+  /** The data folder of the stopped service. */
   readonly data: string;
   readonly app: App;
   readonly provider: ScriptedOidc;
-  /** What `oidc/web` was registered with. */
+  /** The registered fields of `oidc/web`. */
   readonly fields: object;
-  /** All of one user. */
+  /** All browsers have the same user. */
   readonly browsers: readonly SignedIn[];
 }
 
-/** A data folder in which one user is signed in, in so many browsers and through an app in each. */
+/** A data folder with one user, who is signed in with `count` browsers and in an app with each. */
 export async function prepareSignedIn(t: TestContext, count: number): Promise<Prepared> {
   const provider = await ScriptedOidc.start(t);
   const data = newData(t);
@@ -51,13 +51,13 @@ export async function prepareSignedIn(t: TestContext, count: number): Promise<Pr
   return { data, app, provider, fields, browsers };
 }
 
-/** A sign-out whose reply may be lost; the browser keeps its cookie, as it does when it never sees a reply. */
+/** A sign-out whose response may be lost. The browser always keeps its cookie, as after a lost response. */
 export function tryToSignOut(origin: string, { browser }: SignedIn, body: object = {}) {
   const cookie = browser.cookieHeader(`${origin}/`);
   return tryToPost(`${origin}/v3/auth/sign-out`, body, { cookie });
 }
 
-/** What lives on of each browser; a refresh token is used up by the question. */
+/** The sessions and refresh tokens that are still valid. The check uses the refresh tokens. */
 export async function whatLives(origin: string, app: App, browsers: readonly SignedIn[]): Promise<string[]> {
   const living: string[] = [];
   for (const [index, { browser, refreshToken }] of browsers.entries()) {

@@ -14,7 +14,7 @@ export interface SignInTest {
   readonly browser: Browser;
 }
 
-/** A service, and a scripted provider that `oidc/web` is registered with. */
+/** A service, and a scripted provider that is registered as `oidc/web`. */
 export async function startSignIn(
   t: TestContext,
   { alg, fields = {}, ...options }: TestServiceOptions & { alg?: string; fields?: object } = {},
@@ -36,14 +36,14 @@ export async function register(
   assert.equal(status, 200, text);
 }
 
-/** From the sign-in link to the callback, which is not opened yet. */
+/** Follows the sign-in link. @returns the URL of the callback, which is not opened */
 export async function goToCallback({ service, browser }: SignInTest, path = signInPath): Promise<string> {
   const page = await browser.follow(service.origin + path, (url) => url.includes('/callback?'));
   assert.ok(page.url.includes('/callback?'), `${page.status} at ${page.url}: ${page.text}`);
   return page.url;
 }
 
-/** The whole way; the answer to the callback. */
+/** Runs the complete flow. @returns the response to the callback */
 export async function signIn(test: SignInTest, path = signInPath): Promise<Page> {
   return test.browser.open(await goToCallback(test, path));
 }
@@ -59,8 +59,8 @@ export async function assertSignedIn(test: SignInTest, subject: string): Promise
   assert.equal(body.subject, subject);
 }
 
-/** Refused on a page, with no session: none in the browser, and none in the store either. */
-export async function assertRefused(
+/** Checks that a sign-in was rejected with a page, and that neither the browser nor the store has a session. */
+export async function assertRejected(
   test: SignInTest,
   page: Page,
   { status, says }: { readonly status: number; readonly says: RegExp },
@@ -74,7 +74,7 @@ export async function assertRefused(
 
 export const says = {
   untrusted: { status: 502, says: /cannot be trusted/ },
-  refused: { status: 502, says: /rejected this sign-in/ },
+  rejected: { status: 502, says: /rejected this sign-in/ },
   unreachable: { status: 502, says: /does not respond/ },
   denied: { status: 403, says: /did not let you in/ },
   unknownState: { status: 400, says: /This sign-in is over/ },

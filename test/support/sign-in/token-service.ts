@@ -27,7 +27,7 @@ export const ada: Identity = {
 const registrationId = 'registration-1';
 export const returnUrl = 'https://app.example.com/signed-in?from=counterfoil';
 
-/** A store, and a clock that a test sets; any number of processes share them. */
+/** A store, and a clock that the test sets. Any number of processes share them. */
 export interface Shared {
   readonly engine: Engine;
   readonly sealer: Sealer;
@@ -42,11 +42,11 @@ export async function openShared(t: TestContext): Promise<Shared> {
   return { engine, sealer: new Sealer(fixedKeys([masterKey(randomBytes(32))])), data, now: Date.now() };
 }
 
-export interface Answer {
+export interface TokenResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly body: any;
 }
 
@@ -56,11 +56,11 @@ export interface TokenProcess {
   readonly grants: TokenGrants;
   readonly keys: SigningKeys;
   readonly logged: () => string;
-  /** Asks for tokens, at the integration of `ada` without another. */
-  token(fields: object, integration?: string): Promise<Answer>;
+  /** Sends a token request, by default to the integration of `ada`. */
+  token(fields: object, integration?: string): Promise<TokenResponse>;
 }
 
-/** One process: the real door, routes and rules over the shared store. */
+/** One process: the real app, routes and domain over the shared store. */
 export async function startProcess(t: TestContext, shared: Shared): Promise<TokenProcess> {
   const { engine, sealer } = shared;
   const now = () => shared.now;
@@ -72,7 +72,7 @@ export async function startProcess(t: TestContext, shared: Shared): Promise<Toke
   const lines = new PassThrough();
   const log: string[] = [];
   lines.on('data', (line: Buffer) => log.push(line.toString()));
-  const door = await openApp(listener, {
+  const app = await openApp(listener, {
     log: openLog('debug', lines),
     ...unguarded,
     isStopping: () => false,
@@ -80,7 +80,7 @@ export async function startProcess(t: TestContext, shared: Shared): Promise<Toke
   });
   t.after(async () => {
     await listener.stop();
-    await door.close();
+    await app.close();
   });
   const token: TokenProcess['token'] = async (fields, integration = 'oidc/web') => {
     const response = await fetch(`${listener.origin}/v3/auth/${integration}/token`, {
@@ -97,11 +97,11 @@ export async function startProcess(t: TestContext, shared: Shared): Promise<Toke
 export interface SignedIn {
   readonly code: string;
   readonly verifier: string;
-  /** What the app sends for it. */
+  /** The token request of the app. */
   readonly exchange: Readonly<Record<string, string>>;
 }
 
-/** As the sign-in ends: a code on its way to the app. */
+/** Issues a code, as at the end of a sign-in. */
 export async function signIn(
   { grants, engine }: TokenProcess,
   { identity = ada, sessionId = 'session-1' } = {},

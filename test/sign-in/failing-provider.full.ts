@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { Browser } from '../support/sign-in/browser.ts';
 import {
-  assertRefused,
+  assertRejected,
   assertSignedIn,
   goToCallback,
   register,
@@ -14,20 +14,20 @@ import {
   startSignIn,
 } from '../support/sign-in/signing-in.ts';
 
-type Illness = (response: ServerResponse) => void;
+type Failure = (response: ServerResponse) => void;
 
 const json = { 'content-type': 'application/json' };
 
-/** What a provider may do in the place of an answer. */
-const illnesses: Readonly<Record<string, Illness>> = {
+/** How a provider may fail. */
+const failures: Readonly<Record<string, Failure>> = {
   'is down': (response) => void response.destroy(),
-  'answers 500': (response) => void response.writeHead(500).end('oh no'),
-  'answers 503 in JSON': (response) => void response.writeHead(503, json).end('{}'),
+  'returns 500': (response) => void response.writeHead(500).end('oh no'),
+  'returns 503 with JSON': (response) => void response.writeHead(503, json).end('{}'),
   redirects: (response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
-  'answers 10 MB': (response) => void response.writeHead(200, json).end(Buffer.alloc(10_000_000, 0x20)),
-  'compresses what nobody asked to be': (response) =>
+  'returns 10 MB': (response) => void response.writeHead(200, json).end(Buffer.alloc(10_000_000, 0x20)),
+  'compresses the response without being asked to': (response) =>
     void response.writeHead(200, { ...json, 'content-encoding': 'gzip' }).end('{}'),
-  'breaks off': (response) => {
+  'closes the connection within the body': (response) => {
     response.writeHead(200, { ...json, 'content-length': 1_000 });
     response.write('{');
     setImmediate(() => response.destroy());
@@ -35,18 +35,18 @@ const illnesses: Readonly<Record<string, Illness>> = {
 };
 
 for (const path of ['/.well-known/openid-configuration', '/jwks', '/token', '/userinfo']) {
-  test(`signs nobody in, and says why, while ${path} of the provider`, async (t) => {
+  test(`rejects a sign-in with the reason while ${path} of the provider`, async (t) => {
     const signing = await startSignIn(t);
-    for (const [name, illness] of Object.entries(illnesses)) {
-      await t.test(name, () => tryToSignIn(signing, path, illness));
+    for (const [name, failure] of Object.entries(failures)) {
+      await t.test(name, () => tryToSignIn(signing, path, failure));
     }
   });
 }
 
 let integrations = 0;
 
-/** Each as a client of its own, so that nothing is known of the provider yet. */
-async function tryToSignIn(signing: SignInTest, path: string, illness: Illness): Promise<void> {
+/** Uses a new client, so that no metadata of the provider is cached. */
+async function tryToSignIn(signing: SignInTest, path: string, failure: Failure): Promise<void> {
   const test = { ...signing, browser: new Browser() };
   const { provider, browser, service } = test;
   const name = `web-${++integrations}`;
@@ -56,49 +56,49 @@ async function tryToSignIn(signing: SignInTest, path: string, illness: Illness):
     path === '/userinfo' ? { claims: ({ name, ...rest }: object & { name?: unknown }) => rest } : {};
   provider.twists = {
     ...withoutName,
-    answer: (asked, response) => {
+    respond: (asked, response) => {
       if (asked !== path) return false;
-      illness(response);
+      failure(response);
       return true;
     },
   };
   const isFirst = path.startsWith('/.well-known');
   const page = isFirst ? await browser.open(service.origin + link) : await signIn(test, link);
   assert.equal(page.status, 502, page.text);
-  const expected = page.text.includes('does not respond') ? says.unreachable : says.refused;
-  await assertRefused(test, page, expected);
+  const expected = page.text.includes('does not respond') ? says.unreachable : says.rejected;
+  await assertRejected(test, page, expected);
   assert.match(page.text, /Try again/);
   provider.twists = {};
-  // For a client whose discovery has failed the provider is not asked again at once.
+  // A failed discovery is cached, so another client is needed.
   const again = isFirst ? `again-${name}` : name;
   if (isFirst) await register(service, provider, again, { IDP_CLIENT_ID: again });
   await signIn(test, `/v3/auth/oidc/${again}/sign-in`);
   await assertSignedIn(test, 'user-1');
 }
 
-test('waits for a slow provider five seconds, and no longer', async (t) => {
+test('gives up on a slow provider after five seconds', async (t) => {
   const signing = await startSignIn(t);
   const slow = (wanted: string) => (path: string, response: ServerResponse) => {
     if (path !== wanted) return false;
-    // A byte now and then keeps no deadline away.
+    // A byte now and then does not extend the deadline.
     response.writeHead(200, json);
     const timer = setInterval(() => response.write(' '), 200);
     response.on('close', () => clearInterval(timer));
     return true;
   };
-  signing.provider.twists = { answer: slow('/token') };
+  signing.provider.twists = { respond: slow('/token') };
   const waiting = [signIn(signing)];
   const other = await startSignIn(t);
-  other.provider.twists = { answer: slow('/.well-known/openid-configuration') };
+  other.provider.twists = { respond: slow('/.well-known/openid-configuration') };
   waiting.push(other.browser.open(other.service.origin + signInPath));
   const [first, second] = await Promise.all(waiting);
   assert.ok(first && second);
-  await assertRefused(signing, first, says.unreachable);
-  await assertRefused(other, second, says.unreachable);
+  await assertRejected(signing, first, says.unreachable);
+  await assertRejected(other, second, says.unreachable);
   assert.match(signing.service.logged(), /unreachable: outbound_timeout/);
 });
 
-test("signs in across a rotation of the provider's keys, in mid-flow, however many come at once", async (t) => {
+test("finishes concurrent pending sign-ins after a rotation of the provider's keys", async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   const callbacks = [];
@@ -109,7 +109,7 @@ test("signs in across a rotation of the provider's keys, in mid-flow, however ma
   assert.equal(signing.provider.count('/jwks'), 2);
 });
 
-test('asks for an unknown key no more than once, however many tokens name one', async (t) => {
+test('fetches the key set once for any number of tokens with an unknown key', async (t) => {
   const signing = await startSignIn(t);
   await signIn(signing);
   assert.equal(signing.provider.count('/jwks'), 1);
@@ -119,10 +119,10 @@ test('asks for an unknown key no more than once, however many tokens name one', 
   assert.equal(signing.provider.count('/jwks'), 2);
 });
 
-test('learns what a provider says of itself once, however many begin at one moment', async (t) => {
+test('fetches the metadata of a provider once for concurrent sign-ins', async (t) => {
   const signing = await startSignIn(t);
   const begin = () => fetch(signing.service.origin + signInPath, { redirect: 'manual' });
-  const answers = await Promise.all(Array.from({ length: 32 }, begin));
-  assert.ok(answers.every(({ status }) => status === 303));
+  const responses = await Promise.all(Array.from({ length: 32 }, begin));
+  assert.ok(responses.every(({ status }) => status === 303));
   assert.deepEqual(signing.provider.asked, ['/.well-known/openid-configuration']);
 });

@@ -8,17 +8,17 @@ import { goToCallback, register, signIn, signInPath, startSignIn } from '../supp
 const path = '/v3/service/auth/oidc/web';
 const fields = { return_urls: [returnUrl] };
 
-/** What takes the place of a registration that was deleted, under its name. */
+/** The issuer of the new registration under the name of a deleted one. */
 for (const [name, isOther] of [
   ['the same issuer', false],
   ['another issuer', true],
 ] as const) {
-  test(`an integration registered anew with ${name} honours no refresh token of the one before`, async (t) => {
-    const { signing, app, anew } = await start(t, isOther);
+  test(`an integration registered again with ${name} rejects refresh tokens of the deleted one`, async (t) => {
+    const { signing, app, registerAgain } = await start(t, isOther);
     const { origin } = signing.service;
     const landed = await signIn(signing, app.link);
     const { body } = await app.exchange(origin, landed.headers.get('location'));
-    await anew();
+    await registerAgain();
     assert.equal((await app.refresh(origin, body.refresh_token)).status, 400);
     const again = await signIn(signing, app.link);
     const exchanged = await app.exchange(origin, again.headers.get('location'));
@@ -26,28 +26,28 @@ for (const [name, isOther] of [
     assert.equal((await app.refresh(origin, exchanged.body.refresh_token)).status, 200);
   });
 
-  test(`an integration registered anew with ${name} exchanges no code of the one before`, async (t) => {
-    const { signing, app, anew } = await start(t, isOther);
+  test(`an integration registered again with ${name} rejects codes of the deleted one`, async (t) => {
+    const { signing, app, registerAgain } = await start(t, isOther);
     const landed = await signIn(signing, app.link);
-    await anew();
+    await registerAgain();
     const { status } = await app.exchange(signing.service.origin, landed.headers.get('location'));
     assert.equal(status, 400);
   });
 
-  test(`an integration registered anew with ${name} has nobody signed in`, async (t) => {
-    const { signing, anew } = await start(t, isOther);
+  test(`an integration registered again with ${name} has no sessions`, async (t) => {
+    const { signing, registerAgain } = await start(t, isOther);
     const { service, browser } = signing;
     await signIn(signing);
     assert.equal(await isSignedIn(service.origin, browser), true);
-    await anew();
+    await registerAgain();
     assert.equal(await isSignedIn(service.origin, browser), false);
     await signIn(signing);
     assert.equal(await isSignedIn(service.origin, browser), true);
   });
 
-  test(`an integration registered anew with ${name} finishes no sign-in of the one before`, async (t) => {
-    const { signing, anew } = await start(t, isOther);
-    // A provider that does not name itself in its reply (RFC 9207) leaves the check to this service.
+  test(`an integration registered again with ${name} rejects pending sign-ins of the deleted one`, async (t) => {
+    const { signing, registerAgain } = await start(t, isOther);
+    // Without `iss` in the callback (RFC 9207), only the service can detect the other issuer.
     signing.provider.twists = {
       discovery: (honest) => ({ ...honest, authorization_response_iss_parameter_supported: false }),
       callback: (honest) => {
@@ -56,17 +56,17 @@ for (const [name, isOther] of [
       },
     };
     const callback = await goToCallback(signing, signInPath);
-    const other = await anew();
+    const other = await registerAgain();
     other.twists = signing.provider.twists;
     const page = await signing.browser.open(callback);
     assert.equal(page.status, 400, page.text);
     assert.equal(await isSignedIn(signing.service.origin, signing.browser), false);
-    // No code of one provider goes to the other.
+    // Neither provider receives a code.
     for (const { exchanges } of [signing.provider, other]) assert.equal(exchanges.length, 0);
   });
 }
 
-test('deleting an integration signs out who signed in by it, and nobody else', async (t) => {
+test('deleting an integration ends its sessions, and no others', async (t) => {
   const signing = await startSignIn(t, { fields });
   const { service, browser, provider } = signing;
   await register(service, provider, 'other');
@@ -78,7 +78,7 @@ test('deleting an integration signs out who signed in by it, and nobody else', a
   assert.equal(await isSignedIn(service.origin, stays), true);
 });
 
-test('new credentials of an integration end nothing', async (t) => {
+test('new credentials of an integration end no session', async (t) => {
   const signing = await startSignIn(t, { fields });
   const { service, provider, browser } = signing;
   const app = new App();
@@ -97,11 +97,11 @@ test('new credentials of an integration end nothing', async (t) => {
 
 async function start(t: TestContext, isOther: boolean) {
   const signing = await startSignIn(t, { fields });
-  const anew = async () => {
+  const registerAgain = async () => {
     const provider = isOther ? await ScriptedOidc.start(t) : signing.provider;
     assert.equal((await signing.service.send('DELETE', path)).status, 200);
     await register(signing.service, provider, 'web', fields);
     return provider;
   };
-  return { signing, app: new App(), anew };
+  return { signing, app: new App(), registerAgain };
 }
