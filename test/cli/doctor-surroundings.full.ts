@@ -20,7 +20,7 @@ function doctorOf(data: string, env: Readonly<Record<string, string>> = {}) {
   return runCommand(['doctor'], { COUNTERFOIL_DATA: data, PORT: '0', ...env });
 }
 
-test('doctor: asks each processor that has a key, and says whether it takes it', async (t) => {
+test('doctor: calls each processor that has a key, and reports whether the key is valid', async (t) => {
   const data = await newStore(t);
   const [stripe, square] = await Promise.all([startScriptedStripe(t), startScriptedSquare(t)]);
   const env = {
@@ -46,7 +46,7 @@ test('doctor: asks each processor that has a key, and says whether it takes it',
   assert.match(wrong.output, /^problem processor square: rejects the key .*401/m);
   assertAbsent(keys, { output: Buffer.from(wrong.output + wrong.errors) });
 
-  // A port that nobody listens on any more.
+  // A port without a listener.
   const gone = createServer().listen(0, '127.0.0.1');
   await once(gone, 'listening');
   const nowhere = `http://127.0.0.1:${(gone.address() as AddressInfo).port}`;
@@ -61,7 +61,7 @@ test('doctor: asks each processor that has a key, and says whether it takes it',
   assert.match(away.output, /^problem processor square: cannot be reached/m);
 });
 
-test('doctor: tells a port that another program has', async (t) => {
+test('doctor: reports a port that another program uses', async (t) => {
   const data = await newStore(t);
   const other = createServer((_request, response) => response.end('{"status":"alive"}'));
   other.listen(0, '127.0.0.1');
@@ -74,7 +74,7 @@ test('doctor: tells a port that another program has', async (t) => {
   assert.match(free.output, /^ok address: 127\.0\.0\.1:0 is free; only this machine can reach it$/m);
 });
 
-test('doctor: tells how much room the disk has', async (t) => {
+test('doctor: reports the free space of the disk', async (t) => {
   const { output } = await doctorOf(await newStore(t));
   const free = /^ok disk: (\d+) MiB are free/m.exec(output)?.[1];
   assert.ok(Number(free) > 0, output);

@@ -25,7 +25,7 @@ async function newStore(t: Parameters<typeof startTestService>[0]): Promise<stri
   return service.data;
 }
 
-test('doctor: all is well, beside a running service', async (t) => {
+test('doctor: reports no problem next to a running service', async (t) => {
   const service = await startTestService(t);
   await service.post('/v3/create/service/auth/google/web', credentials);
   const { status, output, errors } = await doctorOf(service.data, { PORT: new URL(service.origin).port });
@@ -48,7 +48,7 @@ test('doctor: all is well, beside a running service', async (t) => {
   assert.match(output, /all 1 open/);
 });
 
-test('doctor: tells a secret that was changed and one that was moved, and what to do', async (t) => {
+test('doctor: reports a secret that was changed and one that was moved, and what to do', async (t) => {
   const data = await newStore(t);
   const engine = await openStoreOf(data);
   t.after(() => engine.close());
@@ -77,7 +77,7 @@ test('doctor: tells a secret that was changed and one that was moved, and what t
   );
 });
 
-test('doctor: tells a key that others can read, that is lost, or that is another', async (t) => {
+test('doctor: reports a key file that other users can read, a lost key and a wrong key', async (t) => {
   const data = await newStore(t);
   const other = await newStore(t);
   chmodSync(`${data}.key`, 0o640);
@@ -87,12 +87,12 @@ test('doctor: tells a key that others can read, that is lost, or that is another
   renameSync(`${other}.key`, `${data}.key`);
   assert.match((await doctorOf(data)).output, /problem data: .*sealed by master key \w{16}/);
   assert.match((await doctorOf(other)).output, /problem data: .*restore it/);
-  assert.ok(!existsSync(`${other}.key`), 'it makes no new one');
+  assert.ok(!existsSync(`${other}.key`), 'it creates no new key');
   writeFileSync(`${data}.key`, 'nonsense\n', { mode: 0o600 });
   assert.match((await doctorOf(data)).output, /problem data: .*must be 32 bytes in base64/);
 });
 
-test('doctor: tells settings that are wrong and a folder without a store, and makes none', async (t) => {
+test('doctor: reports invalid settings and a folder without a store, and creates no store', async (t) => {
   const data = newDataFolder(t);
   const wrong = await doctorOf(data, { PORT: 'many', HOST: '0.0.0.0' });
   assert.equal(wrong.status, 1);
@@ -105,7 +105,7 @@ test('doctor: tells settings that are wrong and a folder without a store, and ma
   assert.equal(usage.status, 2);
 });
 
-test('doctor: tells a clock that was put back, by a payment made later', async (t) => {
+test('doctor: reports a clock that was set back, because a payment is newer', async (t) => {
   const data = await newStore(t);
   const engine = await openStoreOf(data);
   const id = newPaymentId(Date.now() + 60 * 60 * 1_000);

@@ -7,23 +7,23 @@ import { startLedger } from '../support/ledger/ledger-process.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/charge';
-const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
+const charge = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
 
-/** A service that runs, and the command beside it on the same data. */
+/** A running service, and the command on the same data folder. */
 async function start(t: TestContext) {
   const ledger = new MemoryLedger();
   const { origin } = await startLedger(t, ledger);
   const service = await startTestService(t, { env: { COUNTERFOIL_SIMULATED_LEDGER: origin } });
   const env = { COUNTERFOIL_DATA: service.data, COUNTERFOIL_SIMULATED_LEDGER: origin };
   const pay = async (fields: object = {}) => {
-    const answer = await service.post(path, { ...order, ...fields });
-    return answer.headers.get('payment-id') ?? '';
+    const response = await service.post(path, { ...charge, ...fields });
+    return response.headers.get('payment-id') ?? '';
   };
   const payments = (...args: string[]) => runCommand(['payments', ...args], env);
   return { ledger, service, pay, payments };
 }
 
-test('payments list: tells each payment in a line, or as JSON, and can be narrowed down', async (t) => {
+test('payments list: prints one line per payment, or JSON, and takes filters', async (t) => {
   const { pay, payments } = await start(t);
   const paid = await pay();
   const declined = await pay({ token: 'tok_lost_card', currency: 'JPY' });
@@ -51,7 +51,7 @@ test('payments list: tells each payment in a line, or as JSON, and can be narrow
   assert.match(first.errors, /there are more: --since 20/);
 });
 
-test('payments show: tells everything that is known of a payment', async (t) => {
+test('payments show: prints every field of a payment', async (t) => {
   const { service, pay, payments } = await start(t);
   const id = await pay({ metadata: { order: 'A-7' } });
   const shown = await payments('show', id);
@@ -61,7 +61,7 @@ test('payments show: tells everything that is known of a payment', async (t) => 
   assert.deepEqual([none.status, none.errors], [2, 'counterfoil: There is no payment with this id.\n']);
 });
 
-test('payments refund: gives back, once for a key, and says why it cannot', async (t) => {
+test('payments refund: refunds once per key, and reports why it cannot', async (t) => {
   const { ledger, service, pay, payments } = await start(t);
   const id = await pay();
   for (const _again of [1, 2]) {
@@ -72,7 +72,7 @@ test('payments refund: gives back, once for a key, and says why it cannot', asyn
   assert.equal(
     (await service.get(`${path}/${id}`)).json.body.amount_refunded,
     500,
-    'the service sees it at once',
+    'the running service reads it immediately',
   );
   const tooMuch = await payments('refund', id, '--amount', '1501');
   assert.equal(tooMuch.status, 2);
@@ -82,11 +82,11 @@ test('payments refund: gives back, once for a key, and says why it cannot', asyn
     ledger.refunds.map(({ amount }) => amount),
     [500, 1_500],
   );
-  const refused = await payments('refund', await pay({ token: 'tok_refund_refused' }));
-  assert.deepEqual([refused.status, /rejected/.test(refused.output)], [1, true]);
+  const rejected = await payments('refund', await pay({ token: 'tok_refund_refused' }));
+  assert.deepEqual([rejected.status, /rejected/.test(rejected.output)], [1, true]);
 });
 
-test('payments reconcile: is quiet when both sides agree, and tells every difference', async (t) => {
+test('payments reconcile: reports no difference when both sides agree, and every one when they do not', async (t) => {
   const { ledger, service, pay, payments } = await start(t);
   const agreed = await pay();
   await pay({ token: 'tok_lost_card' });
@@ -115,7 +115,7 @@ test('payments reconcile: is quiet when both sides agree, and tells every differ
   });
   const stranger = `pay_${'0'.repeat(32)}`;
   ledger.charges.push({
-    ...order,
+    ...charge,
     key: 'k',
     paymentId: stranger,
     chargeId: 'ch_stranger',
@@ -124,7 +124,7 @@ test('payments reconcile: is quiet when both sides agree, and tells every differ
 
   const differing = await payments('reconcile', 'simulated');
   assert.equal(differing.status, 1);
-  for (const told of [
+  for (const line of [
     `${lost} \\(ch_\\S+\\) has succeeded but is not in the`,
     `${cheaper} \\(ch_\\S+\\) has amount 2000 here and 20 in the`,
     `${twice} \\(ch_second\\) is a second charge of one payment`,
@@ -133,11 +133,11 @@ test('payments reconcile: is quiet when both sides agree, and tells every differ
     `${stranger} \\(ch_stranger\\) is in the processor’s records but not among our payments`,
     '6 differences\n$',
   ]) {
-    assert.match(differing.output, new RegExp(told));
+    assert.match(differing.output, new RegExp(line));
   }
 });
 
-test('payments list: makes no new store where there is none', async (t) => {
+test('payments list: creates no store when there is none', async (t) => {
   const data = newDataFolder(t);
   const ended = await runCommand(['payments', 'list'], { COUNTERFOIL_DATA: data });
   assert.equal(ended.status, 2);

@@ -13,13 +13,13 @@ import { newDataFolder } from '../support/service.ts';
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
 const items = 2_000;
 
-test('finds a store whole whose journal is not folded, and counts every item', async (t) => {
+test('reports no problem for a store whose journal is not compacted, and counts every item', async (t) => {
   const folder = newDataFolder(t);
   await fill(folder);
   assert.deepEqual(await verifyStore(storeFile(folder)), { items, problems: [] });
 });
 
-test('finds a store whole while writers go on', async (t) => {
+test('reports no problem while another process writes', async (t) => {
   const folder = newDataFolder(t);
   await fill(folder);
   const engine = openLmdbEngine(folder);
@@ -31,7 +31,7 @@ test('finds a store whole while writers go on', async (t) => {
     }
   })();
   for (let round = 0; round < count({ short: 2, long: 5 }); round++) {
-    // Another process, as an operator would: in one process the library reads within the writer's turns.
+    // Runs in another process, as an operator would: within one process LMDB reads between the writer's commits.
     assert.match(run(folder).stdout, /the store is whole/);
   }
   isWriting = false;
@@ -39,65 +39,65 @@ test('finds a store whole while writers go on', async (t) => {
   await engine.close();
 });
 
-const damages: Readonly<Record<string, { damage: (store: Store) => void; told: RegExp }>> = {
+const damages: Readonly<Record<string, { damage: (store: Store) => void; problem: RegExp }>> = {
   'a leaf that is missing': {
     damage: (store) => store.leaves.removeSync(secondLeaf(store).key),
-    told: /table:books: its record has count 2000, its items 1\d{3}$/m,
+    problem: /table:books: its record has count 2000, its items 1\d{3}$/m,
   },
   'an offset that points elsewhere': {
     damage: (store) => change(store, (leaf) => leaf.writeUInt16LE(startOf(leaf, 3) + 1, textBytes(leaf) + 6)),
-    told: /is not where its offset says/,
+    problem: /is not where its offset says/,
   },
   'offsets that do not grow': {
     damage: (store) => change(store, (leaf) => leaf.writeUInt16LE(0, textBytes(leaf) + 6)),
-    told: /has a wrong offset at item 3/,
+    problem: /has a wrong offset at item 3/,
   },
-  'text that is no JSON': {
+  'text that is not JSON': {
     damage: (store) => change(store, (leaf) => leaf.fill('#', textBytes(leaf) - 1, textBytes(leaf))),
-    told: /is not well-formed JSON/,
+    problem: /is not well-formed JSON/,
   },
   'an item that was changed in place': {
     damage: (store) => change(store, (leaf) => leaf.write('zzzz', leaf.indexOf('id-'))),
-    told: /is out of order/,
+    problem: /is out of order/,
   },
   'a leaf without items': {
     damage: (store) => store.leaves.putSync(secondLeaf(store).key, emptySortedRun),
-    told: /is empty/,
+    problem: /is empty/,
   },
-  'leaves of a space that nobody knows': {
+  'leaves of a space without a record': {
     damage: (store) => store.leaves.putSync('table:ghost\x01', secondLeaf(store).run),
-    told: /table:ghost: has leaves and no record/,
+    problem: /table:ghost: has leaves and no record/,
   },
   'a record that counts wrong': {
     damage: (store) => {
       const record = JSON.parse(store.records.get('table:books') as string) as { textBytes: number };
       store.records.putSync('table:books', JSON.stringify({ ...record, textBytes: record.textBytes + 1 }));
     },
-    told: /its record has textBytes \d+, its items \d+/,
+    problem: /its record has textBytes \d+, its items \d+/,
   },
 };
 
-for (const [name, { damage, told }] of Object.entries(damages)) {
-  test(`tells ${name}`, async (t) => {
+for (const [name, { damage, problem }] of Object.entries(damages)) {
+  test(`reports ${name}`, async (t) => {
     const folder = newDataFolder(t);
     await fill(folder);
-    await fold(folder);
+    await compact(folder);
     const store = openStore(storeFile(folder));
     store.write(() => damage(store));
     await store.close();
     const { problems } = await verifyStore(storeFile(folder));
-    assert.match(problems.join('\n'), told);
+    assert.match(problems.join('\n'), problem);
   });
 }
 
-test('ends with 0 for a whole store, 1 for a damaged one, 2 where there is none', async (t) => {
+test('exits with 0 for an intact store, 1 for a damaged one, 2 when there is none', async (t) => {
   const folder = newDataFolder(t);
   const none = run(folder);
   assert.equal(none.status, 2);
   assert.match(none.stderr, /there is no store at/);
   await fill(folder);
   assert.deepEqual(run(folder), { status: 0, stdout: `${items} items: the store is whole\n`, stderr: '' });
-  await fold(folder);
+  await compact(folder);
   const store = openStore(storeFile(folder));
   store.leaves.removeSync(secondLeaf(store).key);
   await store.close();
@@ -127,8 +127,8 @@ async function fill(folder: string): Promise<void> {
   await engine.close();
 }
 
-/** Until all changes are in the leaves, as an idle service does by itself. */
-async function fold(folder: string): Promise<void> {
+/** Compacts the journal into the leaves, as an idle service does. */
+async function compact(folder: string): Promise<void> {
   const { Committer } = await import('../../src/storage/lmdb/committer.ts');
   const store = openStore(storeFile(folder));
   const committer = new Committer(store);

@@ -15,7 +15,7 @@ import { newDataFolder } from '../support/service.ts';
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
 const path = '/v3/table/books';
 
-test('shows every worker what another one has written, at once', async (t) => {
+test('every worker reads immediately what another one has written', async (t) => {
   const { clients } = await startWorkers(t, 3);
   for (let n = 0; n < 300; n++) {
     const [writer, reader, finder] = [0, 1, 2].map(
@@ -30,10 +30,10 @@ test('shows every worker what another one has written, at once', async (t) => {
   }
 });
 
-test('creates an id once, however many workers are asked for it', async (t) => {
+test('creates an id once when several workers are asked to', async (t) => {
   const { clients } = await startWorkers(t, 3);
   for (let round = 0; round < 5; round++) {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 64 }, (_, n) =>
         (clients[n % clients.length] as Client)('POST', `${path}/create`, {
           id: `one-${round}`,
@@ -41,14 +41,14 @@ test('creates an id once, however many workers are asked for it', async (t) => {
         }),
       ),
     );
-    const statuses = answers.map(({ status }) => status).sort();
+    const statuses = responses.map(({ status }) => status).sort();
     assert.deepEqual(statuses, [200, ...Array.from({ length: 63 }, () => 409)]);
   }
 });
 
-test('charges once for one key, however many workers are asked, by one simulated processor', async (t) => {
+test('charges once for one key when several workers share one simulated processor', async (t) => {
   const { clients } = await startWorkers(t, 2);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     clients.map((client) =>
       client(
         'POST',
@@ -58,20 +58,20 @@ test('charges once for one key, however many workers are asked, by one simulated
       ),
     ),
   );
-  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
-  assert.equal(new Set(answers.map(({ json }) => json.body.message.charge_id)).size, 1);
+  assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200]);
+  assert.equal(new Set(responses.map(({ json }) => json.body.message.charge_id)).size, 1);
 });
 
-test('replaces a worker that dies, and loses nothing that was answered', async (t) => {
+test('replaces a worker that dies, and keeps every write that returned 200', async (t) => {
   const { child, newClient, workers, logged } = await startWorkers(t, 2);
   const before = workers();
-  const kept: string[] = [];
+  const written: string[] = [];
   let isWriting = true;
   const writers = Array.from({ length: 8 }, async (_, writer) => {
     for (let n = 0; isWriting; n++) {
       const id = `w${writer}-${n}`;
-      const answer = await newClient()('POST', `${path}/create`, { id, name: 'x' }).catch(() => undefined);
-      if (answer?.status === 200) kept.push(id);
+      const response = await newClient()('POST', `${path}/create`, { id, name: 'x' }).catch(() => undefined);
+      if (response?.status === 200) written.push(id);
     }
   });
   await sleep(300);
@@ -84,13 +84,13 @@ test('replaces a worker that dies, and loses nothing that was answered', async (
   const { json } = await newClient()('GET', `${path}/read`);
   const found = new Set(json.body.map(({ id }: { id: string }) => id));
   assert.deepEqual(
-    kept.filter((id) => !found.has(id)),
+    written.filter((id) => !found.has(id)),
     [],
   );
   assert.equal(child.exitCode, null);
 });
 
-test('ends all workers at SIGTERM, with status 0', async (t) => {
+test('stops all workers at SIGTERM, and exits with status 0', async (t) => {
   const { child, workers } = await startWorkers(t, 3);
   const pids = workers();
   const exit = once(child, 'exit');
@@ -99,19 +99,19 @@ test('ends all workers at SIGTERM, with status 0', async (t) => {
   assert.deepEqual(pids.filter(isAlive), []);
 });
 
-test('leaves no worker behind when the process that started them is killed', async (t) => {
+test('leaves no worker running when the primary process is killed', async (t) => {
   const { child, workers } = await startWorkers(t, 2);
   const pids = workers();
   child.kill('SIGKILL');
   await waitFor(() => !pids.some(isAlive));
 });
 
-test('tells why no worker can start, and ends with 2', async (t) => {
+test('reports why no worker can start, and exits with 2', async (t) => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   t.after(() => taken.close());
   const port = String((taken.address() as { port: number }).port);
-  for (const [args, env, told] of [
+  for (const [args, env, message] of [
     [['--workers', '2'], { PORT: port }, /another program already listens there/],
     [['--workers', '0'], {}, /--workers: must be "auto" or a number from 1 to 128/],
     [['--workers', 'many'], {}, /--workers: must be/],
@@ -119,7 +119,7 @@ test('tells why no worker can start, and ends with 2', async (t) => {
     const child = spawnProgram(t, args, env);
     const stderr = readText(child.stderr);
     assert.deepEqual(await once(child, 'exit'), [2, null]);
-    assert.match(await stderr, told);
+    assert.match(await stderr, message);
   }
 });
 
@@ -128,10 +128,10 @@ type Client = (
   path: string,
   body?: unknown,
   headers?: Record<string, string>,
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
 ) => Promise<{ readonly status: number; readonly json: any }>;
 
-/** With a connection for each client: workers are given connections in turns. */
+/** Each client has its own connection, because connections are given to the workers in turn. */
 async function startWorkers(t: TestContext, count: number) {
   const child = spawnProgram(t, ['--simulate', '--workers', String(count)], {});
   let log = '';
@@ -207,5 +207,5 @@ async function waitFor(isSo: () => boolean): Promise<void> {
     if (isSo()) return;
     await sleep(50);
   }
-  assert.fail(`it did not come to be within ${givenUpMs} ms`);
+  assert.fail(`the condition did not hold within ${givenUpMs} ms`);
 }

@@ -5,7 +5,7 @@ import { runCommand } from '../support/command.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService } from '../support/service.ts';
 
-for (const [args, told] of [
+for (const [args, message] of [
   [['lost'], /^Usage: counterfoil payments/],
   [['show'], /name one thing/],
   [['show', 'a', 'b'], /name one thing/],
@@ -17,13 +17,13 @@ for (const [args, told] of [
   [['reconcile', 'stripe'], /no key in the settings/],
   [['reconcile', 'simulated', '--from', '2026-03-02', '--until', '2026-03-01'], /--from: must be before/],
 ] as const) {
-  test(`payments ${args.join(' ')}: is told what is wrong, and ends with status 2`, async (t) => {
+  test(`payments ${args.join(' ')}: reports what is wrong, and exits with status 2`, async (t) => {
     const { origin } = await startLedger(t, new MemoryLedger());
     const env = { COUNTERFOIL_SIMULATED_LEDGER: origin };
     const { data } = await startTestService(t, { env });
     const ended = await runCommand(['payments', ...args], { COUNTERFOIL_DATA: data, ...env });
     assert.equal(ended.status, 2);
-    assert.match(ended.errors, told);
+    assert.match(ended.errors, message);
     assert.doesNotMatch(ended.errors, /\n\s+at /, 'no stack');
   });
 }
