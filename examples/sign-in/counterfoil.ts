@@ -11,7 +11,7 @@ export interface RunningService {
 
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
 
-/** The service as a process of its own, on a free port, with data that go when it ends. */
+/** Starts the service in its own process, on a free port. Its data folder is removed when it exits. */
 export async function startCounterfoil(publicUrl: string): Promise<RunningService> {
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-example-'));
   const child = spawn(process.execPath, [program, 'serve'], {

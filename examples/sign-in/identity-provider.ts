@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 export interface IdentityProviderOptions {
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Where it may send browsers back to. */
+  /** The redirect URIs of the client. */
   readonly redirectUris: readonly string[];
-  /** Further settings of the library. */
+  /** More settings for oidc-provider. */
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
@@ -19,12 +19,12 @@ export interface RunningProvider {
 }
 
 /**
- * A real identity provider on this machine (panva's oidc-provider): any login and any password will do, and the
- * login is the name. For trying things out, and for nothing else.
+ * A real identity provider on this machine (panva's oidc-provider). It accepts any login and any password, and uses the
+ * login as the name. For examples and tests only.
  */
 export async function startIdentityProvider(options: IdentityProviderOptions): Promise<RunningProvider> {
-  let answer: RequestListener = (_request, response) => response.writeHead(503).end();
-  const server = createServer((request, response) => answer(request, response));
+  let listener: RequestListener = (_request, response) => response.writeHead(503).end();
+  const server = createServer((request, response) => listener(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -32,7 +32,7 @@ export async function startIdentityProvider(options: IdentityProviderOptions): P
     const { default: Provider } = await import('oidc-provider');
     return new Provider(issuer, configurationOf(options));
   });
-  answer = provider.callback();
+  listener = provider.callback();
   return {
     issuer,
     server,
@@ -55,7 +55,7 @@ function configurationOf({ clientId, clientSecret, redirectUris, more }: Identit
       },
     ],
     claims: { openid: ['sub'], profile: ['name'], email: ['email', 'email_verified'] },
-    // As Google and Microsoft do it: who signed in stands in the ID token.
+    // Like Google and Microsoft, put the claims of the user into the ID token.
     conformIdTokenClaims: false,
     findAccount: (_context: unknown, login: string) => ({
       accountId: login,
@@ -75,7 +75,7 @@ function configurationOf({ clientId, clientSecret, redirectUris, more }: Identit
   };
 }
 
-/** It warns, rightly, of its forms and keys that are for trying out. */
+/** Mutes the library's warnings about its development forms and keys. */
 async function quietly<Made>(make: () => Promise<Made>): Promise<Made> {
   const { info, warn } = console;
   try {
@@ -87,7 +87,7 @@ async function quietly<Made>(make: () => Promise<Made>): Promise<Made> {
   }
 }
 
-/** Where Counterfoil takes the browser after a sign-out here. */
+/** Where the provider sends the browser after a sign-out. */
 function signedOutUris(redirectUris: readonly string[]): string[] {
   return redirectUris.map((uri) => new URL('/v3/auth/signed-out', uri).href);
 }

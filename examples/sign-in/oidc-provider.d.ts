@@ -1,4 +1,4 @@
-/** The part of the library that the example uses; it brings no types of its own. */
+/** Types for the part of oidc-provider that the example uses: the package has none. */
 declare module 'oidc-provider' {
   import type { RequestListener } from 'node:http';
 

@@ -6,16 +6,16 @@ import { startCounterfoil } from './counterfoil.ts';
 import { startIdentityProvider } from './identity-provider.ts';
 
 /**
- * A page that people sign in to: `npm run example`. Beside the page run an identity provider and the service, each
- * on a port of its own. The page's server hands what is under /v3/auth on to the service, so that both are one origin
- * to the browser, as behind any reverse proxy.
+ * A page that users sign in to: `npm run example`. An identity provider and the service run next to it, each on its own
+ * port. The page's server proxies /v3/auth to the service, so that the browser sees one origin, as behind any reverse
+ * proxy.
  */
 const client = { clientId: 'books', clientSecret: 'a-secret-of-the-example' };
 const page = readFileSync(new URL('index.html', import.meta.url));
 
 let service = '';
 const server = createServer((request, response) => {
-  if (request.url?.startsWith('/v3/auth/')) handOn(request, response);
+  if (request.url?.startsWith('/v3/auth/')) proxy(request, response);
   else if (request.url === '/') response.writeHead(200, { 'content-type': 'text/html' }).end(page);
   else response.writeHead(404).end();
 });
@@ -37,7 +37,7 @@ const registered = await fetch(`${service}/v3/create/service/auth/oidc/example?v
   }),
 });
 if (!registered.ok) throw new Error(await registered.text());
-process.stdout.write(`Open ${origin}/ and sign in by any name and any password. Ctrl-C ends it.\n`);
+process.stdout.write(`Open ${origin}/ and sign in with any name and any password. Press Ctrl-C to stop.\n`);
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
@@ -46,12 +46,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-function handOn(request: IncomingMessage, response: ServerResponse): void {
+function proxy(request: IncomingMessage, response: ServerResponse): void {
   const { method, url, headers } = request;
-  const passed = send(service + url, { method, headers }, (answer) => {
-    response.writeHead(answer.statusCode ?? 502, answer.headers);
-    answer.pipe(response);
+  const forwarded = send(service + url, { method, headers }, (upstream) => {
+    response.writeHead(upstream.statusCode ?? 502, upstream.headers);
+    upstream.pipe(response);
   });
-  passed.on('error', () => response.destroy());
-  request.pipe(passed);
+  forwarded.on('error', () => response.destroy());
+  request.pipe(forwarded);
 }

@@ -10,23 +10,23 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 
-/** Where the pictures of a run are put, to be looked at. */
+/** The folder of a run's screenshots. */
 const pictures = process.env.PICTURES ?? join(tmpdir(), 'counterfoil-pictures');
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
-test('signs in, consents, comes back, sees the name and signs out, in a real browser', async (t) => {
+test('signs in, gives consent, returns, shows the name and signs out, in a real browser', async (t) => {
   const { origin, page, context } = await start(t);
   await page.goto(origin);
-  await page.getByText('Nobody is signed in.').waitFor();
+  await page.getByText('You are not signed in.').waitFor();
   assert.ok(await page.getByRole('button', { name: 'Sign out' }).isHidden());
-  await look(page, '1-nobody');
+  await look(page, '1-not-signed-in');
   await signIn(page, 'Ursula');
   assert.equal(page.url(), `${origin}/`);
   assert.ok(await page.getByRole('link', { name: 'Sign in with Example' }).isHidden());
   await look(page, '4-signed-in');
 
   const [session, ...others] = (await context.cookies(origin)).filter(({ name }) => /counterfoil/.test(name));
-  assert.deepEqual(others, [], 'the cookie of the sign-in is gone');
+  assert.deepEqual(others, [], 'the cookie of the pending sign-in is removed');
   assert.equal(session?.httpOnly, true);
   assert.equal(session?.sameSite, 'Lax');
   assert.ok(!String(await page.evaluate('document.cookie')).includes('counterfoil'));
@@ -34,10 +34,10 @@ test('signs in, consents, comes back, sees the name and signs out, in a real bro
   await page.reload();
   await page.getByText('Signed in as Ursula.').waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByText('Nobody is signed in.').waitFor();
+  await page.getByText('You are not signed in.').waitFor();
 });
 
-test('shows a person who cancels what happened, and leads back', async (t) => {
+test('shows a user who cancels what happened, with a link to try again', async (t) => {
   const { origin, page } = await start(t);
   const problems: string[] = [];
   page.on('console', (message) => problems.push(message.text()));
@@ -48,7 +48,7 @@ test('shows a person who cancels what happened, and leads back', async (t) => {
   await alert.waitFor();
   assert.match(await alert.innerText(), /did not let you in/);
   assert.match(await page.title(), /You are not signed in/);
-  // The policy lets its one style be.
+  // The Content Security Policy allows the page's one style.
   assert.equal(await page.evaluate('getComputedStyle(document.querySelector("h1")).fontSize'), '24px');
   await look(page, '5-cancelled');
   await page.emulateMedia({ colorScheme: 'dark' });
@@ -61,12 +61,12 @@ test('shows a person who cancels what happened, and leads back', async (t) => {
   );
 });
 
-test('stays signed in whatever a page elsewhere sends', async (t) => {
+test('stays signed in when a page of another origin sends a sign-out', async (t) => {
   const { origin, page, context } = await start(t);
   await page.goto(origin);
   await page.getByRole('link', { name: 'Sign in with Example' }).click();
   await signIn(page, 'Ursula', { isAtProvider: true });
-  // Another site to the browser, on the same machine.
+  // The browser treats localhost and 127.0.0.1 as different sites.
   const hostile = createServer((_request, response) => {
     const form = `<form method="post" enctype="text/plain" action="${origin}/v3/auth/sign-out"><input name='{"a":"' value='"}'></form>`;
     response.writeHead(200, { 'content-type': 'text/html' }).end(`<!doctype html><title>x</title>${form}`);
@@ -80,9 +80,9 @@ test('stays signed in whatever a page elsewhere sends', async (t) => {
   await elsewhere.goto(`http://localhost:${(hostile.address() as AddressInfo).port}/`);
   const fetched = await elsewhere.evaluate(
     `fetch('${origin}/v3/auth/sign-out', { method: 'POST', credentials: 'include',
-       headers: { 'Content-Type': 'application/json' }, body: '{}' }).then(() => 'sent', () => 'refused')`,
+       headers: { 'Content-Type': 'application/json' }, body: '{}' }).then(() => 'sent', () => 'blocked')`,
   );
-  assert.equal(fetched, 'refused');
+  assert.equal(fetched, 'blocked');
   await page.goto(origin);
   await page.getByText('Signed in as Ursula.').waitFor();
 });
@@ -104,7 +104,7 @@ async function look(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(pictures, `${name}.png`) });
 }
 
-/** The example as a reader starts it, and a browser with nothing in it. */
+/** Starts the example as a reader would, and an empty browser. */
 async function start(t: TestContext): Promise<{ origin: string; page: Page; context: BrowserContext }> {
   const child = spawn(process.execPath, ['examples/sign-in/server.ts'], {
     env: { ...process.env, PORT: '0' },
