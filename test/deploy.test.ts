@@ -22,29 +22,29 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string; readonly datasource: { readonly uid: string } }[];
 }
 
-/** Every name in a text that could be one of our metrics. */
+/** Every name in a text that has the form of one of our metrics. */
 function namesIn(text: string): string[] {
   return [...text.matchAll(/\b(?:counterfoil|process|nodejs)_\w+/g)].map(([name]) => name);
 }
 
-test('deploy: every metric of the dashboard and of the alerts is one that /metrics gives', async (t) => {
-  const given = (
+test('deploy: /metrics exposes every metric of the dashboard and of the alerts, which use every metric', async (t) => {
+  const exposed = (
     await Scraped.from(await startTestService(t, { env: { COUNTERFOIL_STORE: 'lmdb' } }))
   ).names();
   const exprs = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   const named = [...exprs, JSON.stringify(dashboard.templating), alerts].flatMap(namesIn);
   assert.ok(named.length > 40);
   assert.deepEqual(
-    named.filter((name) => !given.has(name)),
+    named.filter((name) => !exposed.has(name)),
     [],
   );
-  // And what is given is shown, but for the parts of a histogram that the panel does not need.
+  // The dashboard and the alerts use every metric; of a histogram, any of its series is enough.
   const shown = new Set(named.map((name) => name.replace(/_(bucket|sum|count)$/, '')));
-  const unshown = [...given].filter((name) => !shown.has(name.replace(/_(bucket|sum|count)$/, '')));
+  const unshown = [...exposed].filter((name) => !shown.has(name.replace(/_(bucket|sum|count)$/, '')));
   assert.deepEqual(unshown, []);
 });
 
-test('deploy: every label and code that the alerts ask for is one that can be counted', () => {
+test('deploy: the alerts use only outcomes and codes that exist', () => {
   const codes = [...alerts.matchAll(/outcome=~"([^"]+)"/g)].flatMap(([, list = '']) => list.split('|'));
   const ofStore = ['storage_full', 'unavailable', 'unknown', 'failed'];
   const ofSignIns = ['rate_limited', 'overloaded', 'unreachable', 'untrusted', 'refused'];
@@ -53,7 +53,7 @@ test('deploy: every label and code that the alerts ask for is one that can be co
   assert.ok(rateLimited !== undefined && rateLimited in errorKinds);
 });
 
-test('deploy: the dashboard asks the data source that is chosen, and its panels do not overlap', () => {
+test('deploy: the dashboard queries the selected data source, and its panels do not overlap', () => {
   assert.ok(
     dashboard.templating.list.some(({ name, type }) => name === 'datasource' && type === 'datasource'),
   );
@@ -75,7 +75,7 @@ test('deploy: the dashboard asks the data source that is chosen, and its panels 
   }
 });
 
-test('deploy: the image holds what the service needs, serves as nobody special, and asks itself how it is', () => {
+test('deploy: the image has what the service needs, does not run as root, and has a health check', () => {
   const dockerfile = readFileSync('deploy/Dockerfile', 'utf8');
   const ignored = readFileSync('deploy/Dockerfile.dockerignore', 'utf8').split('\n');
   const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \.\/?\S*$/gm)].flatMap(([, list = '']) =>

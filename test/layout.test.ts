@@ -5,8 +5,8 @@ import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 
 /**
- * Who may import what (ARCHITECTURE.md). A place is a folder of src or a file at its root. What is not listed may be imported
- * by app/adapters.ts alone.
+ * The dependency rule (ARCHITECTURE.md): what each folder of src, and each file at its root, may import. Only
+ * app/adapters.ts may import what is not listed.
  */
 const shared = [
   'errors.ts',
@@ -34,7 +34,7 @@ const ports = [
 const store = ['storage/engine.ts', 'storage/item-text.ts', 'storage/limits.ts'];
 const copying = 'storage/copying/';
 const domains = ['access/', 'payments/', 'tables/', 'sign-in/'];
-/** The longest place that a file lies in counts. */
+/** For each file, the longest matching prefix applies. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'table-name.ts': ['storage/limits.ts'],
   'app/': ['app/', 'http/', 'settings/', 'secrets/', copying, ...domains, ...ports, ...shared],
@@ -59,7 +59,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'prometheus/': ['prometheus/', ...shared],
 };
 const adapters = 'app/adapters.ts';
-/** A vendor's library is named by its adapter alone. */
+/** Only its adapter imports a vendor's library. */
 const vendors: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['storage/lmdb/'],
   '@aws-sdk/client-dynamodb': ['storage/dynamodb/'],
@@ -94,7 +94,7 @@ test('imports follow the dependency rule', () => {
   assert.deepEqual(broken, []);
 });
 
-test('a vendor is named by its adapter alone', () => {
+test("only its adapter imports a vendor's library", () => {
   const broken = files
     .filter((file) => file !== adapters)
     .flatMap((file) =>
@@ -114,7 +114,7 @@ test('every dependency is used, and every package that is used is a dependency',
   assert.deepEqual([...new Set(used)].sort(), Object.keys({ ...dependencies, ...peerDependencies }).sort());
 });
 
-/** Words that a reader would have to learn, and the field's own: shared with CONTRIBUTING.md. */
+/** Words that a reader would have to learn, each with the usual term (CONTRIBUTING.md). */
 const banned: Readonly<Record<string, string>> = {
   'tell|tells|told|telling': 'return, report, log, send, document',
   whoever: 'the plain subject',
@@ -127,7 +127,7 @@ const banned: Readonly<Record<string, string>> = {
   workplace: 'environment',
 };
 
-test('the source speaks the words of the field', () => {
+test('the source uses the usual terms', () => {
   const found = files.flatMap((file) => {
     const lines = readFileSync(join('src', file), 'utf8').split('\n');
     return Object.entries(banned).flatMap(([words, instead]) => {
@@ -139,24 +139,24 @@ test('the source speaks the words of the field', () => {
   assert.deepEqual(found, []);
 });
 
-test('no file of the service is long', () => {
+test('no file of the service is longer than 270 lines', () => {
   const long = files.filter((file) => readFileSync(join('src', file), 'utf8').split('\n').length > 270);
   assert.deepEqual(long, []);
 });
 
 for (const folder of ['src', 'bench', 'test', 'scripts']) {
-  test(`no import of ${folder} leads back to where it began`, () => {
+  test(`no imports of ${folder} form a cycle`, () => {
     const imports = new Map(
       readdirSync(folder, { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.ts'))
         .map((name) => join(folder, name))
         .map((file) => [file, targetsOf(file)] as const),
     );
-    assert.deepEqual(circlesOf(imports), []);
+    assert.deepEqual(cyclesOf(imports), []);
   });
 }
 
-test('openapi.json is what the routes say', () => {
+test('openapi.json matches the routes', () => {
   execFileSync(process.execPath, ['scripts/generate-openapi.ts', '--check'], { stdio: 'pipe' });
 });
 
@@ -181,17 +181,17 @@ function targetsOf(path: string): string[] {
   return relative.map((target) => normalize(join(dirname(path), target)));
 }
 
-/** Each circle once, as the files on it. */
-function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[] {
-  const circles = new Set<string>();
+/** Each cycle once, as the list of its files. */
+function cyclesOf(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const cycles = new Set<string>();
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {
     const start = path.indexOf(file);
-    if (start >= 0) circles.add(path.slice(start).toSorted().join(' '));
+    if (start >= 0) cycles.add(path.slice(start).toSorted().join(' '));
     if (start >= 0 || done.has(file)) return;
     for (const target of imports.get(file) ?? []) visit(target, [...path, file]);
     done.add(file);
   };
   for (const file of imports.keys()) visit(file, []);
-  return [...circles];
+  return [...cycles];
 }

@@ -14,7 +14,7 @@ const readmeLinesMax = 110;
 for (const name of documents) {
   const text = documentText(name);
   const examples = examplesOf(text);
-  // A command that is not read as one would not be run.
+  // A command that the parser missed would not be run.
   assert.equal(examples.length, text.match(/^\$ /gm)?.length ?? 0, name);
   if (examples.length === 0) continue;
   test(`${name}: each command returns the response that is shown`, async (t) => {
@@ -92,7 +92,7 @@ test('docs/cli.md names every command and every option', async () => {
     assert.ok(cli.includes(`\`${option}`), option);
 });
 
-test('the links between the documents lead somewhere', () => {
+test('every link between the documents has a target', () => {
   for (const name of documents) {
     for (const [, target = ''] of documentText(name).matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))
       assert.ok(existsSync(join(dirname(name), target)), `${name}: ${target}`);
