@@ -13,6 +13,7 @@ import { givenUpMs } from '../support/busy-machine.ts';
 import { newDataFolder } from '../support/service.ts';
 
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
+const unhurried = join(import.meta.dirname, '../support/unhurried.ts');
 const path = '/v3/table/books';
 
 test('every worker reads immediately what another one has written', async (t) => {
@@ -170,7 +171,7 @@ function spawnProgram(t: TestContext, args: readonly string[], env: Record<strin
   const cwd = mkdtempSync(join(tmpdir(), 'counterfoil-workers-'));
   const child = spawn(process.execPath, [program, 'serve', ...args], {
     cwd,
-    env: { PORT: '0', COUNTERFOIL_DATA: newDataFolder(t), ...env },
+    env: { PORT: '0', COUNTERFOIL_DATA: newDataFolder(t), NODE_OPTIONS: `--import=${unhurried}`, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Stripe } from 'stripe';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { assertAbsent } from '../support/canaries.ts';
 import { countedDuring, Scraped } from '../support/metrics.ts';
 import { startTestService } from '../support/service.ts';
@@ -181,7 +182,7 @@ async function until(
   service: Parameters<typeof Scraped.from>[0],
   isSo: (scraped: Scraped) => boolean,
 ): Promise<Scraped> {
-  const giveUpAt = Date.now() + 10_000;
+  const giveUpAt = Date.now() + givenUpMs;
   for (;;) {
     const scraped = await Scraped.from(service);
     if (isSo(scraped)) return scraped;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startIdentityProvider } from '../../examples/sign-in/identity-provider.ts';
-import { busyMachineMs } from '../support/busy-machine.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { startTestService } from '../support/service.ts';
 import { Browser } from '../support/sign-in/browser.ts';
 import { credentials, signInPath, whoIs } from '../support/sign-in/signing-in.ts';
@@ -48,7 +48,7 @@ test('a sign-out at a real provider ends the sessions that it signed in here', a
 
   const elsewhere = await there.open(`${provider.issuer}/session/end`);
   await there.submit(elsewhere, { logout: 'yes' });
-  const giveUpAt = Date.now() + busyMachineMs;
+  const giveUpAt = Date.now() + givenUpMs;
   while ((await whoIs({ service }, there)).status !== 401) {
     assert.ok(Date.now() < giveUpAt, 'no logout token arrived');
     await sleep(20);
