@@ -231,6 +231,6 @@ async function assertDocumentedFields(service: TestService, failure: Failure): P
 
 function assertFields({ onFailure }: BodyOperation, response: ErrorResponse, expected: ExpectedError): void {
   assertError(response, expected);
-  const { error, ...beside } = response.json.body;
-  assert.deepEqual(beside, onFailure(error.message));
+  const { error, ...documented } = response.json.body;
+  assert.deepEqual(documented, onFailure(error.message));
 }

@@ -92,11 +92,11 @@ test('a deletion that is interrupted and repeated is one event, and a sign-in me
   });
   await assert.rejects(new AccessEnding(dying, context.now).deleteUser(user, { by: 'cli' }));
   clock.now += endingRecoveryMs / 2;
-  const anew = new Date(clock.now).toISOString();
+  const signedInAgainAt = new Date(clock.now).toISOString();
   await begin();
   clock.now += endingRecoveryMs;
   await context.accessEnding.recover(running);
-  assert.equal((await context.users.find(user)).firstSignInAt, anew);
+  assert.equal((await context.users.find(user)).firstSignInAt, signedInAgainAt);
   assert.equal((await context.sessions.list({ user }, 10)).sessions.length, 1);
 
   for (let n = 0; n < 150; n++) await begin();

@@ -10,9 +10,9 @@ for (const { name, method, path, body, onFailure } of bodyOperations) {
     const reply = await ask(t, path, { method, body: JSON.stringify(body) });
     assert.equal(reply.status, 503);
     assert.equal(reply.headers.get('retry-after'), '1');
-    const { error, ...beside } = reply.body;
+    const { error, ...documented } = reply.body;
     assert.deepEqual([error.code, error.message], ['unavailable', starting]);
-    assert.deepEqual(beside, onFailure(starting));
+    assert.deepEqual(documented, onFailure(starting));
   });
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isUserKey, userKey } from '../../src/sign-in/identity.ts';
 
-test('gives every user an id of their own, which no command line takes for an option', () => {
+test('every user has a unique id, which a command line does not parse as an option', () => {
   const subjects = Array.from({ length: 10_000 }, (_, n) => `user-${n}`);
   const ids = subjects.map((subject) => userKey({ issuer: 'https://id.example.com', subject }));
   assert.equal(new Set(ids).size, subjects.length);
