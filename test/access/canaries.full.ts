@@ -25,7 +25,7 @@ test('no API key is in clear on disk, in the log, in an answer or in /metrics, w
     env: { COUNTERFOIL_LOG_LEVEL: 'debug' },
   });
   const origin = await service.ready();
-  const answers: string[] = [];
+  const responses: string[] = [];
   for (const key of keys) {
     for (const [method, path, body] of requests(key)) {
       const headers = { 'content-type': 'application/json', ...bearing(key) };
@@ -34,7 +34,7 @@ test('no API key is in clear on disk, in the log, in an answer or in /metrics, w
         headers,
         ...(body === undefined ? {} : { body }),
       });
-      answers.push(JSON.stringify([...response.headers]), await response.text());
+      responses.push(JSON.stringify([...response.headers]), await response.text());
     }
   }
   const metrics = await (await fetch(`${origin}/metrics`, { headers: bearing(rotated) })).text();
@@ -51,7 +51,7 @@ test('no API key is in clear on disk, in the log, in an answer or in /metrics, w
     keys.map((key) => key.split('.')[1] as string),
     {
       ...files,
-      answers: Buffer.from(answers.join('\n') + metrics),
+      responses: Buffer.from(responses.join('\n') + metrics),
       commands: Buffer.from(listed.map(({ output, errors }) => output + errors).join('\n')),
       log: Buffer.from(service.errors),
     },
@@ -60,14 +60,14 @@ test('no API key is in clear on disk, in the log, in an answer or in /metrics, w
 
 /** Some that succeed and some that fail, with the key where it belongs and where it does not. */
 function requests(key: string): readonly (readonly [string, string, string?])[] {
-  const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+  const request = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
   return [
     ['GET', '/v3/table/books/read'],
     ['GET', '/v3/table/other/read'],
     ['POST', '/v3/table/books/create', JSON.stringify({ id: key.slice(0, 20), name: 'a name' })],
     ['POST', '/v3/table/books/create', '{"id":'],
-    ['POST', '/stage/payment/simulated/charge', JSON.stringify(order)],
-    ['POST', '/stage/payment/simulated/charge', JSON.stringify({ ...order, key })],
+    ['POST', '/stage/payment/simulated/charge', JSON.stringify(request)],
+    ['POST', '/stage/payment/simulated/charge', JSON.stringify({ ...request, key })],
     ['GET', `/v3/table/books/read?api_key=${key}`],
     ['GET', `/nothing/${key}`],
     ['DELETE', '/v3/service/auth/google/web'],

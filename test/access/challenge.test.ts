@@ -54,10 +54,10 @@ test('nobody passes while the provider of the challenge cannot be reached', asyn
   const env = { COUNTERFOIL_CHALLENGE_URL: verifier.url, COUNTERFOIL_CHALLENGE_SECRET: 's3cret' };
   const { service, keys } = await startServiceWithKeys(t, { shop: browser }, { env });
   await verifier.stop();
-  const refused = await service.post(payment.path, payment.body, {
+  const rejected = await service.post(payment.path, payment.body, {
     ...bearing(keys.shop),
     origin,
     'challenge-token': 'passed',
   });
-  assertError(refused, { status: 503, code: 'unavailable' });
+  assertError(rejected, { status: 503, code: 'unavailable' });
 });

@@ -7,7 +7,7 @@ import { keyCreated } from '../../src/access/key-store.ts';
 import { apiKeysMax } from '../../src/access/limits.ts';
 import type { Scope } from '../../src/access/scopes.ts';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
-import { bearing, idWithin, keyOrder, newKey, withKeys } from '../support/access/keys.ts';
+import { bearing, idWithin, keyRequest, newKey, withKeys } from '../support/access/keys.ts';
 import { type Ended, runCommand } from '../support/command.ts';
 import { integration, payment, readPath } from '../support/http/documented-operations.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
@@ -50,9 +50,9 @@ test('keys create: makes the store where there is none, and prints the key alone
     new RegExp(`^${id}  valid .*back office .*tables:read on a b .*last used never\n$`),
   );
   const json = await run('keys', 'list', '--json');
-  const { createdAt, ...told } = JSON.parse(json.output);
+  const { createdAt, ...shown } = JSON.parse(json.output);
   assert.ok(Date.parse(createdAt) <= Date.now());
-  assert.deepEqual(told, {
+  assert.deepEqual(shown, {
     id,
     kind: 'secret',
     name: 'back office',
@@ -95,7 +95,7 @@ test('keys rotate and revoke: two secrets at most, and an end that stays an end'
 test('a key is not made that would not do what it seems to say', () => {
   const browser = { kind: 'publishable', scopes: ['payments:create'] } as const;
   const origins = ['https://a.example'];
-  const orders: readonly (readonly [Partial<CreateKeyRequest>, RegExp])[] = [
+  const requests: readonly (readonly [Partial<CreateKeyRequest>, RegExp])[] = [
     [{ scopes: [] }, /needs a scope/],
     [{ scopes: ['tables:all' as Scope] }, /no scope tables:all/],
     [{ scopes: ['admin'], tables: ['a'] }, /cannot be limited/],
@@ -116,14 +116,14 @@ test('a key is not made that would not do what it seems to say', () => {
     [{ expiresAt: new Date(0).toISOString() }, /must be in the future/],
     ...['', 'a\nb', 'a\u0000', 'x'.repeat(101)].map((name) => [{ name }, /name must be/] as const),
   ];
-  for (const [fields, told] of orders) {
-    assert.throws(() => checkCreateKeyRequest(keyOrder(fields), Date.now()), told, JSON.stringify(fields));
+  for (const [fields, shown] of requests) {
+    assert.throws(() => checkCreateKeyRequest(keyRequest(fields), Date.now()), shown, JSON.stringify(fields));
   }
   for (const fields of [
     { tables: ['a'], routes: ['stripe/charge'] },
     { ...browser, origins: ['https://a.example:8443', 'http://localhost:3000'], routes: ['stripe/charge'] },
   ]) {
-    checkCreateKeyRequest(keyOrder(fields), Date.now());
+    checkCreateKeyRequest(keyRequest(fields), Date.now());
   }
 });
 
@@ -171,23 +171,23 @@ test('audit list: tells every administrative act, by whom, and in the commit tha
 
 test('a key that has ended makes room for a new one; there are never too many', async (t) => {
   const { data } = start(t);
-  const { id: _, ...order } = await withKeys(data, async (keys) => (await keys.create(keyOrder())).key);
+  const { id: _, ...request } = await withKeys(data, async (keys) => (await keys.create(keyRequest())).key);
   const engine = await openStoreOf(data);
   const ids = Array.from({ length: apiKeysMax - 1 }, (_, n) => n.toString(16).padStart(16, '0'));
   for (let at = 0; at < ids.length; at += 100) {
-    await engine.commit(ids.slice(at, at + 100).map((id) => keyCreated({ id, ...order })));
+    await engine.commit(ids.slice(at, at + 100).map((id) => keyCreated({ id, ...request })));
   }
   await engine.close();
   await withKeys(data, async (keys) => {
-    await assert.rejects(keys.create(keyOrder()), /1000 API keys already/);
+    await assert.rejects(keys.create(keyRequest()), /1000 API keys already/);
     await keys.revoke(ids[7] as string);
-    const late = await keys.create(keyOrder());
+    const late = await keys.create(keyRequest());
     const left = (await keys.list()).map(({ id }) => id);
     assert.deepEqual(
       [left.length, left.includes(ids[7] as string), left.includes(late.key.id)],
       [apiKeysMax, false, true],
     );
-    await assert.rejects(keys.create(keyOrder()), /already/);
+    await assert.rejects(keys.create(keyRequest()), /already/);
   });
 });
 
@@ -197,11 +197,14 @@ test('no key is anywhere in clear: not in the logs, not in the answers, not on d
   const { get, post, stop, logged } = await startTestService(t, { data });
   const rotated = (await run('keys', 'rotate', idWithin(used))).output.trim();
   const wrong = `${used.slice(0, -1)}${used.endsWith('A') ? 'B' : 'A'}`;
-  const answers: string[] = [];
+  const responses: string[] = [];
   for (const key of [used, rotated, wrong, `${used}x`]) {
     for (const headers of [bearing(key), { authorization: `Basic ${key}` }, { authorization: key }]) {
-      for (const answer of [await get(readPath, headers), await post(payment.path, payment.body, headers)]) {
-        answers.push(answer.text, JSON.stringify([...answer.headers]));
+      for (const response of [
+        await get(readPath, headers),
+        await post(payment.path, payment.body, headers),
+      ]) {
+        responses.push(response.text, JSON.stringify([...response.headers]));
       }
     }
   }
@@ -211,7 +214,7 @@ test('no key is anywhere in clear: not in the logs, not in the answers, not on d
     .filter((file) => file.isFile())
     .map((file) => readFileSync(join(file.parentPath, file.name)));
   assert.ok(files.length >= 2);
-  const places = [...files, Buffer.from(logged()), Buffer.from(answers.join('\n'))];
+  const places = [...files, Buffer.from(logged()), Buffer.from(responses.join('\n'))];
   for (const key of [used, rotated, wrong]) {
     const secret = key.slice(-43, -1);
     const bytes = Buffer.from(secret, 'base64url');

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
 import { create, payment, readPath } from '../support/http/documented-operations.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
-import type { Answer, TestService } from '../support/service.ts';
+import type { TestResponse, TestService } from '../support/service.ts';
 
 const shop = 'https://shop.example';
 const console = 'https://console.example';
@@ -17,7 +17,12 @@ function start(t: TestContext) {
   );
 }
 
-function preflight(service: TestService, path: string, method: string, origin: string): Promise<Answer> {
+function preflight(
+  service: TestService,
+  path: string,
+  method: string,
+  origin: string,
+): Promise<TestResponse> {
   return service.send('OPTIONS', path, undefined, {
     origin,
     'access-control-request-method': method,
@@ -25,7 +30,7 @@ function preflight(service: TestService, path: string, method: string, origin: s
   });
 }
 
-function allowed({ headers }: Answer): string | null {
+function allowed({ headers }: TestResponse): string | null {
   return headers.get('access-control-allow-origin');
 }
 
@@ -38,16 +43,16 @@ test('answers the preflight of an allowed page, without a key, with what it aske
     [readPath, 'GET', console],
     [create.path, 'POST', console],
   ] as const) {
-    const answer = await preflight(service, path, method, origin);
-    assert.deepEqual([answer.status, answer.text], [204, ''], `${method} ${path}`);
-    assert.equal(allowed(answer), origin);
-    assert.equal(answer.headers.get('access-control-allow-methods'), method);
+    const response = await preflight(service, path, method, origin);
+    assert.deepEqual([response.status, response.text], [204, ''], `${method} ${path}`);
+    assert.equal(allowed(response), origin);
+    assert.equal(response.headers.get('access-control-allow-methods'), method);
     assert.match(
-      answer.headers.get('access-control-allow-headers') ?? '',
+      response.headers.get('access-control-allow-headers') ?? '',
       /authorization, challenge-token, content-type, idempotency-key/,
     );
-    assert.equal(answer.headers.get('vary'), 'origin');
-    assert.equal(answer.headers.get('access-control-allow-credentials'), null);
+    assert.equal(response.headers.get('vary'), 'origin');
+    assert.equal(response.headers.get('access-control-allow-credentials'), null);
   }
 });
 
@@ -67,10 +72,10 @@ test('tells any other page nothing: its preflight is a request with a method tha
     [payment.path, 'DELETE', console],
     ['/nothing', 'GET', console],
   ] as const) {
-    const answer = await preflight(service, path, method, origin);
-    assert.ok([404, 405].includes(answer.status), `${method} ${path} of ${origin}: ${answer.status}`);
-    assert.equal(answer.headers.get('access-control-allow-methods'), null);
-    assert.ok(allowed(answer) === null || origin === console);
+    const response = await preflight(service, path, method, origin);
+    assert.ok([404, 405].includes(response.status), `${method} ${path} of ${origin}: ${response.status}`);
+    assert.equal(response.headers.get('access-control-allow-methods'), null);
+    assert.ok(allowed(response) === null || origin === console);
   }
   const plain = await service.send('OPTIONS', readPath);
   assert.deepEqual([plain.status, plain.headers.get('allow')], [405, 'GET, HEAD']);
@@ -81,9 +86,9 @@ test('lets an allowed page read every answer, and its headers; no other page rea
   const pay = (origin: string, token: string) =>
     service.post(payment.path, { ...payment.body, token }, { ...bearing(keys.shop), origin });
   for (const token of ['tok_paid', 'tok_lost_card', 'tok_lost_reply', '']) {
-    const answer = await pay(shop, token);
-    assert.equal(allowed(answer), shop, `${answer.status}`);
-    assert.match(answer.headers.get('access-control-expose-headers') ?? '', /location, payment-id/);
+    const response = await pay(shop, token);
+    assert.equal(allowed(response), shop, `${response.status}`);
+    assert.match(response.headers.get('access-control-expose-headers') ?? '', /location, payment-id/);
   }
   assert.equal(allowed(await pay('https://evil.example', 'tok_paid')), null);
   assert.equal(
@@ -117,7 +122,7 @@ test('every answer has its security headers: those that a page could be misled b
   await service.post(create.path, create.body, headers);
   const kept = await service.get(readPath, headers);
   assert.equal(kept.headers.get('cache-control'), 'private, no-cache');
-  for (const answer of [
+  for (const response of [
     await service.post(payment.path, payment.body, headers),
     await service.get(payment.path, headers),
     await service.get('/readyz'),
@@ -126,9 +131,9 @@ test('every answer has its security headers: those that a page could be misled b
     await service.get('/v3/table/nothing/read', headers),
     await service.get('/v3/table/%ff/read', headers),
   ]) {
-    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', answer.text);
-    assert.equal(answer.headers.get('cache-control'), 'no-store', answer.text);
-    assert.equal(answer.headers.get('strict-transport-security'), null);
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff', response.text);
+    assert.equal(response.headers.get('cache-control'), 'no-store', response.text);
+    assert.equal(response.headers.get('strict-transport-security'), null);
   }
   const page = await service.get('/docs/');
   for (const [name, value] of [
@@ -150,7 +155,7 @@ test('tells browsers never to come without https, where the service is reached b
   const env = { COUNTERFOIL_PUBLIC_URL: 'https://api.shop.example' };
   const { service } = await startServiceWithKeys(t, { admin: {} }, { env });
   for (const path of ['/readyz', '/docs/', '/openapi.json', readPath]) {
-    const answer = await service.get(path);
-    assert.equal(answer.headers.get('strict-transport-security'), 'max-age=31536000', path);
+    const response = await service.get(path);
+    assert.equal(response.headers.get('strict-transport-security'), 'max-age=31536000', path);
   }
 });

@@ -5,7 +5,7 @@ import { payment } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import type { Answer } from '../support/service.ts';
+import type { TestResponse } from '../support/service.ts';
 
 const origin = 'https://shop.example';
 const browser = { kind: 'publishable', scopes: ['payments:create'], origins: [origin] } as const;
@@ -122,7 +122,7 @@ async function start(t: TestContext) {
   const env = { ...proxy, COUNTERFOIL_LIMIT_CHARGES: '100000' };
   const options = { env, now: () => startedAt + at };
   const { service, keys } = await startServiceWithKeys(t, { shop: browser, other: browser }, options);
-  const pay = (address: string, token = 'tok_paid', key: 'shop' | 'other' = 'shop'): Promise<Answer> =>
+  const pay = (address: string, token = 'tok_paid', key: 'shop' | 'other' = 'shop'): Promise<TestResponse> =>
     service.post(
       payment.path,
       { ...payment.body, token },

@@ -15,7 +15,7 @@ import { openLog } from '../../src/log.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 import { itemText } from '../../src/storage/item-text.ts';
 import { Tables } from '../../src/tables/tables.ts';
-import { bearing, keyOrder } from '../support/access/keys.ts';
+import { bearing, keyRequest } from '../support/access/keys.ts';
 import { unguarded } from '../support/http/unguarded.ts';
 
 /** A store of keys that counts what it is asked, and can be out of reach. */
@@ -51,7 +51,7 @@ function keyStore() {
     const id = newApiKeyId();
     const text = newApiKeyText('secret', id);
     const createdAt = new Date().toISOString();
-    keys.set(id, JSON.stringify({ id, ...keyOrder(), hash: hashOf(text), createdAt, ...fields }));
+    keys.set(id, JSON.stringify({ id, ...keyRequest(), hash: hashOf(text), createdAt, ...fields }));
     state.generation += '1';
     return text;
   };
@@ -140,7 +140,7 @@ test('lets nobody in while it cannot be known which keys there are, and tells th
   });
   const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   const tables = new Tables(engine, { tables: 'open', declared: [] });
-  const door = await openApp(listener, {
+  const app = await openApp(listener, {
     ...unguarded,
     authorizer,
     log: openLog('silent'),
@@ -149,7 +149,7 @@ test('lets nobody in while it cannot be known which keys there are, and tells th
   });
   t.after(async () => {
     await listener.stop();
-    await door.close();
+    await app.close();
   });
   const ask = async (path: string, headers = {}) => {
     const response = await fetch(listener.origin + path, { headers });

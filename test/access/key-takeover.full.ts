@@ -6,7 +6,7 @@ import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/charge';
-const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
+const request = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
 
 async function start(t: TestContext) {
   const ledger = new MemoryLedger();
@@ -19,7 +19,7 @@ async function start(t: TestContext) {
     return made.output.trim();
   };
   const pay = async (key: string) =>
-    service.post(path, order, { authorization: `Bearer ${key}`, 'idempotency-key': 'order-7' });
+    service.post(path, request, { authorization: `Bearer ${key}`, 'idempotency-key': 'order-7' });
   return { ledger, newKey, pay };
 }
 

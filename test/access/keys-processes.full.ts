@@ -58,11 +58,11 @@ test('a service that other machines can reach does not start without a key, and 
     { HOST: '::' },
     { COUNTERFOIL_PAYMENT_HOST: '0.0.0.0', COUNTERFOIL_PAYMENT_PORT: '0' },
   ]) {
-    const refused = ServeProcess.spawn(t, { data, env: env as Record<string, string>, simulate: true });
-    await assert.rejects(refused.ready(), /before it was ready/);
-    assert.equal(await refused.ended(), 2);
-    assert.match(refused.errors, /can be reached from other machines/);
-    assert.match(refused.errors, /npm run counterfoil -- keys create --name admin --scope admin\n/);
+    const rejected = ServeProcess.spawn(t, { data, env: env as Record<string, string>, simulate: true });
+    await assert.rejects(rejected.ready(), /before it was ready/);
+    assert.equal(await rejected.ended(), 2);
+    assert.match(rejected.errors, /can be reached from other machines/);
+    assert.match(rejected.errors, /npm run counterfoil -- keys create --name admin --scope admin\n/);
   }
   const key = await newKey(data);
   const service = await ServeProcess.start(t, { data, env: { HOST: '0.0.0.0' }, simulate: true });

@@ -33,9 +33,9 @@ test('a key ends at the moment it expires, and the secret before when its overla
   const { expiring, before, after } = await withKeys(
     data,
     async (keys) => {
-      const order = { kind: 'secret', name: 'a', scopes: ['admin'] } as const;
-      const expiring = await keys.create({ ...order, expiresAt: new Date(now + dayMs).toISOString() });
-      const before = await keys.create(order);
+      const request = { kind: 'secret', name: 'a', scopes: ['admin'] } as const;
+      const expiring = await keys.create({ ...request, expiresAt: new Date(now + dayMs).toISOString() });
+      const before = await keys.create(request);
       return {
         expiring: expiring.text,
         before: before.text,
@@ -71,15 +71,15 @@ test('a key is a caller of its own: the same idempotency key of another one is a
 test('the check comes before the body: an endless or malformed one is not waited for', async (t) => {
   const { service, keys } = await startServiceWithKeys(t, { reader: { scopes: ['tables:read'] } });
   for (const headers of [{}, bearing(keys.reader)]) {
-    const answer = await service.post(create, '{"id": broken', headers);
-    assert.ok([401, 403].includes(answer.status), answer.text);
+    const response = await service.post(create, '{"id": broken', headers);
+    assert.ok([401, 403].includes(response.status), response.text);
   }
 });
 
 test('a key sent to an open service is checked as ever: nobody is taken for somebody else', async (t) => {
   const { get } = await startTestService(t);
-  const answer = await get(readPath, bearing(`cfk_0123456789abcdef.${'A'.repeat(43)}`));
-  assertError(answer, { status: 401, code: 'unauthenticated', param: 'Authorization' });
+  const response = await get(readPath, bearing(`cfk_0123456789abcdef.${'A'.repeat(43)}`));
+  assertError(response, { status: 401, code: 'unauthenticated', param: 'Authorization' });
 });
 
 test('an open service answers its own pages, and no page from elsewhere', async (t) => {

@@ -8,21 +8,25 @@ import { count } from '../support/extent.ts';
 import { payment, readPath } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
-import { type Answer, startTestService, type TestService } from '../support/service.ts';
+import { startTestService, type TestResponse, type TestService } from '../support/service.ts';
 
 const origin = 'https://shop.example';
 const browser = { kind: 'publishable', scopes: ['payments:create'], origins: [origin] } as const;
 
-function pay(service: TestService, headers: Record<string, string>, token = 'tok_paid'): Promise<Answer> {
+function pay(
+  service: TestService,
+  headers: Record<string, string>,
+  token = 'tok_paid',
+): Promise<TestResponse> {
   return service.post(payment.path, { ...payment.body, token }, headers);
 }
 
 /** Pays until it is refused. @returns how many were taken, and the refusal */
 async function payAll(service: TestService, headers: Record<string, string>, token?: string) {
-  for (let taken = 0; ; taken++) {
-    const answer = await pay(service, headers, token);
-    if (answer.status !== (token === undefined ? 200 : 402)) return { taken, answer };
-    assert.ok(taken < 100, 'there is no limit');
+  for (let accepted = 0; ; accepted++) {
+    const response = await pay(service, headers, token);
+    if (response.status !== (token === undefined ? 200 : 402)) return { accepted, response };
+    assert.ok(accepted < 100, 'there is no limit');
   }
 }
 
@@ -46,17 +50,21 @@ test('from the first key on, 60 charges a minute are taken, and the next is refu
   const first = await pay(service, bearing(keys.shop));
   assert.equal(first.headers.get('ratelimit-policy'), '"charges";q=60;w=60');
   assert.equal(first.headers.get('ratelimit'), '"charges";r=59;t=1');
-  const { taken, answer } = await payAll(service, bearing(keys.shop));
-  assert.equal(taken, 59);
-  assertError(answer, { status: 429, code: 'rate_limited' });
-  assert.equal(answer.json.body.message.message, answer.json.body.error.message, 'the documented field too');
-  assert.equal(answer.headers.get('retry-after'), '1');
-  assert.equal(answer.headers.get('ratelimit'), '"charges";r=0;t=60');
-  assert.equal(answer.headers.get('payment-id'), null);
+  const { accepted, response } = await payAll(service, bearing(keys.shop));
+  assert.equal(accepted, 59);
+  assertError(response, { status: 429, code: 'rate_limited' });
+  assert.equal(
+    response.json.body.message.message,
+    response.json.body.error.message,
+    'the documented field too',
+  );
+  assert.equal(response.headers.get('retry-after'), '1');
+  assert.equal(response.headers.get('ratelimit'), '"charges";r=0;t=60');
+  assert.equal(response.headers.get('payment-id'), null);
   assert.equal(await payments(service, keys.shop), 60);
   assert.equal((await service.get(readPath, bearing(keys.shop))).status, 404, 'tables are not payments');
   pass(1_000);
-  assert.equal((await payAll(service, bearing(keys.shop))).taken, 1, 'one a second comes back');
+  assert.equal((await payAll(service, bearing(keys.shop))).accepted, 1, 'one a second comes back');
 });
 
 test('another key from the same address shares its limit, and the same key from others its own', async (t) => {
@@ -64,13 +72,17 @@ test('another key from the same address shares its limit, and the same key from 
   const env = { COUNTERFOIL_LIMIT_CHARGES: '3', COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.0/8, ::1' };
   const { service, keys } = await startServiceWithKeys(t, { a: {}, b: {}, c: {} }, { env });
   const from = (key: string, address: string) => ({ ...bearing(key), 'x-forwarded-for': address });
-  assert.equal((await payAll(service, from(keys.a, '192.0.2.1'))).taken, 3);
-  assert.equal((await payAll(service, from(keys.b, '192.0.2.1'))).taken, 0, 'the address is counted');
-  assert.equal((await payAll(service, from(keys.a, '192.0.2.2'))).taken, 0, 'the key is counted');
-  assert.equal((await payAll(service, from(keys.b, '2001:db8::1'))).taken, 3);
-  assert.equal((await payAll(service, from(keys.c, '2001:db8::ffff'))).taken, 0, 'a network is one address');
+  assert.equal((await payAll(service, from(keys.a, '192.0.2.1'))).accepted, 3);
+  assert.equal((await payAll(service, from(keys.b, '192.0.2.1'))).accepted, 0, 'the address is counted');
+  assert.equal((await payAll(service, from(keys.a, '192.0.2.2'))).accepted, 0, 'the key is counted');
+  assert.equal((await payAll(service, from(keys.b, '2001:db8::1'))).accepted, 3);
   assert.equal(
-    (await payAll(service, from(keys.c, '203.0.113.9, 192.0.2.3'))).taken,
+    (await payAll(service, from(keys.c, '2001:db8::ffff'))).accepted,
+    0,
+    'a network is one address',
+  );
+  assert.equal(
+    (await payAll(service, from(keys.c, '203.0.113.9, 192.0.2.3'))).accepted,
     3,
     'the last that a proxy saw',
   );
@@ -86,8 +98,8 @@ test('nobody gets a new limit by a forwarding header where no proxy is trusted',
         env: { COUNTERFOIL_LIMIT_CHARGES: '2', ...env },
       },
     );
-    assert.equal((await payAll(service, { ...bearing(keys.a), 'x-forwarded-for': '192.0.2.1' })).taken, 2);
-    assert.equal((await payAll(service, { ...bearing(keys.b), 'x-forwarded-for': '192.0.2.2' })).taken, 0);
+    assert.equal((await payAll(service, { ...bearing(keys.a), 'x-forwarded-for': '192.0.2.1' })).accepted, 2);
+    assert.equal((await payAll(service, { ...bearing(keys.b), 'x-forwarded-for': '192.0.2.2' })).accepted, 0);
   }
 });
 
@@ -98,10 +110,10 @@ test('declined cards slow a secret key down, and shut its shop for no longer tha
   const repeated = { ...bearing(keys.shop), 'idempotency-key': 'same' };
   for (let count = 0; count < 5; count++)
     assert.equal((await pay(service, repeated, 'tok_lost_card')).status, 402);
-  const { taken, answer } = await payAll(service, bearing(keys.shop), 'tok_lost_card');
-  assert.equal(taken, 59, 'a repeated answer is counted once');
-  assertError(answer, { status: 429, code: 'rate_limited' });
-  assert.equal(answer.headers.get('retry-after'), '1');
+  const { accepted, response } = await payAll(service, bearing(keys.shop), 'tok_lost_card');
+  assert.equal(accepted, 59, 'a repeated answer is counted once');
+  assertError(response, { status: 429, code: 'rate_limited' });
+  assert.equal(response.headers.get('retry-after'), '1');
   assert.equal(
     (await pay(service, bearing(keys.other))).status,
     200,
@@ -117,9 +129,9 @@ test('one browser cannot use up the charges of a publishable key', async (t) => 
   const { service, keys } = await startServiceWithKeys(t, { shop: browser }, { env });
   const from = (address: string) => ({ ...bearing(keys.shop), origin, 'x-forwarded-for': address });
   for (let buyer = 1; buyer <= 6; buyer++) {
-    assert.equal((await payAll(service, from(`192.0.2.${buyer}`))).taken, 10);
+    assert.equal((await payAll(service, from(`192.0.2.${buyer}`))).accepted, 10);
   }
-  assert.equal((await payAll(service, from('192.0.2.7'))).taken, 0, 'the key as a whole is counted');
+  assert.equal((await payAll(service, from('192.0.2.7'))).accepted, 0, 'the key as a whole is counted');
 });
 
 test('requests that are no charges use up nothing of a publishable key, from however many addresses', async (t) => {
@@ -129,11 +141,11 @@ test('requests that are no charges use up nothing of a publishable key, from how
   const from = (address: string) => ({ ...bearing(keys.shop), origin, 'x-forwarded-for': address });
   for (let stranger = 1; stranger <= 6; stranger++) {
     for (let count = 0; count < 10; count++) {
-      const answer = await service.post(payment.path, {}, from(`192.0.2.${stranger}`));
-      assert.equal(answer.status, 400);
+      const response = await service.post(payment.path, {}, from(`192.0.2.${stranger}`));
+      assert.equal(response.status, 400);
     }
   }
-  assert.equal((await payAll(service, from('198.51.100.1'))).taken, 10);
+  assert.equal((await payAll(service, from('198.51.100.1'))).accepted, 10);
 });
 
 test('tokens that the processor does not know count as declined cards', async (t) => {
@@ -151,14 +163,14 @@ test('an open service has the limits that its settings name, and no others', asy
   stopClock(t);
   const open = await startTestService(t);
   for (let count = 0; count < 70; count++) {
-    const answer = await pay(open, {}, 'tok_lost_card');
-    assert.equal(answer.status, 402);
-    assert.equal(answer.headers.get('ratelimit'), null);
+    const response = await pay(open, {}, 'tok_lost_card');
+    assert.equal(response.status, 402);
+    assert.equal(response.headers.get('ratelimit'), null);
   }
   const named = await startTestService(t, {
     env: { COUNTERFOIL_LIMIT_CHARGES: '2', COUNTERFOIL_LIMIT_REQUESTS: '9' },
   });
-  assert.equal((await payAll(named, {})).taken, 2);
+  assert.equal((await payAll(named, {})).accepted, 2);
   const reads = await Promise.all(Array.from({ length: 10 }, () => named.get(readPath)));
   assert.deepEqual(
     reads.map(({ status }) => status).sort(),
@@ -174,9 +186,9 @@ test('requests are counted by address before a key is looked at, and by key afte
   for (let count = 0; count < 3; count++) assert.equal((await service.get(readPath)).status, 401);
   assert.equal((await service.get('/nothing')).status, 404);
   assert.equal((await service.get(readPath, headers)).status, 404);
-  const refused = await service.get(readPath, headers);
-  assertError(refused, { status: 429, code: 'rate_limited' });
-  assert.equal(refused.headers.get('ratelimit-policy'), '"requests";q=5;w=1');
+  const rejected = await service.get(readPath, headers);
+  assertError(rejected, { status: 429, code: 'rate_limited' });
+  assert.equal(rejected.headers.get('ratelimit-policy'), '"requests";q=5;w=1');
   const none = {
     COUNTERFOIL_LIMIT_CHARGES: '0',
     COUNTERFOIL_LIMIT_DECLINES: '0',
@@ -195,18 +207,18 @@ test('a bucket never lets through more than its quota and what came back since, 
     const windowMs = 10 * between(random, 1, 100);
     const limit = new RateLimit({ quota, windowMs });
     let now = 0;
-    const taken: number[] = [];
+    const accepted: number[] = [];
     for (let step = 0; step < 100; step++) {
       now += between(random, 0, 1) * between(random, 0, windowMs);
       const waitMs = limit.take('caller', now);
-      if (waitMs === 0) taken.push(now);
+      if (waitMs === 0) accepted.push(now);
       else
         assert.ok(limit.waitMs('caller', now + waitMs) === 0 && limit.waitMs('caller', now + waitMs - 1) > 0);
       assert.equal(limit.left('caller', now) > 0, limit.waitMs('caller', now) === 0);
     }
-    for (const since of taken) {
-      for (const until of taken.filter((at) => at >= since)) {
-        const count = taken.filter((at) => at >= since && at <= until).length;
+    for (const since of accepted) {
+      for (const until of accepted.filter((at) => at >= since)) {
+        const count = accepted.filter((at) => at >= since && at <= until).length;
         assert.ok(count <= quota + ((until - since) * quota) / windowMs + 1e-6, `${count} of ${quota}`);
       }
     }

@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test';
 import { newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
 import type { ServedRoute } from '../../src/http/server/route-table.ts';
-import { bearing, everyScope, idWithin, keyOrder, withKeys } from '../support/access/keys.ts';
+import { bearing, everyScope, idWithin, keyRequest, withKeys } from '../support/access/keys.ts';
 import { create, integration, payment } from '../support/http/documented-operations.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
-import { type Answer, newDataFolder, startTestService, type TestService } from '../support/service.ts';
+import { newDataFolder, startTestService, type TestResponse, type TestService } from '../support/service.ts';
 
 /**
  * The matrix is generated from the routes that the door itself has: a route that is added is tried with every kind of
@@ -42,9 +42,10 @@ interface Keys {
 async function makeKeys(data: string): Promise<Keys> {
   const longAgo = () => Date.now() - 2 * yearMs;
   const expiresAt = new Date(Date.now() - yearMs).toISOString();
-  const expired = await withKeys(data, (keys) => keys.create(keyOrder({ expiresAt })), longAgo);
+  const expired = await withKeys(data, (keys) => keys.create(keyRequest({ expiresAt })), longAgo);
   return withKeys(data, async (keys) => {
-    const make = async (fields: Parameters<typeof keyOrder>[0]) => (await keys.create(keyOrder(fields))).text;
+    const make = async (fields: Parameters<typeof keyRequest>[0]) =>
+      (await keys.create(keyRequest(fields))).text;
     const byScope = async (scopesOf: (scope: Scope) => readonly Scope[]) => {
       const texts: [string, string][] = [];
       for (const scope of scopes) texts.push([scope, await make({ scopes: scopesOf(scope) })]);
@@ -97,22 +98,25 @@ function scopedRoutes({ routes }: TestService): (ServedRoute & { readonly access
   );
 }
 
-function assertRefused(answer: Answer, status: 401 | 403, what: string): void {
-  assert.equal(answer.status, status, `${what}: ${answer.text}`);
-  if (answer.text === '') return;
-  assert.equal(answer.json.body.error.code, status === 401 ? 'unauthenticated' : 'forbidden', what);
+function assertRejected(response: TestResponse, status: 401 | 403, what: string): void {
+  assert.equal(response.status, status, `${what}: ${response.text}`);
+  if (response.text === '') return;
+  assert.equal(response.json.body.error.code, status === 401 ? 'unauthenticated' : 'forbidden', what);
 }
 
-function assertLetIn(answer: Answer, what: string): void {
+function assertAllowed(response: TestResponse, what: string): void {
   // That nobody is signed in is no word of the gate, which asks for a key.
-  const isAsked = answer.status === 401 && answer.headers.has('www-authenticate');
-  assert.ok(!isAsked && ![403, 429, 500].includes(answer.status), `${what}: ${answer.status} ${answer.text}`);
+  const isAsked = response.status === 401 && response.headers.has('www-authenticate');
+  assert.ok(
+    !isAsked && ![403, 429, 500].includes(response.status),
+    `${what}: ${response.status} ${response.text}`,
+  );
 }
 
 test('the door has the routes that the matrix is made of, and each says what it needs', async (t) => {
   const { service } = await start(t);
-  const told = service.routes.map(({ method, url, access }) => `${method} ${url} ${access}`);
-  assert.ok(scopedRoutes(service).length >= 15, told.join('\n'));
+  const described = service.routes.map(({ method, url, access }) => `${method} ${url} ${access}`);
+  assert.ok(scopedRoutes(service).length >= 15, described.join('\n'));
   for (const expected of [
     'POST /stage/payment/:processor/:route_id payments:create',
     'POST /stage/payment/:processor/:route_id/:payment_id/refund payments:refund',
@@ -123,9 +127,9 @@ test('the door has the routes that the matrix is made of, and each says what it 
     'POST /stage/events/:processor signed',
     'GET /readyz public',
   ]) {
-    assert.ok(told.includes(expected), expected);
+    assert.ok(described.includes(expected), expected);
   }
-  const open = told.filter((route) => route.endsWith(' public')).map((route) => route.split(' ')[1]);
+  const open = described.filter((route) => route.endsWith(' public')).map((route) => route.split(' ')[1]);
   for (const url of open) {
     assert.match(
       url ?? '',
@@ -159,14 +163,14 @@ test('every route refuses every caller who has no valid key with 401, and none o
   const sentences = new Set<string>();
   for (const route of scopedRoutes(service)) {
     for (const [name, headers] of Object.entries(bad)) {
-      const answer = await ask(route, headers);
-      assertRefused(answer, 401, `${name} on ${route.method} ${route.url}`);
-      const challenge = answer.headers.get('www-authenticate') ?? '';
+      const response = await ask(route, headers);
+      assertRejected(response, 401, `${name} on ${route.method} ${route.url}`);
+      const challenge = response.headers.get('www-authenticate') ?? '';
       assert.match(
         challenge,
         name === 'none' ? /^Bearer realm="[^"]+"$/ : /^Bearer realm=.*, error="invalid_token"$/,
       );
-      if (name !== 'none' && answer.text !== '') sentences.add(answer.json.body.error.message);
+      if (name !== 'none' && response.text !== '') sentences.add(response.json.body.error.message);
     }
   }
   assert.equal(sentences.size, 1, 'one sentence for all');
@@ -179,19 +183,20 @@ test('every route refuses a key without its scope, or limited to others, with 40
   for (const route of scopedRoutes(service)) {
     const what = `${route.method} ${route.url}`;
     const lacking = await ask(route, bearing(keys.allBut[route.access]));
-    assertRefused(lacking, 403, what);
+    assertRejected(lacking, 403, what);
     if (lacking.text !== '')
       assert.match(lacking.json.body.error.message, new RegExp(`scope ${route.access}`));
     assert.match(lacking.headers.get('www-authenticate') ?? '', new RegExp(`scope="${route.access}"`));
-    if (route.access.startsWith('tables:')) assertRefused(await ask(route, withKey('otherTable')), 403, what);
+    if (route.access.startsWith('tables:'))
+      assertRejected(await ask(route, withKey('otherTable')), 403, what);
     if (route.access.startsWith('payments:'))
-      assertRefused(await ask(route, withKey('otherRoute')), 403, what);
+      assertRejected(await ask(route, withKey('otherRoute')), 403, what);
     const foreign =
       route.access === 'payments:create'
         ? [{}, { origin: 'https://evil.example' }, { origin: 'null' }]
         : [{ origin }];
     for (const from of foreign) {
-      assertRefused(await ask(route, { ...withKey('publishable'), ...from }), 403, `publishable on ${what}`);
+      assertRejected(await ask(route, { ...withKey('publishable'), ...from }), 403, `publishable on ${what}`);
     }
   }
   await assertUntouched(service, keys.only.admin);
@@ -203,13 +208,13 @@ test('every route lets in the key with its scope, admin, and what needs none', a
   for (const route of service.routes) {
     const what = `${route.method} ${route.url}`;
     if (route.access === 'public' || route.access === 'signed') {
-      assertLetIn(await ask(route), what);
+      assertAllowed(await ask(route), what);
       continue;
     }
-    assertLetIn(await ask(route, bearing(keys.only[route.access])), what);
-    assertLetIn(await ask(route, bearing(keys.only.admin)), what);
-    if (route.access.startsWith('tables:')) assertLetIn(await ask(route, withKey('tabled')), what);
-    if (route.access.startsWith('payments:')) assertLetIn(await ask(route, withKey('routed')), what);
+    assertAllowed(await ask(route, bearing(keys.only[route.access])), what);
+    assertAllowed(await ask(route, bearing(keys.only.admin)), what);
+    if (route.access.startsWith('tables:')) assertAllowed(await ask(route, withKey('tabled')), what);
+    if (route.access.startsWith('payments:')) assertAllowed(await ask(route, withKey('routed')), what);
   }
   const paid = await service.post(payment.path, payment.body, { ...withKey('publishable'), origin });
   assert.equal(paid.status, 200, paid.text);
@@ -221,8 +226,8 @@ test('a request with two Authorization headers is refused, whichever is right', 
   const wrong = `Authorization: Bearer ${keys.revoked as string}\r\n`;
   const text = requestText(service.origin, 'GET /v3/table/books/read');
   for (const lines of [right + wrong, wrong + right, right + right]) {
-    const answer = await exchange(service.origin, text.replace('\r\n\r\n', `\r\n${lines}\r\n`));
-    assert.equal(answer.status, 401, lines);
+    const response = await exchange(service.origin, text.replace('\r\n\r\n', `\r\n${lines}\r\n`));
+    assert.equal(response.status, 401, lines);
   }
 });
 

@@ -64,7 +64,7 @@ async function killRetirement(t: TestContext, killAt: string): Promise<void> {
 
   const retired = await retireLater(data);
   assert.equal(retired.status, 0, retired.errors);
-  const { names: busy, refused } = await end();
+  const { names: busy, failedStatuses } = await end();
   assert.deepEqual(refused, []);
   assert.deepEqual(keyLines(data), [fresh], 'the old key is gone');
   await assertReadable(service, [...names, ...busy]);
@@ -87,7 +87,7 @@ async function killAtStep(t: TestContext, killAt: string): Promise<void> {
 
   const rotated = await command(data)('secrets', 'rotate');
   assert.equal(rotated.status, 0, rotated.errors);
-  const { names: busy, refused } = await end();
+  const { names: busy, failedStatuses } = await end();
   assert.deepEqual(refused, []);
   const [fresh, ...others] = keyLines(data);
   assert.notEqual(fresh, old, 'the new key seals');

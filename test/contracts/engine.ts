@@ -91,12 +91,12 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
 
   promise('commits all of its writes, across spaces, or none', async (engine) => {
     await engine.commit([create('taken', 'x')]);
-    const refused = await engine.commit([
+    const rejected = await engine.commit([
       create('one', '1', 'service:payments'),
       create('two', '2', 'table:fresh'),
       create('taken', '3'),
     ]);
-    assert.deepEqual(refused, { write: 2, reason: 'exists' });
+    assert.deepEqual(rejected, { write: 2, reason: 'exists' });
     assert.equal(await engine.get('service:payments', 'one'), undefined);
     assert.equal(await engine.scan('table:fresh'), undefined);
     assert.equal(

@@ -123,12 +123,12 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
       const second = await chargeFor(fixture, 3_000);
       await processor.charge(chargeOf(tokens.declined));
       await processor.refund(refundOf(first, 500));
-      const books: ProcessorCharge[] = [];
+      const listed: ProcessorCharge[] = [];
       const now = Date.now();
       for await (const charge of processor.charges({ from: now - 60_000, until: now + 60_000 }))
-        books.push(charge);
+        listed.push(charge);
       const byAmount = (a: ProcessorCharge, b: ProcessorCharge) => a.amount - b.amount;
-      assert.deepEqual(books.sort(byAmount), [
+      assert.deepEqual(listed.sort(byAmount), [
         { ...first, amount: 2_000, amountRefunded: 500 },
         { ...second, amount: 3_000, amountRefunded: 0 },
       ]);

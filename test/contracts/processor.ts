@@ -21,7 +21,7 @@ export interface ProcessorFixture {
     /** Charged, and the reply is lost until `repair`. */
     readonly replyLost: string;
     /** Charged, and not answered within a second until `repair`. */
-    readonly neverAnswered: string;
+    readonly neverAnswers: string;
   };
 }
 
@@ -116,7 +116,7 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
 
   promise('gives up in time on a processor that never answers', async (fixture) => {
     const { processor, charges, tokens, repair } = fixture;
-    const request = chargeOf(tokens.neverAnswered, { timeoutMs: 200 });
+    const request = chargeOf(tokens.neverAnswers, { timeoutMs: 200 });
     await givesUpInTime(processor, request);
     repair();
     const second = await processor.charge({ ...request, timeoutMs: 5_000 });

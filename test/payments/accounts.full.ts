@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';
-import { order, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
+import { chargeRequest, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
 
 test('another account’s books settle nothing, and the right key goes on', async (t) => {
   const { service, stripe } = await startWithStripe(t);
-  const lost = await service.post(path, { ...order, token: 'pm_dropped_after_charging' }, key);
+  const lost = await service.post(path, { ...chargeRequest, token: 'pm_dropped_after_charging' }, key);
   const at = lost.headers.get('location') ?? '';
   await service.stop();
   stripe.repair();
@@ -23,8 +23,8 @@ test('another account’s books settle nothing, and the right key goes on', asyn
     await sleep(50);
   }
   assert.equal((await other.service.get(at)).json.body.status, 'in_doubt');
-  const refused = await other.service.post(`${at}/cancel`, {});
-  assert.deepEqual([refused.status, refused.json.body.error.code], [503, 'unavailable']);
+  const rejected = await other.service.post(`${at}/cancel`, {});
+  assert.deepEqual([rejected.status, rejected.json.body.error.code], [503, 'unavailable']);
   const doctor = await runCommand(['doctor'], {
     COUNTERFOIL_DATA: service.data,
     PORT: '0',
@@ -49,17 +49,17 @@ test('a charge whose processor cannot be reached was not attempted: 502 at once,
   const { service } = await startWithStripe(t, {
     env: { COUNTERFOIL_STRIPE_API_BASE: 'http://127.0.0.1:1' },
   });
-  const refused = await service.post(path, { ...order, token: 'pm_card_visa' }, key);
-  assert.deepEqual([refused.status, refused.json.body.error.code], [502, 'processor_error']);
-  assert.equal(refused.json.body.error.retryable, true);
+  const rejected = await service.post(path, { ...chargeRequest, token: 'pm_card_visa' }, key);
+  assert.deepEqual([rejected.status, rejected.json.body.error.code], [502, 'processor_error']);
+  assert.equal(rejected.json.body.error.retryable, true);
 });
 
 test('a processor that goes away between two charges was not asked for the second', async (t) => {
   const { service, stripe } = await startWithStripe(t);
-  assert.equal((await service.post(path, { ...order, token: 'pm_card_visa' })).status, 200);
+  assert.equal((await service.post(path, { ...chargeRequest, token: 'pm_card_visa' })).status, 200);
   await stripe.close();
-  const refused = await service.post(path, { ...order, token: 'pm_card_visa' }, key);
-  assert.deepEqual([refused.status, refused.json.body.error.code], [502, 'processor_error'], refused.text);
+  const rejected = await service.post(path, { ...chargeRequest, token: 'pm_card_visa' }, key);
+  assert.deepEqual([rejected.status, rejected.json.body.error.code], [502, 'processor_error'], rejected.text);
   const found = await service.get(`${path}?idempotency_key=order-1042`);
   assert.equal(found.status, 404, 'the key is free for the next try');
 });

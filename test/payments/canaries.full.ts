@@ -21,12 +21,12 @@ test('no token, card number, key or secret is anywhere in clear, whatever became
     COUNTERFOIL_LOG_LEVEL: 'debug',
   };
   const service = await startTestService(t, { env: settings });
-  const answers: string[] = [];
+  const responses: string[] = [];
   const post = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
-    const { text, headers: told } = await service.post(path, body, headers);
-    answers.push(text, JSON.stringify([...told]));
+    const { text, headers: responseHeaders } = await service.post(path, body, headers);
+    responses.push(text, JSON.stringify([...responseHeaders]));
   };
-  const order = { amount: 1_050, currency: 'EUR' };
+  const request = { amount: 1_050, currency: 'EUR' };
   const tokens = [
     // Not those that the simulated processor recommends in an answer.
     'tok_visa',
@@ -41,23 +41,23 @@ test('no token, card number, key or secret is anywhere in clear, whatever became
   const keys = tokens.map((_, index) => `canary-key-of-order-${index}`);
   for (const [index, token] of tokens.entries()) {
     const headers = { 'idempotency-key': keys[index] as string };
-    await post(stripePath, { ...order, token }, headers);
-    await post(stripePath, { ...order, token, amount: 1_051 }, headers);
-    await post(simulatedPath, { ...order, token });
+    await post(stripePath, { ...request, token }, headers);
+    await post(stripePath, { ...request, token, amount: 1_051 }, headers);
+    await post(simulatedPath, { ...request, token });
   }
   for (const field of ['token', 'currency', 'amount', 'metadata', card]) {
-    await post(stripePath, { ...order, token: 'tok_visa', [field]: card });
-    await post(stripePath, { ...order, token: 'tok_visa', metadata: { [field]: printedCard } });
-    await post(stripePath, { ...order, token: 'tok_visa', metadata: { [`${field}_card`]: card } });
+    await post(stripePath, { ...request, token: 'tok_visa', [field]: card });
+    await post(stripePath, { ...request, token: 'tok_visa', metadata: { [field]: printedCard } });
+    await post(stripePath, { ...request, token: 'tok_visa', metadata: { [`${field}_card`]: card } });
   }
   await post(stripePath, `{"token":"${card}"`);
-  await post(stripePath, { ...order, token: 'tok_visa' }, { 'idempotency-key': printedCard });
+  await post(stripePath, { ...request, token: 'tok_visa' }, { 'idempotency-key': printedCard });
   await post('/stage/events/stripe', `{"id":"${card}"}`, { 'stripe-signature': `t=1,v1=${webhookSecret}` });
   const logged = Buffer.from(service.logged());
   await service.stop();
   assertAbsent([...tokens, ...keys, card, printedCard, webhookSecret, stripe.key], {
     ...filesIn(service.data),
-    answers: Buffer.from(answers.join('\n')),
+    responses: Buffer.from(responses.join('\n')),
     log: logged,
   });
 });
@@ -70,8 +70,8 @@ test('a killed process leaves no token in clear, neither on disk nor in what it 
   const { data } = await startTestService(t);
   const authorization = `Bearer ${await adminKey(`${data}-killed`)}`;
   const service = await ServeProcess.start(t, { data: `${data}-killed`, env });
-  const order = { amount: 1_050, currency: 'EUR', token };
-  const paying = tryToPost((await service.ready()) + stripePath, order, { authorization });
+  const request = { amount: 1_050, currency: 'EUR', token };
+  const paying = tryToPost((await service.ready()) + stripePath, request, { authorization });
   while (stripe.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   await service.kill();
   assert.equal(await paying, undefined);

@@ -6,14 +6,14 @@ import { processorCallMsMax } from '../../src/payments/limits.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';
 import { writeSettings } from '../support/payments/settings-file.ts';
-import { order, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
+import { chargeRequest, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
 const hourMs = 60 * 60_000;
 
 test('a charge whose key the processor has forgotten is not called canceled: it may have been made', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t);
-  const lost = await service.post(path, { ...order, token: 'pm_dropped_after_charging' }, key);
+  const lost = await service.post(path, { ...chargeRequest, token: 'pm_dropped_after_charging' }, key);
   assert.equal(lost.status, 504);
   stripe.turnsAway = true;
   clock.aheadMs = 25 * hourMs;
@@ -40,11 +40,11 @@ test('a charge that Stripe is working on is not called canceled, and its seat is
   const file = writeSettings(t, { payments: { routes: { charge: { on_success: seat } } } });
   const { service, stripe } = await startWithStripe(t, { file });
   const metadata = { seat: '12A' };
-  const first = service.post(path, { ...order, token: 'pm_queued', metadata }, key);
+  const first = service.post(path, { ...chargeRequest, token: 'pm_queued', metadata }, key);
   while (!stripe.requests.some(({ path: asked }) => asked === '/v1/payment_intents')) await sleep(20);
   const { id } = (await service.get(`${path}?idempotency_key=order-1042`)).json.body;
   const canceled = await service.post(`${path}/${id}/cancel`, {});
-  const second = await service.post(path, { ...order, token: 'pm_card_visa', metadata });
+  const second = await service.post(path, { ...chargeRequest, token: 'pm_card_visa', metadata });
   stripe.repair();
   await first;
   assert.deepEqual([canceled.json.body.status, second.status], ['calling', 409]);
@@ -54,7 +54,7 @@ test('a charge that Stripe is working on is not called canceled, and its seat is
 test('a rejection of a second request does not decline a charge whose first request may still arrive', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   const token = 'pm_reset_before_charging_then_400';
-  const lost = await service.post(path, { ...order, token }, key);
+  const lost = await service.post(path, { ...chargeRequest, token }, key);
   assert.equal(lost.status, 504);
   const at = lost.headers.get('location') ?? '';
   const giveUpAt = Date.now() + 5_000;
@@ -93,7 +93,7 @@ test('a caller who repeats a request moves its end on, however short that is', a
   const { service, stripe, clock } = await startWithStripe(t, {
     env: { COUNTERFOIL_CHARGE_RETRY_SECONDS: '30' },
   });
-  const lost = { ...order, token: 'pm_error_before_charging' };
+  const lost = { ...chargeRequest, token: 'pm_error_before_charging' };
   const untilOf = (text: string) => Date.parse(/may still be made until (\S+?);/.exec(text)?.[1] ?? '');
   const first = untilOf((await service.post(path, lost, key)).text);
   stripe.turnsAway = true;
@@ -106,7 +106,7 @@ test('a caller who repeats a request moves its end on, however short that is', a
 test('payments cancel ends a charge whose route is gone from the settings', async (t) => {
   const file = writeSettings(t, { payments: { routes: { tickets: {} } } });
   const { service, stripe } = await startWithStripe(t, { file });
-  const sent = { ...order, token: 'pm_error_before_charging' };
+  const sent = { ...chargeRequest, token: 'pm_error_before_charging' };
   const lost = await service.post(path.replace('charge', 'tickets'), sent, key);
   assert.equal(lost.status, 504, lost.text);
   await service.stop();

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { writeSettings } from '../support/payments/settings-file.ts';
 import {
+  chargeRequest,
   chargesAskedFor,
-  order,
   path,
   paymentAfter,
   startWithStripe,
@@ -17,7 +17,7 @@ const metadata = { seat: '12A' };
 
 test('a charge that nobody wants any more is canceled, and the buyer is not charged later', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t);
-  const lost = { ...order, token: 'pm_reset_before_charging_then_429' };
+  const lost = { ...chargeRequest, token: 'pm_reset_before_charging_then_429' };
   const sent = await service.post(path, lost, key);
   assert.equal(sent.status, 504);
   clock.aheadMs = 11 * minuteMs;
@@ -33,7 +33,7 @@ test('a charge that nobody wants any more is canceled, and the buyer is not char
 
 test('a request that arrives after its charge was canceled charges nobody', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t);
-  const lost = await service.post(path, { ...order, token: 'pm_error_before_charging' }, key);
+  const lost = await service.post(path, { ...chargeRequest, token: 'pm_error_before_charging' }, key);
   assert.equal(lost.status, 504);
   clock.aheadMs = 12 * minuteMs;
   const at = lost.headers.get('location') ?? '';
@@ -56,7 +56,7 @@ test('a request that arrives after its charge was canceled charges nobody', asyn
 
 test('a caller who asks for a charge in doubt again wants it for longer', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t);
-  const lost = { ...order, token: 'pm_dropped_after_charging' };
+  const lost = { ...chargeRequest, token: 'pm_dropped_after_charging' };
   const first = await service.post(path, lost, key);
   stripe.turnsAway = true;
   clock.aheadMs = 9 * minuteMs;
@@ -74,10 +74,10 @@ test('a caller who asks for a charge in doubt again wants it for longer', async 
 
 test('the shop cancels a charge in doubt, and its seat is free again', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t, { file: writeSettings(t, settings) });
-  const lost = { ...order, token: 'pm_error_before_charging', metadata };
+  const lost = { ...chargeRequest, token: 'pm_error_before_charging', metadata };
   const first = await service.post(path, lost, key);
   assert.equal(first.status, 504);
-  const held = await service.post(path, { ...order, token: 'pm_card_visa', metadata });
+  const held = await service.post(path, { ...chargeRequest, token: 'pm_card_visa', metadata });
   assert.deepEqual([held.status, held.json.body.error.code], [409, 'item_exists']);
   assert.match(held.json.body.error.message, /holds the item .* until \d{4}-/);
   const at = first.headers.get('location') ?? '';
@@ -86,25 +86,29 @@ test('the shop cancels a charge in doubt, and its seat is free again', async (t)
   clock.aheadMs = 2 * minuteMs;
   const canceled = await paymentAfter(service, at, ['in_doubt']);
   assert.deepEqual([canceled.status, canceled.decline_code], ['declined', 'canceled']);
-  const free = await service.post(path, { ...order, token: 'pm_card_visa', metadata });
+  const free = await service.post(path, { ...chargeRequest, token: 'pm_card_visa', metadata });
   assert.equal(free.status, 200, free.text);
   assert.equal(stripe.charges.length, 1);
 });
 
 test('a charge that was made cannot be canceled: the answer is that it has succeeded', async (t) => {
   const { service, stripe } = await startWithStripe(t);
-  const lost = await service.post(path, { ...order, token: 'pm_dropped_after_charging' }, key);
+  const lost = await service.post(path, { ...chargeRequest, token: 'pm_dropped_after_charging' }, key);
   const at = lost.headers.get('location') ?? '';
   const canceled = await service.post(`${at}/cancel`, undefined);
   assert.deepEqual([canceled.status, canceled.json.body.status], [200, 'succeeded']);
-  const refused = await service.post(`${at}/cancel`, {});
-  assert.deepEqual([refused.status, refused.json.body.error.code], [400, 'invalid_request']);
+  const rejected = await service.post(`${at}/cancel`, {});
+  assert.deepEqual([rejected.status, rejected.json.body.error.code], [400, 'invalid_request']);
   assert.equal(stripe.charges.length, 1);
 });
 
 test('a charge in doubt ends though its table is no longer one that the settings allow', async (t) => {
   const { service, stripe } = await startWithStripe(t, { file: writeSettings(t, settings) });
-  const lost = await service.post(path, { ...order, token: 'pm_dropped_after_charging', metadata }, key);
+  const lost = await service.post(
+    path,
+    { ...chargeRequest, token: 'pm_dropped_after_charging', metadata },
+    key,
+  );
   assert.equal(lost.status, 504);
   await service.stop();
   const other = { tables: { policy: 'declared', declared: ['books'] } };

@@ -16,7 +16,7 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
 const path = '/stage/payment/simulated/order';
-const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
+const request = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
 const hook = join(import.meta.dirname, '../support/payments/kill-at-commit.ts');
 
 /** Where a process is killed: around each commit, and around what the processor does. */
@@ -99,24 +99,24 @@ async function killAt(t: TestContext, step: Step): Promise<void> {
 
   const second = await ServeProcess.start(t, { data, settings, simulate: true, env });
   const at = await second.ready();
-  const answer = await untilSettled(() => pay(at));
-  assert.equal(answer.status, 200, answer.text);
-  const given = await untilSettled(() => refund(at, answer.headers.get('location')));
+  const response = await untilSettled(() => pay(at));
+  assert.equal(response.status, 200, response.text);
+  const given = await untilSettled(() => refund(at, response.headers.get('location')));
   assert.equal(given.status, 200, given.text);
-  assert.equal((await pay(at))?.text, answer.text);
-  assert.equal((await refund(at, answer.headers.get('location')))?.text, given.text);
-  if (paid?.status === 200) assert.equal(answer.text, paid.text, 'what was told stays told');
+  assert.equal((await pay(at))?.text, response.text);
+  assert.equal((await refund(at, response.headers.get('location')))?.text, given.text);
+  if (paid?.status === 200) assert.equal(response.text, paid.text, 'what was told stays told');
 
   const [charge, ...charges] = ledger.charges;
   assert.deepEqual([ledger.refunds.length, charges.length], [1, 0]);
-  assert.ok(answer.text.includes(`"charge_id":"${charge?.chargeId}"`));
+  assert.ok(response.text.includes(`"charge_id":"${charge?.chargeId}"`));
   const items = await fetch(`${at}/v3/table/paid/read`);
   const { body } = (await items.json()) as { body: unknown };
   assert.deepEqual(body, [{ id: 'A-7', name: charge?.chargeId }]);
 }
 
 function pay(origin: string) {
-  return tryToPost(origin + path, order, { 'idempotency-key': 'order-7' });
+  return tryToPost(origin + path, request, { 'idempotency-key': 'order-7' });
 }
 
 function refund(origin: string, location: string | null) {
@@ -129,9 +129,9 @@ const unsettled: ReadonlySet<number> = new Set([409, 503, 504]);
 async function untilSettled(send: () => ReturnType<typeof tryToPost>) {
   const giveUpAt = Date.now() + givenUpMs;
   for (;;) {
-    const answer = await send();
-    assert.ok(answer !== undefined && Date.now() < giveUpAt, `no final answer: ${answer?.text}`);
-    if (!unsettled.has(answer.status)) return answer;
+    const response = await send();
+    assert.ok(response !== undefined && Date.now() < giveUpAt, `no final answer: ${response?.text}`);
+    if (!unsettled.has(response.status)) return response;
     await sleep(50);
   }
 }

@@ -45,13 +45,13 @@ describe('killed and stopped services', { concurrency: 3 }, () => {
     const { stripe, options } = await silentStripe(t);
     const authorization = `Bearer ${await adminKey(options.data)}`;
     const service = await ServeProcess.start(t, options);
-    const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
-    const answer = tryToPost(`${await service.ready()}/stage/payment/stripe/charge`, order, {
+    const request = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+    const response = tryToPost(`${await service.ready()}/stage/payment/stripe/charge`, request, {
       authorization,
     });
     while (stripe.requests.length === 0) await sleep(20);
     await endsInTime(service);
-    await answer;
+    await response;
   });
 });
 
@@ -71,14 +71,14 @@ async function drillOf(t: TestContext, seed: number, processes: number): Promise
     });
     await shop.trade(origins, callers, Promise.all(killed));
   }
-  assert.ok(shop.unanswered > 0, `SEED=${seed}: no kill has met a request`);
+  assert.ok(shop.lost > 0, `SEED=${seed}: no kill has met a request`);
 
   const survivor = await start();
   await shop.settleAll(await survivor.ready());
   assert.equal(await survivor.terminate(), 0);
   const books = await ledger.books();
   t.diagnostic(
-    `${shop.orders.length} orders, ${shop.unanswered} requests unanswered, ` +
+    `${shop.orders.length} orders, ${shop.lost} requests unanswered, ` +
       `${books.charges.length} charges, ${books.refunds.length} refunds`,
   );
   await assertHonest(shop, books, data);

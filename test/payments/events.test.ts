@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Stripe } from 'stripe';
-import { type Answer, startTestService, type TestService } from '../support/service.ts';
+import { startTestService, type TestResponse, type TestService } from '../support/service.ts';
 import { type ScriptedStripe, startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const path = '/stage/payment/stripe/charge';
 const eventsPath = '/stage/events/stripe';
-const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
+const request = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
 const secret = 'whsec_OfThisTest';
 const signer = new Stripe('sk_test_unused');
 
@@ -16,7 +16,7 @@ interface Started {
   readonly stripe: ScriptedStripe;
   pay(token?: string): Promise<{ readonly id: string; readonly at: string; readonly status: number }>;
   /** Delivers an event, signed by Stripe unless told otherwise. */
-  deliver(event: object, header?: string): Promise<Answer>;
+  deliver(event: object, header?: string): Promise<TestResponse>;
 }
 
 async function start(t: TestContext): Promise<Started> {
@@ -29,9 +29,9 @@ async function start(t: TestContext): Promise<Started> {
     },
   });
   const pay = async (token = 'tok_paid') => {
-    const answer = await service.post(path, { ...order, token });
-    const id = answer.headers.get('payment-id') ?? '';
-    return { id, at: `${path}/${id}`, status: answer.status };
+    const response = await service.post(path, { ...request, token });
+    const id = response.headers.get('payment-id') ?? '';
+    return { id, at: `${path}/${id}`, status: response.status };
   };
   const deliver = (event: object, header?: string) => {
     const payload = JSON.stringify(event);
@@ -72,15 +72,15 @@ test('an event settles a charge in doubt, before anybody asks again', async (t) 
     event('payment_intent.succeeded', intent(id, { status: 'succeeded', latest_charge: chargeId })),
   );
   assert.deepEqual([taken.status, taken.json.body], [200, { message: 'Event taken' }]);
-  const told = await payment(service, at);
-  assert.deepEqual([told.status, told.charge_id], ['succeeded', chargeId]);
+  const recorded = await payment(service, at);
+  assert.deepEqual([recorded.status, recorded.charge_id], ['succeeded', chargeId]);
 });
 
 test('an event that is faster than the reply settles the charge, and the caller is told the same', async (t) => {
   const { service, stripe, deliver } = await start(t);
   const paying = service.post(
     path,
-    { ...order, token: 'tok_never_answers' },
+    { ...request, token: 'tok_never_answers' },
     { 'idempotency-key': 'order-7' },
   );
   while (stripe.charges.length === 0) await sleep(10);
@@ -90,7 +90,7 @@ test('an event that is faster than the reply settles the charge, and the caller 
   );
   const again = await service.post(
     path,
-    { ...order, token: 'tok_never_answers' },
+    { ...request, token: 'tok_never_answers' },
     { 'idempotency-key': 'order-7' },
   );
   assert.deepEqual([again.status, again.json.body.message.charge_id], [200, chargeId]);
@@ -105,8 +105,8 @@ test('a decline that an event tells is a decline', async (t) => {
     last_payment_error: { code: 'card_declined', decline_code: 'insufficient_funds' },
   };
   await deliver(event('payment_intent.payment_failed', intent(id, failed)));
-  const told = await payment(service, at);
-  assert.deepEqual([told.status, told.decline_code], ['declined', 'insufficient_funds']);
+  const recorded = await payment(service, at);
+  assert.deepEqual([recorded.status, recorded.decline_code], ['declined', 'insufficient_funds']);
 });
 
 test('no event takes back what is known, however often and late it comes', async (t) => {
@@ -135,14 +135,14 @@ test('records a refund that was made in the dashboard, once, in whatever order i
   await deliver(updated);
   await deliver(event('refund.created', { ...refund, status: 'pending' }));
   await deliver(updated);
-  const told = await payment(service, at);
-  assert.equal(told.amount_refunded, 500);
+  const recorded = await payment(service, at);
+  assert.equal(recorded.amount_refunded, 500);
   assert.deepEqual(
-    told.refunds.map(({ refund_id: id, status }: { refund_id: string; status: string }) => [id, status]),
+    recorded.refunds.map(({ refund_id: id, status }: { refund_id: string; status: string }) => [id, status]),
     [['re_dashboard', 'succeeded']],
   );
-  const answer = await service.post(`${at}/refund`, { amount: 1_501 });
-  assert.deepEqual([answer.status, answer.json.body.error.param], [400, 'amount']);
+  const response = await service.post(`${at}/refund`, { amount: 1_501 });
+  assert.deepEqual([response.status, response.json.body.error.param], [400, 'amount']);
 });
 
 test('a refund that the bank returns days later is failed, and its money refundable again', async (t) => {
@@ -153,8 +153,8 @@ test('a refund that the bank returns days later is failed, and its money refunda
   await deliver(event('refund.created', { ...refund, status: 'succeeded' }));
   await deliver(event('refund.failed', { ...refund, status: 'failed' }));
   await deliver(event('refund.updated', { ...refund, status: 'succeeded' }));
-  const told = await payment(service, at);
-  assert.deepEqual([told.amount_refunded, told.refunds[0].status], [0, 'failed']);
+  const recorded = await payment(service, at);
+  assert.deepEqual([recorded.amount_refunded, recorded.refunds[0].status], [0, 'failed']);
 });
 
 test('of a dispute the latest word stays, in whatever order its events come', async (t) => {
@@ -172,9 +172,9 @@ test('of a dispute the latest word stays, in whatever order its events come', as
   const now = Math.floor(Date.now() / 1_000);
   await deliver(event('charge.dispute.closed', { ...dispute, status: 'won' }, now + 60));
   await deliver(event('charge.dispute.created', { ...dispute, status: 'needs_response' }, now));
-  const told = await payment(service, at);
-  assert.equal(told.status, 'succeeded');
-  assert.deepEqual(told.disputes, [{ id: 'dp_1', amount: 2_000, status: 'won', reason: 'fraudulent' }]);
+  const recorded = await payment(service, at);
+  assert.equal(recorded.status, 'succeeded');
+  assert.deepEqual(recorded.disputes, [{ id: 'dp_1', amount: 2_000, status: 'won', reason: 'fraudulent' }]);
 });
 
 test('takes, and overlooks, what concerns no payment of ours', async (t) => {
@@ -201,11 +201,11 @@ test('takes, and overlooks, what concerns no payment of ours', async (t) => {
 test('accepts no event that Stripe has not signed, and changes nothing', async (t) => {
   const { service, pay, deliver } = await start(t);
   const { id, at } = await pay('tok_error_before_charging');
-  const forged = event(
+  const falseEvent = event(
     'payment_intent.succeeded',
     intent(id, { status: 'succeeded', latest_charge: 'ch_forged' }),
   );
-  const payload = JSON.stringify(forged);
+  const payload = JSON.stringify(falseEvent);
   const now = Math.floor(Date.now() / 1_000);
   const byOther = signer.webhooks.generateTestHeaderString({ payload, secret: 'whsec_other' });
   const headers = {
@@ -217,8 +217,8 @@ test('accepts no event that Stripe has not signed, and changes nothing', async (
     'another scheme': signed(payload).replace('v1=', 'v0='),
   };
   for (const [what, header] of Object.entries(headers)) {
-    const answer = await deliver(forged, header);
-    assert.deepEqual([answer.status, answer.json.body.error.code], [401, 'unauthenticated'], what);
+    const response = await deliver(falseEvent, header);
+    assert.deepEqual([response.status, response.json.body.error.code], [401, 'unauthenticated'], what);
   }
   const unsigned = await service.post(eventsPath, payload);
   assert.equal(unsigned.status, 401);
@@ -231,12 +231,12 @@ test('takes an event that a tunnel has passed on: its signature says where it co
   const payload = JSON.stringify(
     event('payment_intent.succeeded', intent(id, { status: 'succeeded', latest_charge: 'ch_1' })),
   );
-  const answer = await service.post(eventsPath, payload, {
+  const response = await service.post(eventsPath, payload, {
     'stripe-signature': signed(payload),
     'x-forwarded-for': '203.0.113.7',
     'content-type': 'application/json; charset=utf-8',
   });
-  assert.equal(answer.status, 200);
+  assert.equal(response.status, 200);
   assert.equal((await payment(service, at)).status, 'succeeded');
 });
 
@@ -247,8 +247,8 @@ for (const [processor, status, code] of [
 ] as const) {
   test(`takes no event of ${processor}`, async (t) => {
     const { service } = await start(t);
-    const answer = await service.post(`/stage/events/${processor}`, '{}');
-    assert.deepEqual([answer.status, answer.json.body.error.code], [status, code]);
+    const response = await service.post(`/stage/events/${processor}`, '{}');
+    assert.deepEqual([response.status, response.json.body.error.code], [status, code]);
   });
 }
 
@@ -257,13 +257,13 @@ test('a refund that is news before its charge is settled is not lost', async (t)
   const { at } = await pay('tok_dropped_after_charging');
   const charge = stripe.charges[0]?.chargeId ?? '';
   const refund = { id: 're_1', object: 'refund', charge, amount: 500, currency: 'eur', metadata: {} };
-  const news = event('refund.created', { ...refund, status: 'succeeded' });
+  const refundEvent = event('refund.created', { ...refund, status: 'succeeded' });
   stripe.turnsAway = true;
-  const early = await deliver(news);
+  const early = await deliver(refundEvent);
   assert.deepEqual([early.status, early.json.body.error.code], [503, 'unavailable'], 'Stripe sends it again');
   assert.notEqual(early.headers.get('retry-after'), null);
   stripe.turnsAway = false;
-  assert.equal((await deliver(news)).status, 200);
+  assert.equal((await deliver(refundEvent)).status, 200);
   const { amount_refunded: refunded, refunds } = await payment(service, at);
   assert.deepEqual([refunded, refunds[0].refund_id], [500, 're_1']);
 });

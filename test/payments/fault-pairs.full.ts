@@ -31,24 +31,24 @@ describe('a lost reply that is followed by a rejection', { concurrency: isLong ?
     const which = drills === 1 ? '' : ` (drill ${number} of ${drills})`;
     test(`charges each key once and refunds it once, and every answer is the truth${which}`, async (t) => {
       const seed = seedOf(t);
-      const orders = { keys: keysPerDrill, words: allWords, singleUse: 'some' } as const;
-      const findings = await runDrill(t, { seed, ...orders, troubles: troublesOf(seed), settleMsMax });
+      const options = { keys: keysPerDrill, words: allWords, singleUse: 'some' } as const;
+      const findings = await runDrill(t, { seed, ...options, troubles: troublesOf(seed), settleMsMax });
       assertNothingFound(t, findings);
     });
   }
 
   test('burns no token that can be used once when it was the making of the payment method', async (t) => {
     const seed = seedOf(t);
-    const orders = { keys: count({ short: 30, long: 300 }), words: inTime(lostMethodWords) };
+    const options = { keys: count({ short: 30, long: 300 }), words: inTime(lostMethodWords) };
     const findings = await runDrill(t, {
       seed,
-      ...orders,
+      ...options,
       singleUse: 'all',
       troubles: ['storm'],
       settleMsMax,
     });
     const burnt = findings.filter(({ kind }) => kind === 'burnt');
-    t.diagnostic(`${burnt.length} of ${orders.keys} keys were burnt`);
+    t.diagnostic(`${burnt.length} of ${options.keys} keys were burnt`);
     assertNothingFound(t, findings);
   });
 
@@ -57,8 +57,8 @@ describe('a lost reply that is followed by a rejection', { concurrency: isLong ?
     const hook = join(import.meta.dirname, '../support/payments/resend.ts');
     const env = { NODE_OPTIONS: `--import ${hook}` };
     const words = pairWords.filter(({ word }) => /reset_after.*(429|401|403)$/.test(word));
-    const orders = { keys: 40, words, singleUse: 'some' } as const;
-    const findings = await runDrill(t, { seed, ...orders, troubles: [], settleMsMax: 0, env });
+    const options = { keys: 40, words, singleUse: 'some' } as const;
+    const findings = await runDrill(t, { seed, ...options, troubles: [], settleMsMax: 0, env });
     const kinds = new Set(findings.map(({ kind }) => kind));
     assert.ok(kinds.has('charged twice'), `found: ${[...kinds]}`);
   });

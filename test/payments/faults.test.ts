@@ -9,7 +9,7 @@ import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const simulatedPath = '/stage/payment/simulated/charge';
 const stripePath = '/stage/payment/stripe/charge';
-const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+const request = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
 
 test('two processes that share a store charge a key once, whoever is asked', async (t) => {
   const ledger = new MemoryLedger();
@@ -19,13 +19,13 @@ test('two processes that share a store charge a key once, whoever is asked', asy
   const services = [await startTestService(t, { data, env }), await startTestService(t, { data, env })];
   for (let round = 0; round < 10; round++) {
     const key = { 'idempotency-key': `order-${round}` };
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 16 }, (_, index) =>
-        (services[index % 2] as (typeof services)[0]).post(simulatedPath, order, key),
+        (services[index % 2] as (typeof services)[0]).post(simulatedPath, request, key),
       ),
     );
-    assert.equal(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1);
-    assert.equal(answers.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
+    assert.equal(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size, 1);
+    assert.equal(responses.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
     assert.equal(ledger.charges.length, round + 1);
   }
 });
@@ -38,13 +38,13 @@ test('a processor that is down when the service starts is no hindrance, and aske
   const service = await startTestService(t, { data, env });
   assert.equal((await service.get('/readyz')).status, 200);
   const key = { 'idempotency-key': 'order-7' };
-  const refused = await service.post(stripePath, order, key);
-  assert.deepEqual([refused.status, refused.json.body.error.code], [502, 'processor_error']);
+  const rejected = await service.post(stripePath, request, key);
+  assert.deepEqual([rejected.status, rejected.json.body.error.code], [502, 'processor_error']);
   await service.stop();
 
   const back = { ...env, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
   const next = await startTestService(t, { data, env: back });
-  assert.equal((await next.post(stripePath, order, key)).status, 200, 'the same key fares better now');
+  assert.equal((await next.post(stripePath, request, key)).status, 200, 'the same key fares better now');
   assert.equal(stripe.charges.length, 1);
 });
 
@@ -56,7 +56,7 @@ test('a clock that jumps back for years keeps no charge in doubt waiting', async
     now: () => Date.now() + aheadMs,
     env: { COUNTERFOIL_SIMULATED_LEDGER: origin },
   });
-  const lost = await service.post(simulatedPath, { ...order, token: 'tok_lost_reply' });
+  const lost = await service.post(simulatedPath, { ...request, token: 'tok_lost_reply' });
   assert.equal(lost.status, 504);
   aheadMs = -3 * 365 * 24 * 60 * 60 * 1_000;
   const giveUpAt = Date.now() + givenUpMs;
@@ -73,9 +73,9 @@ test('a currency that the processor does not take is refused by its name, and no
   const stripe = await startScriptedStripe(t);
   const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
   const service = await startTestService(t, { env });
-  const answer = await service.post(stripePath, { ...order, token: 'tok_currency_not_taken' });
+  const response = await service.post(stripePath, { ...request, token: 'tok_currency_not_taken' });
   assert.deepEqual(
-    [answer.status, answer.json.body.error.code, answer.json.body.error.param],
+    [response.status, response.json.body.error.code, response.json.body.error.param],
     [400, 'invalid_request', 'currency'],
   );
   assert.deepEqual(stripe.charges, []);

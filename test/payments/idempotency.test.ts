@@ -6,10 +6,10 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LedgerReply, type LedgerRequest, MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
-import { type Answer, startTestService } from '../support/service.ts';
+import { startTestService, type TestResponse } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/charge';
-const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+const request = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
 const key = { 'idempotency-key': 'order-1042' };
 
 /** A memory ledger that turns away the first few, or takes its time. */
@@ -33,7 +33,7 @@ async function start(t: TestContext, options: { readonly file?: string } = {}) {
 }
 
 /** The stored answer to the byte, and the header that says so. */
-function assertReplay(again: Answer, first: Answer): void {
+function assertReplay(again: TestResponse, first: TestResponse): void {
   assert.equal(again.text, first.text);
   assert.equal(again.status, first.status);
   assert.equal(again.headers.get('payment-id'), first.headers.get('payment-id'));
@@ -44,16 +44,16 @@ function assertReplay(again: Answer, first: Answer): void {
 
 test('replays a success byte for byte and charges once', async (t) => {
   const { service, ledger } = await start(t);
-  const first = await service.post(path, order, key);
+  const first = await service.post(path, request, key);
   assert.equal(first.status, 200);
-  assertReplay(await service.post(path, order, key), first);
+  assertReplay(await service.post(path, request, key), first);
   assertReplay(await service.post(path, { token: 'tok_paid', currency: 'eur', amount: 1_050.0 }, key), first);
   assert.equal(ledger.charges.length, 1);
 });
 
 test('replays a decline byte for byte, with the request id of the first answer', async (t) => {
   const { service } = await start(t);
-  const declined = { ...order, token: 'tok_insufficient_funds' };
+  const declined = { ...request, token: 'tok_insufficient_funds' };
   const first = await service.post(path, declined, key);
   assert.equal(first.json.body.error.code, 'card_declined');
   const again = await service.post(path, declined, key);
@@ -64,33 +64,33 @@ test('replays a decline byte for byte, with the request id of the first answer',
 
 test('replays after a restart', async (t) => {
   const { service, ledger } = await start(t);
-  const first = await service.post(path, order, key);
+  const first = await service.post(path, request, key);
   await service.stop();
   const next = await startTestService(t, { data: service.data });
-  assertReplay(await next.post(path, order, key), first);
+  assertReplay(await next.post(path, request, key), first);
   assert.equal(ledger.charges.length, 1);
 });
 
 test('takes a key bare and quoted for the same key', async (t) => {
   const { service, ledger } = await start(t);
-  const first = await service.post(path, order, { 'idempotency-key': 'order-7' });
-  assertReplay(await service.post(path, order, { 'idempotency-key': '"order-7"' }), first);
+  const first = await service.post(path, request, { 'idempotency-key': 'order-7' });
+  assertReplay(await service.post(path, request, { 'idempotency-key': '"order-7"' }), first);
   assert.equal(ledger.charges.length, 1);
 });
 
 test('takes two keys for two payments', async (t) => {
   const { service, ledger } = await start(t);
-  const first = await service.post(path, order, { 'idempotency-key': 'order-7' });
-  const second = await service.post(path, order, { 'idempotency-key': 'Order-7' });
+  const first = await service.post(path, request, { 'idempotency-key': 'order-7' });
+  const second = await service.post(path, request, { 'idempotency-key': 'Order-7' });
   assert.notEqual(second.text, first.text);
   assert.equal(ledger.charges.length, 2);
 });
 
 test('charges each time where there is no key', async (t) => {
   const { service, ledger } = await start(t);
-  const answers = await Promise.all([1, 2, 3].map(() => service.post(path, order)));
-  assert.equal(new Set(answers.map(({ text }) => text)).size, 3);
-  assert.ok(answers.every(({ headers }) => headers.get('idempotent-replayed') === null));
+  const responses = await Promise.all([1, 2, 3].map(() => service.post(path, request)));
+  assert.equal(new Set(responses.map(({ text }) => text)).size, 3);
+  assert.ok(responses.every(({ headers }) => headers.get('idempotent-replayed') === null));
   assert.equal(ledger.charges.length, 3);
 });
 
@@ -101,33 +101,33 @@ for (const [field, value] of [
 ] as const) {
   test(`refuses a key that comes again with another ${field}, naming it, and charges nothing`, async (t) => {
     const { service, ledger } = await start(t);
-    const first = await service.post(path, order, key);
-    const other = await service.post(path, { ...order, [field]: value }, key);
+    const first = await service.post(path, request, key);
+    const other = await service.post(path, { ...request, [field]: value }, key);
     assert.equal(other.status, 422);
     const { error, message } = other.json.body;
     assert.deepEqual([error.code, error.param, error.retryable], ['idempotency_key_reused', field, false]);
     assert.match(message.message, new RegExp(`another ${field}`));
     assert.equal(ledger.charges.length, 1);
-    assertReplay(await service.post(path, order, key), first);
+    assertReplay(await service.post(path, request, key), first);
   });
 }
 
 test('charges once when ten callers share a key, and tells all of them the same', async (t) => {
   const { service, ledger } = await start(t);
   ledger.delayMs = 300;
-  const answers = await Promise.all(Array.from({ length: 10 }, () => service.post(path, order, key)));
+  const responses = await Promise.all(Array.from({ length: 10 }, () => service.post(path, request, key)));
   assert.equal(ledger.charges.length, 1);
-  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
-  assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
-  assert.equal(answers.filter(({ headers }) => headers.get('idempotent-replayed') === 'true').length, 9);
-  assert.equal(new Set(answers.map(({ headers }) => headers.get('payment-id'))).size, 1);
+  assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200]);
+  assert.equal(new Set(responses.map(({ text }) => text)).size, 1);
+  assert.equal(responses.filter(({ headers }) => headers.get('idempotent-replayed') === 'true').length, 9);
+  assert.equal(new Set(responses.map(({ headers }) => headers.get('payment-id'))).size, 1);
 });
 
 test('refuses another amount under a key whose first request is still running', async (t) => {
   const { service, ledger } = await start(t);
   ledger.delayMs = 300;
   const statuses = await Promise.all(
-    [1_050, 1_051].map(async (amount) => (await service.post(path, { ...order, amount }, key)).status),
+    [1_050, 1_051].map(async (amount) => (await service.post(path, { ...request, amount }, key)).status),
   );
   assert.deepEqual(statuses.sort(), [200, 422]);
   assert.equal(ledger.charges.length, 1);
@@ -139,8 +139,8 @@ test('takes the same key on another route for another payment', async (t) => {
   const file = join(folder, 'counterfoil.json');
   writeFileSync(file, JSON.stringify({ payments: { routes: { charge: {}, gifts: { unit: 'major' } } } }));
   const { service, ledger } = await start(t, { file });
-  const charge = await service.post(path, order, key);
-  const gift = await service.post('/stage/payment/simulated/gifts', { ...order, amount: 10.5 }, key);
+  const charge = await service.post(path, request, key);
+  const gift = await service.post('/stage/payment/simulated/gifts', { ...request, amount: 10.5 }, key);
   assert.deepEqual([charge.status, gift.status, gift.headers.get('idempotent-replayed')], [200, 200, null]);
   assert.notEqual(gift.headers.get('payment-id'), charge.headers.get('payment-id'));
   assert.deepEqual(
@@ -152,19 +152,19 @@ test('takes the same key on another route for another payment', async (t) => {
 test('lets go of a key after 502, so that the same request can fare better', async (t) => {
   const { service, ledger } = await start(t);
   ledger.failures = 1;
-  const refused = await service.post(path, order, key);
-  assert.deepEqual([refused.status, refused.json.body.error.retryable], [502, true]);
-  const taken = await service.post(path, order, key);
+  const rejected = await service.post(path, request, key);
+  assert.deepEqual([rejected.status, rejected.json.body.error.retryable], [502, true]);
+  const taken = await service.post(path, request, key);
   assert.equal(taken.status, 200);
   assert.equal(taken.headers.get('idempotent-replayed'), null);
-  assert.notEqual(taken.headers.get('payment-id'), refused.headers.get('payment-id'));
-  assertReplay(await service.post(path, order, key), taken);
+  assert.notEqual(taken.headers.get('payment-id'), rejected.headers.get('payment-id'));
+  assertReplay(await service.post(path, request, key), taken);
   assert.equal(ledger.charges.length, 1);
 });
 
 test('tells who sends a key that the same request may be sent again while the outcome is unknown', async (t) => {
   const { service, ledger } = await start(t);
-  const lost = { ...order, token: 'tok_lost_reply' };
+  const lost = { ...request, token: 'tok_lost_reply' };
   const keyed = await service.post(path, lost, key);
   assert.deepEqual([keyed.status, keyed.json.body.error.retryable], [504, true]);
   const again = await service.post(path, lost, key);
@@ -174,7 +174,7 @@ test('tells who sends a key that the same request may be sent again while the ou
 
 test('warns who sends no key that the same request may charge again', async (t) => {
   const { service } = await start(t);
-  const keyless = await service.post(path, { ...order, token: 'tok_lost_reply' });
+  const keyless = await service.post(path, { ...request, token: 'tok_lost_reply' });
   assert.deepEqual([keyless.status, keyless.json.body.error.retryable], [504, false]);
   assert.match(keyless.json.body.error.message, /no Idempotency-Key.*may charge again/);
   assert.equal(keyless.json.body.message.message, keyless.json.body.error.message);
@@ -189,10 +189,10 @@ for (const [text, bad] of [
 ] as const) {
   test(`refuses a key that is ${text}, and charges nothing`, async (t) => {
     const { service, ledger } = await start(t);
-    const answer = await service.post(path, order, { 'idempotency-key': bad });
-    assert.equal(answer.status, 400);
+    const response = await service.post(path, request, { 'idempotency-key': bad });
+    assert.equal(response.status, 400);
     assert.deepEqual(
-      [answer.json.body.error.code, answer.json.body.error.param],
+      [response.json.body.error.code, response.json.body.error.param],
       ['invalid_request', 'Idempotency-Key'],
     );
     assert.deepEqual(ledger.charges, []);

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { writeSettings } from '../support/payments/settings-file.ts';
-import { type Answer, startTestService, type TestService } from '../support/service.ts';
+import { startTestService, type TestResponse, type TestService } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/charge';
-const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
+const request = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
 
 async function startWithTwoRoutes(t: TestContext): Promise<TestService> {
   const file = writeSettings(t, { payments: { routes: { charge: {}, donation: {} } } });
   return startTestService(t, { file });
 }
 
-function idOf(answer: Answer): string {
-  return answer.headers.get('payment-id') ?? '';
+function idOf(response: TestResponse): string {
+  return response.headers.get('payment-id') ?? '';
 }
 
 test('lists the payments of a route, page by page, in the order in which they were made', async (t) => {
   const service = await startWithTwoRoutes(t);
   const made: string[] = [];
   for (let n = 0; n < 7; n++) {
-    made.push(idOf(await service.post(path, { ...order, amount: 100 + n })));
-    await service.post('/stage/payment/simulated/donation', order);
+    made.push(idOf(await service.post(path, { ...request, amount: 100 + n })));
+    await service.post('/stage/payment/simulated/donation', request);
   }
   const listed: string[] = [];
   let after = '';
@@ -37,9 +37,9 @@ test('lists the payments of a route, page by page, in the order in which they we
 test('lists payments made from a moment on', async (t) => {
   let now = Date.parse('2026-03-01T10:00:00Z');
   const service = await startTestService(t, { now: () => now });
-  const early = idOf(await service.post(path, order));
+  const early = idOf(await service.post(path, request));
   now += 24 * 60 * 60 * 1_000;
-  const late = idOf(await service.post(path, order));
+  const late = idOf(await service.post(path, request));
   const ids = async (query: string) =>
     (await service.get(`${path}${query}`)).json.body.map(({ id }: { id: string }) => id);
   assert.deepEqual(await ids(''), [early, late]);
@@ -53,7 +53,7 @@ test('finds what became of a request whose answer was lost, by its key', async (
   const service = await startWithTwoRoutes(t);
   const made = await service.post(
     path,
-    { ...order, metadata: { order: '7' } },
+    { ...request, metadata: { order: '7' } },
     { 'idempotency-key': 'order 7' },
   );
   const found = await service.get(`${path}?idempotency_key=order%207`);
@@ -82,8 +82,8 @@ for (const [query, param] of [
 ] as const) {
   test(`refuses to list by ${query}`, async (t) => {
     const service = await startTestService(t);
-    const answer = await service.get(`${path}?${query}`);
-    assert.deepEqual([answer.status, answer.json.body.error.code], [400, 'invalid_request']);
-    assert.equal(answer.json.body.error.param, param);
+    const response = await service.get(`${path}?${query}`);
+    assert.deepEqual([response.status, response.json.body.error.code], [400, 'invalid_request']);
+    assert.equal(response.json.body.error.param, param);
   });
 }

@@ -6,7 +6,7 @@ import { writeSettings } from '../support/payments/settings-file.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/order';
-const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
+const request = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
 const byOrder = { table: 'paid-orders', id: 'metadata.order', name: 'charge_id' };
 
 async function start(
@@ -25,27 +25,27 @@ async function start(
 }
 
 async function itemsOf(service: TestService, table = 'paid-orders'): Promise<unknown> {
-  const answer = await service.get(`/v3/table/${table}/read`);
-  return answer.status === 404 ? [] : answer.json.body;
+  const response = await service.get(`/v3/table/${table}/read`);
+  return response.status === 404 ? [] : response.json.body;
 }
 
 test('a charge that succeeds makes the item of its route', async (t) => {
   const { service } = await start(t);
-  const paid = await service.post(path, { ...order, metadata: { order: 'A-7', note: 'two of them' } });
+  const paid = await service.post(path, { ...request, metadata: { order: 'A-7', note: 'two of them' } });
   assert.equal(paid.status, 200, paid.text);
   const chargeId = paid.json.body.message.charge_id;
   assert.deepEqual(await itemsOf(service), [{ id: 'A-7', name: chargeId }]);
-  const told = (await service.get(paid.headers.get('location') ?? '')).json.body;
-  assert.deepEqual(told.item, { table: 'paid-orders', id: 'A-7', status: 'made' });
-  assert.deepEqual(told.metadata, { order: 'A-7', note: 'two of them' });
+  const recorded = (await service.get(paid.headers.get('location') ?? '')).json.body;
+  assert.deepEqual(recorded.item, { table: 'paid-orders', id: 'A-7', status: 'made' });
+  assert.deepEqual(recorded.metadata, { order: 'A-7', note: 'two of them' });
 });
 
 test('the item may bear the payment id and a value of the metadata, or the charge id', async (t) => {
   const first = await start(t, { table: 'sold', id: 'payment_id', name: 'metadata.seat' });
-  const paid = await first.service.post(path, { ...order, metadata: { seat: '' } });
+  const paid = await first.service.post(path, { ...request, metadata: { seat: '' } });
   assert.deepEqual(await itemsOf(first.service, 'sold'), [{ id: paid.headers.get('payment-id'), name: '' }]);
   const second = await start(t, { table: 'sold', id: 'charge_id', name: 'payment_id' });
-  const other = await second.service.post(path, order);
+  const other = await second.service.post(path, request);
   assert.deepEqual(await itemsOf(second.service, 'sold'), [
     { id: other.json.body.message.charge_id, name: other.headers.get('payment-id') },
   ]);
@@ -54,43 +54,43 @@ test('the item may bear the payment id and a value of the metadata, or the charg
 test('a charge that is declined makes no item, and its id is free again', async (t) => {
   const { service } = await start(t);
   const metadata = { order: 'A-7' };
-  const declined = await service.post(path, { ...order, token: 'tok_lost_card', metadata });
+  const declined = await service.post(path, { ...request, token: 'tok_lost_card', metadata });
   assert.equal(declined.status, 402);
   assert.deepEqual(await itemsOf(service), []);
-  const told = (await service.get(declined.headers.get('location') ?? '')).json.body;
-  assert.equal(told.item.status, 'not_made');
-  assert.equal((await service.post(path, { ...order, metadata })).status, 200);
+  const recorded = (await service.get(declined.headers.get('location') ?? '')).json.body;
+  assert.equal(recorded.item.status, 'not_made');
+  assert.equal((await service.post(path, { ...request, metadata })).status, 200);
 });
 
 test('charges nothing when the item is there already', async (t) => {
   const { service, ledger } = await start(t);
   await service.post('/v3/table/paid-orders/create', { id: 'A-7', name: 'made by hand' });
-  const refused = await service.post(path, { ...order, metadata: { order: 'A-7' } });
-  assert.deepEqual([refused.status, refused.json.body.error.code], [409, 'item_exists']);
+  const rejected = await service.post(path, { ...request, metadata: { order: 'A-7' } });
+  assert.deepEqual([rejected.status, rejected.json.body.error.code], [409, 'item_exists']);
   assert.deepEqual(ledger.charges, []);
 });
 
 test('of many payments at once for one item one is charged', async (t) => {
   const { service, ledger } = await start(t);
   const metadata = { order: 'A-7' };
-  const answers = await Promise.all(
-    Array.from({ length: 16 }, () => service.post(path, { ...order, metadata })),
+  const responses = await Promise.all(
+    Array.from({ length: 16 }, () => service.post(path, { ...request, metadata })),
   );
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array(15).fill(409)]);
+  assert.deepEqual(responses.map(({ status }) => status).sort(), [200, ...Array(15).fill(409)]);
   assert.equal(ledger.charges.length, 1);
 });
 
 test('an item that somebody else makes during the charge stays theirs, and the payment says so', async (t) => {
   const { service, ledger } = await start(t);
-  const paying = service.post(path, { ...order, token: 'tok_slow', metadata: { order: 'A-7' } });
+  const paying = service.post(path, { ...request, token: 'tok_slow', metadata: { order: 'A-7' } });
   while (ledger.charges.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   const theirs = await service.post('/v3/table/paid-orders/create', { id: 'A-7', name: 'theirs' });
   assert.equal(theirs.status, 200);
   const paid = await paying;
   assert.equal(paid.status, 200, 'the money has moved');
   assert.deepEqual(await itemsOf(service), [{ id: 'A-7', name: 'theirs' }]);
-  const told = (await service.get(paid.headers.get('location') ?? '')).json.body;
-  assert.deepEqual([told.status, told.item.status], ['succeeded', 'conflict']);
+  const recorded = (await service.get(paid.headers.get('location') ?? '')).json.body;
+  assert.deepEqual([recorded.status, recorded.item.status], ['succeeded', 'conflict']);
   assert.match(service.logged(), /"event":"item_not_made"/);
 });
 
@@ -101,9 +101,9 @@ for (const [what, metadata, param] of [
 ] as const) {
   test(`charges nothing for ${what} where an item is made of it`, async (t) => {
     const { service, ledger } = await start(t);
-    const refused = await service.post(path, { ...order, ...(metadata && { metadata }) });
-    assert.deepEqual([refused.status, refused.json.body.error.code], [400, 'invalid_request']);
-    assert.equal(refused.json.body.error.param, param);
+    const rejected = await service.post(path, { ...request, ...(metadata && { metadata }) });
+    assert.deepEqual([rejected.status, rejected.json.body.error.code], [400, 'invalid_request']);
+    assert.equal(rejected.json.body.error.param, param);
     assert.deepEqual(ledger.charges, []);
   });
 }
@@ -120,10 +120,10 @@ for (const [what, metadata] of [
 ] as const) {
   test(`refuses metadata with ${what}, and charges nothing`, async (t) => {
     const { service, ledger } = await start(t);
-    const refused = await service.post(path, { ...order, metadata });
-    assert.deepEqual([refused.status, refused.json.body.error.code], [400, 'invalid_request']);
-    assert.match(refused.json.body.error.param, /^metadata/);
-    assert.ok(!refused.text.includes('4242'), 'what was sent is not repeated');
+    const rejected = await service.post(path, { ...request, metadata });
+    assert.deepEqual([rejected.status, rejected.json.body.error.code], [400, 'invalid_request']);
+    assert.match(rejected.json.body.error.param, /^metadata/);
+    assert.ok(!rejected.text.includes('4242'), 'what was sent is not repeated');
     assert.deepEqual(ledger.charges, []);
   });
 }
@@ -131,10 +131,10 @@ for (const [what, metadata] of [
 test('the same key with other metadata is another request, in whatever order it stands', async (t) => {
   const { service, ledger } = await start(t);
   const key = { 'idempotency-key': 'order-7' };
-  const first = await service.post(path, { ...order, metadata: { order: '7', seat: 'a' } }, key);
-  const same = await service.post(path, { ...order, metadata: { seat: 'a', order: '7' } }, key);
+  const first = await service.post(path, { ...request, metadata: { order: '7', seat: 'a' } }, key);
+  const same = await service.post(path, { ...request, metadata: { seat: 'a', order: '7' } }, key);
   assert.deepEqual([same.status, same.text], [200, first.text]);
-  const other = await service.post(path, { ...order, metadata: { order: '7', seat: 'b' } }, key);
+  const other = await service.post(path, { ...request, metadata: { order: '7', seat: 'b' } }, key);
   assert.deepEqual([other.status, other.json.body.error.param], [422, 'metadata']);
   assert.equal(ledger.charges.length, 1);
 });

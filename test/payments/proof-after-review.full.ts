@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
 import { runCommand } from '../support/command.ts';
 import { writeSettings } from '../support/payments/settings-file.ts';
-import { order, path, startWithStripe } from '../support/payments/stripe-service.ts';
+import { chargeRequest, path, startWithStripe } from '../support/payments/stripe-service.ts';
 import { openStoreOf } from '../support/service.ts';
 import { deliveryOf, eventOf, post } from '../support/stripe/events.ts';
 
@@ -33,9 +33,9 @@ function eventAbout(paymentId: string, status: 'succeeded' | 'requires_payment_m
 async function chargedWithoutSeat(t: TestContext) {
   const started = await startWithStripe(t, { file: writeSettings(t, settings) });
   const { service } = started;
-  const declined = await service.post(path, { ...order, token: 'tok_insufficient_funds', metadata });
+  const declined = await service.post(path, { ...chargeRequest, token: 'tok_insufficient_funds', metadata });
   const id = declined.headers.get('payment-id') ?? '';
-  assert.equal((await service.post(path, { ...order, token: 'tok_paid', metadata })).status, 200);
+  assert.equal((await service.post(path, { ...chargeRequest, token: 'tok_paid', metadata })).status, 200);
   const now = Math.floor(Date.now() / 1_000);
   const deliver = (status: 'succeeded' | 'requires_payment_method', created: number) =>
     post(`${service.origin}/stage/events/stripe`, eventAbout(id, status, created));
@@ -74,10 +74,10 @@ test('a late failure neither declines a charge under review nor takes the seat f
   const { service, stripe, deliver, read, now } = await chargedWithoutSeat(t);
   const removed = await service.send('DELETE', '/v3/table/seats/delete', { id: '12A' });
   assert.equal(removed.status, 200, removed.text);
-  const paying = service.post(path, { ...order, token: 'pm_worked_on', metadata });
-  while (stripe.books().intents.length < 3) await sleep(20);
+  const paying = service.post(path, { ...chargeRequest, token: 'pm_worked_on', metadata });
+  while (stripe.records().intents.length < 3) await sleep(20);
   await deliver('requires_payment_method', now - 60);
-  const other = await service.post(path, { ...order, token: 'pm_card_visa', metadata });
+  const other = await service.post(path, { ...chargeRequest, token: 'pm_card_visa', metadata });
   stripe.repair();
   await paying;
   assert.deepEqual([(await read()).status, other.status], ['needs_review', 409]);
@@ -85,7 +85,7 @@ test('a late failure neither declines a charge under review nor takes the seat f
 
 test('payments resolve --succeeded ends the review of a charge whose seat was sold', async (t) => {
   const { service, stripe } = await startWithStripe(t, { file: writeSettings(t, settings) });
-  const lost = await service.post(path, { ...order, token: 'tok_paid', metadata: { seat: '1A' } });
+  const lost = await service.post(path, { ...chargeRequest, token: 'tok_paid', metadata: { seat: '1A' } });
   const chargeId = stripe.charges[0]?.chargeId ?? '';
   const id = lost.headers.get('payment-id') ?? '';
   await service.stop();
@@ -100,10 +100,10 @@ test('payments resolve --succeeded ends the review of a charge whose seat was so
 
 test('a seat that is being paid for is not given to a payment that was declined before', async (t) => {
   const { service, stripe } = await startWithStripe(t, { file: writeSettings(t, settings) });
-  const declined = await service.post(path, { ...order, token: 'tok_insufficient_funds', metadata });
+  const declined = await service.post(path, { ...chargeRequest, token: 'tok_insufficient_funds', metadata });
   const id = declined.headers.get('payment-id') ?? '';
-  const paying = service.post(path, { ...order, token: 'pm_worked_on', metadata });
-  while (stripe.books().intents.length < 2) await sleep(20);
+  const paying = service.post(path, { ...chargeRequest, token: 'pm_worked_on', metadata });
+  while (stripe.records().intents.length < 2) await sleep(20);
   const now = Math.floor(Date.now() / 1_000);
   const proof = eventAbout(id, 'succeeded', now);
   assert.equal(await post(`${service.origin}/stage/events/stripe`, proof), 200);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { writeSettings } from '../support/payments/settings-file.ts';
-import { order, path, startWithStripe } from '../support/payments/stripe-service.ts';
+import { chargeRequest, path, startWithStripe } from '../support/payments/stripe-service.ts';
 import { deliveryOf, eventOf, eventsOf, post } from '../support/stripe/events.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
@@ -26,7 +26,7 @@ function succeeded(paymentId: string) {
 
 test('a signed success overrides a decline: record, response, item, log and metric', async (t) => {
   const { service } = await startWithStripe(t, { file: writeSettings(t, settings) });
-  const request = { ...order, token: 'tok_insufficient_funds', metadata };
+  const request = { ...chargeRequest, token: 'tok_insufficient_funds', metadata };
   const declined = await service.post(path, request, key);
   assert.equal(declined.status, 402);
   const id = declined.headers.get('payment-id') ?? '';
@@ -46,21 +46,29 @@ test('a signed success overrides a decline: record, response, item, log and metr
 
 test('a signed success whose item is somebody else’s by now needs review, and is found under its charge', async (t) => {
   const { service } = await startWithStripe(t, { file: writeSettings(t, settings) });
-  const declined = await service.post(path, { ...order, token: 'tok_insufficient_funds', metadata }, key);
+  const declined = await service.post(
+    path,
+    { ...chargeRequest, token: 'tok_insufficient_funds', metadata },
+    key,
+  );
   const id = declined.headers.get('payment-id') ?? '';
-  assert.equal((await service.post(path, { ...order, token: 'tok_paid', metadata })).status, 200);
+  assert.equal((await service.post(path, { ...chargeRequest, token: 'tok_paid', metadata })).status, 200);
   assert.equal(await post(`${service.origin}/stage/events/stripe`, succeeded(id)), 200);
   const payment = (await service.get(`${path}/${id}`)).json.body;
   assert.deepEqual([payment.status, payment.charge_id], ['needs_review', 'ch_proof']);
-  const again = await service.post(path, { ...order, token: 'tok_insufficient_funds', metadata }, key);
+  const again = await service.post(
+    path,
+    { ...chargeRequest, token: 'tok_insufficient_funds', metadata },
+    key,
+  );
   assert.deepEqual([again.status, again.json.body.error.retryable], [504, false]);
 });
 
 test('no event makes a payment that has succeeded anything less', async (t) => {
   const { service, stripe } = await startWithStripe(t);
-  const paid = await service.post(path, { ...order, token: 'tok_paid' });
-  const [intent] = stripe.books().intents;
-  assert.ok(intent !== undefined && eventsOf(stripe.books()).length > 0);
+  const paid = await service.post(path, { ...chargeRequest, token: 'tok_paid' });
+  const [intent] = stripe.records().intents;
+  assert.ok(intent !== undefined && eventsOf(stripe.records()).length > 0);
   const failed = eventOf('payment_intent.payment_failed', {
     ...intent,
     status: 'requires_payment_method',

@@ -23,7 +23,7 @@ const path = '/stage/payment/stripe/charge';
 /** How long Stripe surely remembers a key, as the adapter says. */
 const keyLifeMs = 23 * 60 * 60 * 1_000;
 const silenceMs = 2_500;
-const order = { amount: 1_050, currency: 'EUR' };
+const request = { amount: 1_050, currency: 'EUR' };
 const key = { 'idempotency-key': 'order-1042' };
 
 /** A service with Stripe whose clock can be put forward. */
@@ -68,7 +68,7 @@ async function killWhileCalling(
   const sent = tryToSend((await process.ready()) + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization, ...key },
-    body: JSON.stringify({ ...order, token: 'tok_never_answers' }),
+    body: JSON.stringify({ ...request, token: 'tok_never_answers' }),
   });
   await until(() => stripe.charges.length === 1);
   await process.kill();
@@ -100,7 +100,7 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.deepEqual(intents[1]?.fields, intents[0]?.fields);
     assert.equal(intents[1]?.headers['idempotency-key'], intents[0]?.headers['idempotency-key']);
 
-    const again = await service.post(path, { ...order, token: 'tok_never_answers' }, key);
+    const again = await service.post(path, { ...request, token: 'tok_never_answers' }, key);
     assert.equal(again.status, 200);
     assert.equal(again.json.body.message.charge_id, stripe.charges[0]?.chargeId);
     assert.equal(again.headers.get('idempotent-replayed'), 'true');
@@ -122,7 +122,7 @@ describe('recovery', { concurrency: 4 }, () => {
   test('finds a charge on Stripe’s books though Stripe repeats the error that it gave after charging', async (t) => {
     const { service, stripe } = await start(t);
     stripe.repair();
-    const lost = { ...order, token: 'tok_error_after_charging' };
+    const lost = { ...request, token: 'tok_error_after_charging' };
     const first = await service.post(path, lost, key);
     assert.equal(first.status, 504);
     const payment = await statusAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
@@ -134,7 +134,7 @@ describe('recovery', { concurrency: 4 }, () => {
 
   test('asks about a charge in doubt until its key may be forgotten, then looks, then gives it to a person', async (t) => {
     const { service, stripe, clock } = await start(t);
-    const lost = { ...order, token: 'tok_error_before_charging' };
+    const lost = { ...request, token: 'tok_error_before_charging' };
     const first = await service.post(path, lost, key);
     assert.equal(first.status, 504);
     const at = first.headers.get('location') ?? '';
@@ -179,7 +179,7 @@ describe('recovery', { concurrency: 4 }, () => {
     const { service, stripe, clock } = await start(t, left);
     clock.aheadMs = keyLifeMs + chargeSoughtMsMax + 1_000;
     await statusAfter(service, left.at, ['calling', 'in_doubt']);
-    const [event] = eventsOf(stripe.books());
+    const [event] = eventsOf(stripe.records());
     assert.ok(event !== undefined);
     const delivery = deliveryOf(event, { signedAt: Date.now() + clock.aheadMs });
     assert.equal(await post(`${service.origin}/stage/events/stripe`, delivery), 200);
@@ -189,7 +189,7 @@ describe('recovery', { concurrency: 4 }, () => {
 
   test('does not promise to find out, nor ask for the same request again, once a person must look', async (t) => {
     const { service, clock } = await start(t);
-    const lost = { ...order, token: 'tok_error_before_charging' };
+    const lost = { ...request, token: 'tok_error_before_charging' };
     const first = await service.post(path, lost, key);
     clock.aheadMs = keyLifeMs + chargeSoughtMsMax + 1_000;
     await statusAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
@@ -200,7 +200,7 @@ describe('recovery', { concurrency: 4 }, () => {
 
   test('never takes being turned away for proof that an earlier attempt charged nothing', async (t) => {
     const { service, stripe, clock } = await start(t);
-    const lost = { ...order, token: 'tok_dropped_after_charging' };
+    const lost = { ...request, token: 'tok_dropped_after_charging' };
     const first = await service.post(path, lost, key);
     const at = first.headers.get('location') ?? '';
     stripe.repair();
@@ -223,13 +223,13 @@ describe('recovery', { concurrency: 4 }, () => {
 
   test('tells a decline that it has learned late as a decline', async (t) => {
     const { service, stripe, clock } = await start(t);
-    const first = await service.post(path, { ...order, token: 'tok_declined_and_dropped' }, key);
+    const first = await service.post(path, { ...request, token: 'tok_declined_and_dropped' }, key);
     assert.equal(first.status, 504);
     stripe.repair();
     clock.aheadMs = 60_000;
     const payment = await statusAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
     assert.deepEqual([payment.status, payment.decline_code], ['declined', 'insufficient_funds']);
-    const again = await service.post(path, { ...order, token: 'tok_declined_and_dropped' }, key);
+    const again = await service.post(path, { ...request, token: 'tok_declined_and_dropped' }, key);
     assert.deepEqual([again.status, again.json.body.error.code], [402, 'card_declined']);
     assert.equal(again.json.body.error.request_id, first.json.body.error.request_id);
   });
@@ -241,7 +241,7 @@ describe('recovery', { concurrency: 4 }, () => {
   ] as const) {
     test(`erases the sealed token of a charge that has ended as ${ended}, and stores no token in clear`, async (t) => {
       const { service, stripe, data } = await start(t);
-      const first = await service.post(path, { ...order, token }, key);
+      const first = await service.post(path, { ...request, token }, key);
       const id = first.headers.get('payment-id') ?? '';
       await service.stop();
       assert.match((await storedPayment(data, id)).sealedToken ?? '', /^v2\./, 'needed to ask again');

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
-import { type Answer, startTestService, type TestService } from '../support/service.ts';
+import { startTestService, type TestResponse, type TestService } from '../support/service.ts';
 
 const path = '/stage/payment/simulated/charge';
 
@@ -21,15 +21,15 @@ async function start(t: TestContext): Promise<Started> {
   const { origin } = await startLedger(t, ledger);
   const service = await startTestService(t, { env: { COUNTERFOIL_SIMULATED_LEDGER: origin } });
   const pay = async (token = 'tok_paid') => {
-    const answer = await service.post(path, { amount: 2_000, currency: 'EUR', token });
-    return answer.headers.get('location') ?? '';
+    const response = await service.post(path, { amount: 2_000, currency: 'EUR', token });
+    return response.headers.get('location') ?? '';
   };
   return { service, ledger, pay };
 }
 
-function assertRefused(answer: Answer, status: number, code: string, param?: string): void {
+function assertRejected(response: TestResponse, status: number, code: string, param?: string): void {
   assert.deepEqual(
-    [answer.status, answer.json.body.error.code, answer.json.body.error.param],
+    [response.status, response.json.body.error.code, response.json.body.error.param],
     [status, code, param],
   );
 }
@@ -37,12 +37,12 @@ function assertRefused(answer: Answer, status: number, code: string, param?: str
 test('gives back a payment as a whole, without a body, and tells it with the payment', async (t) => {
   const { service, ledger, pay } = await start(t);
   const at = await pay();
-  const answer = await service.send('POST', `${at}/refund`);
-  assert.equal(answer.status, 200, answer.text);
-  const { refund_id: id, created_at: createdAt, processor_refund_id: theirs, ...told } = answer.json.body;
+  const response = await service.send('POST', `${at}/refund`);
+  assert.equal(response.status, 200, response.text);
+  const { refund_id: id, created_at: createdAt, processor_refund_id: theirs, ...refund } = response.json.body;
   assert.match(id, /^ref_[0-9a-f]{32}$/);
   assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000);
-  assert.deepEqual(told, {
+  assert.deepEqual(refund, {
     payment_id: at.split('/').at(-1),
     status: 'succeeded',
     amount: 2_000,
@@ -52,22 +52,22 @@ test('gives back a payment as a whole, without a body, and tells it with the pay
     ledger.refunds.map(({ ledgerRefundId, refundId, amount }) => [ledgerRefundId, refundId, amount]),
     [[theirs, id, 2_000]],
   );
-  assert.equal(answer.headers.get('refund-id'), id);
-  assert.equal(answer.headers.get('location'), at);
+  assert.equal(response.headers.get('refund-id'), id);
+  assert.equal(response.headers.get('location'), at);
   const payment = (await service.get(at)).json.body;
   assert.deepEqual([payment.status, payment.amount_refunded], ['succeeded', 2_000]);
-  assert.deepEqual(payment.refunds, [answer.json.body]);
+  assert.deepEqual(payment.refunds, [response.json.body]);
 });
 
 test('gives back in parts, never more than was charged', async (t) => {
   const { service, ledger, pay } = await start(t);
   const at = await pay();
   assert.equal((await service.post(`${at}/refund`, { amount: 500 })).status, 200);
-  assertRefused(await service.post(`${at}/refund`, { amount: 1_501 }), 400, 'invalid_request', 'amount');
+  assertRejected(await service.post(`${at}/refund`, { amount: 1_501 }), 400, 'invalid_request', 'amount');
   const rest = await service.post(`${at}/refund`, {});
   assert.equal(rest.json.body.amount, 1_500);
-  assertRefused(await service.post(`${at}/refund`, {}), 400, 'invalid_request', 'amount');
-  assertRefused(await service.post(`${at}/refund`, { amount: 1 }), 400, 'invalid_request', 'amount');
+  assertRejected(await service.post(`${at}/refund`, {}), 400, 'invalid_request', 'amount');
+  assertRejected(await service.post(`${at}/refund`, { amount: 1 }), 400, 'invalid_request', 'amount');
   assert.deepEqual(
     ledger.refunds.map(({ amount }) => amount),
     [500, 1_500],
@@ -82,12 +82,14 @@ test('never gives back more than was charged, whatever is asked at once', async 
       async (amounts) => {
         const at = await pay();
         const before = ledger.refunds.length;
-        const answers = await Promise.all(amounts.map((amount) => service.post(`${at}/refund`, { amount })));
+        const responses = await Promise.all(
+          amounts.map((amount) => service.post(`${at}/refund`, { amount })),
+        );
         const given = ledger.refunds.slice(before).map(({ amount }) => amount);
         const sum = given.reduce((total, amount) => total + amount, 0);
         assert.ok(sum <= 2_000, `${sum} was given back`);
-        const told = answers.filter(({ status }) => status === 200).map(({ json }) => json.body.amount);
-        assert.deepEqual(told.sort(), given.sort());
+        const refund = responses.filter(({ status }) => status === 200).map(({ json }) => json.body.amount);
+        assert.deepEqual(refund.sort(), given.sort());
         assert.equal((await service.get(at)).json.body.amount_refunded, sum);
       },
     ),
@@ -99,19 +101,19 @@ test('gives back once for one key, however many ask at once, and answers alike t
   const { service, ledger, pay } = await start(t);
   const at = await pay();
   const key = { 'idempotency-key': 'refund-of-order-7' };
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, () => service.post(`${at}/refund`, { amount: 500 }, key)),
   );
-  assert.deepEqual([...new Set(answers.map(({ status, text }) => `${status} ${text}`))].length, 1);
-  assert.equal(answers.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
+  assert.deepEqual([...new Set(responses.map(({ status, text }) => `${status} ${text}`))].length, 1);
+  assert.equal(responses.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
   assert.equal(ledger.refunds.length, 1);
-  assertRefused(
+  assertRejected(
     await service.post(`${at}/refund`, { amount: 501 }, key),
     422,
     'idempotency_key_reused',
     'amount',
   );
-  assertRefused(await service.post(`${at}/refund`, {}, key), 422, 'idempotency_key_reused', 'amount');
+  assertRejected(await service.post(`${at}/refund`, {}, key), 422, 'idempotency_key_reused', 'amount');
   const other = await pay();
   assert.equal(
     (await service.post(`${other}/refund`, { amount: 700 }, key)).status,
@@ -122,9 +124,9 @@ test('gives back once for one key, however many ask at once, and answers alike t
 
 test('gives back nothing of a payment that was declined or is not there', async (t) => {
   const { service, ledger, pay } = await start(t);
-  assertRefused(await service.post(`${await pay('tok_lost_card')}/refund`, {}), 400, 'invalid_request');
+  assertRejected(await service.post(`${await pay('tok_lost_card')}/refund`, {}), 400, 'invalid_request');
   const unknown = `${path}/pay_${'0'.repeat(32)}`;
-  assertRefused(await service.post(`${unknown}/refund`, {}), 404, 'payment_not_found');
+  assertRejected(await service.post(`${unknown}/refund`, {}), 404, 'payment_not_found');
   assert.deepEqual(ledger.refunds, []);
 });
 
@@ -138,7 +140,7 @@ for (const [what, amount] of [
 ] as const) {
   test(`refuses to give back ${what}, and asks nobody`, async (t) => {
     const { service, ledger, pay } = await start(t);
-    assertRefused(await service.post(`${await pay()}/refund`, { amount }), 400, 'invalid_request', 'amount');
+    assertRejected(await service.post(`${await pay()}/refund`, { amount }), 400, 'invalid_request', 'amount');
     assert.deepEqual(ledger.refunds, []);
   });
 }
@@ -146,17 +148,17 @@ for (const [what, amount] of [
 test('refuses a field that a refund does not have, and a key that looks like a card number', async (t) => {
   const { service, ledger, pay } = await start(t);
   const at = await pay();
-  assertRefused(await service.post(`${at}/refund`, { sum: 5 }), 400, 'invalid_request', 'sum');
+  assertRejected(await service.post(`${at}/refund`, { sum: 5 }), 400, 'invalid_request', 'sum');
   const card = { 'idempotency-key': '4242-4242-4242-4242' };
-  assertRefused(await service.post(`${at}/refund`, {}, card), 400, 'invalid_request', 'Idempotency-Key');
+  assertRejected(await service.post(`${at}/refund`, {}, card), 400, 'invalid_request', 'Idempotency-Key');
   assert.deepEqual(ledger.refunds, []);
 });
 
 test('a refund that the processor refuses leaves the money refundable', async (t) => {
   const { service, pay } = await start(t);
   const at = await pay('tok_refund_refused');
-  const answer = await service.post(`${at}/refund`, { amount: 500 });
-  assertRefused(answer, 400, 'invalid_request');
+  const response = await service.post(`${at}/refund`, { amount: 500 });
+  assertRejected(response, 400, 'invalid_request');
   const payment = (await service.get(at)).json.body;
   assert.equal(payment.amount_refunded, 0);
   assert.equal(payment.refunds[0].status, 'failed');
@@ -165,9 +167,9 @@ test('a refund that the processor refuses leaves the money refundable', async (t
 test('a refund that is pending counts as given back', async (t) => {
   const { service, pay } = await start(t);
   const at = await pay('tok_refund_pending');
-  const answer = await service.post(`${at}/refund`, { amount: 1_500 });
-  assert.deepEqual([answer.status, answer.json.body.status], [200, 'pending']);
-  assertRefused(await service.post(`${at}/refund`, { amount: 501 }), 400, 'invalid_request', 'amount');
+  const response = await service.post(`${at}/refund`, { amount: 1_500 });
+  assert.deepEqual([response.status, response.json.body.status], [200, 'pending']);
+  assertRejected(await service.post(`${at}/refund`, { amount: 501 }), 400, 'invalid_request', 'amount');
 });
 
 test('a refund whose reply is lost is in doubt, then found; it is given back once', async (t) => {
@@ -175,12 +177,12 @@ test('a refund whose reply is lost is in doubt, then found; it is given back onc
   const at = await pay('tok_refund_lost_reply');
   const key = { 'idempotency-key': 'refund-1' };
   const lost = await service.post(`${at}/refund`, { amount: 500 }, key);
-  assertRefused(lost, 504, 'payment_outcome_unknown');
+  assertRejected(lost, 504, 'payment_outcome_unknown');
   assert.deepEqual(
     [lost.json.body.error.retryable, lost.headers.get('location'), lost.headers.get('retry-after')],
     [true, at, '2'],
   );
-  assertRefused(await service.post(`${at}/refund`, { amount: 1_501 }), 400, 'invalid_request', 'amount');
+  assertRejected(await service.post(`${at}/refund`, { amount: 1_501 }), 400, 'invalid_request', 'amount');
   const giveUpAt = Date.now() + givenUpMs;
   let again = await service.post(`${at}/refund`, { amount: 500 }, key);
   while (again.status === 504 && Date.now() < giveUpAt) {

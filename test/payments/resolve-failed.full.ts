@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runCommand } from '../support/command.ts';
-import { order, path, startWithStripe } from '../support/payments/stripe-service.ts';
+import { chargeRequest, path, startWithStripe } from '../support/payments/stripe-service.ts';
 
 test('payments resolve --succeeded rejects a charge that failed on the processor’s books', async (t) => {
   const { service, stripe } = await startWithStripe(t);
-  const declined = await service.post(path, { ...order, token: 'tok_insufficient_funds' });
+  const declined = await service.post(path, { ...chargeRequest, token: 'tok_insufficient_funds' });
   assert.equal(declined.status, 402);
   const id = declined.headers.get('payment-id') ?? '';
-  const [failed] = stripe.books().charges;
+  const [failed] = stripe.records().charges;
   assert.equal(failed?.status, 'failed');
   const resolved = await runCommand(['payments', 'resolve', id, '--succeeded', failed?.id ?? ''], {
     COUNTERFOIL_DATA: service.data,

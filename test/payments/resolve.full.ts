@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { chargeSoughtMsMax } from '../../src/payments/limits.ts';
 import { runCommand } from '../support/command.ts';
 import { writeSettings } from '../support/payments/settings-file.ts';
-import { order, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
+import { chargeRequest, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
 const metadata = { seat: '12A' };
@@ -17,7 +17,7 @@ const settings = {
 async function reviewed(t: TestContext, token: string) {
   const started = await startWithStripe(t, { file: writeSettings(t, settings) });
   const { service, stripe, clock } = started;
-  const lost = await service.post(path, { ...order, token, metadata }, key);
+  const lost = await service.post(path, { ...chargeRequest, token, metadata }, key);
   assert.equal(lost.status, 504);
   stripe.turnsAway = true;
   clock.aheadMs = 24 * 60 * 60_000 + chargeSoughtMsMax;
@@ -36,7 +36,7 @@ async function reviewed(t: TestContext, token: string) {
 
 test('payments resolve --declined ends what nobody could find out, and frees its seat', async (t) => {
   const { service, id, at, command } = await reviewed(t, 'pm_error_before_charging');
-  const held = await service.post(path, { ...order, token: 'pm_card_visa', metadata });
+  const held = await service.post(path, { ...chargeRequest, token: 'pm_card_visa', metadata });
   assert.equal(held.status, 409);
   const wrong = await command('payments', 'resolve', id, '--succeeded', 'ch_of_nobody');
   assert.equal(wrong.status, 2);
@@ -44,7 +44,7 @@ test('payments resolve --declined ends what nobody could find out, and frees its
   const resolved = await command('payments', 'resolve', id, '--declined');
   assert.deepEqual([resolved.status, resolved.output], [0, `${id} is declined\n`], resolved.errors);
   assert.equal((await service.get(at)).json.body.status, 'declined');
-  assert.equal((await service.post(path, { ...order, token: 'pm_card_visa', metadata })).status, 200);
+  assert.equal((await service.post(path, { ...chargeRequest, token: 'pm_card_visa', metadata })).status, 200);
   const audit = await command('audit', 'list');
   assert.match(audit.output, new RegExp(`payment\\.resolved.*${id}`));
 });

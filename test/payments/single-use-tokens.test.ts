@@ -4,7 +4,7 @@ import { startTestService } from '../support/service.ts';
 import { singleUseToken, startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const path = '/stage/payment/stripe/charge';
-const order = { amount: 1_050, currency: 'EUR', token: singleUseToken };
+const request = { amount: 1_050, currency: 'EUR', token: singleUseToken };
 
 async function start(t: TestContext) {
   const stripe = await startScriptedStripe(t);
@@ -14,9 +14,9 @@ async function start(t: TestContext) {
 
 test('a token that can be used once is itself the key', async (t) => {
   const { service, stripe } = await start(t);
-  const first = await service.post(path, order);
+  const first = await service.post(path, request);
   assert.equal(first.status, 200);
-  const again = await service.post(path, order);
+  const again = await service.post(path, request);
   assert.equal(again.text, first.text);
   assert.equal(again.headers.get('idempotent-replayed'), 'true');
   assert.equal(stripe.charges.length, 1);
@@ -25,16 +25,16 @@ test('a token that can be used once is itself the key', async (t) => {
 
 test('charges once when ten callers share a token that can be used once', async (t) => {
   const { service, stripe } = await start(t);
-  const answers = await Promise.all(Array.from({ length: 10 }, () => service.post(path, order)));
-  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
-  assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
+  const responses = await Promise.all(Array.from({ length: 10 }, () => service.post(path, request)));
+  assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200]);
+  assert.equal(new Set(responses.map(({ text }) => text)).size, 1);
   assert.equal(stripe.charges.length, 1);
 });
 
 test('refuses another amount with a token that was used once, naming the amount', async (t) => {
   const { service, stripe } = await start(t);
-  await service.post(path, order);
-  const other = await service.post(path, { ...order, amount: 9_900 });
+  await service.post(path, request);
+  const other = await service.post(path, { ...request, amount: 9_900 });
   assert.equal(other.status, 422);
   assert.equal(other.json.body.error.param, 'amount');
   assert.equal(stripe.charges.length, 1);
@@ -42,8 +42,8 @@ test('refuses another amount with a token that was used once, naming the amount'
 
 test('a key of the caller goes before the token: the same token under another key is asked for', async (t) => {
   const { service, stripe } = await start(t);
-  assert.equal((await service.post(path, order, { 'idempotency-key': 'a' })).status, 200);
-  const again = await service.post(path, order, { 'idempotency-key': 'b' });
+  assert.equal((await service.post(path, request, { 'idempotency-key': 'a' })).status, 200);
+  const again = await service.post(path, request, { 'idempotency-key': 'b' });
   assert.deepEqual([again.status, again.json.body.error.param], [400, 'token'], 'Stripe refuses it');
   assert.equal(stripe.charges.length, 1);
 });
@@ -51,8 +51,8 @@ test('a key of the caller goes before the token: the same token under another ke
 for (const token of ['tok_visa', 'tok_mastercard_debit', 'pm_card_visa']) {
   test(`${token} can be used again, and is no key`, async (t) => {
     const { service, stripe } = await start(t);
-    const first = await service.post(path, { ...order, token });
-    const second = await service.post(path, { ...order, token });
+    const first = await service.post(path, { ...request, token });
+    const second = await service.post(path, { ...request, token });
     assert.deepEqual([first.status, second.status], [200, 200]);
     assert.notEqual(second.text, first.text);
     assert.equal(second.headers.get('idempotent-replayed'), null);
@@ -63,8 +63,8 @@ for (const token of ['tok_visa', 'tok_mastercard_debit', 'pm_card_visa']) {
 test('frees a token that can be used once when Stripe turned the charge away', async (t) => {
   const { service, stripe } = await start(t);
   stripe.turnsAway = true;
-  assert.equal((await service.post(path, order)).status, 502);
+  assert.equal((await service.post(path, request)).status, 502);
   stripe.repair();
-  assert.equal((await service.post(path, order)).status, 200);
+  assert.equal((await service.post(path, request)).status, 200);
   assert.equal(stripe.charges.length, 1);
 });

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { refundsPerPaymentMax } from '../../src/payments/limits.ts';
 import { chargeOf } from '../contracts/processor.ts';
 import { RawConnection } from '../support/http/raw-http.ts';
-import { order, path, startWithStripe } from '../support/payments/stripe-service.ts';
+import { chargeRequest, path, startWithStripe } from '../support/payments/stripe-service.ts';
 import { openStripe } from '../support/stripe/adapter.ts';
 
 test('two Idempotency-Key headers are refused, not joined', async (t) => {
   const { service, stripe } = await startWithStripe(t);
-  const body = JSON.stringify({ ...order, token: 'tok_paid' });
+  const body = JSON.stringify({ ...chargeRequest, token: 'tok_paid' });
   const connection = await RawConnection.open(service.origin);
   t.after(() => connection.close());
   connection.send(
@@ -32,9 +32,9 @@ test('two Idempotency-Key headers are refused, not joined', async (t) => {
 test('amounts that Stripe takes in tens only are refused before Stripe is asked', async (t) => {
   const { stripe, processor } = await openStripe(t);
   for (const currency of ['BHD', 'JOD', 'KWD', 'OMR', 'TND']) {
-    const refused = await processor.charge(chargeOf('tok_paid', { currency, amount: 1_055 }));
-    assert.ok(refused.kind === 'refused' && refused.param === 'amount', currency);
-    assert.match(refused.message, /in tens only/);
+    const rejected = await processor.charge(chargeOf('tok_paid', { currency, amount: 1_055 }));
+    assert.ok(rejected.kind === 'refused' && rejected.param === 'amount', currency);
+    assert.match(rejected.message, /in tens only/);
     assert.equal(
       (await processor.charge(chargeOf('tok_paid', { currency, amount: 1_050 }))).kind,
       'succeeded',
@@ -45,16 +45,16 @@ test('amounts that Stripe takes in tens only are refused before Stripe is asked'
 
 test('the log has Stripe’s own request id and the parameter that it refused', async (t) => {
   const { service } = await startWithStripe(t);
-  const refused = await service.post(path, { ...order, token: 'tok_amount_too_small' });
-  assert.equal(refused.status, 400);
+  const rejected = await service.post(path, { ...chargeRequest, token: 'tok_amount_too_small' });
+  assert.equal(rejected.status, 400);
   assert.match(service.logged(), /"detail":"StripeInvalidRequestError 400 [^"]*param amount request req_/);
   const [, theirs = ''] = /request (req_[0-9a-f]+)/.exec(service.logged()) ?? [];
-  assert.ok(!refused.text.includes(theirs), 'the caller learns our request id alone');
+  assert.ok(!rejected.text.includes(theirs), 'the caller learns our request id alone');
 });
 
 test('refunds that were not attempted do not use up the limit of refunds', async (t) => {
   const { service, stripe } = await startWithStripe(t);
-  const paid = await service.post(path, { ...order, token: 'tok_paid' });
+  const paid = await service.post(path, { ...chargeRequest, token: 'tok_paid' });
   const refund = `${paid.headers.get('location')}/refund`;
   stripe.turnsAway = true;
   for (let tried = 0; tried <= refundsPerPaymentMax; tried++) {

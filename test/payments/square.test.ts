@@ -9,7 +9,7 @@ import {
 } from '../support/square/scripted-square.ts';
 
 const path = '/stage/payment/square/charge';
-const order = { amount: 1_050, currency: 'EUR', token: singleUseNonce };
+const request = { amount: 1_050, currency: 'EUR', token: singleUseNonce };
 const key = 'asdf1234-signature-key';
 const url = 'https://pay.example/stage/events/square';
 
@@ -27,9 +27,9 @@ async function start(t: TestContext) {
 
 test('a service with an access token of Square charges there, at its location, once per nonce', async (t) => {
   const { service, square } = await start(t);
-  const first = await service.post(path, order);
+  const first = await service.post(path, request);
   assert.equal(first.status, 200);
-  const again = await service.post(path, order);
+  const again = await service.post(path, request);
   assert.equal(again.text, first.text);
   assert.equal(again.headers.get('idempotent-replayed'), 'true');
   assert.equal(square.charges.length, 1);
@@ -38,9 +38,9 @@ test('a service with an access token of Square charges there, at its location, o
 
 test('an event of Square tells what became of a refund, and a forged one tells nothing', async (t) => {
   const { service, square } = await start(t);
-  const charged = await service.post(path, order);
-  const told = charged.headers.get('location') ?? '';
-  const refunded = await service.post(`${told}/refund`, { amount: 500 });
+  const charged = await service.post(path, request);
+  const location = charged.headers.get('location') ?? '';
+  const refunded = await service.post(`${location}/refund`, { amount: 500 });
   assert.equal(refunded.status, 200, refunded.text);
   const sent = square.requests.at(-1)?.body;
   const [made] = square.refunds;
@@ -51,7 +51,7 @@ test('an event of Square tells what became of a refund, and a forged one tells n
     reason: sent.reason,
     amount_money: { amount: 500, currency: 'EUR' },
   };
-  const stateNow = async () => (await service.get(told)).json.body.refunds[0].status;
+  const stateNow = async () => (await service.get(location)).json.body.refunds[0].status;
   assert.equal(await stateNow(), 'pending');
   for (const [signedBy, status, state] of [
     ['another-key', 401, 'pending'],
@@ -59,8 +59,8 @@ test('an event of Square tells what became of a refund, and a forged one tells n
   ] as const) {
     const event = squareEvent('refund.updated', { refund });
     const { headers, body } = signedDelivery(event, { key: signedBy, url });
-    const answer = await service.post('/stage/events/square', body, headers as Record<string, string>);
-    assert.equal(answer.status, status, answer.text);
+    const response = await service.post('/stage/events/square', body, headers as Record<string, string>);
+    assert.equal(response.status, status, response.text);
     assert.equal(await stateNow(), state);
   }
 });

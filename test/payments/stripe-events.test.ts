@@ -7,8 +7,8 @@ import {
   disputeOf,
   eventOf,
   eventsOf,
-  forged,
   post,
+  signedWithWrongSecret,
   webhookSecret,
 } from '../support/stripe/events.ts';
 import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
@@ -28,22 +28,22 @@ async function start(t: TestContext) {
 
 test('events of Stripe settle a charge in doubt, however often and in whatever order they come', async (t) => {
   const { stripe, service, events } = await start(t);
-  const order = { amount: 1_050, currency: 'EUR', token: 'tok_error_after_charging' };
-  const answer = await service.post(path, order);
-  assert.equal(answer.status, 504);
+  const request = { amount: 1_050, currency: 'EUR', token: 'tok_error_after_charging' };
+  const response = await service.post(path, request);
+  assert.equal(response.status, 504);
   // Nothing else can settle it: Stripe lets nobody in.
   stripe.turnsAway = true;
-  const [charge] = stripe.books().charges;
+  const [charge] = stripe.records().charges;
   assert.ok(charge !== undefined);
   const dispute = eventOf('charge.dispute.created', disputeOf(charge));
-  const told = [...eventsOf(stripe.books()), dispute];
-  const location = answer.headers.get('location') ?? '';
+  const delivered = [...eventsOf(stripe.records()), dispute];
+  const location = response.headers.get('location') ?? '';
 
-  assert.equal(await post(events, forged(told[0] ?? dispute)), 401);
+  assert.equal(await post(events, signedWithWrongSecret(delivered[0] ?? dispute)), 401);
   assert.equal((await service.get(location)).json.body.status, 'in_doubt');
 
   const random = randomFrom(seedOf(t));
-  let left = shuffled(random, [...told, ...told]);
+  let left = shuffled(random, [...delivered, ...delivered]);
   while (left.length > 0) {
     const again: typeof left = [];
     for (const event of left) {

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decliningTokens, MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
-import { type Answer, startTestService, type TestService } from '../support/service.ts';
+import { startTestService, type TestResponse, type TestService } from '../support/service.ts';
 import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
 const path = '/stage/payment/simulated/charge';
-const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+const request = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
 
 async function start(t: TestContext): Promise<{ service: TestService; ledger: MemoryLedger }> {
   const ledger = new MemoryLedger();
@@ -24,28 +24,28 @@ async function startWithStripe(t: TestContext) {
 
 test('answers a payment as the document gives it, in exactly its words', async (t) => {
   const { service, ledger } = await start(t);
-  const answer = await service.post(path, order);
-  assert.equal(answer.status, 200);
-  assert.equal(answer.headers.get('content-type'), 'application/json');
+  const response = await service.post(path, request);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), 'application/json');
   const chargeId = ledger.charges[0]?.chargeId ?? '';
   assert.match(chargeId, /^ch_simulated_/);
   assert.equal(
-    answer.text,
+    response.text,
     `{"statusCode":200,"body":{"message":{"message":"Payment successful!","charge_id":"${chargeId}"}}}`,
   );
-  assert.equal(answer.headers.get('idempotent-replayed'), null);
+  assert.equal(response.headers.get('idempotent-replayed'), null);
   assert.equal(ledger.charges.length, 1);
 });
 
 test('says where a payment is told, and tells it there', async (t) => {
   const { service, ledger } = await start(t);
-  const answer = await service.post(path, { ...order, currency: 'eur' });
-  const id = answer.headers.get('payment-id');
+  const response = await service.post(path, { ...request, currency: 'eur' });
+  const id = response.headers.get('payment-id');
   assert.match(id ?? '', /^pay_[0-9a-f]{32}$/);
-  assert.equal(answer.headers.get('location'), `${path}/${id}`);
-  const told = await service.get(`${path}/${id}`);
-  assert.equal(told.status, 200);
-  const { created_at: createdAt, ...payment } = told.json.body;
+  assert.equal(response.headers.get('location'), `${path}/${id}`);
+  const read = await service.get(`${path}/${id}`);
+  assert.equal(read.status, 200);
+  const { created_at: createdAt, ...payment } = read.json.body;
   assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000);
   assert.deepEqual(payment, {
     id,
@@ -53,7 +53,7 @@ test('says where a payment is told, and tells it there', async (t) => {
     processor: 'simulated',
     amount: 1_050,
     currency: 'EUR',
-    charge_id: answer.json.body.message.charge_id,
+    charge_id: response.json.body.message.charge_id,
     decline_code: null,
     metadata: {},
     item: null,
@@ -66,7 +66,7 @@ test('says where a payment is told, and tells it there', async (t) => {
 
 test('hands on the payment under a key of its own, never the key of the caller', async (t) => {
   const { service, ledger } = await start(t);
-  await service.post(path, order, { 'idempotency-key': 'order-7' });
+  await service.post(path, request, { 'idempotency-key': 'order-7' });
   const [charge] = ledger.charges;
   assert.deepEqual([charge?.amount, charge?.currency, charge?.token], [1_050, 'EUR', 'tok_paid']);
   assert.match(charge?.key ?? '', /^cf_[0-9a-f]{40}$/);
@@ -76,44 +76,44 @@ for (const code of decliningTokens) {
   const expected = code === 'authentication_required' ? code : 'card_declined';
   test(`tells a card declined as ${code} by 402 ${expected}, charging nothing`, async (t) => {
     const { service, ledger } = await start(t);
-    const answer = await service.post(path, { ...order, token: `tok_${code}` });
-    assertError(answer, 402, { type: 'card', code: expected, decline_code: code, retryable: false });
-    const told = await service.get(answer.headers.get('location') ?? '');
-    assert.equal(told.json.body.status, 'declined');
-    assert.equal(told.json.body.charge_id, null);
-    assert.equal(told.json.body.decline_code, code);
+    const response = await service.post(path, { ...request, token: `tok_${code}` });
+    assertError(response, 402, { type: 'card', code: expected, decline_code: code, retryable: false });
+    const read = await service.get(response.headers.get('location') ?? '');
+    assert.equal(read.json.body.status, 'declined');
+    assert.equal(read.json.body.charge_id, null);
+    assert.equal(read.json.body.decline_code, code);
     assert.deepEqual(ledger.charges, []);
   });
 }
 
 test('refuses a token that the processor does not know, naming it', async (t) => {
   const { service, ledger } = await start(t);
-  const answer = await service.post(path, { ...order, token: 'tok_of_nobody' });
-  assertError(answer, 400, {
+  const response = await service.post(path, { ...request, token: 'tok_of_nobody' });
+  assertError(response, 400, {
     type: 'invalid_request',
     code: 'invalid_request',
     param: 'token',
     retryable: false,
   });
-  assert.ok(!answer.text.includes('tok_of_nobody'));
+  assert.ok(!response.text.includes('tok_of_nobody'));
   assert.deepEqual(ledger.charges, []);
 });
 
 test('tells a processor that takes no charge by 502, and that nothing was charged', async (t) => {
   const { service, ledger } = await start(t);
-  const answer = await service.post(path, { ...order, token: 'tok_processor_error' });
-  assertError(answer, 502, { type: 'service', code: 'processor_error', retryable: true });
-  assert.match(answer.json.body.error.message, /nothing was charged/);
+  const response = await service.post(path, { ...request, token: 'tok_processor_error' });
+  assertError(response, 502, { type: 'service', code: 'processor_error', retryable: true });
+  assert.match(response.json.body.error.message, /nothing was charged/);
   assert.deepEqual(ledger.charges, []);
 });
 
 test('says that it does not know when a reply is lost, then finds out, and has charged once', async (t) => {
   const { service, ledger } = await start(t);
-  const lost = { ...order, token: 'tok_lost_reply' };
-  const answer = await service.post(path, lost, { 'idempotency-key': 'lost-1' });
-  assertError(answer, 504, { type: 'service', code: 'payment_outcome_unknown', retryable: true });
-  assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-  const location = answer.headers.get('location') ?? '';
+  const lost = { ...request, token: 'tok_lost_reply' };
+  const response = await service.post(path, lost, { 'idempotency-key': 'lost-1' });
+  assertError(response, 504, { type: 'service', code: 'payment_outcome_unknown', retryable: true });
+  assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+  const location = response.headers.get('location') ?? '';
   const before = await service.get(location);
   assert.deepEqual([before.json.body.status, before.json.body.charge_id], ['in_doubt', null]);
 
@@ -124,59 +124,66 @@ test('says that it does not know when a reply is lost, then finds out, and has c
   const again = await service.post(path, lost, { 'idempotency-key': 'lost-1' });
   assert.equal(again.status, 200);
   assert.equal(again.json.body.message.charge_id, settled.charge_id);
-  assert.equal(again.headers.get('payment-id'), answer.headers.get('payment-id'));
+  assert.equal(again.headers.get('payment-id'), response.headers.get('payment-id'));
   assert.equal(ledger.charges.length, 1);
 });
 
 test('never calls a charge failed that Stripe made before its server failed', async (t) => {
   const { service, stripe } = await startWithStripe(t);
-  const answer = await service.post('/stage/payment/stripe/charge', {
-    ...order,
+  const response = await service.post('/stage/payment/stripe/charge', {
+    ...request,
     token: 'tok_error_after_charging',
   });
-  assertError(answer, 504, { type: 'service', code: 'payment_outcome_unknown', retryable: false });
-  const settled = await settledPayment(service, answer.headers.get('location') ?? '');
+  assertError(response, 504, { type: 'service', code: 'payment_outcome_unknown', retryable: false });
+  const settled = await settledPayment(service, response.headers.get('location') ?? '');
   assert.deepEqual([settled.status, settled.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);
   assert.equal(stripe.charges.length, 1, 'asking again says 500 again; looking finds it');
 });
 
 test('takes a payment at Stripe by its official library', async (t) => {
   const { service, stripe } = await startWithStripe(t);
-  const answer = await service.post('/stage/payment/stripe/charge', order);
-  assert.deepEqual(answer.json, {
+  const response = await service.post('/stage/payment/stripe/charge', request);
+  assert.deepEqual(response.json, {
     statusCode: 200,
     body: { message: { message: 'Payment successful!', charge_id: stripe.charges[0]?.chargeId } },
   });
-  assert.equal(stripe.charges[0]?.paymentId, answer.headers.get('payment-id'));
+  assert.equal(stripe.charges[0]?.paymentId, response.headers.get('payment-id'));
 });
 
 test('tells a decline at Stripe that has no decline code by its error code', async (t) => {
   const { service } = await startWithStripe(t);
-  const answer = await service.post('/stage/payment/stripe/charge', { ...order, token: 'tok_expired_card' });
-  assertError(answer, 402, { code: 'card_declined', decline_code: 'expired_card' });
+  const response = await service.post('/stage/payment/stripe/charge', {
+    ...request,
+    token: 'tok_expired_card',
+  });
+  assertError(response, 402, { code: 'card_declined', decline_code: 'expired_card' });
 });
 
 test('leaves no token in any log line', async (t) => {
   const { service } = await startWithStripe(t);
   const words = ['paid', 'insufficient_funds', 'of_nobody', 'dropped_after_charging', 'method_error'];
   for (const word of words) {
-    await service.post('/stage/payment/stripe/charge', { ...order, token: `tok_${word}` });
-    await service.post(path, { ...order, token: `tok_${word}` });
+    await service.post('/stage/payment/stripe/charge', { ...request, token: `tok_${word}` });
+    await service.post(path, { ...request, token: `tok_${word}` });
   }
   assert.match(service.logged(), /"event":"charge"/);
   assert.ok(!service.logged().includes('tok_'));
 });
 
 /** An error, with the documented field beside it; `expected` are those fields of the error that matter here. */
-function assertError(answer: Answer, status: number, expected: Readonly<Record<string, unknown>>): void {
-  assert.equal(answer.status, status, answer.text);
-  assert.equal(answer.json.statusCode, status);
-  const { error, ...beside } = answer.json.body;
+function assertError(
+  response: TestResponse,
+  status: number,
+  expected: Readonly<Record<string, unknown>>,
+): void {
+  assert.equal(response.status, status, response.text);
+  assert.equal(response.json.statusCode, status);
+  const { error, ...beside } = response.json.body;
   assert.deepEqual({ ...error, ...expected }, error);
   assert.match(error.request_id, /^req_/);
   assert.deepEqual(beside, { message: { message: error.message } });
-  assert.match(answer.headers.get('payment-id') ?? '', /^pay_/);
-  assert.match(answer.headers.get('location') ?? '', /\/pay_[0-9a-f]{32}$/);
+  assert.match(response.headers.get('payment-id') ?? '', /^pay_/);
+  assert.match(response.headers.get('location') ?? '', /\/pay_[0-9a-f]{32}$/);
 }
 
 async function settledPayment(service: TestService, location: string) {

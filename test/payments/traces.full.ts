@@ -25,10 +25,10 @@ async function startCollector(t: TestContext, status = 200) {
   const texts: string[] = [];
   const server = createServer(async (request, response) => {
     // biome-ignore lint/suspicious/noExplicitAny: as the exporter sends it
-    const told = (await json(request)) as any;
-    texts.push(JSON.stringify(told));
+    const exported = (await json(request)) as any;
+    texts.push(JSON.stringify(exported));
     paths.push(request.url);
-    for (const { scopeSpans } of told.resourceSpans)
+    for (const { scopeSpans } of exported.resourceSpans)
       for (const scope of scopeSpans) spans.push(...scope.spans);
     response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
   });
@@ -45,14 +45,14 @@ function fieldsOf({ attributes }: Span): Record<string, string | undefined> {
 }
 
 const path = '/stage/payment/simulated/charge';
-const order = (token: string) => ({ amount: 123_457, currency: 'EUR', token });
+const requestWith = (token: string) => ({ amount: 123_457, currency: 'EUR', token });
 const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
 const traceparent = `00-${caller.traceId}-${caller.spanId}-01`;
 
 test('traces: a span for a charge and one for each step, in the trace of the caller', async (t) => {
   const collector = await startCollector(t);
   const service = await startTestService(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin } });
-  const answer = await service.post(path, order('tok_paid'), { traceparent });
+  const response = await service.post(path, requestWith('tok_paid'), { traceparent });
   await service.stop();
   assert.deepEqual([...new Set(collector.paths)], ['/v1/traces']);
   const [charge] = collector.spans.filter(({ name }) => name === 'charge');
@@ -60,7 +60,7 @@ test('traces: a span for a charge and one for each step, in the trace of the cal
   assert.deepEqual([charge.traceId, charge.parentSpanId], [caller.traceId, caller.spanId]);
   assert.deepEqual(fieldsOf(charge), {
     'counterfoil.processor': 'simulated',
-    'counterfoil.payment_id': answer.headers.get('payment-id'),
+    'counterfoil.payment_id': response.headers.get('payment-id'),
     'counterfoil.outcome': 'succeeded',
   });
   const steps = collector.spans.filter(({ parentSpanId }) => parentSpanId === charge.spanId);
@@ -87,8 +87,8 @@ test('traces: what is no traceparent begins a trace of its own, and one not samp
     traceparent.toUpperCase(),
     'nonsense',
   ];
-  for (const each of wrong) await service.post(path, order('tok_paid'), { traceparent: each });
-  await service.post(path, order('tok_paid'), { traceparent: traceparent.replace(/01$/, '00') });
+  for (const each of wrong) await service.post(path, requestWith('tok_paid'), { traceparent: each });
+  await service.post(path, requestWith('tok_paid'), { traceparent: traceparent.replace(/01$/, '00') });
   await service.stop();
   const charges = collector.spans.filter(({ name }) => name === 'charge');
   assert.equal(charges.length, wrong.length);
@@ -112,13 +112,13 @@ test('traces: say nothing but payment, processor and outcome, and reach no proce
   const headers = { traceparent, 'idempotency-key': `${canary}-key` };
   await service.post(
     '/stage/payment/stripe/charge',
-    { ...order('tok_paid'), metadata: { [canary]: canary } },
+    { ...requestWith('tok_paid'), metadata: { [canary]: canary } },
     headers,
   );
-  await service.post('/stage/payment/stripe/charge', order('tok_paid'), headers);
-  await service.post('/stage/payment/stripe/charge', order(`${canary}-token`), { traceparent });
-  await service.post(`/stage/payment/${canary}/charge`, order('tok_paid'), { traceparent });
-  await service.post(path, { ...order('tok_paid'), currency: canary }, { traceparent });
+  await service.post('/stage/payment/stripe/charge', requestWith('tok_paid'), headers);
+  await service.post('/stage/payment/stripe/charge', requestWith(`${canary}-token`), { traceparent });
+  await service.post(`/stage/payment/${canary}/charge`, requestWith('tok_paid'), { traceparent });
+  await service.post(path, { ...requestWith('tok_paid'), currency: canary }, { traceparent });
   await service.stop();
   const allowed = new Set(['counterfoil.payment_id', 'counterfoil.processor', 'counterfoil.outcome']);
   const keys = collector.spans.flatMap(({ attributes }) => attributes.map(({ key }) => key));
@@ -140,7 +140,8 @@ test('traces: a collector that fails, or is gone, costs no charge and no stop', 
   const failing = await startCollector(t, 503);
   for (const endpoint of [failing.origin, 'http://127.0.0.1:9']) {
     const service = await startTestService(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } });
-    for (const _again of [1, 2, 3]) assert.equal((await service.post(path, order('tok_paid'))).status, 200);
+    for (const _again of [1, 2, 3])
+      assert.equal((await service.post(path, requestWith('tok_paid'))).status, 200);
     const began = performance.now();
     await service.stop();
     assert.ok(performance.now() - began < 9_000);

@@ -14,7 +14,7 @@ import { tryToSend } from '../support/try-to-send.ts';
 
 /** What the drill of pairs of faults rests on. One request; undefined where its reply was lost. */
 async function ask(origin: string, path: string, key: string, fields: Readonly<Record<string, string>>) {
-  const answer = await tryToSend(`${origin}/v1/${path}`, {
+  const response = await tryToSend(`${origin}/v1/${path}`, {
     method: 'POST',
     headers: {
       authorization: 'Bearer sk_test_scripted',
@@ -24,7 +24,7 @@ async function ask(origin: string, path: string, key: string, fields: Readonly<R
     },
     body: new URLSearchParams(fields).toString(),
   });
-  return answer && { status: answer.status, json: JSON.parse(answer.text) };
+  return response && { status: response.status, json: JSON.parse(response.text) };
 }
 
 const intent = { amount: '2000', currency: 'eur', confirm: 'true' };
@@ -45,7 +45,7 @@ async function requestOf(stripe: ScriptedStripe, word: string) {
     payment_method: `pm_${word}`,
   });
   const fields = { charge: paid?.json.latest_charge, amount: '500' };
-  return { path: 'refunds', fields, made: () => stripe.books().refunds.length };
+  return { path: 'refunds', fields, made: () => stripe.records().refunds.length };
 }
 
 test('scripted Stripe: loses the first reply of a pair, and rejects the key at the door until it is repaired', async (t) => {

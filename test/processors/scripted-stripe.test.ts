@@ -17,7 +17,7 @@ type Asked = { readonly key?: string; readonly fields?: Fields; readonly method?
 /** One request, as a client without Stripe's library would make it. */
 async function ask(origin: string, path: string, { key, fields = {}, method = 'POST' }: Asked) {
   const query = new URLSearchParams(fields).toString();
-  const answer = await fetch(`${origin}/v1/${path}${method === 'GET' ? `?${query}` : ''}`, {
+  const reply = await fetch(`${origin}/v1/${path}${method === 'GET' ? `?${query}` : ''}`, {
     method,
     headers: {
       authorization: 'Bearer sk_test_scripted',
@@ -27,22 +27,22 @@ async function ask(origin: string, path: string, { key, fields = {}, method = 'P
     },
     ...(method === 'POST' ? { body: query } : {}),
   });
-  const text = await answer.text();
-  const isReplayed = answer.headers.get('idempotent-replayed') === 'true';
-  return { status: answer.status, text, json: JSON.parse(text), isReplayed };
+  const text = await reply.text();
+  const isReplayed = reply.headers.get('idempotent-replayed') === 'true';
+  return { status: reply.status, text, json: JSON.parse(text), isReplayed };
 }
 
-const order = { amount: '2000', currency: 'eur', confirm: 'true', payment_method: 'pm_paid' };
+const request = { amount: '2000', currency: 'eur', confirm: 'true', payment_method: 'pm_paid' };
 
 test('scripted Stripe: answers a key again with what it answered first, failures included', async (t) => {
   const stripe = await startScriptedStripe(t);
   const words = { pm_paid: 200, pm_insufficient_funds: 402, pm_error_after_charging: 500 };
   for (const [method, status] of Object.entries(words)) {
-    const asked = { key: method, fields: { ...order, payment_method: method } };
-    const first = await ask(stripe.origin, 'payment_intents', asked);
+    const sent = { key: method, fields: { ...request, payment_method: method } };
+    const first = await ask(stripe.origin, 'payment_intents', sent);
     assert.deepEqual([first.status, first.isReplayed], [status, false]);
     stripe.repair();
-    assert.deepEqual(await ask(stripe.origin, 'payment_intents', asked), { ...first, isReplayed: true });
+    assert.deepEqual(await ask(stripe.origin, 'payment_intents', sent), { ...first, isReplayed: true });
   }
   assert.equal(stripe.charges.length, 2);
 });
@@ -50,23 +50,23 @@ test('scripted Stripe: answers a key again with what it answered first, failures
 test('scripted Stripe: keeps nothing of what it refused at the door', async (t) => {
   const stripe = await startScriptedStripe(t);
   stripe.turnsAway = true;
-  const asked = { key: 'one', fields: order };
-  assert.equal((await ask(stripe.origin, 'payment_intents', asked)).status, 429);
+  const sent = { key: 'one', fields: request };
+  assert.equal((await ask(stripe.origin, 'payment_intents', sent)).status, 429);
   stripe.turnsAway = false;
-  const wrong = { key: 'one', fields: { ...order, amount: '0' } };
+  const wrong = { key: 'one', fields: { ...request, amount: '0' } };
   assert.equal((await ask(stripe.origin, 'payment_intents', wrong)).status, 400);
   assert.equal((await ask(stripe.origin, 'payment_intents', { key: 'one' })).status, 400);
-  assert.equal((await ask(stripe.origin, 'payment_intents', asked)).status, 200);
+  assert.equal((await ask(stripe.origin, 'payment_intents', sent)).status, 200);
   stripe.turnsAway = true;
-  assert.equal((await ask(stripe.origin, 'payment_intents', asked)).status, 429, 'also with a key it knows');
+  assert.equal((await ask(stripe.origin, 'payment_intents', sent)).status, 429, 'also with a key it knows');
 });
 
 test('scripted Stripe: refuses a key that is used with other parameters, or elsewhere', async (t) => {
   const stripe = await startScriptedStripe(t);
   const { origin } = stripe;
-  await ask(origin, 'payment_intents', { key: 'one', fields: order });
-  const other = await ask(origin, 'payment_intents', { key: 'one', fields: { ...order, amount: '2001' } });
-  const elsewhere = await ask(origin, 'refunds', { key: 'one', fields: order });
+  await ask(origin, 'payment_intents', { key: 'one', fields: request });
+  const other = await ask(origin, 'payment_intents', { key: 'one', fields: { ...request, amount: '2001' } });
+  const elsewhere = await ask(origin, 'refunds', { key: 'one', fields: request });
   for (const { status, json } of [other, elsewhere]) {
     assert.deepEqual([status, json.error.type], [400, 'idempotency_error']);
   }
@@ -75,31 +75,31 @@ test('scripted Stripe: refuses a key that is used with other parameters, or else
 
 test('scripted Stripe: refuses a key that is in use', async (t) => {
   const stripe = await startScriptedStripe(t);
-  const asked = { key: 'one', fields: { ...order, payment_method: 'pm_worked_on' } };
-  const first = ask(stripe.origin, 'payment_intents', asked);
+  const sent = { key: 'one', fields: { ...request, payment_method: 'pm_worked_on' } };
+  const first = ask(stripe.origin, 'payment_intents', sent);
   while (stripe.requests.length === 0) await new Promise(setImmediate);
-  const second = await ask(stripe.origin, 'payment_intents', asked);
+  const second = await ask(stripe.origin, 'payment_intents', sent);
   assert.deepEqual([second.status, second.json.error.code], [409, 'idempotency_key_in_use']);
   stripe.repair();
   assert.equal((await first).json.status, 'succeeded');
-  assert.equal((await ask(stripe.origin, 'payment_intents', asked)).isReplayed, true);
+  assert.equal((await ask(stripe.origin, 'payment_intents', sent)).isReplayed, true);
   assert.equal(stripe.charges.length, 1);
 });
 
 test('scripted Stripe: forgets a key after 24 hours, and then charges again', async (t) => {
   const stripe = await startScriptedStripe(t);
-  const asked = { key: 'one', fields: order };
-  const first = await ask(stripe.origin, 'payment_intents', asked);
+  const sent = { key: 'one', fields: request };
+  const first = await ask(stripe.origin, 'payment_intents', sent);
   stripe.command({ set: { aheadMs: keyLifeMs - 60_000 } });
-  assert.equal((await ask(stripe.origin, 'payment_intents', asked)).text, first.text);
+  assert.equal((await ask(stripe.origin, 'payment_intents', sent)).text, first.text);
   stripe.command({ set: { aheadMs: keyLifeMs } });
-  assert.notEqual((await ask(stripe.origin, 'payment_intents', asked)).text, first.text);
+  assert.notEqual((await ask(stripe.origin, 'payment_intents', sent)).text, first.text);
   assert.equal(stripe.charges.length, 2);
 });
 
 test('scripted Stripe: refuses parameters that it does not know, and pages that are too long', async (t) => {
   const { origin } = await startScriptedStripe(t);
-  const strange = await ask(origin, 'payment_intents', { fields: { ...order, paid: 'yes' } });
+  const strange = await ask(origin, 'payment_intents', { fields: { ...request, paid: 'yes' } });
   assert.deepEqual([strange.status, strange.json.error.code], [400, 'parameter_unknown']);
   const long = await ask(origin, 'payment_intents', { method: 'GET', fields: { limit: '101' } });
   assert.equal(long.status, 400);
@@ -108,7 +108,7 @@ test('scripted Stripe: refuses parameters that it does not know, and pages that 
 test('scripted Stripe: lists what was made in a time, the newest first, page by page', async (t) => {
   const stripe = await startScriptedStripe(t);
   stripe.command({ othersCharge: 3 });
-  const [first, second, third] = stripe.books().intents.map(({ id, created }) => ({ id, created }));
+  const [first, second, third] = stripe.records().intents.map(({ id, created }) => ({ id, created }));
   assert.ok(first !== undefined && second !== undefined && third !== undefined);
   const list = async (fields: Fields) => {
     const { json } = await ask(stripe.origin, 'payment_intents', { method: 'GET', fields });
@@ -122,12 +122,12 @@ test('scripted Stripe: lists what was made in a time, the newest first, page by 
 
 test('scripted Stripe: tells the PaymentIntent of a decline, with its failed charge', async (t) => {
   const stripe = await startScriptedStripe(t);
-  const fields = { ...order, payment_method: 'pm_insufficient_funds' };
+  const fields = { ...request, payment_method: 'pm_insufficient_funds' };
   const { json } = await ask(stripe.origin, 'payment_intents', { fields });
   assert.equal(json.error.payment_intent.status, 'requires_payment_method');
   assert.equal(json.error.payment_intent.last_payment_error.decline_code, 'insufficient_funds');
   assert.deepEqual(
-    stripe.books().charges.map(({ id, status }) => [id, status]),
+    stripe.records().charges.map(({ id, status }) => [id, status]),
     [[json.error.charge, 'failed']],
   );
 });
@@ -149,7 +149,7 @@ test('scripted Stripe: remembers charges, keys and used tokens when its process 
   assert.deepEqual(await adapter.charge(request), outcome);
   assert.deepEqual(await adapter.findCharge(soughtNow(request.paymentId)), outcome);
   assert.equal((await adapter.charge(chargeOf(singleUseToken))).kind, 'refused');
-  assert.equal(chargesOf(await stripe.books()).length, 1);
+  assert.equal(chargesOf(await stripe.records()).length, 1);
 });
 
 test('scripted Stripe: what it was working on when it was killed stays undecided', async (t) => {
@@ -157,7 +157,7 @@ test('scripted Stripe: what it was working on when it was killed stays undecided
   const adapter = await adapterOf(stripe);
   const request = chargeOf('tok_worked_on');
   const first = adapter.charge(request);
-  while ((await stripe.books()).intents.length === 0);
+  while ((await stripe.records()).intents.length === 0);
   await stripe.kill();
   assert.equal((await first).kind, 'unknown');
   await stripe.start();

@@ -77,7 +77,7 @@ async function fixture(t: TestContext): Promise<ResendFixture> {
     unheardOf: 'tok_nobody_has_heard_of',
     turnedAway: 'tok_processor_error',
     replyLost: 'tok_lost_reply',
-    neverAnswered: 'tok_slow',
+    neverAnswers: 'tok_slow',
   };
   return {
     processor: simulatedProcessor(new RemoteLedger(await double.start(t))),

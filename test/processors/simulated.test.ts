@@ -21,7 +21,7 @@ const tokens = {
   unheardOf: 'tok_nobody_has_heard_of',
   turnedAway: 'tok_processor_error',
   replyLost: 'tok_lost_reply',
-  neverAnswered: 'tok_visa',
+  neverAnswers: 'tok_visa',
 };
 
 /** Makes every charge, and lets nobody hear of those with `tok_visa` before it is repaired. */
@@ -30,7 +30,7 @@ class SilentLedger extends MemoryLedger {
 
   override async charge(request: LedgerRequest): Promise<LedgerReply> {
     const reply = await super.charge(request);
-    if (request.token === tokens.neverAnswered && !this.repaired) await new Promise(() => undefined);
+    if (request.token === tokens.neverAnswers && !this.repaired) await new Promise(() => undefined);
     return reply;
   }
 }

@@ -18,7 +18,7 @@ function processorWith(webhookKeys: readonly string[], webhookUrl: string | unde
   return squareProcessor({ accessToken: 'EAAA-scripted', apiBase, webhookKeys, webhookUrl });
 }
 
-async function newsOf(event: unknown): Promise<ProcessorEvent['news'] | undefined> {
+async function changeOf(event: unknown): Promise<ProcessorEvent['news'] | undefined> {
   const reading = await (await processorWith([key])).readEvent(signedDelivery(event, { key, url }));
   if (reading.kind !== 'event') assert.equal(reading.kind, 'irrelevant');
   return reading.kind === 'event' ? reading.event.news : undefined;
@@ -102,13 +102,13 @@ test('square: tells of a payment that failed or was canceled as of a decline', a
   const errors = [{ category: 'PAYMENT_METHOD_ERROR', code: 'INSUFFICIENT_FUNDS' }];
   const failed = { ...payment, status: 'FAILED', card_details: { status: 'FAILED', errors } };
   const decline = { kind: 'declined', authenticationRequired: false };
-  assert.deepEqual(await newsOf(squareEvent('payment.created', { payment: failed })), {
+  assert.deepEqual(await changeOf(squareEvent('payment.created', { payment: failed })), {
     about: 'charge',
     paymentId,
     outcome: { ...decline, declineCode: 'insufficient_funds' },
   });
   const canceled = { ...payment, status: 'CANCELED' };
-  assert.deepEqual(await newsOf(squareEvent('payment.updated', { payment: canceled })), {
+  assert.deepEqual(await changeOf(squareEvent('payment.updated', { payment: canceled })), {
     about: 'charge',
     paymentId,
     outcome: { ...decline, declineCode: 'generic_decline' },
@@ -125,13 +125,13 @@ test('square: has no news of a payment that is undecided, or not ours', async ()
     { reference_id: `${paymentId}0` },
   ]) {
     const event = squareEvent('payment.updated', { payment: { ...payment, ...change } });
-    assert.equal(await newsOf(event), undefined, JSON.stringify(change));
+    assert.equal(await changeOf(event), undefined, JSON.stringify(change));
   }
 });
 
 test('square: tells of refunds, ours by our id and others without one', async () => {
   const refund = { id: 'R1', payment_id: chargeId, amount_money, reason: `Counterfoil ${refundId}` };
-  const news = { about: 'refund', chargeId, processorRefundId: 'R1', amount: 1_050 };
+  const change = { about: 'refund', chargeId, processorRefundId: 'R1', amount: 1_050 };
   for (const [status, state] of [
     ['PENDING', 'pending'],
     ['COMPLETED', 'succeeded'],
@@ -139,11 +139,11 @@ test('square: tells of refunds, ours by our id and others without one', async ()
     ['FAILED', 'failed'],
   ]) {
     const event = squareEvent('refund.updated', { refund: { ...refund, status } });
-    assert.deepEqual(await newsOf(event), { ...news, refundId, state });
+    assert.deepEqual(await changeOf(event), { ...change, refundId, state });
   }
   for (const reason of [undefined, 'Broken', `about ${refundId}`, `Counterfoil ${refundId} too`]) {
     const event = squareEvent('refund.created', { refund: { ...refund, status: 'PENDING', reason } });
-    assert.deepEqual(await newsOf(event), { ...news, refundId: undefined, state: 'pending' });
+    assert.deepEqual(await changeOf(event), { ...change, refundId: undefined, state: 'pending' });
   }
 });
 
@@ -155,14 +155,14 @@ test('square: tells of disputes in the words of Square', async () => {
     reason: 'NO_KNOWLEDGE',
     state: 'EVIDENCE_REQUIRED',
   };
-  const news = { about: 'dispute', chargeId, disputeId: dispute.id, amount: 1_050, reason: 'NO_KNOWLEDGE' };
-  assert.deepEqual(await newsOf(squareEvent('dispute.created', { dispute })), {
-    ...news,
+  const change = { about: 'dispute', chargeId, disputeId: dispute.id, amount: 1_050, reason: 'NO_KNOWLEDGE' };
+  assert.deepEqual(await changeOf(squareEvent('dispute.created', { dispute })), {
+    ...change,
     status: 'EVIDENCE_REQUIRED',
   });
   const won = { ...dispute, id: undefined, dispute_id: dispute.id, state: 'WON' };
-  assert.deepEqual(await newsOf(squareEvent('dispute.state.updated', { dispute: won })), {
-    ...news,
+  assert.deepEqual(await changeOf(squareEvent('dispute.state.updated', { dispute: won })), {
+    ...change,
     status: 'WON',
   });
 });
@@ -189,5 +189,5 @@ test('square: makes nothing of what is signed and not as documented', async () =
     }),
     ...['', 'no JSON', 'null', '[]', '"text"', '7', '{"data":', '\u0000'],
   ];
-  for (const event of odd) assert.equal(await newsOf(event), undefined, JSON.stringify(event));
+  for (const event of odd) assert.equal(await changeOf(event), undefined, JSON.stringify(event));
 });

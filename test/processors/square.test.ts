@@ -67,7 +67,7 @@ function fixtureOf({ square, processor }: Opened): RefundFixture {
       unheardOf: 'cnon:nobody-has-heard-of',
       turnedAway: 'cnon:rate-limited',
       replyLost: 'cnon:dropped-after-charging',
-      neverAnswered: 'cnon:never-answers',
+      neverAnswers: 'cnon:never-answers',
     },
   };
 }
@@ -149,7 +149,7 @@ for (const [word, declineCode] of declines) {
   });
 }
 
-const refusals = [
+const rejections = [
   ['token-used', 'token'],
   ['token-expired', 'token'],
   ['card-data-invalid', 'token'],
@@ -163,7 +163,7 @@ const refusals = [
   ['location-unknown', undefined],
 ] as const;
 
-for (const [word, param] of refusals) {
+for (const [word, param] of rejections) {
   test(`square: refuses after ${word.replaceAll('-', ' ')}, naming ${param ?? 'nothing'}`, async (t) => {
     const { square, processor } = await open(t);
     const request = chargeOf(`cnon:${word}`);
@@ -177,8 +177,8 @@ for (const [word, param] of refusals) {
 
 /** A message is shown to callers, a detail goes to logs; Square's own sentences begin with "Sent". */
 function repeatsNothing(outcome: ChargeOutcome, ...sent: readonly string[]): void {
-  const told = JSON.stringify(outcome);
-  for (const each of sent) assert.ok(!told.includes(each), told);
+  const shown = JSON.stringify(outcome);
+  for (const each of sent) assert.ok(!shown.includes(each), shown);
 }
 
 test('square: refuses a currency that the location does not take, naming it', async (t) => {
@@ -274,8 +274,8 @@ test('square: gives up in time on a reply that has begun and does not end', asyn
 });
 
 /** @returns the origin of something that stands in Square's place and answers everybody alike */
-async function startGateway(t: TestContext, answer: (response: ServerResponse) => void): Promise<string> {
-  const gateway = createServer((_request, response) => answer(response));
+async function startGateway(t: TestContext, respond: (response: ServerResponse) => void): Promise<string> {
+  const gateway = createServer((_request, response) => respond(response));
   await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
   t.after(() => {
     gateway.closeAllConnections();
@@ -446,11 +446,11 @@ test('square: has on its books what others charged there, and nothing that moved
   const tipped = { amount: 1_200, currency: 'EUR' };
   const theirs = square.addPayment({ ...at(until - 1), reference_id: 'table 7', total_money: tipped });
   square.addPayment(at(until));
-  const books: ProcessorCharge[] = [];
-  for await (const charge of processor.charges({ from: until - 120_000, until })) books.push(charge);
+  const listed: ProcessorCharge[] = [];
+  for await (const charge of processor.charges({ from: until - 120_000, until })) listed.push(charge);
   assert.ok(made.kind === 'succeeded');
   const currency = 'EUR';
-  assert.deepEqual(books, [
+  assert.deepEqual(listed, [
     { chargeId: made.chargeId, paymentId: ours.paymentId, amount: 2_000, amountRefunded: 0, currency },
     { chargeId: theirs, paymentId: undefined, amount: 1_200, amountRefunded: 0, currency },
   ]);

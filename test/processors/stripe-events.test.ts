@@ -67,14 +67,14 @@ const says = [
   ['charge.dispute.closed', dispute, disputeNews],
 ] as const;
 
-for (const [type, object, news] of says) {
+for (const [type, object, change] of says) {
   const what = 'status' in object ? object.status : '';
   test(`stripe: reads the news of ${type}, ${what}${object === elsewhere ? ', made elsewhere' : ''}`, async (t) => {
     const { processor } = await openStripe(t);
     const event = eventOf(type, object);
     assert.deepEqual(await read(processor, event), {
       kind: 'event',
-      event: { id: event.id, happenedAt: signedAt, news },
+      event: { id: event.id, happenedAt: signedAt, news: change },
     });
   });
 }
@@ -103,13 +103,13 @@ test('stripe: reads what the scripted Stripe has to tell of a charge, a decline 
   const { chargeId } = outcome;
   const asked = { ...request, chargeId, refundId: 'ref_1', processorKey: 'cf_refund' };
   await processor.refund(asked);
-  const told = eventsOf(stripe.books()).map((event) => processor.readEvent(deliveryOf(event)));
-  const news = (await Promise.all(told)).map((reading) => {
+  const readings = eventsOf(stripe.records()).map((event) => processor.readEvent(deliveryOf(event)));
+  const changes = (await Promise.all(readings)).map((reading) => {
     assert.ok(reading.kind === 'event');
     const { about, ...said } = reading.event.news;
     return [about, 'outcome' in said ? said.outcome.kind : 'state' in said ? said.state : said.status];
   });
-  assert.deepEqual(news, [
+  assert.deepEqual(changes, [
     ['charge', 'succeeded'],
     ['charge', 'declined'],
     ['refund', 'pending'],

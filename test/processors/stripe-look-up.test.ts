@@ -26,7 +26,7 @@ test('stripe: finds a charge by the search, in one request', async (t) => {
 
 for (const [why, set] of [
   ['the search does not know of it yet', { searchLagMs: 60_000 }],
-  ['the account cannot search', { refusesSearch: true }],
+  ['the account cannot search', { rejectsSearch: true }],
 ] as const) {
   test(`stripe: finds a charge in the list when ${why}, also on its last page`, async (t) => {
     const opened = await openStripe(t);
@@ -44,7 +44,7 @@ for (const [why, set] of [
 test('stripe: finds a charge in the list although its clock and ours are four minutes apart', async (t) => {
   for (const aheadMs of [-240_000, 240_000]) {
     const { stripe, processor } = await openStripe(t);
-    stripe.command({ set: { aheadMs, refusesSearch: true } });
+    stripe.command({ set: { aheadMs, rejectsSearch: true } });
     const request = chargeOf('tok_paid');
     await processor.charge(request);
     assert.equal((await processor.findCharge(soughtNow(request.paymentId))).kind, 'succeeded');
@@ -140,14 +140,14 @@ for (const token of ['tok_error_before_charging', 'tok_amount_too_small', 'tok_m
   });
 }
 
-for (const set of [{}, { refusesSearch: true }]) {
-  const way = 'refusesSearch' in set ? 'the list' : 'the search';
+for (const set of [{}, { rejectsSearch: true }]) {
+  const way = 'rejectsSearch' in set ? 'the list' : 'the search';
   test(`stripe: does not take a PaymentIntent that is not decided for a decline, found by ${way}`, async (t) => {
     const { stripe, processor } = await openStripe(t);
     stripe.command({ set });
     const worked = chargeOf('tok_worked_on_then_declined');
     const first = processor.charge(worked);
-    while (stripe.books().intents.length === 0) await sleep(10);
+    while (stripe.records().intents.length === 0) await sleep(10);
     const left = chargeOf('tok_error_while_confirming');
     const processing = chargeOf('tok_processing');
     await Promise.all([left, processing].map((request) => processor.charge(request)));
@@ -170,12 +170,12 @@ test('stripe: has every charge that moved money on its books, page by page, in t
   await processor.charge(ours);
   await processor.charge(chargeOf('tok_insufficient_funds'));
   stripe.command({ othersCharge: 60 });
-  const books = await charges({ stripe, processor });
-  assert.equal(books.length, 211);
-  assert.equal(new Set(books.map(({ chargeId }) => chargeId)).size, 211);
+  const listed = await charges({ stripe, processor });
+  assert.equal(listed.length, 211);
+  assert.equal(new Set(listed.map(({ chargeId }) => chargeId)).size, 211);
   const { chargeId } = stripe.charges[150] ?? {};
   assert.deepEqual(
-    books.filter(({ paymentId }) => paymentId !== undefined),
+    listed.filter(({ paymentId }) => paymentId !== undefined),
     [{ chargeId, paymentId: ours.paymentId, amount: 500, amountRefunded: 0, currency: 'ISK' }],
   );
 });

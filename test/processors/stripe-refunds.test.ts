@@ -48,7 +48,7 @@ for (const kind of ['pending', 'failed'] as const) {
     const opened = await openStripe(t);
     const request = await refundOf(opened, `tok_refund_${kind}`);
     const outcome = await opened.processor.refund(request);
-    const [made] = opened.stripe.books().refunds;
+    const [made] = opened.stripe.records().refunds;
     assert.deepEqual(outcome, { kind, processorRefundId: made?.id });
     assert.deepEqual(await opened.processor.findRefund(found(request)), outcome);
   });
@@ -76,7 +76,7 @@ test('stripe: refuses to give back a charge a second time', async (t) => {
   const second = await opened.processor.refund({ ...request, processorKey: 'cf_another', refundId: 'ref_b' });
   assert.ok(second.kind === 'refused');
   assert.match(second.message, /charge_already_refunded/);
-  assert.equal(opened.stripe.books().refunds.length, 1);
+  assert.equal(opened.stripe.records().refunds.length, 1);
 });
 
 test('stripe: refuses what Stripe refuses, and a charge that Stripe does not know', async (t) => {
@@ -87,7 +87,7 @@ test('stripe: refuses what Stripe refuses, and a charge that Stripe does not kno
     assert.ok(outcome.kind === 'refused', outcome.kind);
     assert.ok(!outcome.message.includes(chargeId));
   }
-  assert.deepEqual(opened.stripe.books().refunds, []);
+  assert.deepEqual(opened.stripe.records().refunds, []);
 });
 
 test('stripe: a refund that is turned away was not taken, and is made when it is let in', async (t) => {
@@ -97,7 +97,7 @@ test('stripe: a refund that is turned away was not taken, and is made when it is
   assert.deepEqual(await opened.processor.findRefund(found(request)), { kind: 'absent' });
   opened.stripe.repair();
   assert.equal((await opened.processor.refund(request)).kind, 'succeeded');
-  assert.equal(opened.stripe.books().refunds.length, 1);
+  assert.equal(opened.stripe.records().refunds.length, 1);
 });
 
 for (const word of ['error_after', 'dropped', 'cut', 'malformed']) {
@@ -105,7 +105,7 @@ for (const word of ['error_after', 'dropped', 'cut', 'malformed']) {
     const opened = await openStripe(t);
     const request = await refundOf(opened, `tok_refund_${word}`);
     for (const _again of [1, 2]) assert.equal((await opened.processor.refund(request)).kind, 'unknown');
-    const [made, ...more] = opened.stripe.books().refunds;
+    const [made, ...more] = opened.stripe.records().refunds;
     assert.deepEqual(more, []);
     assert.deepEqual(await opened.processor.findRefund(found(request)), {
       kind: 'succeeded',
@@ -128,7 +128,7 @@ test('stripe: does not know of a refund whose key was used for another one', asy
   const request = await refundOf(opened, 'tok_paid');
   await opened.processor.refund({ ...request, amount: 500 });
   assert.equal((await opened.processor.refund({ ...request, amount: 501 })).kind, 'unknown');
-  assert.equal(opened.stripe.books().refunds.length, 1);
+  assert.equal(opened.stripe.records().refunds.length, 1);
 });
 
 test('stripe: waits for a late reply to a refund, and gives up in time on one that never comes', async (t) => {
@@ -167,7 +167,7 @@ for (const [currency, iso, counted] of [
     const opened = await openStripe(t);
     const request = await refundOf(opened, 'tok_paid', { currency, amount: iso });
     await opened.processor.refund(request);
-    assert.equal(opened.stripe.books().refunds[0]?.amount, counted);
+    assert.equal(opened.stripe.records().refunds[0]?.amount, counted);
     const now = Date.now();
     const period = { from: now - 60_000, until: now + 60_000 };
     const [{ amount, amountRefunded } = {}] = await Array.fromAsync(opened.processor.charges(period));
@@ -179,5 +179,5 @@ test('stripe: refuses to give back a part of a unit that Stripe does not count',
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_paid', { currency: 'MGA', amount: 50_000 });
   assert.equal((await opened.processor.refund({ ...request, amount: 50 })).kind, 'refused');
-  assert.deepEqual(opened.stripe.books().refunds, []);
+  assert.deepEqual(opened.stripe.records().refunds, []);
 });

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Delivery } from '../../src/processors/processor.ts';
 import { openStripe } from '../support/stripe/adapter.ts';
-import { deliveryOf, eventOf, forged, webhookSecret, withBitTurned } from '../support/stripe/events.ts';
+import {
+  deliveryOf,
+  eventOf,
+  signedWithWrongSecret,
+  webhookSecret,
+  withBitTurned,
+} from '../support/stripe/events.ts';
 import { created, intent } from '../support/stripe/samples.ts';
 
 const signedAt = created * 1_000;
@@ -63,7 +69,7 @@ test('stripe: takes no event that anybody else has signed, or that was changed o
     };
   };
   const bad = {
-    'of somebody else': forged(paid),
+    'of somebody else': signedWithWrongSecret(paid),
     'with a changed time': signedWith(header.replace(/t=\d+/, `t=${created + 1}`)),
     'without a header': signedWith(undefined),
     'with an empty header': signedWith(''),
@@ -110,7 +116,7 @@ test('stripe: reads the same event from every repetition of it', async (t) => {
 test('stripe: says nothing secret about an event that it does not take', async (t) => {
   const { processor } = await openStripe(t);
   const deliveries = [
-    forged(paid),
+    signedWithWrongSecret(paid),
     deliveryOf(paid, { signedAt, receivedAt: signedAt + 400_000 }),
     deliveryOf('{"id": "evt_secret"', { signedAt }),
   ];

@@ -153,7 +153,7 @@ test('stripe: does not know what becomes of a charge that another request is at 
   const { stripe, processor } = await openStripe(t);
   const request = chargeOf('tok_worked_on');
   const first = processor.charge(request);
-  while (stripe.books().intents.length === 0) await sleep(10);
+  while (stripe.records().intents.length === 0) await sleep(10);
   assert.equal((await processor.charge(request)).kind, 'unknown');
   stripe.repair();
   const outcome = await first;

@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import {
-  askedAt,
   assertReadable,
+  clientOf,
   command,
   keepBusy,
   keyLines,
@@ -20,7 +20,7 @@ import { newDataFolder, startTestService } from '../support/service.ts';
 test('rotates under load: every secret is readable throughout, in every process, and all are under the new key', async (t) => {
   const data = newData(t);
   const serving = await ServeProcess.start(t, { data, simulate: true, workers: 2 });
-  const service = askedAt(await serving.ready());
+  const service = clientOf(await serving.ready());
   const names = await register(service, 120);
   const [before] = keyLines(data);
   const ends = [1, 2].map((number) => keepBusy(service, `busy-${number}`));
@@ -28,7 +28,7 @@ test('rotates under load: every secret is readable throughout, in every process,
   assert.equal(rotated.status, 0, rotated.errors);
   const works = await Promise.all(ends.map((end) => end()));
   assert.deepEqual(
-    works.flatMap(({ refused }) => refused),
+    works.flatMap(({ failedStatuses }) => failedStatuses),
     [],
   );
   const busy = works.flatMap((work) => work.names);
@@ -44,7 +44,7 @@ test('rotates under load: every secret is readable throughout, in every process,
   assert.deepEqual(keyLines(data), [first]);
   await assertReadable(service, [...names, ...busy]);
   const anew = await ServeProcess.start(t, { data, simulate: true });
-  await assertReadable(askedAt(await anew.ready()), [...names, ...busy]);
+  await assertReadable(clientOf(await anew.ready()), [...names, ...busy]);
   const doctor = await command(data)('doctor');
   assert.deepEqual([doctor.status, doctor.errors], [0, ''], doctor.output);
 });
@@ -67,16 +67,16 @@ test('rotates secrets of every kind, and a charge that is under way is settled n
   const service = await startTestService(t, { env: { COUNTERFOIL_SIMULATED_LEDGER: origin } });
   await register(service, 1);
   assert.equal((await service.get('/.well-known/jwks.json')).status, 200);
-  const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
-  const paying = service.post('/stage/payment/simulated/charge', order);
+  const request = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
+  const paying = service.post('/stage/payment/simulated/charge', request);
   await ledger.asked.promise;
   const rotated = await command(service.data)('secrets', 'rotate');
   assert.match(rotated.output, /^3 records were put under/);
   const status = await command(service.data)('secrets', 'status');
   assert.match(status.output, / seals {2}3 secrets\n.* retiring {2}0 secrets/);
   ledger.released.resolve();
-  const answer = await paying;
-  assert.equal(answer.status, 200, answer.text);
+  const response = await paying;
+  assert.equal(response.status, 200, response.text);
   assert.equal(ledger.charges.length, 1);
 });
 
@@ -105,7 +105,7 @@ test('retires no key that has sealed until a moment ago, nor one that a secret i
   // A process that has not heard of the rotation, and does not look at the file.
   const env = { COUNTERFOIL_MASTER_KEY: `${old},${fresh}` };
   const deaf = await ServeProcess.start(t, { data, env });
-  await register(askedAt(await deaf.ready()), 1, 'late');
+  await register(clientOf(await deaf.ready()), 1, 'late');
   assert.match((await retireLater(data)).errors, /1 secrets are under/);
   assert.equal((await command(data)('secrets', 'rotate')).status, 0);
   assert.equal((await retireLater(data)).status, 0);
@@ -117,9 +117,9 @@ test('one rotation at a time, and what a killed one has left is no hindrance', a
   await register(service, 1);
   const lock = `${data}.key.lock-elsewhere-1`;
   writeFileSync(lock, '');
-  const refused = await command(data)('secrets', 'rotate');
-  assert.deepEqual([refused.status, keyLines(data).length], [2, 1]);
-  assert.match(refused.errors, /another command is changing the master keys/);
+  const rejected = await command(data)('secrets', 'rotate');
+  assert.deepEqual([rejected.status, keyLines(data).length], [2, 1]);
+  assert.match(rejected.errors, /another command is changing the master keys/);
   writeFileSync(`${data}.key.2147483646`, 'a draft');
   const folder = dirname(data);
   rmSync(lock);

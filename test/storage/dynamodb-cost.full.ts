@@ -9,7 +9,7 @@ import type { Units } from '../support/dynamodb/fault-proxy.ts';
 import { type FaultyStore, faultyStore } from '../support/dynamodb/faulty-store.ts';
 import type { DynamoRequest } from '../support/dynamodb/request.ts';
 import { dynamoEnvironment } from '../support/dynamodb/stores.ts';
-import { type Answer, startTestService, type TestService } from '../support/service.ts';
+import { startTestService, type TestResponse, type TestService } from '../support/service.ts';
 
 /** No operation costs more than its row of docs/operating/dynamodb.md says. */
 const batchItems = 5;
@@ -20,7 +20,10 @@ const item = (id: string) => ({ id, name: 'a name of some length' });
 
 /** Rows of the table, in the order in which they are measured; what one makes, the next ones use. */
 const operations: Readonly<
-  Record<string, (service: TestService, store: FaultyStore) => Promise<Partial<Answer> & { units?: Units }>>
+  Record<
+    string,
+    (service: TestService, store: FaultyStore) => Promise<Partial<TestResponse> & { units?: Units }>
+  >
 > = {
   'create an item': (service) => service.post('/v3/table/books/create', item('a')),
   'update an item': (service) => service.send('PUT', '/v3/table/books/update', item('a')),

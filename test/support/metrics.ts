@@ -21,7 +21,7 @@ export class Scraped {
   sum(name: string, labels: Labels = {}): number {
     const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
     return this.#lines(name)
-      .filter(({ told }) => wanted.every((label) => told.includes(label)))
+      .filter(({ labelText }) => wanted.every((label) => labelText.includes(label)))
       .reduce((sum, { value }) => sum + value, 0);
   }
 
@@ -42,10 +42,10 @@ export class Scraped {
     return names;
   }
 
-  #lines(name: string): { readonly told: string; readonly value: number }[] {
+  #lines(name: string): { readonly labelText: string; readonly value: number }[] {
     const pattern = new RegExp(`^${name}(\\{.*\\})? (\\S+)$`, 'gm');
-    return Array.from(this.text.matchAll(pattern), ([, told = '', value]) => ({
-      told,
+    return Array.from(this.text.matchAll(pattern), ([, labelText = '', value]) => ({
+      labelText,
       value: Number(value),
     }));
   }

@@ -34,10 +34,10 @@ export function pick<T>(random: Random, from: readonly T[]): T {
 
 /** The same elements in an order that the numbers decide (Fisher and Yates). */
 export function shuffled<T>(random: Random, elements: readonly T[]): T[] {
-  const order = [...elements];
-  for (let last = order.length - 1; last > 0; last--) {
+  const mixed = [...elements];
+  for (let last = mixed.length - 1; last > 0; last--) {
     const other = between(random, 0, last);
-    [order[last], order[other]] = [order[other] as T, order[last] as T];
+    [mixed[last], mixed[other]] = [mixed[other] as T, mixed[last] as T];
   }
-  return order;
+  return mixed;
 }

@@ -34,7 +34,7 @@ function commandOf(args: readonly string[]): [string, string[]] {
 
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
 /** Its workers may outlive it, and have its standard error. */
-const toldMsMax = 1_000;
+const outputMsMax = 1_000;
 const running = new Set<ServeProcess>();
 
 /** `counterfoil serve` as processes of their own, in a process group of their own, so that none is left behind. */
@@ -43,7 +43,7 @@ export class ServeProcess {
   readonly #folder: string;
   readonly #began = performance.now();
   readonly #ended: Promise<unknown>;
-  readonly #told: Promise<unknown>;
+  readonly #outputClosed: Promise<unknown>;
   readonly #ready: Promise<string>;
   #errors = '';
   #readyMs = 0;
@@ -84,7 +84,7 @@ export class ServeProcess {
       this.#errors += bytes;
     });
     this.#ended = once(this.#child, 'exit');
-    this.#told = once(this.#child.stderr as NodeJS.ReadableStream, 'close');
+    this.#outputClosed = once(this.#child.stderr as NodeJS.ReadableStream, 'close');
     this.#ready = this.#firstOrigin();
     // Who kills a service that is still starting does not wait for it.
     this.#ready.catch(() => undefined);
@@ -166,7 +166,7 @@ export class ServeProcess {
   async ended(): Promise<number | null> {
     await this.#ended;
     // What it has said last may still be on its way.
-    await Promise.race([this.#told, sleep(toldMsMax, undefined, { ref: false })]);
+    await Promise.race([this.#outputClosed, sleep(outputMsMax, undefined, { ref: false })]);
     this.#forget();
     return this.#child.exitCode;
   }

@@ -23,7 +23,7 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'log'>>
   readonly data?: string;
 }
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -38,9 +38,9 @@ export interface TestService extends Service {
   /** Every log line so far. */
   readonly logged: () => string;
   /** Sends a body as JSON (a string or bytes go out as they are) and reads the whole answer. */
-  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  get(path: string, headers?: Record<string, string>): Promise<Answer>;
-  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestResponse>;
+  get(path: string, headers?: Record<string, string>): Promise<TestResponse>;
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<TestResponse>;
 }
 
 /** A test process is its service's callers as well: how busy its event loop is tells nothing of the service. */

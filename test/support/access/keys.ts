@@ -13,7 +13,7 @@ import {
 /** A key that may do everything but administrate, unless it is said otherwise. */
 export const everyScope: readonly Scope[] = scopes.filter((scope) => scope !== 'admin');
 
-export function keyOrder(fields: Partial<CreateKeyRequest> = {}): CreateKeyRequest {
+export function keyRequest(fields: Partial<CreateKeyRequest> = {}): CreateKeyRequest {
   return { kind: 'secret', name: 'test', scopes: everyScope, ...fields };
 }
 
@@ -33,7 +33,7 @@ export async function withKeys<Result>(
 
 /** The text of a new key. */
 export async function newKey(data: string, fields: Partial<CreateKeyRequest> = {}): Promise<string> {
-  return withKeys(data, async (keys) => (await keys.create(keyOrder(fields))).text);
+  return withKeys(data, async (keys) => (await keys.create(keyRequest(fields))).text);
 }
 
 /** The id within a key. */
@@ -48,14 +48,14 @@ export function bearing(key: string): { readonly authorization: string } {
 /** A service with one key for each of the orders, by the same names. */
 export async function startServiceWithKeys<Name extends string>(
   t: TestContext,
-  orders: Readonly<Record<Name, Partial<CreateKeyRequest>>>,
+  requests: Readonly<Record<Name, Partial<CreateKeyRequest>>>,
   options: TestServiceOptions = {},
 ): Promise<{ readonly service: TestService; readonly keys: Readonly<Record<Name, string>> }> {
   const data = newDataFolder(t);
   const made = await withKeys(data, async (keys) => {
     const texts: [string, string][] = [];
-    for (const [name, fields] of Object.entries<Partial<CreateKeyRequest>>(orders)) {
-      texts.push([name, (await keys.create(keyOrder({ name, ...fields }))).text]);
+    for (const [name, fields] of Object.entries<Partial<CreateKeyRequest>>(requests)) {
+      texts.push([name, (await keys.create(keyRequest({ name, ...fields }))).text]);
     }
     return Object.fromEntries(texts) as Record<Name, string>;
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Answer, TestService } from '../service.ts';
+import type { TestResponse, TestService } from '../service.ts';
 
 /** The part of JSON Schema that /openapi.json uses. */
 export interface Schema {
@@ -78,7 +78,7 @@ export function ask(
   { method, path, parameters }: Described,
   values: Values = {},
   body?: unknown,
-): Promise<Answer> {
+): Promise<TestResponse> {
   // A sign-in of a registered integration would call the real provider.
   const integration = path.endsWith('/sign-in') ? { INTEGRATION_NAME: 'unregistered' } : {};
   const all: Values = { ...knownNames, ...integration, ...values };
@@ -133,7 +133,7 @@ export function textPlaces(schema: Schema, where = '', field = ''): TextPlace[] 
 }
 
 /** Checks what holds for every response: it is no internal error, and the envelope has its status. */
-export function assertSound({ status, headers, text, json }: Answer): void {
+export function assertSound({ status, headers, text, json }: TestResponse): void {
   assert.ok(status < 500 || json?.body?.error?.code === 'processor_not_configured', text);
   if (headers.get('content-type') !== 'application/json' || text === '') return;
   // The OAuth response of the token endpoint has no envelope.

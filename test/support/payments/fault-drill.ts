@@ -6,7 +6,7 @@ import { newData, ServeProcess } from '../serve-process.ts';
 import { adminKey, unlimited } from '../service.ts';
 import { type StripeProcess, startStripeProcess } from '../stripe/process.ts';
 import { type Finding, findingsOf, paymentsIn } from './fault-findings.ts';
-import { FaultCaller, type FaultOrder, type GoesOn, newOrder, type SingleUse } from './fault-requests.ts';
+import { FaultCaller, type FaultCharge, type GoesOn, newCharge, type SingleUse } from './fault-requests.ts';
 import { type FaultWord, mayStayOpen } from './fault-words.ts';
 
 export interface Drill {
@@ -26,7 +26,7 @@ export type Trouble = 'storm' | 'pause' | 'kill';
 
 const callersAtOnce = 100;
 /** How long a key is sent before the repair: for so many answers, or until so long after the last trouble. */
-const answersBeforeRepair = 4;
+const responsesBeforeRepair = 4;
 const calmMs = 1_000;
 const patienceMsMax = 1_000;
 const repairedEveryMs = 500;
@@ -36,8 +36,8 @@ const patienceMsAtEnd = 60_000;
 /** Keys of many callers, at a service and a Stripe with every fault there is; then all is repaired and settled. */
 export async function runDrill(t: TestContext, drill: Drill): Promise<Finding[]> {
   const random = randomFrom(drill.seed);
-  const orders = Array.from({ length: drill.keys }, (_, index) =>
-    newOrder(random, index + 1, drill.words, drill.singleUse),
+  const charges = Array.from({ length: drill.keys }, (_, index) =>
+    newCharge(random, index + 1, drill.words, drill.singleUse),
   );
   const workers = pick(random, [1, 2]);
   const stripe = await startStripeProcess(t);
@@ -65,39 +65,39 @@ export async function runDrill(t: TestContext, drill: Drill): Promise<Finding[]>
     }
     calmFrom = performance.now();
   })();
-  await inPool(orders, callersAtOnce, (order) => {
-    const goesOn = (answered: number) =>
-      answered < answersBeforeRepair && performance.now() < calmFrom + calmMs;
-    return caller.pursue(order, goesOn, between(random, 300, patienceMsMax));
+  await inPool(charges, callersAtOnce, (charge) => {
+    const goesOn = (responseCount: number) =>
+      responseCount < responsesBeforeRepair && performance.now() < calmFrom + calmMs;
+    return caller.pursue(charge, goesOn, between(random, 300, patienceMsMax));
   });
   await troubled;
   const repairedAt = performance.now();
 
-  await repairDuring(stripe, settle(caller, orders, drill.settleMsMax));
+  await repairDuring(stripe, settle(caller, charges, drill.settleMsMax));
   const settledMs = Math.round(performance.now() - repairedAt);
   await service.terminate();
-  const { length: lost } = orders.filter(({ finals }) => finals.size === 0);
-  t.diagnostic(`${orders.length} keys, ${workers} processes, ${drill.troubles.join(' ')}`);
+  const { length: lost } = charges.filter(({ finalResponses }) => finalResponses.size === 0);
+  t.diagnostic(`${charges.length} keys, ${workers} processes, ${drill.troubles.join(' ')}`);
   t.diagnostic(
     `${caller.lost} requests without an answer, ${lost} keys without an end, ${settledMs} ms to settle`,
   );
-  return findingsOf(orders, await stripe.books(), await paymentsIn(data));
+  return findingsOf(charges, await stripe.records(), await paymentsIn(data));
 }
 
 /** Everything again until there is an end to it, and once more. */
 async function settle(
   caller: FaultCaller,
-  orders: readonly FaultOrder[],
+  charges: readonly FaultCharge[],
   settleMsMax: number,
 ): Promise<void> {
   const giveUpAt = performance.now() + settleMsMax;
-  await inPool(orders, orders.length, async (order) => {
+  await inPool(charges, charges.length, async (charge) => {
     // Two more tries for what has no end; there is nothing to wait for.
-    const goesOn: GoesOn = (answered, ending) =>
-      performance.now() < giveUpAt && (!mayStayOpen(ending) || answered < 2);
-    await caller.pursue(order, goesOn, patienceMsAtEnd);
-    await caller.pay(order, patienceMsAtEnd);
-    if (order.finals.has(200)) await caller.refund(order, patienceMsAtEnd);
+    const goesOn: GoesOn = (responseCount, ending) =>
+      performance.now() < giveUpAt && (!mayStayOpen(ending) || responseCount < 2);
+    await caller.pursue(charge, goesOn, patienceMsAtEnd);
+    await caller.pay(charge, patienceMsAtEnd);
+    if (charge.finalResponses.has(200)) await caller.refund(charge, patienceMsAtEnd);
   });
 }
 

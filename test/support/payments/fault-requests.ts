@@ -5,16 +5,16 @@ import { tryToSend } from '../try-to-send.ts';
 import type { Ending, FaultWord } from './fault-words.ts';
 
 /** What one idempotency key was answered. */
-export interface Ask {
+export interface Responses {
   /** By status, the different bodies of the answers after which a caller asks no more. */
-  readonly finals: Map<number, Set<string>>;
+  readonly finalResponses: Map<number, Set<string>>;
   /** The last answer of those after which a caller asks again. */
   pending: string;
   /** How many answers there were. */
-  answered: number;
+  responseCount: number;
 }
 
-export interface FaultOrder extends Ask {
+export interface FaultCharge extends Responses {
   readonly key: string;
   /** Unlike any other order's, so that its charges can be told apart by it. */
   readonly amount: number;
@@ -26,25 +26,25 @@ export interface FaultOrder extends Ask {
   readonly refund: FaultRefund | undefined;
 }
 
-export interface FaultRefund extends Ask {
+export interface FaultRefund extends Responses {
   readonly amount: number;
   readonly ending: FaultWord['refund'];
 }
 
 /** Whether a caller asks once more after so many answers that are none, for what is to end so. */
-export type GoesOn = (answered: number, ending: FaultWord['refund']) => boolean;
+export type GoesOn = (responseCount: number, ending: FaultWord['refund']) => boolean;
 
 /** Which tokens can be used once: all, or some of those whose first call to Stripe goes well. */
 export type SingleUse = 'all' | 'some';
 
 const path = '/stage/payment/stripe/charge';
 
-export function newOrder(
+export function newCharge(
   random: Random,
   number: number,
   words: readonly FaultWord[],
   singleUse: SingleUse,
-): FaultOrder {
+): FaultCharge {
   const { word, charge: ending, refund } = pick(random, words);
   const amount = 1_000 + number;
   const mayBeOnce = !word.startsWith('method') && ending !== 'turned away';
@@ -53,18 +53,18 @@ export function newOrder(
   // Less than half, so that Stripe would make it a second time too.
   const refundAmount = between(random, 1, Math.floor(amount / 2) - 1);
   return {
-    ...newAsk(),
+    ...noResponses(),
     key: `order-${number}`,
     amount,
     token: isOnce ? singleUseTokenOf(word) : `tok_${word}`,
     ending,
     at: undefined,
-    refund: isRefunded ? { ...newAsk(), amount: refundAmount, ending: refund } : undefined,
+    refund: isRefunded ? { ...noResponses(), amount: refundAmount, ending: refund } : undefined,
   };
 }
 
-function newAsk(): Ask {
-  return { finals: new Map(), pending: '', answered: 0 };
+function noResponses(): Responses {
+  return { finalResponses: new Map(), pending: '', responseCount: 0 };
 }
 
 /** A caller that does as the documentation says: the same request with the same key, until there is an answer. */
@@ -83,39 +83,39 @@ export class FaultCaller {
   }
 
   /** @returns whether nothing is left to ask for */
-  async pursue(order: FaultOrder, goesOn: GoesOn, patienceMs: number): Promise<boolean> {
-    const pay = () => this.pay(order, patienceMs);
-    if (!(await this.#untilFinal(order, goesOn, pay))) return false;
-    const { refund } = order;
-    if (refund === undefined || !order.finals.has(200)) return true;
-    return this.#untilFinal(refund, goesOn, () => this.refund(order, patienceMs));
+  async pursue(charge: FaultCharge, goesOn: GoesOn, patienceMs: number): Promise<boolean> {
+    const pay = () => this.pay(charge, patienceMs);
+    if (!(await this.#untilFinal(charge, goesOn, pay))) return false;
+    const { refund } = charge;
+    if (refund === undefined || !charge.finalResponses.has(200)) return true;
+    return this.#untilFinal(refund, goesOn, () => this.refund(charge, patienceMs));
   }
 
-  async #untilFinal(ask: FaultOrder | FaultRefund, goesOn: GoesOn, send: () => Promise<void>) {
-    const answeredBefore = ask.answered;
-    while (ask.finals.size === 0) {
-      if (!goesOn(ask.answered - answeredBefore, ask.ending)) return false;
+  async #untilFinal(responses: FaultCharge | FaultRefund, goesOn: GoesOn, send: () => Promise<void>) {
+    const responseCountBefore = responses.responseCount;
+    while (responses.finalResponses.size === 0) {
+      if (!goesOn(responses.responseCount - responseCountBefore, responses.ending)) return false;
       // A caller who is in a hurry asks twice.
       await Promise.all(Array.from({ length: this.#random() < 0.15 ? 2 : 1 }, send));
-      if (ask.finals.size === 0) await sleep(20 + this.#random() * 100);
+      if (responses.finalResponses.size === 0) await sleep(20 + this.#random() * 100);
     }
     return true;
   }
 
-  async pay(order: FaultOrder, patienceMs: number): Promise<void> {
-    const { amount, token, key } = order;
-    const answer = await this.#send(path, { amount, currency: 'EUR', token }, key, order, patienceMs);
-    if (answer?.status === 200) order.at = answer.headers.get('location') ?? undefined;
+  async pay(charge: FaultCharge, patienceMs: number): Promise<void> {
+    const { amount, token, key } = charge;
+    const response = await this.#send(path, { amount, currency: 'EUR', token }, key, charge, patienceMs);
+    if (response?.status === 200) charge.at = response.headers.get('location') ?? undefined;
   }
 
-  async refund(order: FaultOrder, patienceMs: number): Promise<void> {
-    if (order.refund === undefined) return;
-    const body = { amount: order.refund.amount };
-    await this.#send(`${order.at}/refund`, body, 'refund-1', order.refund, patienceMs);
+  async refund(charge: FaultCharge, patienceMs: number): Promise<void> {
+    if (charge.refund === undefined) return;
+    const body = { amount: charge.refund.amount };
+    await this.#send(`${charge.at}/refund`, body, 'refund-1', charge.refund, patienceMs);
   }
 
-  async #send(to: string, body: unknown, key: string, ask: Ask, patienceMs: number) {
-    const answer = await tryToSend(this.#origin() + to, {
+  async #send(to: string, body: unknown, key: string, responses: Responses, patienceMs: number) {
+    const response = await tryToSend(this.#origin() + to, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -125,15 +125,19 @@ export class FaultCaller {
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(patienceMs),
     });
-    if (answer === undefined) {
+    if (response === undefined) {
       this.lost++;
       return undefined;
     }
-    ask.answered++;
-    const { status, text } = answer;
-    if (isRetryable(text)) ask.pending = `${status} ${text}`;
-    else ask.finals.set(status, (ask.finals.get(status) ?? new Set<string>()).add(text));
-    return answer;
+    responses.responseCount++;
+    const { status, text } = response;
+    if (isRetryable(text)) responses.pending = `${status} ${text}`;
+    else
+      responses.finalResponses.set(
+        status,
+        (responses.finalResponses.get(status) ?? new Set<string>()).add(text),
+      );
+    return response;
   }
 }
 

@@ -34,18 +34,18 @@ export interface Order {
   readonly amount: number;
   readonly token: string;
   /** The different texts of the answers to the payment, by status. */
-  readonly answers: Map<number, Set<string>>;
+  readonly responses: Map<number, Set<string>>;
   /** Where the payment is told, when an answer has said so. */
   at: string | undefined;
   /** Those that were asked for, by key: what was asked, and the different texts of the answers by status. */
-  readonly refunds: Map<string, { readonly amount: number; readonly answers: Map<number, Set<string>> }>;
+  readonly refunds: Map<string, { readonly amount: number; readonly responses: Map<number, Set<string>> }>;
 }
 
 /** Orders of many callers at services that come and go. */
 export class Shop {
   readonly orders: Order[] = [];
   readonly #random: Random;
-  unanswered = 0;
+  lost = 0;
 
   constructor(random: Random) {
     this.#random = random;
@@ -55,14 +55,14 @@ export class Shop {
   async trade(origins: readonly string[], callers: number, over: Promise<unknown>): Promise<void> {
     let isOver = false;
     const random = this.#random;
-    const open = this.orders.filter((order) => !isFinal(order.answers));
+    const open = this.orders.filter((order) => !isFinal(order.responses));
     const call = async (): Promise<void> => {
       while (!isOver) {
         const origin = pick(random, origins);
         const order = (random() < 0.1 ? open.shift() : undefined) ?? this.#newOrder();
         // A caller who is in a hurry asks twice.
         await Promise.all(Array.from({ length: random() < 0.2 ? 2 : 1 }, () => this.pay(origin, order)));
-        if (order.answers.has(200) && random() < 0.4) await this.#refundPart(origin, order);
+        if (order.responses.has(200) && random() < 0.4) await this.#refundPart(origin, order);
         await sleep(random() * 20);
       }
     };
@@ -78,7 +78,7 @@ export class Shop {
       key: `order-${number}`,
       amount: 1_000 + number,
       token: `tok_${pick(this.#random, tokens)}`,
-      answers: new Map(),
+      responses: new Map(),
       at: undefined,
       refunds: new Map(),
     };
@@ -89,15 +89,15 @@ export class Shop {
   async pay(origin: string, order: Order): Promise<void> {
     const { key, amount, token } = order;
     const body = { amount, currency: 'EUR', token, metadata: { order: key } };
-    const answer = await tryToPost(origin + path, body, { 'idempotency-key': key });
-    if (answer === undefined) this.unanswered++;
-    else note(order.answers, answer);
-    order.at ??= answer?.headers.get('location') ?? undefined;
+    const response = await tryToPost(origin + path, body, { 'idempotency-key': key });
+    if (response === undefined) this.lost++;
+    else note(order.responses, response);
+    order.at ??= response?.headers.get('location') ?? undefined;
   }
 
   async #refundPart(origin: string, order: Order): Promise<void> {
     const key = `refund-${order.refunds.size + 1}`;
-    order.refunds.set(key, { amount: between(this.#random, 1, order.amount), answers: new Map() });
+    order.refunds.set(key, { amount: between(this.#random, 1, order.amount), responses: new Map() });
     await this.refund(origin, order, key);
   }
 
@@ -105,29 +105,29 @@ export class Shop {
     const refund = order.refunds.get(key);
     if (refund === undefined || order.at === undefined) return;
     const url = `${origin}${order.at}/refund`;
-    const answer = await tryToPost(url, { amount: refund.amount }, { 'idempotency-key': key });
-    if (answer === undefined) this.unanswered++;
-    else note(refund.answers, answer);
+    const response = await tryToPost(url, { amount: refund.amount }, { 'idempotency-key': key });
+    if (response === undefined) this.lost++;
+    else note(refund.responses, response);
   }
 
   /** Sends everything again until there is a final answer to it, and once more. */
   async settleAll(origin: string): Promise<void> {
-    const settle = async (answers: Order['answers'], send: () => Promise<void>, what: string) => {
+    const settle = async (responses: Order['responses'], send: () => Promise<void>, what: string) => {
       const giveUpAt = Date.now() + 30_000;
       do {
         await send();
-        if (!isFinal(answers)) await sleep(100);
-        assert.ok(Date.now() < giveUpAt, `${what} has no final answer: ${[...answers.keys()]}`);
-      } while (!isFinal(answers));
+        if (!isFinal(responses)) await sleep(100);
+        assert.ok(Date.now() < giveUpAt, `${what} has no final answer: ${[...responses.keys()]}`);
+      } while (!isFinal(responses));
       await send();
     };
     for (const some of chunksOf(this.orders, 32)) {
       await Promise.all(
         some.map(async (order) => {
-          await settle(order.answers, () => this.pay(origin, order), `${order.key} with ${order.token}`);
+          await settle(order.responses, () => this.pay(origin, order), `${order.key} with ${order.token}`);
           for (const [key, refund] of order.refunds) {
             const send = () => this.refund(origin, order, key);
-            await settle(refund.answers, send, `${key} of ${order.key} with ${order.token}`);
+            await settle(refund.responses, send, `${key} of ${order.key} with ${order.token}`);
           }
         }),
       );
@@ -139,12 +139,12 @@ function* chunksOf<Element>(elements: readonly Element[], size: number): Generat
   for (let at = 0; at < elements.length; at += size) yield elements.slice(at, at + size);
 }
 
-function note(answers: Map<number, Set<string>>, { status, text }: { status: number; text: string }): void {
-  answers.set(status, (answers.get(status) ?? new Set<string>()).add(text));
+function note(responses: Map<number, Set<string>>, { status, text }: { status: number; text: string }): void {
+  responses.set(status, (responses.get(status) ?? new Set<string>()).add(text));
 }
 
-function isFinal(answers: ReadonlyMap<number, unknown>): boolean {
-  return answers.has(200) || answers.has(402) || answers.has(400);
+function isFinal(responses: ReadonlyMap<number, unknown>): boolean {
+  return responses.has(200) || responses.has(402) || responses.has(400);
 }
 
 /** Holds all that the shop was answered against our records, our table and the books of the ledger. */
@@ -182,7 +182,7 @@ export async function assertHonest(shop: Shop, books: LedgerBooks, data: string)
       .sort(),
     'what we call given back is what was given back',
   );
-  for (const order of shop.orders) assertAnswers(order, books);
+  for (const order of shop.orders) assertResponses(order, books);
 }
 
 async function stored(data: string): Promise<{ payments: Payment[]; items: Map<string, string> }> {
@@ -201,22 +201,22 @@ function assertNothingTwice(values: readonly unknown[]): void {
 }
 
 /** One final answer, the same to the byte whenever and by whomever it was given, and it is the truth. */
-function assertAnswers({ key, amount, answers, refunds }: Order, books: LedgerBooks): void {
+function assertResponses({ key, amount, responses, refunds }: Order, books: LedgerBooks): void {
   const charge = books.charges.find((made) => made.amount === amount);
-  const text = finalText(key, answers, charge === undefined ? 402 : 200);
+  const text = finalText(key, responses, charge === undefined ? 402 : 200);
   if (charge !== undefined) assert.ok(text.includes(`"charge_id":"${charge.chargeId}"`), text);
   for (const [refundKey, refund] of refunds) {
     const made = books.refunds.some(
       ({ chargeId, refundId }) =>
         chargeId === charge?.chargeId &&
-        [...(refund.answers.get(200) ?? [])].some((each) => each.includes(`"refund_id":"${refundId}"`)),
+        [...(refund.responses.get(200) ?? [])].some((each) => each.includes(`"refund_id":"${refundId}"`)),
     );
-    finalText(`${refundKey} of ${key}`, refund.answers, made ? 200 : 400);
+    finalText(`${refundKey} of ${key}`, refund.responses, made ? 200 : 400);
   }
 }
 
-function finalText(what: string, answers: ReadonlyMap<number, ReadonlySet<string>>, final: number): string {
-  const statuses = [...answers.keys()];
+function finalText(what: string, responses: ReadonlyMap<number, ReadonlySet<string>>, final: number): string {
+  const statuses = [...responses.keys()];
   // More refunds than the payment has are refused, and each refusal bears the id of its own request.
   const allowed = [final, 504, 409, 503];
   assert.ok(
@@ -224,8 +224,8 @@ function finalText(what: string, answers: ReadonlyMap<number, ReadonlySet<string
     `${what} was answered ${statuses.join(', ')}`,
   );
   // Shed by a machine that is busy with other tests: nothing was done for it.
-  for (const text of answers.get(503) ?? []) assert.match(text, /"code":"overloaded"/, what);
-  const texts = [...(answers.get(final) ?? [])];
+  for (const text of responses.get(503) ?? []) assert.match(text, /"code":"overloaded"/, what);
+  const texts = [...(responses.get(final) ?? [])];
   if (final !== 400) assert.equal(texts.length, 1, `${what} has ${texts.length} different answers`);
   return String(texts[0]);
 }

@@ -7,7 +7,7 @@ import { webhookSecret } from '../stripe/events.ts';
 import { type ScriptedStripe, startScriptedStripe } from '../stripe/scripted-stripe.ts';
 
 export const path = '/stage/payment/stripe/charge';
-export const order = { amount: 1_050, currency: 'EUR' };
+export const chargeRequest = { amount: 1_050, currency: 'EUR' };
 
 export interface StripeService {
   readonly stripe: ScriptedStripe;

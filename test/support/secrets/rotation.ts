@@ -10,37 +10,37 @@ import type { TestService } from '../service.ts';
 
 const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
 
-type Asked = Pick<TestService, 'post'>;
+type Client = Pick<TestService, 'post'>;
 
 /** Registers so many integrations. @returns their names */
-export async function register(service: Asked, count: number, prefix = 'app'): Promise<string[]> {
+export async function register(client: Client, count: number, prefix = 'app'): Promise<string[]> {
   const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
-  const answers = await Promise.all(names.map((name) => registration(service, name)));
-  assert.ok(answers.every(({ status }) => status === 200));
+  const responses = await Promise.all(names.map((name) => registration(client, name)));
+  assert.ok(responses.every(({ status }) => status === 200));
   return names;
 }
 
 /** Registering the same again opens the secret that is stored, and compares. */
-export async function assertReadable(service: Asked, names: readonly string[]): Promise<void> {
-  for (const name of names) assert.equal((await registration(service, name)).status, 200, name);
+export async function assertReadable(client: Client, names: readonly string[]): Promise<void> {
+  for (const name of names) assert.equal((await registration(client, name)).status, 200, name);
 }
 
-function registration(service: Asked, name: string) {
-  return service.post(`/v3/create/service/auth/google/${name}`, credentials);
+function registration(client: Client, name: string) {
+  return client.post(`/v3/create/service/auth/google/${name}`, credentials);
 }
 
 /** Registers and charges, again and again. @returns ends it, and tells the names and every status but 200 */
-export function keepBusy(service: Asked, prefix = 'busy') {
+export function keepBusy(client: Client, prefix = 'busy') {
   const names: string[] = [];
-  const refused: number[] = [];
+  const failedStatuses: number[] = [];
   let goesOn = true;
-  const order = { amount: 100, currency: 'EUR', token: 'tok_paid' };
+  const request = { amount: 100, currency: 'EUR', token: 'tok_paid' };
   const work = (async () => {
     while (goesOn) {
-      const [name] = await register(service, 1, `${prefix}-${names.length}`);
+      const [name] = await register(client, 1, `${prefix}-${names.length}`);
       names.push(name as string);
-      const { status } = await service.post('/stage/payment/simulated/charge', order);
-      if (status !== 200) refused.push(status);
+      const { status } = await client.post('/stage/payment/simulated/charge', request);
+      if (status !== 200) failedStatuses.push(status);
       // The processors of a test machine are the rotation's too.
       await sleep(10);
     }
@@ -48,7 +48,7 @@ export function keepBusy(service: Asked, prefix = 'busy') {
   return async () => {
     goesOn = false;
     await work;
-    return { names, refused };
+    return { names, failedStatuses };
   };
 }
 
@@ -68,7 +68,7 @@ export function retireLater(data: string, env: Readonly<Record<string, string>> 
 }
 
 /** A service in processes of its own, as the tests ask one. */
-export function askedAt(origin: string): Asked {
+export function clientOf(origin: string): Client {
   return {
     post: async (path, body) => {
       const response = await fetch(origin + path, {

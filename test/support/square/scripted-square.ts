@@ -108,7 +108,7 @@ class Scripted implements ScriptedSquare {
   #repaired = false;
   readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
   /** By path and idempotency key: what was asked first, and the answer. */
-  readonly #answered = new Map<string, { readonly asked: string; readonly reply: Reply }>();
+  readonly #replies = new Map<string, { readonly asked: string; readonly reply: Reply }>();
   readonly #payments = new Map<string, Json>();
   readonly #refunds = new Map<string, Json>();
   readonly #wordsByPayment = new Map<string, string>();
@@ -214,12 +214,12 @@ class Scripted implements ScriptedSquare {
     if (this.holds) return;
     const paired = this.#pairedFaultOf(request);
     if (paired === 'reset before') return void incoming.socket.resetAndDestroy();
-    let reply = typeof paired === 'object' ? refusal([paired]) : this.#answer(request);
+    let reply = typeof paired === 'object' ? rejection([paired]) : this.#replyTo(request);
     const delivery = this.#repaired ? undefined : this.#scriptOf(request)?.delivery;
     if (delivery === 'held') return;
     if (delivery === 'dropped') return void incoming.socket.destroy();
     if (paired === 'reset after') return void incoming.socket.resetAndDestroy();
-    if (delivery === 'error') reply = refusal([outOfOrder]);
+    if (delivery === 'error') reply = rejection([outOfOrder]);
     const body = JSON.stringify(reply.body);
     response.writeHead(reply.status, {
       'content-type': 'application/json',
@@ -246,15 +246,16 @@ class Scripted implements ScriptedSquare {
     const isKnown = headers.authorization === `Bearer ${this.accessToken}`;
     const reply: Reply = isKnown
       ? { status: 200, body: { location } }
-      : refusal([fault(401, 'AUTHENTICATION_ERROR', 'UNAUTHORIZED')]);
+      : rejection([fault(401, 'AUTHENTICATION_ERROR', 'UNAUTHORIZED')]);
     response.writeHead(reply.status, { 'content-type': 'application/json' }).end(JSON.stringify(reply.body));
   }
 
   /** `POST /v2/payments/cancel`: voids what is approved; what is not there is no error. */
   #cancel(key: string): Reply {
-    const paid = this.#answered.get(`/v2/payments ${key}`)?.reply.body as Json;
+    const paid = this.#replies.get(`/v2/payments ${key}`)?.reply.body as Json;
     const payment = this.#payments.get(paid?.payment?.id);
-    if (payment?.status === 'COMPLETED') return refusal([fault(400, 'INVALID_REQUEST_ERROR', 'BAD_REQUEST')]);
+    if (payment?.status === 'COMPLETED')
+      return rejection([fault(400, 'INVALID_REQUEST_ERROR', 'BAD_REQUEST')]);
     if (payment?.status === 'APPROVED') payment.status = 'CANCELED';
     return { status: 200, body: {} };
   }
@@ -266,28 +267,30 @@ class Scripted implements ScriptedSquare {
     return path === '/v2/payments' ? scripts[wordOf(body.source_id)] : undefined;
   }
 
-  #answer(request: SquareRequest): Reply {
+  #replyTo(request: SquareRequest): Reply {
     const { method, path, headers, body } = request;
-    if (this.turnsAway) return refusal([fault(429, 'RATE_LIMIT_ERROR', 'RATE_LIMITED')]);
+    if (this.turnsAway) return rejection([fault(429, 'RATE_LIMIT_ERROR', 'RATE_LIMITED')]);
     if (headers.authorization !== `Bearer ${this.accessToken}`)
-      return refusal([fault(401, 'AUTHENTICATION_ERROR', 'UNAUTHORIZED')]);
+      return rejection([fault(401, 'AUTHENTICATION_ERROR', 'UNAUTHORIZED')]);
     if (method === 'GET') return this.#read(request);
     const key = body?.idempotency_key;
     if (typeof key !== 'string')
-      return refusal([fault(400, 'INVALID_REQUEST_ERROR', 'MISSING_REQUIRED_PARAMETER', 'idempotency_key')]);
+      return rejection([
+        fault(400, 'INVALID_REQUEST_ERROR', 'MISSING_REQUIRED_PARAMETER', 'idempotency_key'),
+      ]);
     if (key.length > 45)
-      return refusal([fault(400, 'INVALID_REQUEST_ERROR', 'VALUE_TOO_LONG', 'idempotency_key')]);
+      return rejection([fault(400, 'INVALID_REQUEST_ERROR', 'VALUE_TOO_LONG', 'idempotency_key')]);
     if (path === '/v2/payments/cancel') return this.#cancel(key);
     const asked = JSON.stringify(body);
-    const before = this.#answered.get(`${path} ${key}`);
+    const before = this.#replies.get(`${path} ${key}`);
     if (before !== undefined) {
       return before.asked === asked
         ? before.reply
-        : refusal([fault(400, 'INVALID_REQUEST_ERROR', 'IDEMPOTENCY_KEY_REUSED', 'idempotency_key')]);
+        : rejection([fault(400, 'INVALID_REQUEST_ERROR', 'IDEMPOTENCY_KEY_REUSED', 'idempotency_key')]);
     }
     const reply = path === '/v2/payments' ? this.#pay(body) : this.#refund(body);
     // What was carried out is remembered, a payment that failed included; a request that was refused is not.
-    if (reply.status === 200 || reply.status === 402) this.#answered.set(`${path} ${key}`, { asked, reply });
+    if (reply.status === 200 || reply.status === 402) this.#replies.set(`${path} ${key}`, { asked, reply });
     return reply;
   }
 
@@ -295,14 +298,14 @@ class Scripted implements ScriptedSquare {
     const { source_id: token, amount_money: money, reference_id: reference, location_id = 'LMAIN' } = body;
     const script = scripts[isSingleUse(token) ? 'paid' : wordOf(token)];
     // As Square does: without a field.
-    if (script === undefined) return refusal([fault(404, 'INVALID_REQUEST_ERROR', 'NOT_FOUND')]);
+    if (script === undefined) return rejection([fault(404, 'INVALID_REQUEST_ERROR', 'NOT_FOUND')]);
     const wrong = wrongMoney(money, this.currency) ?? (reference?.length > 40 ? 'reference_id' : undefined);
-    if (wrong !== undefined) return refusal([fault(400, 'INVALID_REQUEST_ERROR', 'INVALID_VALUE', wrong)]);
+    if (wrong !== undefined) return rejection([fault(400, 'INVALID_REQUEST_ERROR', 'INVALID_VALUE', wrong)]);
     if (this.#usedNonces.has(token))
-      return refusal([fault(400, 'INVALID_REQUEST_ERROR', 'CARD_TOKEN_USED', 'source_id')]);
+      return rejection([fault(400, 'INVALID_REQUEST_ERROR', 'CARD_TOKEN_USED', 'source_id')]);
     if (isSingleUse(token)) this.#usedNonces.add(token);
     const failure = script.passes && this.#repaired ? undefined : script.fault;
-    if (failure !== undefined && failure.status !== 402) return refusal([failure]);
+    if (failure !== undefined && failure.status !== 402) return rejection([failure]);
     const faults = failure === undefined ? [] : [failure, ...(script.more ?? [])];
     const status = failure === undefined ? (script.status ?? 'COMPLETED') : 'FAILED';
     const card = { status: status === 'COMPLETED' ? 'CAPTURED' : status, errors: faults.map(told) };
@@ -324,11 +327,11 @@ class Scripted implements ScriptedSquare {
     const payment = this.#payments.get(body.payment_id);
     const script = scripts[this.#wordsByPayment.get(body.payment_id) ?? '']?.refund ?? {};
     if (payment === undefined)
-      return refusal([fault(404, 'INVALID_REQUEST_ERROR', 'NOT_FOUND', 'payment_id')]);
-    if (script.fault !== undefined && !(script.passes && this.#repaired)) return refusal([script.fault]);
+      return rejection([fault(404, 'INVALID_REQUEST_ERROR', 'NOT_FOUND', 'payment_id')]);
+    if (script.fault !== undefined && !(script.passes && this.#repaired)) return rejection([script.fault]);
     const left = payment.total_money.amount - this.#refundedOf(payment.id);
     if (body.amount_money.amount > left || payment.status !== 'COMPLETED')
-      return refusal([fault(400, 'REFUND_ERROR', 'REFUND_AMOUNT_INVALID', 'amount_money.amount')]);
+      return rejection([fault(400, 'REFUND_ERROR', 'REFUND_AMOUNT_INVALID', 'amount_money.amount')]);
     const { amount_money, reason } = body;
     const id = this.addRefund(payment.id, { amount_money, reason, status: script.status ?? 'PENDING' });
     return { status: 200, body: { refund: structuredClone(this.#refunds.get(id)) } };
@@ -344,7 +347,7 @@ class Scripted implements ScriptedSquare {
     if (path === '/v2/payments') return this.#list(query);
     const [, , kind, id = ''] = path.split('/');
     const found = kind === 'payments' ? this.#payments.get(id) : this.#refunds.get(id);
-    if (found === undefined) return refusal([fault(404, 'INVALID_REQUEST_ERROR', 'NOT_FOUND')]);
+    if (found === undefined) return rejection([fault(404, 'INVALID_REQUEST_ERROR', 'NOT_FOUND')]);
     return { status: 200, body: { [kind === 'payments' ? 'payment' : 'refund']: found } };
   }
 
@@ -359,7 +362,7 @@ class Scripted implements ScriptedSquare {
   }: SquareRequest['query']): Reply {
     const items = Math.min(Number(limit ?? 100), this.pageItems);
     const offset = cursor === undefined ? 0 : Number(Buffer.from(cursor, 'base64url').toString());
-    if (offset / items + 1 >= this.failsFromPage) return refusal([outOfOrder]);
+    if (offset / items + 1 >= this.failsFromPage) return rejection([outOfOrder]);
     const told = Date.parse(end ?? new Date().toISOString());
     const until = this.listLagMs === 0 ? told : Math.min(told, Date.now() - this.listLagMs);
     const all = [...this.#payments.values()]
@@ -387,6 +390,6 @@ function told({ category, code, field }: SquareFault): unknown {
   return { category, code, detail: `Sent: ${field ?? 'a request'} of cnon: (${code})`, field };
 }
 
-function refusal(faults: readonly [SquareFault, ...SquareFault[]]): Reply {
+function rejection(faults: readonly [SquareFault, ...SquareFault[]]): Reply {
   return { status: faults[0].status, body: { errors: faults.map(told) } };
 }

@@ -41,9 +41,9 @@ export async function stripeResendFixture(t: TestContext): Promise<ResendFixture
 function fixtureOf({ stripe, processor }: StripeWithAdapter): RefundFixture {
   return {
     processor,
-    charges: () => chargesOf(stripe.books()),
+    charges: () => chargesOf(stripe.records()),
     refunds: () =>
-      stripe.books().refunds.map(({ id, charge, amount }) => ({
+      stripe.records().refunds.map(({ id, charge, amount }) => ({
         processorRefundId: id,
         chargeId: charge,
         amount,
@@ -57,7 +57,7 @@ function fixtureOf({ stripe, processor }: StripeWithAdapter): RefundFixture {
       unheardOf: 'tok_nobody_has_heard_of',
       turnedAway: 'tok_rate_limited',
       replyLost: 'tok_dropped_after_charging',
-      neverAnswered: 'tok_never_answers',
+      neverAnswers: 'tok_never_answers',
     },
   };
 }

@@ -8,21 +8,21 @@ import type { Fields, StripeRequest } from './request.ts';
 interface Endpoint {
   /** The names of the parameters that it knows, without what stands in brackets. */
   readonly parameters: readonly string[];
-  readonly answer: (ledger: StripeLedger, fields: Fields, path: string) => Reply | Promise<Reply>;
+  readonly respond: (ledger: StripeLedger, fields: Fields, path: string) => Reply | Promise<Reply>;
 }
 
 const paging = ['limit', 'starting_after', 'ending_before', 'expand'];
 const intent = ['amount', 'currency', 'payment_method', 'allowed_payment_method_types', 'confirm'];
 
 const endpoints: Readonly<Record<string, Endpoint>> = {
-  'POST /v1/payment_methods': { parameters: ['type', 'card', 'metadata'], answer: makeMethod },
+  'POST /v1/payment_methods': { parameters: ['type', 'card', 'metadata'], respond: makeMethod },
   'POST /v1/payment_intents': {
     parameters: [...intent, 'error_on_requires_action', 'metadata'],
-    answer: makeIntent,
+    respond: makeIntent,
   },
   'GET /v1/payment_intents/': {
     parameters: ['expand'],
-    answer: (ledger, _fields, path) => {
+    respond: (ledger, _fields, path) => {
       const intent = ledger.intents.get(path.split('/').at(-1) ?? '')?.item;
       if (intent !== undefined) return given(intent);
       return failed(404, 'invalid_request_error', { code: 'resource_missing', param: 'intent' });
@@ -30,28 +30,28 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
   },
   'GET /v1/payment_intents': {
     parameters: [...paging, 'created', 'customer'],
-    answer: (ledger, fields, path) => listed(ledger, path, ledger.books().intents, fields),
+    respond: (ledger, fields, path) => listed(ledger, path, ledger.records().intents, fields),
   },
   'GET /v1/payment_intents/search': {
     parameters: ['query', 'limit', 'page', 'expand'],
-    answer: (ledger, fields, path) => searched(ledger, path, ledger.intents.values(), fields),
+    respond: (ledger, fields, path) => searched(ledger, path, ledger.intents.values(), fields),
   },
   'GET /v1/charges': {
     parameters: [...paging, 'created', 'customer', 'payment_intent'],
-    answer: (ledger, fields, path) => listed(ledger, path, ledger.books().charges, fields),
+    respond: (ledger, fields, path) => listed(ledger, path, ledger.records().charges, fields),
   },
   'GET /v1/charges/': {
     parameters: ['expand'],
-    answer: (ledger, _fields, path) => {
-      const charge = ledger.books().charges.find(({ id }) => path.endsWith(`/${id}`));
+    respond: (ledger, _fields, path) => {
+      const charge = ledger.records().charges.find(({ id }) => path.endsWith(`/${id}`));
       if (charge !== undefined) return given(charge);
       return failed(404, 'invalid_request_error', { code: 'resource_missing', param: 'id' });
     },
   },
-  'POST /v1/refunds': { parameters: ['charge', 'amount', 'reason', 'metadata'], answer: makeRefund },
+  'POST /v1/refunds': { parameters: ['charge', 'amount', 'reason', 'metadata'], respond: makeRefund },
   'GET /v1/refunds': {
     parameters: [...paging, 'created', 'charge', 'payment_intent'],
-    answer: (ledger, fields, path) => {
+    respond: (ledger, fields, path) => {
       const { charge } = fields;
       const refunds = ledger.refunds.values();
       const wanted = refunds.filter((refund) => charge === undefined || refund.charge === charge);
@@ -61,7 +61,7 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
 };
 
 /** What Stripe does about a request that has passed its door. */
-export async function answerOf(ledger: StripeLedger, request: StripeRequest): Promise<Reply> {
+export async function replyTo(ledger: StripeLedger, request: StripeRequest): Promise<Reply> {
   const { method, path, fields } = request;
   const canceled = /^\/v1\/payment_intents\/(pi_[0-9a-z]+)\/cancel$/.exec(path)?.[1];
   if (method === 'POST' && canceled !== undefined) return cancelIntent(ledger, canceled);
@@ -73,5 +73,5 @@ export async function answerOf(ledger: StripeLedger, request: StripeRequest): Pr
   const names = Object.keys(fields);
   const unknown = names.find((name) => !endpoint.parameters.includes(name.replace(/\[.*/, '')));
   if (unknown !== undefined) return invalid({ code: 'parameter_unknown', param: unknown });
-  return endpoint.answer(ledger, fields, path);
+  return endpoint.respond(ledger, fields, path);
 }

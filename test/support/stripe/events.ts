@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Delivery } from '../../../src/processors/processor.ts';
-import type { Charge, Dispute, Intent, Refund, StripeBooks } from './objects.ts';
+import type { Charge, Dispute, Intent, Refund, StripeRecords } from './objects.ts';
 
 export interface StripeEvent {
   readonly id: string;
@@ -37,7 +37,7 @@ export function eventOf(
 }
 
 /** What Stripe has to tell of all that it has done, oldest first of each kind. */
-export function eventsOf({ intents, refunds }: StripeBooks): StripeEvent[] {
+export function eventsOf({ intents, refunds }: StripeRecords): StripeEvent[] {
   return [...intents.flatMap(intentEvents), ...refunds.flatMap(refundEvents)];
 }
 
@@ -103,7 +103,7 @@ function signature(seconds: number, body: Buffer, secret: string): string {
 }
 
 /** Signed by somebody who does not know the secret. */
-export function forged(event: StripeEvent): Delivery {
+export function signedWithWrongSecret(event: StripeEvent): Delivery {
   return deliveryOf(event, { secrets: ['whsec_somebody_elses'] });
 }
 
@@ -117,7 +117,7 @@ export function withBitTurned(delivery: Delivery, at: number): Delivery {
 /** Posts it, and tells the status of the answer. */
 export async function post(url: string, { headers, body }: Delivery): Promise<number> {
   const posted = Object.entries(headers).map(([name, value]) => [name, String(value)] as [string, string]);
-  const answer = await fetch(url, { method: 'POST', headers: posted, body: new Uint8Array(body) });
-  await answer.arrayBuffer();
-  return answer.status;
+  const response = await fetch(url, { method: 'POST', headers: posted, body: new Uint8Array(body) });
+  await response.arrayBuffer();
+  return response.status;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Journal, type Shelf } from './journal.ts';
-import type { Charge, Intent, Refund, StripeBooks } from './objects.ts';
+import type { Charge, Intent, Refund, StripeRecords } from './objects.ts';
 import { outOfOrder, type Reply } from './replies.ts';
 import type { Script } from './script.ts';
 import { scriptOf, wordOfToken } from './scripts.ts';
@@ -18,7 +18,7 @@ export interface Switches {
   /** How long the search does not yet know of what has happened. */
   readonly searchLagMs: number;
   /** The account is one of those that cannot search. */
-  readonly refusesSearch: boolean;
+  readonly rejectsSearch: boolean;
   /** Of every list the first page is given, and those after it fail. */
   readonly failsLaterPages: boolean;
   /** Whose books these are. */
@@ -31,7 +31,7 @@ const atFirst: Switches = {
   holds: false,
   aheadMs: 0,
   searchLagMs: 0,
-  refusesSearch: false,
+  rejectsSearch: false,
   failsLaterPages: false,
   account: 'acct_scripted',
 };
@@ -43,7 +43,7 @@ export interface Scripted<Item> {
 }
 
 /** What was asked first with an idempotency key, and what was answered; no reply while it is being worked on. */
-export interface KeptKey {
+export interface StoredKey {
   readonly asked: string;
   readonly at: number;
   readonly reply?: Reply;
@@ -60,7 +60,7 @@ export class StripeLedger {
   /** The word of the token that a PaymentMethod was made of. */
   readonly methods: Shelf<string>;
   readonly usedTokens: Shelf<true>;
-  readonly keys: Shelf<KeptKey>;
+  readonly keys: Shelf<StoredKey>;
   /** Idempotency keys of a pair of faults whose first request has arrived. */
   readonly arrivals: Shelf<true>;
 
@@ -76,8 +76,8 @@ export class StripeLedger {
     this.keys = this.#journal.shelf('keys');
     this.arrivals = this.#journal.shelf('arrivals');
     // What a process that was killed was working on failed, and is answered as that.
-    for (const [key, kept] of this.keys.entries()) {
-      if (kept.reply === undefined) this.keys.put(key, { ...kept, reply: outOfOrder() });
+    for (const [key, stored] of this.keys.entries()) {
+      if (stored.reply === undefined) this.keys.put(key, { ...stored, reply: outOfOrder() });
     }
     this.write();
   }
@@ -135,7 +135,7 @@ export class StripeLedger {
     return item;
   }
 
-  books(): StripeBooks {
+  records(): StripeRecords {
     return {
       intents: this.intents.values().map(({ item }) => item),
       charges: this.charges.values().map(({ item }) => item),

@@ -48,7 +48,7 @@ export function searched(
   }[],
   fields: Fields,
 ): Reply {
-  if (ledger.switches.refusesSearch) {
+  if (ledger.switches.rejectsSearch) {
     return impossible({ message: 'Search is not available for this account.' });
   }
   const [, key, value] = /^metadata\['([^']+)'\]:'([^']+)'$/.exec(fields.query ?? '') ?? [];

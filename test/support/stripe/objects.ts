@@ -62,7 +62,7 @@ export interface Dispute {
 }
 
 /** All that a Stripe has done, oldest first. */
-export interface StripeBooks {
+export interface StripeRecords {
   readonly intents: readonly Intent[];
   /** The declined ones too, whose status is `failed`. */
   readonly charges: readonly Charge[];

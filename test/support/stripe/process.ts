@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import type { Command } from './control.ts';
 import { StripeLedger } from './ledger.ts';
-import type { StripeBooks } from './objects.ts';
+import type { StripeRecords } from './objects.ts';
 import type { StripeRequest } from './request.ts';
 import { StripeServer, secretKey } from './server.ts';
 
@@ -15,7 +15,7 @@ export interface StripeProcess {
   readonly key: string;
   /** For instance `{ repair: true }`, or `{ set: { turnsAway: true } }`; see `Command` and `Switches`. */
   command(command: Command): Promise<void>;
-  books(): Promise<StripeBooks>;
+  records(): Promise<StripeRecords>;
   /** Those since it was started last. */
   requests(): Promise<readonly StripeRequest[]>;
   /** With SIGKILL, in the middle of whatever it does. */
@@ -35,14 +35,14 @@ export async function startStripeProcess(t: TestContext, folder = ''): Promise<S
   t.after(() => child.kill('SIGKILL'));
   const control = async (init?: RequestInit) => {
     // A connection that is kept may be closed at the moment it is used again.
-    const answer = await fetch(`${origin}/control`, { ...init, headers: { connection: 'close' } });
-    return (await answer.json()) as { requests: StripeRequest[]; books: StripeBooks };
+    const reply = await fetch(`${origin}/control`, { ...init, headers: { connection: 'close' } });
+    return (await reply.json()) as { requests: StripeRequest[]; records: StripeRecords };
   };
   return {
     origin,
     key: secretKey,
     command: async (command) => void (await control({ method: 'POST', body: JSON.stringify(command) })),
-    books: async () => (await control()).books,
+    records: async () => (await control()).records,
     requests: async () => (await control()).requests,
     kill: async () => {
       const ended = once(child, 'exit');

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import { type Command, carryOut } from './control.ts';
 import { StripeLedger } from './ledger.ts';
-import type { StripeBooks } from './objects.ts';
+import type { StripeRecords } from './objects.ts';
 import type { StripeRequest } from './request.ts';
 import { StripeServer, secretKey } from './server.ts';
 
@@ -29,7 +29,7 @@ export interface ScriptedStripe {
   /** From now on replies arrive, and the scripted faults of service are over; what was answered stays answered. */
   repair(): void;
   command(command: Command): void;
-  books(): StripeBooks;
+  records(): StripeRecords;
   /** Nobody listens any more. */
   close(): Promise<void>;
 }
@@ -57,7 +57,7 @@ function handleOf(server: StripeServer): ScriptedStripe {
     key: secretKey,
     requests,
     get charges() {
-      return chargesOf(ledger.books());
+      return chargesOf(ledger.records());
     },
     get turnsAway() {
       return ledger.switches.turnsAway;
@@ -73,13 +73,13 @@ function handleOf(server: StripeServer): ScriptedStripe {
     },
     repair: () => carryOut(ledger, { repair: true }),
     command: (command) => carryOut(ledger, command),
-    books: () => ledger.books(),
+    records: () => ledger.records(),
     close: () => server.close(),
   };
 }
 
 /** The money that has moved, of all that is on the books. */
-export function chargesOf({ charges }: StripeBooks): StripeCharge[] {
+export function chargesOf({ charges }: StripeRecords): StripeCharge[] {
   return charges
     .filter(({ status }) => status === 'succeeded')
     .map(({ id, metadata, amount, currency }) => ({

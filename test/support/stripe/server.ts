@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { json as readJson, text as readText } from 'node:stream/consumers';
 import { type Command, carryOut } from './control.ts';
 import { send, spoil, spoilingOf } from './delivery.ts';
-import { answerOf } from './endpoints.ts';
+import { replyTo } from './endpoints.ts';
 import { onceByKey } from './keys.ts';
 import type { StripeLedger } from './ledger.ts';
 import { pairedFaultOf } from './pairs.ts';
@@ -51,14 +51,14 @@ export class StripeServer {
     if (request.path === '/v1/account') return send(response, this.#account(request), requestId());
     this.requests.push(request);
     if (this.ledger.switches.holds) return;
-    const refusal = this.#refusal(request);
-    if (refusal !== undefined) return send(response, refusal, requestId());
+    const rejection = this.#rejection(request);
+    if (rejection !== undefined) return send(response, rejection, requestId());
     const spoiling = spoilingOf(this.ledger, request);
     const paired = pairedFaultOf(this.ledger, request, spoiling.pair);
     this.ledger.write();
     if (paired !== undefined && 'rejection' in paired) return send(response, paired.rejection, requestId());
     if (paired !== undefined && 'isLostBefore' in paired) return void incoming.socket.resetAndDestroy();
-    const { reply, isReplayed } = await onceByKey(this.ledger, request, () => answerOf(this.ledger, request));
+    const { reply, isReplayed } = await onceByKey(this.ledger, request, () => replyTo(this.ledger, request));
     this.ledger.write();
     const fault = this.#faultOf(reply, paired?.fault ?? spoiling.fault);
     if (fault === undefined) {
@@ -83,7 +83,7 @@ export class StripeServer {
   }
 
   /** What is said before the idempotency layer is reached. */
-  #refusal({ method, headers }: StripeRequest): Reply | undefined {
+  #rejection({ method, headers }: StripeRequest): Reply | undefined {
     if (this.ledger.switches.turnsAway) return tooManyRequests();
     if (headers.authorization !== `Bearer ${secretKey}`) return badKey();
     const isForm = method === 'GET' || headers['content-type'] === 'application/x-www-form-urlencoded';
@@ -95,7 +95,7 @@ export class StripeServer {
 
   async #control(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     if (incoming.method === 'POST') carryOut(this.ledger, (await readJson(incoming)) as Command);
-    const body = { requests: this.requests, books: this.ledger.books() };
+    const body = { requests: this.requests, records: this.ledger.records() };
     send(response, { status: 200, body }, {});
   }
 }

@@ -5,8 +5,8 @@ import { startTestService } from '../support/service.ts';
 
 test('refunds that the processor refused do not let a payment’s record grow without bound', async (t) => {
   const service = await startTestService(t);
-  const order = { amount: 2_000, currency: 'EUR', token: 'tok_refund_refused' };
-  const paid = await service.post('/stage/payment/simulated/charge', order);
+  const request = { amount: 2_000, currency: 'EUR', token: 'tok_refund_refused' };
+  const paid = await service.post('/stage/payment/simulated/charge', request);
   const at = paid.headers.get('location') ?? '';
   const max = refundsPerPaymentMax + refundAttemptsKeptMax;
   for (let tries = 0; tries < max + 30; tries++) {

@@ -20,11 +20,11 @@ const sold = (id: string, value: string): Write => {
   return { kind: 'create', space: 'table:sold', id, value, makeSpace: true };
 };
 
-for (const [what, fails, told] of [
+for (const [what, fails, expected] of [
   ['can be taken back', false, 'item_exists'],
   ['cannot be taken back', true, 504],
 ] as const) {
-  test(`a payment whose item somebody makes just after its reservation, and that ${what}, is told as ${told}`, async (t) => {
+  test(`a payment whose item somebody makes just after its reservation, and that ${what}, is told as ${expected}`, async (t) => {
     const store = await openStoreOf(newDataFolder(t));
     t.after(() => store.close());
     const ledger = new MemoryLedger();
@@ -32,9 +32,9 @@ for (const [what, fails, told] of [
     const commit: Engine['commit'] = async (writes) => {
       commits++;
       if (commits === 2 && fails) throw new ServiceError('unavailable');
-      const refusal = await store.commit(writes);
+      const rejection = await store.commit(writes);
       if (commits === 1) await store.commit([sold('seat-1', 'by hand')]);
-      return refusal;
+      return rejection;
     };
     const engine = new Proxy(store, {
       get: (target, name: keyof Engine) => {
@@ -60,7 +60,7 @@ for (const [what, fails, told] of [
       traces: noTraces,
       now: Date.now,
     };
-    const order = { amount: 100, currency: 'EUR', token: 'tok_paid', metadata: { seat: 'seat-1' } };
+    const request = { amount: 100, currency: 'EUR', token: 'tok_paid', metadata: { seat: 'seat-1' } };
     const place = {
       processor: 'simulated',
       route: 'ticket',
@@ -68,11 +68,11 @@ for (const [what, fails, told] of [
       caller: '',
       requestId: 'r',
     };
-    const taking = createCharge(parts, { ...order, ...place }).then(
+    const taking = createCharge(parts, { ...request, ...place }).then(
       ({ status }) => status,
       ({ code }: ServiceError) => code,
     );
-    assert.equal(await taking, told);
+    assert.equal(await taking, expected);
     assert.equal(ledger.charges.length, 0, 'nobody was asked');
   });
 }

@@ -5,7 +5,7 @@ import { runCommand } from '../support/command.ts';
 import { newDataFolder } from '../support/service.ts';
 
 const create = ['keys', 'create', '--name', 'a'];
-for (const [args, told] of [
+for (const [args, expected] of [
   [['keys', 'dance'], /^Usage: counterfoil keys/],
   [['keys', 'create', '--scope', 'admin'], /--name: is required/],
   [create, /needs a scope/],
@@ -16,12 +16,12 @@ for (const [args, told] of [
   test(`${args.join(' ')}: is told what is wrong, and makes no key`, async (t) => {
     const ended = await runCommand(args, { COUNTERFOIL_DATA: newDataFolder(t) });
     assert.deepEqual([ended.status, ended.output], [2, '']);
-    assert.match(ended.errors, told);
+    assert.match(ended.errors, expected);
     assert.doesNotMatch(ended.errors, /\n\s+at /, 'no stack');
   });
 }
 
-for (const [args, told] of [
+for (const [args, expected] of [
   [['keys', 'revoke'], /name one key/],
   [['keys', 'revoke', '0123456789abcdef'], /no API key with this id/],
   [['keys', 'rotate', 'a', '--overlap', 'a day'], /--overlap: must be a duration/],
@@ -33,6 +33,6 @@ for (const [args, told] of [
     await newKey(data);
     const ended = await runCommand(args, { COUNTERFOIL_DATA: data });
     assert.deepEqual([ended.status, ended.output], [2, '']);
-    assert.match(ended.errors, told);
+    assert.match(ended.errors, expected);
   });
 }
