@@ -6,7 +6,7 @@ import { runCommand } from '../support/command.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
-test('no API key is in clear on disk, in the log, in an answer or in /metrics, whatever became of its request or its service', async (t) => {
+test('no API key appears in clear on disk, in the log, in a response or in /metrics, whatever happens to its request or service', async (t) => {
   const data = newData(t);
   const env = { COUNTERFOIL_DATA: data };
   const made = async (...args: string[]) => (await runCommand(['keys', ...args], env)).output.trim();
@@ -38,7 +38,7 @@ test('no API key is in clear on disk, in the log, in an answer or in /metrics, w
     }
   }
   const metrics = await (await fetch(`${origin}/metrics`, { headers: bearing(rotated) })).text();
-  assert.match(metrics, /unauthenticated/, 'what is refused is counted');
+  assert.match(metrics, /unauthenticated/, 'rejections are counted');
   const slow = { amount: 1_050, currency: 'EUR', token: 'tok_slow' };
   const paying = tryToPost(`${origin}/stage/payment/simulated/charge`, slow, bearing(rotated));
   await service.kill();
@@ -58,7 +58,7 @@ test('no API key is in clear on disk, in the log, in an answer or in /metrics, w
   );
 });
 
-/** Some that succeed and some that fail, with the key where it belongs and where it does not. */
+/** Requests that succeed and requests that fail, with the key in its place and elsewhere. */
 function requests(key: string): readonly (readonly [string, string, string?])[] {
   const request = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
   return [

@@ -10,7 +10,7 @@ import { assertError } from '../support/http/error-response.ts';
 const origin = 'https://shop.example';
 const browser = { kind: 'publishable', scopes: ['payments:create'], origins: [origin] } as const;
 
-/** Answers as the providers of challenges do: only `passed` has been passed. */
+/** Responds as a provider of challenges does: only the token `passed` is valid. */
 async function startVerifier(t: TestContext) {
   const asked: URLSearchParams[] = [];
   const server = createServer(async (request, response) => {
@@ -27,15 +27,15 @@ async function startVerifier(t: TestContext) {
   return { asked, stop, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/siteverify` };
 }
 
-test('a browser pays only with the token of a passed challenge, where the settings ask for one', async (t) => {
+test('a browser pays only with the token of a passed challenge, where the settings require one', async (t) => {
   const verifier = await startVerifier(t);
   const env = { COUNTERFOIL_CHALLENGE_URL: verifier.url, COUNTERFOIL_CHALLENGE_SECRET: 's3cret' };
   const { service, keys } = await startServiceWithKeys(t, { shop: browser, server: {} }, { env });
   const pay = (headers: Record<string, string>) =>
     service.post(payment.path, payment.body, { ...bearing(keys.shop), origin, ...headers });
   assertError(await pay({}), { status: 403, code: 'forbidden', param: 'Challenge-Token' });
-  assert.equal(verifier.asked.length, 0, 'nobody is asked about no token');
-  assertError(await pay({ 'challenge-token': 'forged' }), {
+  assert.equal(verifier.asked.length, 0, 'the provider is not called without a token');
+  assertError(await pay({ 'challenge-token': 'invalid' }), {
     status: 403,
     code: 'forbidden',
     param: 'Challenge-Token',
@@ -49,7 +49,7 @@ test('a browser pays only with the token of a passed challenge, where the settin
   );
 });
 
-test('nobody passes while the provider of the challenge cannot be reached', async (t) => {
+test('rejects every browser while the provider of the challenge is unreachable', async (t) => {
   const verifier = await startVerifier(t);
   const env = { COUNTERFOIL_CHALLENGE_URL: verifier.url, COUNTERFOIL_CHALLENGE_SECRET: 's3cret' };
   const { service, keys } = await startServiceWithKeys(t, { shop: browser }, { env });

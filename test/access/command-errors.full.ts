@@ -13,7 +13,7 @@ for (const [args, expected] of [
   [[...create, '--scope', 'admin', '--expires', '2999-02-30'], /--expires: must be a date/],
   [[...create, '--scope', 'admin', '--expires', '-1d'], /--expires/],
 ] as const) {
-  test(`${args.join(' ')}: is told what is wrong, and makes no key`, async (t) => {
+  test(`${args.join(' ')}: reports what is wrong, and creates no key`, async (t) => {
     const ended = await runCommand(args, { COUNTERFOIL_DATA: newDataFolder(t) });
     assert.deepEqual([ended.status, ended.output], [2, '']);
     assert.match(ended.errors, expected);
@@ -28,7 +28,7 @@ for (const [args, expected] of [
   [['keys', 'rotate', 'a', '--overlap', '31d'], /at most 30d/],
   [['audit', 'list', '--since', 'yesterday'], /--since: must be a date/],
 ] as const) {
-  test(`${args.join(' ')}: is told what is wrong`, async (t) => {
+  test(`${args.join(' ')}: reports what is wrong`, async (t) => {
     const data = newDataFolder(t);
     await newKey(data);
     const ended = await runCommand(args, { COUNTERFOIL_DATA: data });

@@ -22,7 +22,7 @@ function start(t: TestContext) {
   return { data, run: commandOn(data) };
 }
 
-test('keys create: makes the store where there is none, and prints the key alone, once', async (t) => {
+test('keys create: creates a missing store, and prints only the key, once', async (t) => {
   const { run } = start(t);
   const made = await run(
     'keys',
@@ -62,7 +62,7 @@ test('keys create: makes the store where there is none, and prints the key alone
   for (const { output } of [listed, json]) assert.ok(!output.includes(secret));
 });
 
-test('keys create: calls a publishable key no secret, and a secret key one to keep', async (t) => {
+test('keys create: describes a publishable key as public, and a secret key as secret', async (t) => {
   const { run } = start(t);
   const origin = 'https://shop.example';
   const made = await run('keys', 'create', '--publishable', '--name', 'shop', '--origin', origin);
@@ -72,7 +72,7 @@ test('keys create: calls a publishable key no secret, and a secret key one to ke
   assert.doesNotMatch(made.errors, /never shown/);
 });
 
-test('keys rotate and revoke: two secrets at most, and an end that stays an end', async (t) => {
+test('keys rotate and revoke: a key has at most two secrets, and a revoked key stays revoked', async (t) => {
   const { data, run } = start(t);
   const key = await newKey(data, { name: 'a' });
   const id = idWithin(key);
@@ -92,7 +92,7 @@ test('keys rotate and revoke: two secrets at most, and an end that stays an end'
   assert.match((await run('keys', 'list')).output, /revoked/);
 });
 
-test('a key is not made that would not do what it seems to say', () => {
+test('rejects a key whose fields contradict each other', () => {
   const browser = { kind: 'publishable', scopes: ['payments:create'] } as const;
   const origins = ['https://a.example'];
   const requests: readonly (readonly [Partial<CreateKeyRequest>, RegExp])[] = [
@@ -127,7 +127,7 @@ test('a key is not made that would not do what it seems to say', () => {
   }
 });
 
-test('audit list: tells every administrative act, by whom, and in the commit that did it', async (t) => {
+test('audit list: shows every administrative act and its actor, recorded in the same commit', async (t) => {
   const { data, run: runWithoutLedger } = start(t);
   const admin = await newKey(data, { name: 'admin', scopes: ['admin'] });
   const ledger = await startLedger(t, new MemoryLedger());
@@ -169,7 +169,7 @@ test('audit list: tells every administrative act, by whom, and in the commit tha
   assert.match(since.output, /^\S+ {2}key\.rotated .* by cli\n\S+ {2}key\.revoked .*\n$/);
 });
 
-test('a key that has ended makes room for a new one; there are never too many', async (t) => {
+test('an expired or revoked key makes room for a new one, and the number of keys is limited', async (t) => {
   const { data } = start(t);
   const { id: _, ...request } = await withKeys(data, async (keys) => (await keys.create(keyRequest())).key);
   const engine = await openStoreOf(data);
@@ -191,7 +191,7 @@ test('a key that has ended makes room for a new one; there are never too many', 
   });
 });
 
-test('no key is anywhere in clear: not in the logs, not in the answers, not on disk', async (t) => {
+test('no key appears in clear in the logs, in the responses or on disk', async (t) => {
   const { data, run } = start(t);
   const used = await newKey(data, { scopes: ['tables:read'] });
   const { get, post, stop, logged } = await startTestService(t, { data });

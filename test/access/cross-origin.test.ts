@@ -34,7 +34,7 @@ function allowed({ headers }: TestResponse): string | null {
   return headers.get('access-control-allow-origin');
 }
 
-test('answers the preflight of an allowed page, without a key, with what it asked for and nothing else', async (t) => {
+test('responds to the preflight of an allowed origin, without a key, with the requested method and headers and no others', async (t) => {
   const { service } = await start(t);
   for (const [path, method, origin] of [
     [payment.path, 'POST', shop],
@@ -56,7 +56,7 @@ test('answers the preflight of an allowed page, without a key, with what it aske
   }
 });
 
-test('tells any other page nothing: its preflight is a request with a method that the path does not take', async (t) => {
+test('handles the preflight of any other origin as a request with a method that is not allowed', async (t) => {
   const { service } = await start(t);
   for (const [path, method, origin] of [
     [payment.path, 'POST', 'https://evil.example'],
@@ -81,7 +81,7 @@ test('tells any other page nothing: its preflight is a request with a method tha
   assert.deepEqual([plain.status, plain.headers.get('allow')], [405, 'GET, HEAD']);
 });
 
-test('lets an allowed page read every answer, and its headers; no other page reads any', async (t) => {
+test('allows a page of an allowed origin to read every response and its headers, and no other page', async (t) => {
   const { service, keys } = await start(t);
   const pay = (origin: string, token: string) =>
     service.post(payment.path, { ...payment.body, token }, { ...bearing(keys.shop), origin });
@@ -94,14 +94,14 @@ test('lets an allowed page read every answer, and its headers; no other page rea
   assert.equal(
     allowed(await service.post(payment.path, payment.body, { origin: shop })),
     shop,
-    'the refusal too',
+    'the rejection too',
   );
   await service.post(create.path, create.body, bearing(keys.admin));
   assert.equal(allowed(await service.get(readPath, { ...bearing(keys.admin), origin: console })), console);
   assert.equal(allowed(await service.get(readPath, { ...bearing(keys.admin), origin: shop })), null);
 });
 
-test('says that an answer varies with the origin, beside what else it varies with, also to who sends none', async (t) => {
+test('sends Vary: Origin next to other fields, also without an Origin header', async (t) => {
   const { service, keys } = await start(t);
   const headers = bearing(keys.admin);
   await service.post(create.path, { id: 'a', name: 'n'.repeat(5_000) }, headers);
@@ -116,7 +116,7 @@ test('says that an answer varies with the origin, beside what else it varies wit
   }
 });
 
-test('every answer has its security headers: those that a page could be misled by, and those of the pages', async (t) => {
+test('every response has its security headers, those of an API response or those of a page', async (t) => {
   const { service, keys } = await start(t);
   const headers = bearing(keys.admin);
   await service.post(create.path, create.body, headers);
@@ -151,7 +151,7 @@ test('every answer has its security headers: those that a page could be misled b
   assert.equal((await exchange(service.origin, expecting)).headers.get('x-content-type-options'), 'nosniff');
 });
 
-test('tells browsers never to come without https, where the service is reached by https', async (t) => {
+test('sends HSTS where the service is reached by https', async (t) => {
   const env = { COUNTERFOIL_PUBLIC_URL: 'https://api.shop.example' };
   const { service } = await startServiceWithKeys(t, { admin: {} }, { env });
   for (const path of ['/readyz', '/docs/', '/openapi.json', readPath]) {

@@ -15,7 +15,7 @@ const hourMax = 5;
 const dayMax = 20;
 const proxy = { COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1' };
 
-test('tries five declined cards of an address, then none for a while, and says when', async (t) => {
+test('accepts five declined cards of an address, then none for a while, with Retry-After', async (t) => {
   const { pay, pass } = await start(t);
   for (let n = 0; n < hourMax; n++) assert.equal((await pay('192.0.2.1', 'tok_lost_card')).status, 402);
   const rejected = await pay('192.0.2.1', 'tok_lost_card');
@@ -28,7 +28,7 @@ test('tries five declined cards of an address, then none for a while, and says w
   assert.equal((await pay('192.0.2.1')).status, 200, 'it says the truth');
 });
 
-test('lets every other address pay by the same key while one tests cards', async (t) => {
+test('accepts payments of every other address with the same key while one address tests cards', async (t) => {
   const { pay } = await start(t);
   for (let n = 0; n < 60; n++) {
     const { status } = await pay('192.0.2.1', 'tok_lost_card');
@@ -37,13 +37,13 @@ test('lets every other address pay by the same key while one tests cards', async
   }
 });
 
-test('lets buyers pay by a key of which many others have had cards declined', async (t) => {
+test('accepts payments with a key of which many cards were declined', async (t) => {
   const { pay } = await start(t);
   for (let n = 0; n < 40; n++) assert.equal((await pay(`192.0.2.${n}`, 'tok_lost_card')).status, 402);
   for (let n = 0; n < 10; n++) assert.equal((await pay(`198.51.100.${n}`)).status, 200);
 });
 
-test('tries at most ten declined cards an hour of one address, and few in a day', async (t) => {
+test('accepts at most ten declined cards an hour of one address, and few in a day', async (t) => {
   const { pay, pass } = await start(t);
   const tried: number[] = [];
   const stepMs = 10 * minute;
@@ -55,13 +55,13 @@ test('tries at most ten declined cards an hour of one address, and few in a day'
     const within = tried.filter((at) => at >= since && at < since + hour).length;
     assert.ok(within <= 2 * hourMax, `${within} within an hour`);
   }
-  // A bucket that fills up evenly gives as much again in the time that it takes to fill.
+  // A token bucket admits its quota once more in the time that it takes to fill.
   assert.ok(tried.length >= dayMax && tried.length <= 2 * dayMax, `${tried.length} in a day`);
   pass(24 * hour);
   assert.equal((await pay('192.0.2.1')).status, 200, 'a day later it may pay again');
 });
 
-test('takes a network of IPv6 for one address, and a larger one for a few', async (t) => {
+test('counts an IPv6 network as one address, and a larger network as a few', async (t) => {
   const { pay } = await start(t);
   for (let n = 0; n < hourMax; n++)
     assert.equal((await pay(`2001:db8:1:1::${n}`, 'tok_lost_card')).status, 402);
@@ -75,14 +75,14 @@ test('takes a network of IPv6 for one address, and a larger one for a few', asyn
   assert.equal((await pay('2001:db8:2::1')).status, 200, 'another /48 may pay');
 });
 
-test('counts an address once, whichever port a proxy names', async (t) => {
+test('counts an address once, whatever port a proxy names', async (t) => {
   const { pay } = await start(t);
   for (let n = 0; n < hourMax; n++)
     assert.equal((await pay(`192.0.2.1:${4711 + n}`, 'tok_lost_card')).status, 402);
   assert.equal((await pay('192.0.2.1:80')).status, 429);
 });
 
-test('tries no more declined cards of an address for all the keys that it comes with', async (t) => {
+test('counts the declined cards of an address over all its keys', async (t) => {
   const { pay } = await start(t);
   for (let n = 0; n < hourMax; n++) {
     assert.equal((await pay('192.0.2.1', 'tok_lost_card', n % 2 === 0 ? 'shop' : 'other')).status, 402);
@@ -96,7 +96,7 @@ test('counts the declined cards of all workers of a machine together', async (t)
   const key = await newKey(data, browser);
   const service = await ServeProcess.start(t, { data, env: proxy, workers: 2, simulate: true });
   const at = await service.ready();
-  // Each on a connection of its own, so that every worker has some.
+  // Each request has its own connection, so that every worker receives some.
   const pay = async (address: string, token: string) => {
     const headers = {
       ...bearing(key),
@@ -109,12 +109,12 @@ test('counts the declined cards of all workers of a machine together', async (t)
   };
   let tried = 0;
   for (let n = 0; n < 30; n++) if ((await pay('192.0.2.1', 'tok_lost_card')) === 402) tried++;
-  // What one worker has not heard of yet, it does not count.
+  // A worker does not count the requests that it has not heard of yet.
   assert.ok(tried >= hourMax && tried <= hourMax + 2, `${tried} were tried`);
   for (let n = 0; n < 8; n++) assert.equal(await pay(`198.51.100.${n}`, 'tok_paid'), 200);
 });
 
-/** A service with publishable keys behind a proxy, on a clock that a test moves alone. */
+/** A service with publishable keys behind a proxy, on a clock that only the test moves. */
 async function start(t: TestContext) {
   let at = performance.now() + 0.1;
   const startedAt = Date.now() - at;

@@ -18,7 +18,7 @@ import { Tables } from '../../src/tables/tables.ts';
 import { bearing, keyRequest } from '../support/access/keys.ts';
 import { unguarded } from '../support/http/unguarded.ts';
 
-/** A store of keys that counts what it is asked, and can be out of reach. */
+/** A store of keys that counts its reads, and can be made unavailable. */
 function keyStore() {
   const keys = new Map<string, string>();
   const state = { generation: '0', isAway: false, looks: 0, scans: 0 };
@@ -70,7 +70,7 @@ function stopClock(t: TestContext) {
   };
 }
 
-test('what a process knows of the keys is never judged by when it is older than a second', async (t) => {
+test('never authorizes with keys that were read more than a second ago', async (t) => {
   const pass = stopClock(t);
   const { engine, state, add, clear } = keyStore();
   const key = add();
@@ -99,7 +99,7 @@ test('what a process knows of the keys is never judged by when it is older than 
   assert.ok(!ring.isFresh(performance.now()));
 });
 
-test('reads the keys anew only when they have changed, and sees every change made before it was asked', async () => {
+test('reads the keys again only when they have changed, and sees every change made before the request', async () => {
   const { engine, state, add } = keyStore();
   const ring = new KeyRing(engine, Date.now);
   await ring.refresh();
@@ -112,7 +112,7 @@ test('reads the keys anew only when they have changed, and sees every change mad
   assert.ok(ring.find(key) !== undefined);
 });
 
-test('a use that is noted, or not, changes nothing for the request', async () => {
+test('a failure to record the use of a key does not affect the request', async () => {
   const { engine, add } = keyStore();
   const ring = new KeyRing(
     { ...engine, commit: () => Promise.reject(new ServiceError('storage_full')) },
@@ -123,7 +123,7 @@ test('a use that is noted, or not, changes nothing for the request', async () =>
   ring.noteUse(ring.find(key)?.id as string, performance.now());
 });
 
-test('lets nobody in while it cannot be known which keys there are, and tells that it lives', async (t) => {
+test('responds 503 while the keys cannot be read, and stays live', async (t) => {
   const pass = stopClock(t);
   const { engine, state, add } = keyStore();
   const key = add();

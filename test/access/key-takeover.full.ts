@@ -34,7 +34,7 @@ test('a new key of the same name takes over the idempotency keys: nothing is cha
   assert.equal(ledger.charges.length, 1);
 });
 
-test('a key that replaces another takes over from it, and from those before it', async (t) => {
+test('a key that replaces another takes over its idempotency keys, and those of the keys before it', async (t) => {
   const { ledger, newKey, pay } = await start(t);
   const old = await newKey('--name', 'shop');
   const first = await pay(old);

@@ -16,7 +16,7 @@ async function status(origin: string, key: string | undefined): Promise<number> 
   return response.status;
 }
 
-test('two processes follow a key made, rotated and revoked beside them, without a restart', async (t) => {
+test('two running processes apply the creation, rotation and revocation of a key', async (t) => {
   const data = newData(t);
   const env = { COUNTERFOIL_DATA: data };
   const first = await ServeProcess.start(t, { data, simulate: true });
@@ -51,7 +51,7 @@ test('two processes follow a key made, rotated and revoked beside them, without 
   assert.deepEqual(await all(undefined), [401, 401], 'the last key revoked opens nothing');
 });
 
-test('a service that other machines can reach does not start without a key, and says which command makes one', async (t) => {
+test('a service that other machines can reach does not start without a key, and names the command that creates one', async (t) => {
   const data = newData(t);
   for (const env of [
     { HOST: '0.0.0.0' },
@@ -71,7 +71,7 @@ test('a service that other machines can reach does not start without a key, and 
   assert.equal(await status(origin, key), 404);
 });
 
-test('keys list and audit list make no new store', async (t) => {
+test('keys list and audit list create no store', async (t) => {
   const data = newDataFolder(t);
   for (const args of [
     ['keys', 'list'],

@@ -24,9 +24,9 @@ const processors: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 for (const [processor, env] of Object.entries(processors)) {
   for (const simulate of [false, true]) {
-    test(`needs keys on loopback too where ${processor} is configured${simulate ? ', though it simulates as well' : ''}`, async (t) => {
+    test(`requires keys on loopback too where ${processor} is configured${simulate ? ', even if it also simulates' : ''}`, async (t) => {
       const service = await started(t, { env, simulate });
-      // A service that does not start is closed to all.
+      // A service that does not start accepts no request.
       if (service === undefined) return;
       for (const { method, url, access } of service.routes) {
         const path = url
@@ -49,7 +49,7 @@ for (const [processor, env] of Object.entries(processors)) {
   }
 }
 
-test('charges nobody by a real processor before there is a key, and by a key afterwards', async (t) => {
+test('charges through a real processor only after a key was created, and only with it', async (t) => {
   const stripe = await startScriptedStripe(t);
   const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
   const path = '/stage/payment/stripe/charge';
@@ -67,7 +67,7 @@ test('charges nobody by a real processor before there is a key, and by a key aft
   assert.equal(stripe.charges.length, 1);
 });
 
-/** Headers that proxies and CDNs add, by which they say whom they speak for. */
+/** Headers in which proxies and CDNs name the client. */
 const added: Readonly<Record<string, string>> = {
   Forwarded: 'for=192.0.2.60;proto=http;by=203.0.113.43',
   'X-Forwarded-For': '192.0.2.60',
@@ -117,7 +117,7 @@ test('an open service rejects a request with any header that a proxy or a CDN ad
   assertError(await service.get(readPath), { status: 404, code: 'table_not_found' });
 });
 
-test('an open service answers only to a Host of this machine', async (t) => {
+test('an open service responds only to a Host of this machine', async (t) => {
   const service = await startTestService(t);
   const { origin } = service;
   for (const host of [
@@ -136,7 +136,7 @@ test('an open service answers only to a Host of this machine', async (t) => {
   assert.equal((await service.get('/livez')).status, 200);
 });
 
-/** Undefined where the settings are rejected. */
+/** Undefined if the settings are rejected. */
 async function started(
   t: TestContext,
   options: { readonly env: Readonly<Record<string, string>>; readonly simulate: boolean },

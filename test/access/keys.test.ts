@@ -15,7 +15,7 @@ async function status(origin: string, key: string | undefined): Promise<number> 
   return response.status;
 }
 
-test('a key with a valid caller passes through a proxy and for any host', async (t) => {
+test('a request with a valid key is accepted through a proxy and for any Host', async (t) => {
   const { service, keys } = await startServiceWithKeys(t, { admin: { scopes: ['admin'] } });
   const headers = { 'x-forwarded-for': '192.0.2.1', host: 'api.shop.example', via: '1.1 proxy.example' };
   assertError(await service.get(readPath, { ...headers, ...bearing(keys.admin) }), {
@@ -26,7 +26,7 @@ test('a key with a valid caller passes through a proxy and for any host', async 
   assert.equal((await service.get('/readyz', headers)).status, 200);
 });
 
-test('a key ends at the moment it expires, and the secret before when its overlap does', async (t) => {
+test('a key is rejected from its expiry on, and a replaced secret from the end of its overlap on', async (t) => {
   let now = Date.now();
   const data = newDataFolder(t);
   const clock = () => now;
@@ -53,7 +53,7 @@ test('a key ends at the moment it expires, and the secret before when its overla
   assert.equal(await status(origin, after), 404);
 });
 
-test('a key is a caller of its own: the same idempotency key of another one is another charge', async (t) => {
+test('each key has its own idempotency keys: the same idempotency key with another key is another charge', async (t) => {
   const { service, keys } = await startServiceWithKeys(t, { a: {}, b: {} });
   const pay = (key: string) =>
     service.post(payment.path, payment.body, { ...bearing(key), 'idempotency-key': 'order-1' });
@@ -68,7 +68,7 @@ test('a key is a caller of its own: the same idempotency key of another one is a
   assert.equal(await find(keys.b), other.headers.get('payment-id'));
 });
 
-test('the check comes before the body: an endless or malformed one is not waited for', async (t) => {
+test('the key is checked before the body: an endless or malformed body is not read', async (t) => {
   const { service, keys } = await startServiceWithKeys(t, { reader: { scopes: ['tables:read'] } });
   for (const headers of [{}, bearing(keys.reader)]) {
     const response = await service.post(create, '{"id": broken', headers);
@@ -76,13 +76,13 @@ test('the check comes before the body: an endless or malformed one is not waited
   }
 });
 
-test('a key sent to an open service is checked as ever: nobody is taken for somebody else', async (t) => {
+test('an open service checks a key that is sent, and rejects an unknown one', async (t) => {
   const { get } = await startTestService(t);
   const response = await get(readPath, bearing(`cfk_0123456789abcdef.${'A'.repeat(43)}`));
   assertError(response, { status: 401, code: 'unauthenticated', param: 'Authorization' });
 });
 
-test('an open service answers its own pages, and no page from elsewhere', async (t) => {
+test('an open service responds to its own pages, and to no other page', async (t) => {
   const trusted = 'http://localhost:3000';
   const { get, origin } = await startTestService(t, { env: { COUNTERFOIL_CORS_ORIGINS: trusted } });
   for (const from of ['https://evil.example', 'null', 'http://localhost:3001', `${trusted}0`]) {

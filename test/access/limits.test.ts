@@ -21,7 +21,7 @@ function pay(
   return service.post(payment.path, { ...payment.body, token }, headers);
 }
 
-/** Pays until it is refused. @returns how many were taken, and the refusal */
+/** Pays until a payment is rejected. @returns the number of accepted payments, and the rejection */
 async function payAll(service: TestService, headers: Record<string, string>, token?: string) {
   for (let accepted = 0; ; accepted++) {
     const response = await pay(service, headers, token);
@@ -34,9 +34,9 @@ async function payments(service: TestService, key: string): Promise<number> {
   return (await service.get(`${payment.path}?limit=100`, bearing(key))).json.body.length;
 }
 
-/** A clock that only a test moves: nothing that is counted comes back meanwhile. */
+/** A clock that only the test moves, so that no limit recovers meanwhile. */
 function stopClock(t: TestContext) {
-  // Of many digits, so that sums of it are not exact.
+  // It has many digits, so that sums with it are not exact.
   let at = performance.now() + 0.1;
   t.mock.method(performance, 'now', () => at);
   return (ms: number) => {
@@ -44,7 +44,7 @@ function stopClock(t: TestContext) {
   };
 }
 
-test('from the first key on, 60 charges a minute are taken, and the next is refused before anything is reserved', async (t) => {
+test('a service with keys accepts 60 charges a minute, and rejects the next before anything is reserved', async (t) => {
   const pass = stopClock(t);
   const { service, keys } = await startServiceWithKeys(t, { shop: {} });
   const first = await pay(service, bearing(keys.shop));
@@ -56,7 +56,7 @@ test('from the first key on, 60 charges a minute are taken, and the next is refu
   assert.equal(
     response.json.body.message.message,
     response.json.body.error.message,
-    'the documented field too',
+    'the documented field has the message too',
   );
   assert.equal(response.headers.get('retry-after'), '1');
   assert.equal(response.headers.get('ratelimit'), '"charges";r=0;t=60');
@@ -67,7 +67,7 @@ test('from the first key on, 60 charges a minute are taken, and the next is refu
   assert.equal((await payAll(service, bearing(keys.shop))).accepted, 1, 'one a second comes back');
 });
 
-test('another key from the same address shares its limit, and the same key from others its own', async (t) => {
+test('two keys share the limit of their address, and one key has a limit per address', async (t) => {
   stopClock(t);
   const env = { COUNTERFOIL_LIMIT_CHARGES: '3', COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.0/8, ::1' };
   const { service, keys } = await startServiceWithKeys(t, { a: {}, b: {}, c: {} }, { env });
@@ -88,7 +88,7 @@ test('another key from the same address shares its limit, and the same key from 
   );
 });
 
-test('nobody gets a new limit by a forwarding header where no proxy is trusted', async (t) => {
+test('a forwarding header gives no new limit where no proxy is trusted', async (t) => {
   stopClock(t);
   for (const env of [{}, { COUNTERFOIL_TRUSTED_PROXIES: '192.0.2.0/24' }]) {
     const { service, keys } = await startServiceWithKeys(
@@ -103,7 +103,7 @@ test('nobody gets a new limit by a forwarding header where no proxy is trusted',
   }
 });
 
-test('declined cards slow a secret key down, and shut its shop for no longer than a minute', async (t) => {
+test('declined cards limit a secret key for no longer than a minute', async (t) => {
   const pass = stopClock(t);
   const env = { COUNTERFOIL_LIMIT_CHARGES: '100000' };
   const { service, keys } = await startServiceWithKeys(t, { shop: {}, other: {} }, { env });
@@ -111,7 +111,7 @@ test('declined cards slow a secret key down, and shut its shop for no longer tha
   for (let count = 0; count < 5; count++)
     assert.equal((await pay(service, repeated, 'tok_lost_card')).status, 402);
   const { accepted, response } = await payAll(service, bearing(keys.shop), 'tok_lost_card');
-  assert.equal(accepted, 59, 'a repeated answer is counted once');
+  assert.equal(accepted, 59, 'a replayed response is counted once');
   assertError(response, { status: 429, code: 'rate_limited' });
   assert.equal(response.headers.get('retry-after'), '1');
   assert.equal(
@@ -134,7 +134,7 @@ test('one browser cannot use up the charges of a publishable key', async (t) => 
   assert.equal((await payAll(service, from('192.0.2.7'))).accepted, 0, 'the key as a whole is counted');
 });
 
-test('requests that are no charges use up nothing of a publishable key, from however many addresses', async (t) => {
+test('requests that are not charges do not use up the limit of a publishable key, from however many addresses', async (t) => {
   stopClock(t);
   const env = { COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1' };
   const { service, keys } = await startServiceWithKeys(t, { shop: browser }, { env });
@@ -153,7 +153,7 @@ test('tokens that the processor does not know count as declined cards', async (t
   const { service, keys } = await startServiceWithKeys(t, { shop: browser }, { env });
   const from = (address: string) => ({ ...bearing(keys.shop), origin, 'x-forwarded-for': address });
   for (let count = 0; count < 5; count++) {
-    assert.equal((await pay(service, from('192.0.2.1'), 'tok_of_nobody')).status, 400);
+    assert.equal((await pay(service, from('192.0.2.1'), 'tok_unknown')).status, 400);
   }
   assert.equal((await pay(service, from('192.0.2.1'))).status, 429);
   assert.equal((await pay(service, from('192.0.2.2'))).status, 200);
@@ -178,7 +178,7 @@ test('an open service has the limits that its settings name, and no others', asy
   );
 });
 
-test('requests are counted by address before a key is looked at, and by key after; 0 is no limit', async (t) => {
+test('requests are counted by address before the key is checked, and by key afterwards; 0 is no limit', async (t) => {
   stopClock(t);
   const env = { COUNTERFOIL_LIMIT_REQUESTS: '5' };
   const { service, keys } = await startServiceWithKeys(t, { a: {} }, { env });
@@ -200,7 +200,7 @@ test('requests are counted by address before a key is looked at, and by key afte
   }
 });
 
-test('a bucket never lets through more than its quota and what came back since, and tells truly when one is left', (t) => {
+test('a bucket never exceeds its quota and what it has regained, and reports exactly when a request is allowed again', (t) => {
   const random = randomFrom(seedOf(t));
   for (let round = 0; round < count({ short: 50, long: 200 }); round++) {
     const quota = between(random, 1, 9);
@@ -225,7 +225,7 @@ test('a bucket never lets through more than its quota and what came back since, 
   }
 });
 
-test('a limit forgets the longest silent of too many callers, and never one that is busy', () => {
+test('a limit forgets the least recently active of too many callers, and never an active one', () => {
   const limit = new RateLimit({ quota: 1, windowMs: 1_000_000 });
   assert.equal(limit.take('busy', 0), 0);
   for (let caller = 0; caller < 2 * limitedCallersMax; caller++) {
@@ -239,7 +239,7 @@ test('a limit forgets the longest silent of too many callers, and never one that
   assert.equal(limit.waitMs('other-0', 1), 0);
 });
 
-test('an address is counted as what one customer has', () => {
+test('an address is counted by the network of one customer', () => {
   for (const [address, counted] of [
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],

@@ -9,8 +9,8 @@ import { exchange, requestText } from '../support/http/raw-http.ts';
 import { newDataFolder, startTestService, type TestResponse, type TestService } from '../support/service.ts';
 
 /**
- * The matrix is generated from the routes that the door itself has: a route that is added is tried with every kind of
- * key that may not come in, and one that does not say what it needs cannot be added.
+ * The matrix is generated from the routes of the app: a new route is tried with every kind of key that must be
+ * rejected, and a route without a declared access cannot be added.
  */
 const origin = 'https://shop.example';
 const yearMs = 365 * 24 * 60 * 60 * 1_000;
@@ -23,7 +23,7 @@ const values: Readonly<Record<string, string>> = {
   INTEGRATION_NAME: 'shop',
 };
 
-/** What each documented path takes, so that a request which came in by mistake would leave a trace. */
+/** A valid body for each documented path, so that a request that was accepted by mistake leaves a trace. */
 const bodies: Readonly<Record<string, unknown>> = {
   [create.path]: create.body,
   [payment.path]: payment.body,
@@ -32,7 +32,7 @@ const bodies: Readonly<Record<string, unknown>> = {
 };
 
 interface Keys {
-  /** With this scope alone. */
+  /** With only this scope. */
   readonly only: Readonly<Record<Scope, string>>;
   /** With every scope but this one, and not admin. */
   readonly allBut: Readonly<Record<Scope, string>>;
@@ -105,7 +105,7 @@ function assertRejected(response: TestResponse, status: 401 | 403, what: string)
 }
 
 function assertAllowed(response: TestResponse, what: string): void {
-  // That nobody is signed in is no word of the gate, which asks for a key.
+  // A 401 without a challenge is the route's response to a user who is not signed in, not a rejected key.
   const isAsked = response.status === 401 && response.headers.has('www-authenticate');
   assert.ok(
     !isAsked && ![403, 429, 500].includes(response.status),
@@ -113,7 +113,7 @@ function assertAllowed(response: TestResponse, what: string): void {
   );
 }
 
-test('the door has the routes that the matrix is made of, and each says what it needs', async (t) => {
+test('the app has the routes of the matrix, and each declares its access', async (t) => {
   const { service } = await start(t);
   const described = service.routes.map(({ method, url, access }) => `${method} ${url} ${access}`);
   assert.ok(scopedRoutes(service).length >= 15, described.join('\n'));
@@ -139,7 +139,7 @@ test('the door has the routes that the matrix is made of, and each says what it 
   }
 });
 
-test('every route refuses every caller who has no valid key with 401, and none of them leaves a trace', async (t) => {
+test('every route responds 401 to every caller without a valid key, and no such request leaves a trace', async (t) => {
   const { service, keys, ask } = await start(t);
   const right = keys.only.admin;
   const wrongSecret = `${right.slice(0, -43)}${newApiKeyText('secret', newApiKeyId()).slice(-43)}`;
@@ -177,7 +177,7 @@ test('every route refuses every caller who has no valid key with 401, and none o
   await assertUntouched(service, right);
 });
 
-test('every route refuses a key without its scope, or limited to others, with 403, and none of them leaves a trace', async (t) => {
+test('every route responds 403 to a key without its scope or resource, and no such request leaves a trace', async (t) => {
   const { service, keys, ask } = await start(t);
   const withKey = (name: string) => bearing(keys[name] as string);
   for (const route of scopedRoutes(service)) {
@@ -202,7 +202,7 @@ test('every route refuses a key without its scope, or limited to others, with 40
   await assertUntouched(service, keys.only.admin);
 });
 
-test('every route lets in the key with its scope, admin, and what needs none', async (t) => {
+test('every route accepts a key with its scope and an admin key, and public routes accept every key', async (t) => {
   const { service, keys, ask } = await start(t);
   const withKey = (name: string) => bearing(keys[name] as string);
   for (const route of service.routes) {
@@ -220,7 +220,7 @@ test('every route lets in the key with its scope, admin, and what needs none', a
   assert.equal(paid.status, 200, paid.text);
 });
 
-test('a request with two Authorization headers is refused, whichever is right', async (t) => {
+test('rejects a request with two Authorization headers, even if one is valid', async (t) => {
   const { service, keys } = await start(t);
   const right = `Authorization: Bearer ${keys.only.admin}\r\n`;
   const wrong = `Authorization: Bearer ${keys.revoked as string}\r\n`;
@@ -231,7 +231,7 @@ test('a request with two Authorization headers is refused, whichever is right', 
   }
 });
 
-/** Who was refused has made no table, no payment, no integration. */
+/** Asserts that the rejected requests created no table, no payment and no integration. */
 async function assertUntouched(service: TestService, admin: string): Promise<void> {
   const table = await service.get('/v3/table/books/read', bearing(admin));
   assert.equal(table.json.body.error?.code, 'table_not_found', table.text);

@@ -4,7 +4,7 @@ import { type Scope, scopes } from '../../src/access/scopes.ts';
 import { bearing, everyScope, startServiceWithKeys } from '../support/access/keys.ts';
 import { startTestService } from '../support/service.ts';
 
-/** The access matrix tries every route that is here with every kind of key. */
+/** The access matrix tries these routes with every kind of key. */
 const routes = [
   'GET /v3/users users:read',
   'GET /v3/users/:user_id users:read',
@@ -24,7 +24,7 @@ test('the routes of users and sessions need the scopes users:read and users:writ
   for (const scope of ['users:read', 'users:write']) assert.ok(scopes.includes(scope as Scope), scope);
 });
 
-test('who may read users ends nothing, and no other scope reads them', async (t) => {
+test('users:read ends no session, and no other scope reads users', async (t) => {
   const userScopes = ['users:read', 'users:write'] as unknown as readonly Scope[];
   const [read, write] = userScopes as readonly [Scope, Scope];
   const { service, keys } = await startServiceWithKeys(t, {

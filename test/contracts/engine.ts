@@ -7,7 +7,7 @@ import { commitWritesMax, itemIdBytesMax } from '../../src/storage/limits.ts';
 import { itemBytesMax } from '../../src/tables/limits.ts';
 
 export interface EngineUnderTest {
-  /** Opens an engine on a store of its own, or again on one that an engine was closed on. */
+  /** Opens an engine on a new store, or on the store of an engine that was closed. */
   readonly open: (store: string) => Promise<Engine>;
   /** A new, empty store, removed after the test. */
   readonly newStore: (t: TestContext) => string;
@@ -43,13 +43,13 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.deepEqual(await all(engine, books), [{ id: 'a', name: 'Alpha' }]);
   });
 
-  promise('refuses a create of an id that is there, and changes nothing', async (engine) => {
+  promise('rejects a create of an existing id, and changes nothing', async (engine) => {
     await engine.commit([create('a', 'first')]);
     assert.deepEqual(await engine.commit([create('a', 'second')]), { write: 0, reason: 'exists' });
     assert.equal(await engine.get(books, 'a'), 'first');
   });
 
-  promise('makes a missing space only when told to', async (engine) => {
+  promise('creates a missing space only on request', async (engine) => {
     const strict: Write = { ...create('a', 'Alpha'), makeSpace: false } as Write;
     assert.deepEqual(await engine.commit([strict]), { write: 0, reason: 'space_missing' });
     assert.equal(await engine.scan(books), undefined);
@@ -163,7 +163,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.deepEqual(seen.sort(), ids.sort());
   });
 
-  promise('has a space of time-ordered ids in order, whatever is behind it', async (engine) => {
+  promise('keeps a space of time-ordered ids in order on every kind of store', async (engine) => {
     const space: Space = 'service:payments';
     const ids = Array.from({ length: 300 }, (_, n) => `pay_${String(n).padStart(4, '0')}`);
     for (let n = 0; n < 300; n += 100)
@@ -236,7 +236,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     await writing;
   });
 
-  test(`${name}: has everything that was committed when it is opened again`, async (t) => {
+  test(`${name}: has every commit when it is opened again`, async (t) => {
     const store = newStore(t);
     const before = await open(store);
     const ids = Array.from({ length: 300 }, (_, n) => `id-${n}`);

@@ -5,9 +5,9 @@ import type { ProcessorCharge, RefundRequest, SoughtCharge } from '../../src/pro
 import { chargeOf, type ProcessorFixture } from './processor.ts';
 
 export interface RefundFixture extends ProcessorFixture {
-  /** What the processor on the other side has given back. */
+  /** The refunds that the processor on the other side has made. */
   refunds(): readonly RefundMade[];
-  /** A token whose charge is made, and whose refund's reply is lost until `repair`. */
+  /** A token whose charge is made, and whose reply to a refund is lost until `repair`. */
   readonly refundReplyLost: string;
 }
 
@@ -19,7 +19,7 @@ export interface RefundMade {
 
 const timeoutMs = 5_000;
 
-/** The contract of `src/processors/processor.ts`: looking for what was done, giving back, and the books. */
+/** The contract of `src/processors/processor.ts`: look-ups, refunds and the processor's records. */
 export function refundContract(name: string, open: (t: TestContext) => Promise<RefundFixture>): void {
   const promise = (text: string, hold: (fixture: RefundFixture) => Promise<void>) =>
     test(`${name}: ${text}`, async (t) => hold(await open(t)));
@@ -42,7 +42,7 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
     assert.equal(charges().length, 1);
   });
 
-  promise('tells whose charge it is', async (fixture) => {
+  promise('returns the payment of a charge', async (fixture) => {
     const { processor } = fixture;
     const { chargeId, paymentId } = await chargeFor(fixture, 2_000);
     assert.deepEqual(await processor.findOwner(chargeId, timeoutMs), {
@@ -50,14 +50,14 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
       paymentId,
       isPaid: true,
     });
-    assert.deepEqual(await processor.findOwner('ch_of_nobody', timeoutMs), {
+    assert.deepEqual(await processor.findOwner('ch_unknown', timeoutMs), {
       kind: 'owner',
       paymentId: undefined,
       isPaid: false,
     });
   });
 
-  promise('gives back a part and then the rest, and tells the ids', async (fixture) => {
+  promise('refunds a part and then the rest, and returns the ids', async (fixture) => {
     const { processor, refunds } = fixture;
     const charged = await chargeFor(fixture, 2_000);
     const part = await processor.refund(refundOf(charged, 500));
@@ -81,7 +81,7 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
     assert.equal(refunds().length, 1);
   });
 
-  promise('refuses to give back more than was charged', async (fixture) => {
+  promise('rejects a refund of more than was charged', async (fixture) => {
     const { processor, refunds } = fixture;
     const outcome = await processor.refund(refundOf(await chargeFor(fixture, 2_000), 2_001));
     assert.equal(outcome.kind, 'refused');
@@ -115,27 +115,24 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
     assert.deepEqual(found, { kind: 'absent' });
   });
 
-  promise(
-    'has on its books what was charged and given back, and nothing that was declined',
-    async (fixture) => {
-      const { processor, tokens } = fixture;
-      const first = await chargeFor(fixture, 2_000);
-      const second = await chargeFor(fixture, 3_000);
-      await processor.charge(chargeOf(tokens.declined));
-      await processor.refund(refundOf(first, 500));
-      const listed: ProcessorCharge[] = [];
-      const now = Date.now();
-      for await (const charge of processor.charges({ from: now - 60_000, until: now + 60_000 }))
-        listed.push(charge);
-      const byAmount = (a: ProcessorCharge, b: ProcessorCharge) => a.amount - b.amount;
-      assert.deepEqual(listed.sort(byAmount), [
-        { ...first, amount: 2_000, amountRefunded: 500 },
-        { ...second, amount: 3_000, amountRefunded: 0 },
-      ]);
-      for await (const charge of processor.charges({ from: now - 120_000, until: now - 60_000 }))
-        assert.fail(`${charge.chargeId} was made later`);
-    },
-  );
+  promise('lists what was charged and refunded, and nothing that was declined', async (fixture) => {
+    const { processor, tokens } = fixture;
+    const first = await chargeFor(fixture, 2_000);
+    const second = await chargeFor(fixture, 3_000);
+    await processor.charge(chargeOf(tokens.declined));
+    await processor.refund(refundOf(first, 500));
+    const listed: ProcessorCharge[] = [];
+    const now = Date.now();
+    for await (const charge of processor.charges({ from: now - 60_000, until: now + 60_000 }))
+      listed.push(charge);
+    const byAmount = (a: ProcessorCharge, b: ProcessorCharge) => a.amount - b.amount;
+    assert.deepEqual(listed.sort(byAmount), [
+      { ...first, amount: 2_000, amountRefunded: 500 },
+      { ...second, amount: 3_000, amountRefunded: 0 },
+    ]);
+    for await (const charge of processor.charges({ from: now - 120_000, until: now - 60_000 }))
+      assert.fail(`${charge.chargeId} was made later`);
+  });
 }
 
 interface Charged {

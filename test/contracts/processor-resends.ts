@@ -6,22 +6,22 @@ import { chargeOf } from './processor.ts';
 import type { RefundFixture } from './processor-refunds.ts';
 
 /**
- * Tokens whose charge, or whose refund, meets two faults until `repair`: the reply to what arrives first is lost, and
- * whatever arrives later under the same key is rejected.
+ * Tokens whose charge or refund meets two faults until `repair`: the reply to the first request is lost, and every
+ * later request with the same key is rejected.
  */
 export interface ResendFixture extends RefundFixture {
   readonly lostThenRejected: {
     readonly charges: readonly string[];
     readonly refunds: readonly string[];
   };
-  /** How many requests for a charge, and for a refund, have arrived at the processor, rejected ones included. */
+  /** The number of requests for a charge, and for a refund, that reached the processor, rejected ones included. */
   arrivals(): { readonly charges: number; readonly refunds: number };
 }
 
 /**
- * The contract of `src/processors/processor.ts`: one call is one request. A library that sends once more by itself
- * hides a lost reply behind the rejection of the second request, and a charge that was made is then called one that
- * was not.
+ * The contract of `src/processors/processor.ts`: one call is one request. A library that retries by itself
+ * hides a lost reply behind the rejection of the second request, and then a charge that was made is reported as not
+ * made.
  */
 export function resendContract(name: string, open: (t: TestContext) => Promise<ResendFixture>): void {
   const promise = (text: string, hold: (fixture: ResendFixture) => Promise<void>) =>

@@ -6,7 +6,7 @@ import type { ChargeRequest, ConnectedProcessor } from '../../src/processors/pro
 /** One adapter, and the processor behind it, for the suite that every adapter of the port must pass. */
 export interface ProcessorFixture {
   readonly processor: ConnectedProcessor;
-  /** What the processor on the other side has charged. */
+  /** The charges that the processor on the other side has made. */
   charges(): readonly ChargeMade[];
   /** From now on replies arrive in time. */
   repair(): void;
@@ -15,13 +15,13 @@ export interface ProcessorFixture {
     /** Declined as `insufficient_funds`. */
     readonly declined: string;
     readonly authenticationRequired: string;
-    readonly unheardOf: string;
-    /** Turned away before anything is charged. */
+    readonly unknown: string;
+    /** Rejected before anything is charged. */
     readonly turnedAway: string;
     /** Charged, and the reply is lost until `repair`. */
     readonly replyLost: string;
-    /** Charged, and not answered within a second until `repair`. */
-    readonly neverAnswers: string;
+    /** Charged, and without a reply within a second until `repair`. */
+    readonly neverReplies: string;
   };
 }
 
@@ -37,7 +37,7 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
   const promise = (text: string, hold: (fixture: ProcessorFixture) => Promise<void>) =>
     test(`${name}: ${text}`, async (t) => hold(await open(t)));
 
-  promise('tells the id of the charge that it made', async ({ processor, charges, tokens }) => {
+  promise('returns the id of the charge that it made', async ({ processor, charges, tokens }) => {
     const request = chargeOf(tokens.paid, { amount: 1_050, currency: 'EUR' });
     const outcome = await processor.charge(request);
     const [made] = charges();
@@ -65,7 +65,7 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
     assert.equal(charges().length, 2);
   });
 
-  promise('tells a decline by its decline code', async ({ processor, charges, tokens }) => {
+  promise('reports a decline with its decline code', async ({ processor, charges, tokens }) => {
     assert.deepEqual(await processor.charge(chargeOf(tokens.declined)), {
       kind: 'declined',
       declineCode: 'insufficient_funds',
@@ -74,7 +74,7 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
     assert.deepEqual(charges(), []);
   });
 
-  promise('tells that the cardholder must authenticate', async ({ processor, charges, tokens }) => {
+  promise('reports that the cardholder must authenticate', async ({ processor, charges, tokens }) => {
     assert.deepEqual(await processor.charge(chargeOf(tokens.authenticationRequired)), {
       kind: 'declined',
       declineCode: 'authentication_required',
@@ -83,18 +83,15 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
     assert.deepEqual(charges(), []);
   });
 
-  promise('refuses a token that nobody has heard of', async ({ processor, charges, tokens }) => {
-    const outcome = await processor.charge(chargeOf(tokens.unheardOf));
+  promise('rejects an unknown token', async ({ processor, charges, tokens }) => {
+    const outcome = await processor.charge(chargeOf(tokens.unknown));
     assert.ok(outcome.kind === 'refused', outcome.kind);
     assert.equal(outcome.param, 'token');
-    assert.ok(
-      !outcome.message.includes(tokens.unheardOf),
-      'the message is shown to callers and goes to logs',
-    );
+    assert.ok(!outcome.message.includes(tokens.unknown), 'the message is shown to callers and goes to logs');
     assert.deepEqual(charges(), []);
   });
 
-  promise('tells that nothing was asked when it is turned away', async ({ processor, charges, tokens }) => {
+  promise('reports a rejected call as not attempted', async ({ processor, charges, tokens }) => {
     assert.equal((await processor.charge(chargeOf(tokens.turnedAway))).kind, 'not_attempted');
     assert.deepEqual(charges(), []);
   });
@@ -109,14 +106,14 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
     assert.deepEqual(second, { kind: 'succeeded', chargeId: charges()[0]?.chargeId });
   });
 
-  promise('says that it is well, and charges nobody for it', async ({ processor, charges }) => {
+  promise('reports its health without a charge', async ({ processor, charges }) => {
     assert.deepEqual(await processor.check(5_000), { kind: 'well' });
     assert.deepEqual(charges(), []);
   });
 
-  promise('gives up in time on a processor that never answers', async (fixture) => {
+  promise('gives up in time on a processor that never responds', async (fixture) => {
     const { processor, charges, tokens, repair } = fixture;
-    const request = chargeOf(tokens.neverAnswers, { timeoutMs: 200 });
+    const request = chargeOf(tokens.neverReplies, { timeoutMs: 200 });
     await givesUpInTime(processor, request);
     repair();
     const second = await processor.charge({ ...request, timeoutMs: 5_000 });
@@ -125,7 +122,7 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
   });
 }
 
-/** Half a second is for a busy machine: no adapter waits that long on purpose. */
+/** Half a second of tolerance for a busy machine: no adapter waits that long on purpose. */
 export async function givesUpInTime(processor: ConnectedProcessor, request: ChargeRequest): Promise<void> {
   const startedAt = performance.now();
   const outcome = await processor.charge(request);

@@ -7,7 +7,7 @@ import { chargeRequest, path, paymentAfter, startWithStripe } from '../support/p
 
 const key = { 'idempotency-key': 'order-1042' };
 
-test('another account’s books settle nothing, and the right key goes on', async (t) => {
+test('another account’s records settle nothing, and the right key resumes', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   const lost = await service.post(path, { ...chargeRequest, token: 'pm_dropped_after_charging' }, key);
   const at = lost.headers.get('location') ?? '';
@@ -45,7 +45,7 @@ test('another account’s books settle nothing, and the right key goes on', asyn
   assert.equal(stripe.charges.length, 1);
 });
 
-test('a charge whose processor cannot be reached was not attempted: 502 at once, and none later', async (t) => {
+test('a charge whose processor is unreachable is not attempted: 502 at once, and no charge later', async (t) => {
   const { service } = await startWithStripe(t, {
     env: { COUNTERFOIL_STRIPE_API_BASE: 'http://127.0.0.1:1' },
   });
@@ -54,7 +54,7 @@ test('a charge whose processor cannot be reached was not attempted: 502 at once,
   assert.equal(rejected.json.body.error.retryable, true);
 });
 
-test('a processor that goes away between two charges was not asked for the second', async (t) => {
+test('a processor that becomes unreachable between two charges is not asked for the second', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   assert.equal((await service.post(path, { ...chargeRequest, token: 'pm_card_visa' })).status, 200);
   await stripe.close();

@@ -12,7 +12,7 @@ const webhookSecret = 'whsec_CanaryOfTheWebhook';
 const card = '4000002500003155';
 const printedCard = card.replace(/(\d{4})(?=\d)/g, '$1 ');
 
-test('no token, card number, key or secret is anywhere in clear, whatever became of the charge', async (t) => {
+test('no token, card number, key or secret appears in clear anywhere, whatever the outcome of the charge', async (t) => {
   const stripe = await startScriptedStripe(t);
   const settings = {
     COUNTERFOIL_STRIPE_KEY: stripe.key,
@@ -28,11 +28,11 @@ test('no token, card number, key or secret is anywhere in clear, whatever became
   };
   const request = { amount: 1_050, currency: 'EUR' };
   const tokens = [
-    // Not those that the simulated processor recommends in an answer.
+    // Except those that the simulated processor recommends in a response.
     'tok_visa',
     'tok_expired_card',
     'tok_authentication_required',
-    'tok_nobody_has_heard_of_this_canary',
+    'tok_canary_without_a_script',
     'tok_bad_key',
     'tok_error_after_charging',
     'tok_dropped_after_charging',
@@ -62,7 +62,7 @@ test('no token, card number, key or secret is anywhere in clear, whatever became
   });
 });
 
-test('a killed process leaves no token in clear, neither on disk nor in what it wrote', async (t) => {
+test('a killed process leaves no token in clear on disk or in its output', async (t) => {
   const stripe = await startScriptedStripe(t);
   stripe.holds = true;
   const token = 'tok_1NZkQ82eZvKYlo2CanaryTwo';

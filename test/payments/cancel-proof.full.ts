@@ -11,14 +11,14 @@ import { chargeRequest, path, paymentAfter, startWithStripe } from '../support/p
 const key = { 'idempotency-key': 'order-1042' };
 const hourMs = 60 * 60_000;
 
-test('a charge whose key the processor has forgotten is not called canceled: it may have been made', async (t) => {
+test('a charge whose key the processor has forgotten is not reported as canceled: it may have been made', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t);
   const lost = await service.post(path, { ...chargeRequest, token: 'pm_dropped_after_charging' }, key);
   assert.equal(lost.status, 504);
   stripe.turnsAway = true;
   clock.aheadMs = 25 * hourMs;
   stripe.command({ set: { aheadMs: clock.aheadMs } });
-  // After some look-ups in vain the next one is seconds away.
+  // After a few look-ups without a result the next one is seconds away.
   const lookUps = () => stripe.requests.filter(({ path: asked }) => asked.endsWith('/search')).length;
   const giveUpAt = Date.now() + givenUpMs;
   while (lookUps() < 3) {
@@ -35,7 +35,7 @@ test('a charge whose key the processor has forgotten is not called canceled: it 
   assert.equal((await paymentAfter(service, at, ['in_doubt'])).status, 'succeeded');
 });
 
-test('a charge that Stripe is working on is not called canceled, and its seat is not sold twice', async (t) => {
+test('a charge that Stripe is processing is not reported as canceled, and its seat is not sold twice', async (t) => {
   const seat = { table: 'seats', id: 'metadata.seat', name: 'payment_id' };
   const file = writeSettings(t, { payments: { routes: { charge: { on_success: seat } } } });
   const { service, stripe } = await startWithStripe(t, { file });
@@ -61,7 +61,7 @@ test('a rejection of a second request does not decline a charge whose first requ
   while ((await service.get(at)).json.body.status === 'in_doubt' && Date.now() < giveUpAt) await sleep(50);
   const [first] = stripe.requests.filter(({ path: asked }) => asked === '/v1/payment_intents');
   stripe.repair();
-  // What a gateway had kept arrives.
+  // The request that a gateway had held back arrives.
   await fetch(`${stripe.origin}/v1/payment_intents`, {
     method: 'POST',
     headers: {
@@ -76,7 +76,7 @@ test('a rejection of a second request does not decline a charge whose first requ
   assert.equal(payment.status === 'declined' && stripe.charges.length > 0, false, 'declined, and charged');
 });
 
-test('nobody asks for a charge after it was canceled, so its look-up ends there', () => {
+test('no request for a charge follows its cancellation, so its look-up ends there', () => {
   const canceledAt = Date.parse('2026-11-21T10:00:00Z');
   const payment = {
     id: 'pay_1',
@@ -89,7 +89,7 @@ test('nobody asks for a charge after it was canceled, so its look-up ends there'
   assert.ok(askedUntil <= canceledAt + 2 * processorCallMsMax, new Date(askedUntil).toISOString());
 });
 
-test('a caller who repeats a request moves its end on, however short that is', async (t) => {
+test('a retry extends the time of a request, however short that is', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t, {
     env: { COUNTERFOIL_CHARGE_RETRY_SECONDS: '30' },
   });
@@ -103,7 +103,7 @@ test('a caller who repeats a request moves its end on, however short that is', a
   assert.ok(second >= first + 20_000, `${first} and ${second}`);
 });
 
-test('payments cancel ends a charge whose route is gone from the settings', async (t) => {
+test('payments cancel ends a charge whose route is no longer in the settings', async (t) => {
   const file = writeSettings(t, { payments: { routes: { tickets: {} } } });
   const { service, stripe } = await startWithStripe(t, { file });
   const sent = { ...chargeRequest, token: 'pm_error_before_charging' };

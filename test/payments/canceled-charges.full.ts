@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { writeSettings } from '../support/payments/settings-file.ts';
 import {
   chargeRequest,
-  chargesAskedFor,
+  chargesRequested,
   path,
   paymentAfter,
   startWithStripe,
@@ -15,23 +15,23 @@ const seat = { table: 'seats', id: 'metadata.seat', name: 'payment_id' };
 const settings = { payments: { routes: { charge: { on_success: seat } } } };
 const metadata = { seat: '12A' };
 
-test('a charge that nobody wants any more is canceled, and the buyer is not charged later', async (t) => {
+test('a charge that no caller waits for is canceled, and the buyer is not charged later', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t);
   const lost = { ...chargeRequest, token: 'pm_reset_before_charging_then_429' };
   const sent = await service.post(path, lost, key);
   assert.equal(sent.status, 504);
   clock.aheadMs = 11 * minuteMs;
-  const asked = chargesAskedFor(stripe);
+  const asked = chargesRequested(stripe);
   stripe.repair();
   const payment = await paymentAfter(service, sent.headers.get('location') ?? '', ['in_doubt']);
   assert.deepEqual([payment.status, payment.decline_code], ['declined', 'expired']);
-  assert.equal(chargesAskedFor(stripe), asked, 'it was not asked for again');
+  assert.equal(chargesRequested(stripe), asked, 'it was not asked for again');
   assert.deepEqual(stripe.charges, []);
   const again = await service.post(path, lost, key);
   assert.deepEqual([again.status, again.json.body.error.decline_code], [402, 'expired']);
 });
 
-test('a request that arrives after its charge was canceled charges nobody', async (t) => {
+test('a request that arrives after its charge was canceled charges nothing', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t);
   const lost = await service.post(path, { ...chargeRequest, token: 'pm_error_before_charging' }, key);
   assert.equal(lost.status, 504);
@@ -54,7 +54,7 @@ test('a request that arrives after its charge was canceled charges nobody', asyn
   assert.deepEqual(stripe.charges, []);
 });
 
-test('a caller who asks for a charge in doubt again wants it for longer', async (t) => {
+test('a retry extends the time for which a charge in doubt is wanted', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t);
   const lost = { ...chargeRequest, token: 'pm_dropped_after_charging' };
   const first = await service.post(path, lost, key);
@@ -64,15 +64,15 @@ test('a caller who asks for a charge in doubt again wants it for longer', async 
   assert.equal(again.status, 504);
   assert.match(again.json.body.error.message, /may still be made until \d{4}-/);
   clock.aheadMs = 18 * minuteMs;
-  const asked = chargesAskedFor(stripe);
+  const asked = chargesRequested(stripe);
   stripe.repair();
   const payment = await paymentAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
   assert.equal(payment.status, 'succeeded');
-  assert.ok(chargesAskedFor(stripe) > asked, 'nine minutes later it is still asked for');
+  assert.ok(chargesRequested(stripe) > asked, 'nine minutes later it is still asked for');
   assert.equal(stripe.charges.length, 1);
 });
 
-test('the shop cancels a charge in doubt, and its seat is free again', async (t) => {
+test('canceling a charge in doubt frees its seat', async (t) => {
   const { service, stripe, clock } = await startWithStripe(t, { file: writeSettings(t, settings) });
   const lost = { ...chargeRequest, token: 'pm_error_before_charging', metadata };
   const first = await service.post(path, lost, key);
@@ -91,7 +91,7 @@ test('the shop cancels a charge in doubt, and its seat is free again', async (t)
   assert.equal(stripe.charges.length, 1);
 });
 
-test('a charge that was made cannot be canceled: the answer is that it has succeeded', async (t) => {
+test('a charge that was made cannot be canceled: the response says that it succeeded', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   const lost = await service.post(path, { ...chargeRequest, token: 'pm_dropped_after_charging' }, key);
   const at = lost.headers.get('location') ?? '';
@@ -102,7 +102,7 @@ test('a charge that was made cannot be canceled: the answer is that it has succe
   assert.equal(stripe.charges.length, 1);
 });
 
-test('a charge in doubt ends though its table is no longer one that the settings allow', async (t) => {
+test('a charge in doubt ends although the settings no longer allow its table', async (t) => {
   const { service, stripe } = await startWithStripe(t, { file: writeSettings(t, settings) });
   const lost = await service.post(
     path,

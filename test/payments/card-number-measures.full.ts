@@ -13,9 +13,9 @@ import {
 } from '../support/payments/identifiers.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 
-/** As tokens are read, and metadata fields that are named like a card. */
+/** The rule for tokens, and for metadata fields that are named like a card. */
 const inTokens = 'any';
-/** As idempotency keys and all other metadata are read. */
+/** The rule for idempotency keys and all other metadata. */
 const inKeys = 'grouped';
 
 const identifiers: Readonly<Record<string, Identifier>> = {
@@ -31,7 +31,7 @@ const textsPerKind = 1_000_000;
 const falseAlarmsMax = textsPerKind / 1_000;
 
 for (const [kind, identifier] of Object.entries(identifiers)) {
-  test(`takes at most one in 1,000 ${kind} in keys and metadata for a card number`, (t) => {
+  test(`mistakes at most one in 1,000 ${kind} in keys and metadata for a card number`, (t) => {
     const random = randomFrom(seedOf(t));
     let inKeysFound = 0;
     let inTokensFound = 0;
@@ -45,7 +45,7 @@ for (const [kind, identifier] of Object.entries(identifiers)) {
   });
 }
 
-test('takes no time stamp in milliseconds for a card number, not even in a token', (t) => {
+test('mistakes no timestamp in milliseconds for a card number, not even in a token', (t) => {
   const random = randomFrom(seedOf(t));
   for (let made = 0; made < 100_000; made++) {
     const milliseconds = between(random, Date.UTC(2015, 0, 1), Date.UTC(2036, 0, 1) - 1);

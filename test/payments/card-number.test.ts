@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { holdsCardNumber } from '../../src/payments/card-number.ts';
 
-/** The test numbers that Stripe and Adyen publish for the networks; none of them is a card. */
+/** Test numbers of the networks that Stripe and Adyen publish; none of them is a card. */
 const testNumbers: Readonly<Record<string, readonly string[]>> = {
   Visa: ['4242424242424242', '4000056655665556', '4111111111111111'],
   'Visa of 13 digits': ['4222222222222'],
@@ -38,7 +38,7 @@ for (const [network, numbers] of Object.entries(testNumbers)) {
   });
 }
 
-test('finds a card number that its security code or expiry date follows', () => {
+test('finds a card number that is followed by its security code or expiry date', () => {
   for (const number of allNumbers) {
     for (const text of [`${number} 123`, `${number}-123`, `${number} 12/34`, `123 ${number}`]) {
       assert.ok(holdsCardNumber(text, 'any'), text);
@@ -56,7 +56,7 @@ test('finds no card number where the check digit is wrong', () => {
   }
 });
 
-test('takes no time stamp in milliseconds within a longer key for a card number', () => {
+test('mistakes no timestamp in milliseconds within a longer key for a card number', () => {
   const from = Date.UTC(2020, 0, 1);
   fc.assert(
     fc.property(fc.integer({ min: from, max: Date.UTC(2033, 4, 18) }), (milliseconds) => {
@@ -67,8 +67,8 @@ test('takes no time stamp in milliseconds within a longer key for a card number'
   );
 });
 
-test('takes no UUID for a card number: they are the most common idempotency keys', () => {
-  // Each of these random UUIDs (version 4) has a run of 13 or more digits that ends in a fitting check digit.
+test('mistakes no UUID for a card number: they are the most common idempotency keys', () => {
+  // Each of these random UUIDs (version 4) has 13 or more digits in a row, with a valid check digit.
   for (const key of [
     '9749475e-c278-4324-8307-0272aa2d1109',
     '4227e185-0f82-4572-8359-231217f8c093',
@@ -80,7 +80,7 @@ test('takes no UUID for a card number: they are the most common idempotency keys
   }
 });
 
-test('takes fewer than 13 or more than 19 digits for no card number', () => {
+test('fewer than 13 or more than 19 digits are not a card number', () => {
   for (const text of ['', '0', '424242424242', '42424242424242424242', 'order-000000000000', 'tok_visa']) {
     assert.equal(holdsCardNumber(text, 'any'), false, text);
   }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ChargeState, hasEnded, isFinal, transitionCharge } from '../../src/payments/charge-state.ts';
 
-/** The design's own words: received → calling → succeeded | declined | in_doubt → … ; proof settles a review. */
+/** received → calling → succeeded | declined | in_doubt → …; proof settles a review. */
 const legal: Readonly<Record<ChargeState, readonly ChargeState[]>> = {
   received: ['calling'],
   calling: ['succeeded', 'declined', 'in_doubt'],
@@ -28,15 +28,15 @@ for (const from of states) {
   }
 }
 
-test('a charge has ended when it succeeded, was declined or was given to a person', () => {
+test('a charge has ended when it succeeded, was declined or needs review', () => {
   assert.deepEqual(states.filter(hasEnded), ['succeeded', 'declined', 'needs_review']);
 });
 
-test('what became of a charge is known when it succeeded or was declined', () => {
+test('the outcome of a charge is final when it succeeded or was declined', () => {
   assert.deepEqual(states.filter(isFinal), ['succeeded', 'declined']);
 });
 
-test('no run of moves, legal or not, leaves a state in which it is known what became of a charge', () => {
+test('no sequence of transitions, legal or not, leaves a final state', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...states), { maxLength: 20 }), (attempts) => {
       let state: ChargeState = 'received';
@@ -55,7 +55,7 @@ test('no run of moves, legal or not, leaves a state in which it is known what be
   );
 });
 
-test('no run of moves goes back before the processor was asked', () => {
+test('no sequence of transitions returns to a state before the call of the processor', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...states), { maxLength: 20 }), (attempts) => {
       const walked: ChargeState[] = ['received'];

@@ -19,7 +19,7 @@ const path = '/stage/payment/simulated/order';
 const request = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
 const hook = join(import.meta.dirname, '../support/payments/kill-at-commit.ts');
 
-/** Where a process is killed: around each commit, and around what the processor does. */
+/** The steps at which a process is killed: before and after each commit and each call of the processor. */
 const steps = [
   'before the reservation of the charge is written',
   'when the reservation of the charge is on disk',
@@ -47,7 +47,7 @@ const commits: Partial<Record<Step, string>> = {
   'when the outcome of the refund is on disk': 'after 4',
 };
 
-/** A ledger that has whoever asks it killed, once. */
+/** A ledger that kills its caller, once. */
 class DeadlyLedger extends MemoryLedger {
   readonly #at: Step;
   kill: (() => Promise<unknown>) | undefined;
@@ -81,7 +81,8 @@ class DeadlyLedger extends MemoryLedger {
 
 describe('a process that is killed', { concurrency: 4 }, () => {
   for (const step of steps) {
-    test(`${step}: one charge, one refund, one item, and they are told`, async (t) => killAt(t, step));
+    test(`${step}: one charge, one refund, one item, and the caller receives them`, async (t) =>
+      killAt(t, step));
   }
 });
 
@@ -105,7 +106,7 @@ async function killAt(t: TestContext, step: Step): Promise<void> {
   assert.equal(given.status, 200, given.text);
   assert.equal((await pay(at))?.text, response.text);
   assert.equal((await refund(at, response.headers.get('location')))?.text, given.text);
-  if (paid?.status === 200) assert.equal(response.text, paid.text, 'what was told stays told');
+  if (paid?.status === 200) assert.equal(response.text, paid.text, 'the response stays the same');
 
   const [charge, ...charges] = ledger.charges;
   assert.deepEqual([ledger.refunds.length, charges.length], [1, 0]);
@@ -123,14 +124,14 @@ function refund(origin: string, location: string | null) {
   return tryToPost(`${origin}${location}/refund`, { amount: 500 }, { 'idempotency-key': 'refund-1' });
 }
 
-/** 503: the service sheds load while the machine is busy, and nothing was done. */
+/** 503: the service sheds load on a busy machine, and did nothing. */
 const unsettled: ReadonlySet<number> = new Set([409, 503, 504]);
 
 async function untilSettled(send: () => ReturnType<typeof tryToPost>) {
   const giveUpAt = Date.now() + givenUpMs;
   for (;;) {
     const response = await send();
-    assert.ok(response !== undefined && Date.now() < giveUpAt, `no final answer: ${response?.text}`);
+    assert.ok(response !== undefined && Date.now() < giveUpAt, `no final response: ${response?.text}`);
     if (!unsettled.has(response.status)) return response;
     await sleep(50);
   }

@@ -12,14 +12,14 @@ import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
 const callers = 16;
-/** Drills, each of some kills: each kill stops dozens of charges at whatever step they are. */
+/** Each drill has several kills; each kill interrupts dozens of charges, at any step. */
 const drills = process.env.LONG === undefined ? 1 : 250;
 const killsPerDrill = process.env.LONG === undefined ? 3 : 10;
 
 describe('killed and stopped services', { concurrency: 3 }, () => {
   for (const processes of [1, 2]) {
     const who = processes === 1 ? 'the service is' : 'two services on one store are';
-    test(`charges each key once, and tells every charge, refund and item, however often ${who} killed`, async (t) => {
+    test(`charges each key once, and reports every charge, refund and item, however often ${who} killed`, async (t) => {
       const seed = seedOf(t);
       for (let drill = 0; drill < drills; drill++) await drillOf(t, seed + drill, processes);
     });
@@ -28,7 +28,7 @@ describe('killed and stopped services', { concurrency: 3 }, () => {
   test('ends within 10 s of SIGTERM while the processor keeps a charge in doubt waiting', async (t) => {
     const { stripe, options } = await silentStripe(t);
     stripe.holds = false;
-    // Its clock is slow, so that for the next process the charge is due.
+    // Its clock is behind, so that the charge is due for the next process.
     const before = await startTestService(t, { ...options, now: () => Date.now() - 60_000 });
     const lost = { amount: 1_050, currency: 'EUR', token: 'tok_dropped_after_charging' };
     assert.equal((await before.post('/stage/payment/stripe/charge', lost)).status, 504);
@@ -78,7 +78,7 @@ async function drillOf(t: TestContext, seed: number, processes: number): Promise
   assert.equal(await survivor.terminate(), 0);
   const books = await ledger.books();
   t.diagnostic(
-    `${shop.orders.length} orders, ${shop.lost} requests unanswered, ` +
+    `${shop.orders.length} orders, ${shop.lost} requests without a response, ` +
       `${books.charges.length} charges, ${books.refunds.length} refunds`,
   );
   await assertHonest(shop, books, data);

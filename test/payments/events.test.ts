@@ -15,7 +15,7 @@ interface Started {
   readonly service: TestService;
   readonly stripe: ScriptedStripe;
   pay(token?: string): Promise<{ readonly id: string; readonly at: string; readonly status: number }>;
-  /** Delivers an event, signed by Stripe unless told otherwise. */
+  /** Delivers an event, signed by Stripe unless another signature is given. */
   deliver(event: object, header?: string): Promise<TestResponse>;
 }
 
@@ -63,7 +63,7 @@ async function payment(service: TestService, at: string) {
   return (await service.get(at)).json.body;
 }
 
-test('an event settles a charge in doubt, before anybody asks again', async (t) => {
+test('an event settles a charge in doubt before the caller retries', async (t) => {
   const { service, stripe, pay, deliver } = await start(t);
   const { id, at, status } = await pay('tok_dropped_after_charging');
   assert.equal(status, 504);
@@ -76,11 +76,11 @@ test('an event settles a charge in doubt, before anybody asks again', async (t) 
   assert.deepEqual([recorded.status, recorded.charge_id], ['succeeded', chargeId]);
 });
 
-test('an event that is faster than the reply settles the charge, and the caller is told the same', async (t) => {
+test('an event that arrives before the reply settles the charge, and the caller gets the same outcome', async (t) => {
   const { service, stripe, deliver } = await start(t);
   const paying = service.post(
     path,
-    { ...request, token: 'tok_never_answers' },
+    { ...request, token: 'tok_never_replies' },
     { 'idempotency-key': 'order-7' },
   );
   while (stripe.charges.length === 0) await sleep(10);
@@ -90,14 +90,14 @@ test('an event that is faster than the reply settles the charge, and the caller 
   );
   const again = await service.post(
     path,
-    { ...request, token: 'tok_never_answers' },
+    { ...request, token: 'tok_never_replies' },
     { 'idempotency-key': 'order-7' },
   );
   assert.deepEqual([again.status, again.json.body.message.charge_id], [200, chargeId]);
   void paying.catch(() => undefined);
 });
 
-test('a decline that an event tells is a decline', async (t) => {
+test('a decline that an event reports is a decline', async (t) => {
   const { service, pay, deliver } = await start(t);
   const { id, at } = await pay('tok_declined_and_dropped');
   const failed = {
@@ -109,7 +109,7 @@ test('a decline that an event tells is a decline', async (t) => {
   assert.deepEqual([recorded.status, recorded.decline_code], ['declined', 'insufficient_funds']);
 });
 
-test('no event takes back what is known, however often and late it comes', async (t) => {
+test('no event changes a final outcome, however often and late it arrives', async (t) => {
   const { service, pay, deliver } = await start(t);
   const { id, at } = await pay();
   const before = await payment(service, at);
@@ -126,7 +126,7 @@ test('no event takes back what is known, however often and late it comes', async
   assert.deepEqual(await payment(service, at), before);
 });
 
-test('records a refund that was made in the dashboard, once, in whatever order its events come', async (t) => {
+test('records a refund that was made in the dashboard once, whatever the order of its events', async (t) => {
   const { service, pay, deliver } = await start(t);
   const { at } = await pay();
   const { charge_id: charge } = await payment(service, at);
@@ -145,7 +145,7 @@ test('records a refund that was made in the dashboard, once, in whatever order i
   assert.deepEqual([response.status, response.json.body.error.param], [400, 'amount']);
 });
 
-test('a refund that the bank returns days later is failed, and its money refundable again', async (t) => {
+test('a refund that the bank returns days later has failed, and its amount is refundable again', async (t) => {
   const { service, pay, deliver } = await start(t);
   const { at } = await pay();
   const { charge_id: charge } = await payment(service, at);
@@ -157,7 +157,7 @@ test('a refund that the bank returns days later is failed, and its money refunda
   assert.deepEqual([recorded.amount_refunded, recorded.refunds[0].status], [0, 'failed']);
 });
 
-test('of a dispute the latest word stays, in whatever order its events come', async (t) => {
+test('a dispute keeps its latest status, whatever the order of its events', async (t) => {
   const { service, pay, deliver } = await start(t);
   const { at } = await pay();
   const { charge_id: charge } = await payment(service, at);
@@ -177,7 +177,7 @@ test('of a dispute the latest word stays, in whatever order its events come', as
   assert.deepEqual(recorded.disputes, [{ id: 'dp_1', amount: 2_000, status: 'won', reason: 'fraudulent' }]);
 });
 
-test('takes, and overlooks, what concerns no payment of ours', async (t) => {
+test('accepts and ignores events that concern none of our payments', async (t) => {
   const { deliver } = await start(t);
   for (const each of [
     event('customer.created', { id: 'cus_1', object: 'customer' }),
@@ -198,14 +198,14 @@ test('takes, and overlooks, what concerns no payment of ours', async (t) => {
   }
 });
 
-test('accepts no event that Stripe has not signed, and changes nothing', async (t) => {
+test('rejects an event that Stripe has not signed, and changes nothing', async (t) => {
   const { service, pay, deliver } = await start(t);
   const { id, at } = await pay('tok_error_before_charging');
-  const falseEvent = event(
+  const unsignedEvent = event(
     'payment_intent.succeeded',
     intent(id, { status: 'succeeded', latest_charge: 'ch_forged' }),
   );
-  const payload = JSON.stringify(falseEvent);
+  const payload = JSON.stringify(unsignedEvent);
   const now = Math.floor(Date.now() / 1_000);
   const byOther = signer.webhooks.generateTestHeaderString({ payload, secret: 'whsec_other' });
   const headers = {
@@ -217,7 +217,7 @@ test('accepts no event that Stripe has not signed, and changes nothing', async (
     'another scheme': signed(payload).replace('v1=', 'v0='),
   };
   for (const [what, header] of Object.entries(headers)) {
-    const response = await deliver(falseEvent, header);
+    const response = await deliver(unsignedEvent, header);
     assert.deepEqual([response.status, response.json.body.error.code], [401, 'unauthenticated'], what);
   }
   const unsigned = await service.post(eventsPath, payload);
@@ -225,7 +225,7 @@ test('accepts no event that Stripe has not signed, and changes nothing', async (
   assert.notEqual((await payment(service, at)).status, 'succeeded');
 });
 
-test('takes an event that a tunnel has passed on: its signature says where it comes from', async (t) => {
+test('accepts an event through a tunnel: its signature proves its origin', async (t) => {
   const { service, pay } = await start(t);
   const { id, at } = await pay('tok_dropped_after_charging');
   const payload = JSON.stringify(
@@ -245,14 +245,14 @@ for (const [processor, status, code] of [
   ['square', 503, 'processor_not_configured'],
   ['simulated', 503, 'processor_not_configured'],
 ] as const) {
-  test(`takes no event of ${processor}`, async (t) => {
+  test(`rejects events of ${processor}`, async (t) => {
     const { service } = await start(t);
     const response = await service.post(`/stage/events/${processor}`, '{}');
     assert.deepEqual([response.status, response.json.body.error.code], [status, code]);
   });
 }
 
-test('a refund that is news before its charge is settled is not lost', async (t) => {
+test('a refund event that arrives before its charge is settled is not lost', async (t) => {
   const { service, stripe, pay, deliver } = await start(t);
   const { at } = await pay('tok_dropped_after_charging');
   const charge = stripe.charges[0]?.chargeId ?? '';

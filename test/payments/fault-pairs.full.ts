@@ -15,13 +15,13 @@ import { pick, randomFrom, seedOf } from '../support/random.ts';
 
 const drills = count({ short: 1, long: 20 });
 const keysPerDrill = count({ short: 100, long: 1_000 });
-/** A machine that is busy with other tests may need all of it; a quiet one needs seconds. */
+/** A busy machine may need all of it; an idle one needs seconds. */
 const settleMsMax = 120_000;
 
-/** Pairs weigh double: they are what nobody thinks of. */
+/** Pairs are picked twice as often: they are easily overlooked. */
 const allWords = inTime([...plainWords, ...refundWords, ...pairWords, ...pairWords]);
 
-/** Replies that are held cost half a minute, which a short run does not have. */
+/** A reply that never comes takes half a minute, which a short run does not have. */
 function inTime(words: readonly FaultWord[]): readonly FaultWord[] {
   return words.filter(({ isHeld }) => isLong || !isHeld);
 }
@@ -29,7 +29,7 @@ function inTime(words: readonly FaultWord[]): readonly FaultWord[] {
 describe('a lost reply that is followed by a rejection', { concurrency: isLong ? 1 : 3 }, () => {
   for (let number = 1; number <= drills; number++) {
     const which = drills === 1 ? '' : ` (drill ${number} of ${drills})`;
-    test(`charges each key once and refunds it once, and every answer is the truth${which}`, async (t) => {
+    test(`charges each key once and refunds it once, and every response is true${which}`, async (t) => {
       const seed = seedOf(t);
       const options = { keys: keysPerDrill, words: allWords, singleUse: 'some' } as const;
       const findings = await runDrill(t, { seed, ...options, troubles: troublesOf(seed), settleMsMax });
@@ -37,7 +37,7 @@ describe('a lost reply that is followed by a rejection', { concurrency: isLong ?
     });
   }
 
-  test('burns no token that can be used once when it was the making of the payment method', async (t) => {
+  test('uses up no single-use token when the reply to the creation of its payment method is lost', async (t) => {
     const seed = seedOf(t);
     const options = { keys: count({ short: 30, long: 300 }), words: inTime(lostMethodWords) };
     const findings = await runDrill(t, {
@@ -47,12 +47,12 @@ describe('a lost reply that is followed by a rejection', { concurrency: isLong ?
       troubles: ['storm'],
       settleMsMax,
     });
-    const burnt = findings.filter(({ kind }) => kind === 'burnt');
-    t.diagnostic(`${burnt.length} of ${options.keys} keys were burnt`);
+    const usedUp = findings.filter(({ kind }) => kind === 'token used up');
+    t.diagnostic(`${usedUp.length} of ${options.keys} keys were used up`);
     assertNothingFound(t, findings);
   });
 
-  test('the drill finds the double charges of a service whose client sends again by itself', async (t) => {
+  test('the drill finds the double charges of a service whose HTTP client retries by itself', async (t) => {
     const seed = seedOf(t);
     const hook = join(import.meta.dirname, '../support/payments/resend.ts');
     const env = { NODE_OPTIONS: `--import ${hook}` };
@@ -64,7 +64,7 @@ describe('a lost reply that is followed by a rejection', { concurrency: isLong ?
   });
 });
 
-/** A storm and one thing more in every run; a long one has them all, in any order. */
+/** Every run has a storm and one other trouble; a long run has all troubles, in any order. */
 function troublesOf(seed: number): Trouble[] {
   const random = randomFrom(seed + 1);
   const more = Array.from({ length: isLong ? 8 : 0 }, () =>

@@ -11,7 +11,7 @@ const simulatedPath = '/stage/payment/simulated/charge';
 const stripePath = '/stage/payment/stripe/charge';
 const request = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
 
-test('two processes that share a store charge a key once, whoever is asked', async (t) => {
+test('two processes that share a store charge a key once, whichever process receives it', async (t) => {
   const ledger = new MemoryLedger();
   const { origin } = await startLedger(t, ledger);
   const data = newDataFolder(t);
@@ -30,11 +30,11 @@ test('two processes that share a store charge a key once, whoever is asked', asy
   }
 });
 
-test('a processor that is down when the service starts is no hindrance, and asked when it is back', async (t) => {
+test('the service starts while the processor is down, and charges when it is back', async (t) => {
   const stripe = await startScriptedStripe(t);
-  const nobody = 'http://127.0.0.1:1';
+  const unreachable = 'http://127.0.0.1:1';
   const data = newDataFolder(t);
-  const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: nobody };
+  const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: unreachable };
   const service = await startTestService(t, { data, env });
   assert.equal((await service.get('/readyz')).status, 200);
   const key = { 'idempotency-key': 'order-7' };
@@ -44,11 +44,11 @@ test('a processor that is down when the service starts is no hindrance, and aske
 
   const back = { ...env, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
   const next = await startTestService(t, { data, env: back });
-  assert.equal((await next.post(stripePath, request, key)).status, 200, 'the same key fares better now');
+  assert.equal((await next.post(stripePath, request, key)).status, 200, 'the same key succeeds now');
   assert.equal(stripe.charges.length, 1);
 });
 
-test('a clock that jumps back for years keeps no charge in doubt waiting', async (t) => {
+test('a clock that jumps back by years does not delay a charge in doubt', async (t) => {
   const ledger = new MemoryLedger();
   const { origin } = await startLedger(t, ledger);
   let aheadMs = 0;
@@ -69,11 +69,11 @@ test('a clock that jumps back for years keeps no charge in doubt waiting', async
   assert.equal(ledger.charges.length, 1);
 });
 
-test('a currency that the processor does not take is refused by its name, and nothing is charged', async (t) => {
+test('rejects a currency that the processor does not support, naming it, and charges nothing', async (t) => {
   const stripe = await startScriptedStripe(t);
   const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
   const service = await startTestService(t, { env });
-  const response = await service.post(stripePath, { ...request, token: 'tok_currency_not_taken' });
+  const response = await service.post(stripePath, { ...request, token: 'tok_currency_not_accepted' });
   assert.deepEqual(
     [response.status, response.json.body.error.code, response.json.body.error.param],
     [400, 'invalid_request', 'currency'],

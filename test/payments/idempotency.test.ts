@@ -12,7 +12,7 @@ const path = '/stage/payment/simulated/charge';
 const request = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
 const key = { 'idempotency-key': 'order-1042' };
 
-/** A memory ledger that turns away the first few, or takes its time. */
+/** A ledger in memory that rejects the first few requests, or is slow. */
 class SpoiltLedger extends MemoryLedger {
   failures = 0;
   delayMs = 0;
@@ -32,7 +32,7 @@ async function start(t: TestContext, options: { readonly file?: string } = {}) {
   return { service, ledger };
 }
 
-/** The stored answer to the byte, and the header that says so. */
+/** Asserts the stored response, byte for byte, and the header that marks a replay. */
 function assertReplay(again: TestResponse, first: TestResponse): void {
   assert.equal(again.text, first.text);
   assert.equal(again.status, first.status);
@@ -51,7 +51,7 @@ test('replays a success byte for byte and charges once', async (t) => {
   assert.equal(ledger.charges.length, 1);
 });
 
-test('replays a decline byte for byte, with the request id of the first answer', async (t) => {
+test('replays a decline byte for byte, with the request id of the first response', async (t) => {
   const { service } = await start(t);
   const declined = { ...request, token: 'tok_insufficient_funds' };
   const first = await service.post(path, declined, key);
@@ -71,14 +71,14 @@ test('replays after a restart', async (t) => {
   assert.equal(ledger.charges.length, 1);
 });
 
-test('takes a key bare and quoted for the same key', async (t) => {
+test('a bare key and the same key in quotes are one key', async (t) => {
   const { service, ledger } = await start(t);
   const first = await service.post(path, request, { 'idempotency-key': 'order-7' });
   assertReplay(await service.post(path, request, { 'idempotency-key': '"order-7"' }), first);
   assert.equal(ledger.charges.length, 1);
 });
 
-test('takes two keys for two payments', async (t) => {
+test('two keys are two payments', async (t) => {
   const { service, ledger } = await start(t);
   const first = await service.post(path, request, { 'idempotency-key': 'order-7' });
   const second = await service.post(path, request, { 'idempotency-key': 'Order-7' });
@@ -86,7 +86,7 @@ test('takes two keys for two payments', async (t) => {
   assert.equal(ledger.charges.length, 2);
 });
 
-test('charges each time where there is no key', async (t) => {
+test('charges each request without a key', async (t) => {
   const { service, ledger } = await start(t);
   const responses = await Promise.all([1, 2, 3].map(() => service.post(path, request)));
   assert.equal(new Set(responses.map(({ text }) => text)).size, 3);
@@ -99,7 +99,7 @@ for (const [field, value] of [
   ['currency', 'USD'],
   ['token', 'tok_visa'],
 ] as const) {
-  test(`refuses a key that comes again with another ${field}, naming it, and charges nothing`, async (t) => {
+  test(`rejects a reused key with another ${field}, naming it, and charges nothing`, async (t) => {
     const { service, ledger } = await start(t);
     const first = await service.post(path, request, key);
     const other = await service.post(path, { ...request, [field]: value }, key);
@@ -112,7 +112,7 @@ for (const [field, value] of [
   });
 }
 
-test('charges once when ten callers share a key, and tells all of them the same', async (t) => {
+test('charges once when ten callers share a key, and sends all of them the same response', async (t) => {
   const { service, ledger } = await start(t);
   ledger.delayMs = 300;
   const responses = await Promise.all(Array.from({ length: 10 }, () => service.post(path, request, key)));
@@ -123,7 +123,7 @@ test('charges once when ten callers share a key, and tells all of them the same'
   assert.equal(new Set(responses.map(({ headers }) => headers.get('payment-id'))).size, 1);
 });
 
-test('refuses another amount under a key whose first request is still running', async (t) => {
+test('rejects another amount under a key whose first request is still running', async (t) => {
   const { service, ledger } = await start(t);
   ledger.delayMs = 300;
   const statuses = await Promise.all(
@@ -133,7 +133,7 @@ test('refuses another amount under a key whose first request is still running', 
   assert.equal(ledger.charges.length, 1);
 });
 
-test('takes the same key on another route for another payment', async (t) => {
+test('the same key on another route is another payment', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-test-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'counterfoil.json');
@@ -149,20 +149,20 @@ test('takes the same key on another route for another payment', async (t) => {
   );
 });
 
-test('lets go of a key after 502, so that the same request can fare better', async (t) => {
+test('releases a key after 502, so that the same request can succeed', async (t) => {
   const { service, ledger } = await start(t);
   ledger.failures = 1;
   const rejected = await service.post(path, request, key);
   assert.deepEqual([rejected.status, rejected.json.body.error.retryable], [502, true]);
-  const taken = await service.post(path, request, key);
-  assert.equal(taken.status, 200);
-  assert.equal(taken.headers.get('idempotent-replayed'), null);
-  assert.notEqual(taken.headers.get('payment-id'), rejected.headers.get('payment-id'));
-  assertReplay(await service.post(path, request, key), taken);
+  const accepted = await service.post(path, request, key);
+  assert.equal(accepted.status, 200);
+  assert.equal(accepted.headers.get('idempotent-replayed'), null);
+  assert.notEqual(accepted.headers.get('payment-id'), rejected.headers.get('payment-id'));
+  assertReplay(await service.post(path, request, key), accepted);
   assert.equal(ledger.charges.length, 1);
 });
 
-test('tells who sends a key that the same request may be sent again while the outcome is unknown', async (t) => {
+test('with a key, says that the request may be retried while the outcome is unknown', async (t) => {
   const { service, ledger } = await start(t);
   const lost = { ...request, token: 'tok_lost_reply' };
   const keyed = await service.post(path, lost, key);
@@ -172,7 +172,7 @@ test('tells who sends a key that the same request may be sent again while the ou
   assert.equal(ledger.charges.length, 1);
 });
 
-test('warns who sends no key that the same request may charge again', async (t) => {
+test('without a key, warns that a retry may charge again', async (t) => {
   const { service } = await start(t);
   const keyless = await service.post(path, { ...request, token: 'tok_lost_reply' });
   assert.deepEqual([keyless.status, keyless.json.body.error.retryable], [504, false]);
@@ -187,7 +187,7 @@ for (const [text, bad] of [
   ['not ASCII', 'schl\u00fcssel'],
   ['a card number as it is printed', '4242 4242 4242 4242'],
 ] as const) {
-  test(`refuses a key that is ${text}, and charges nothing`, async (t) => {
+  test(`rejects a key that is ${text}, and charges nothing`, async (t) => {
     const { service, ledger } = await start(t);
     const response = await service.post(path, request, { 'idempotency-key': bad });
     assert.equal(response.status, 400);

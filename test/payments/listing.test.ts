@@ -15,7 +15,7 @@ function idOf(response: TestResponse): string {
   return response.headers.get('payment-id') ?? '';
 }
 
-test('lists the payments of a route, page by page, in the order in which they were made', async (t) => {
+test('lists the payments of a route in the order of their creation, page by page', async (t) => {
   const service = await startWithTwoRoutes(t);
   const made: string[] = [];
   for (let n = 0; n < 7; n++) {
@@ -34,7 +34,7 @@ test('lists the payments of a route, page by page, in the order in which they we
   assert.deepEqual(listed, made);
 });
 
-test('lists payments made from a moment on', async (t) => {
+test('lists payments created since a given time', async (t) => {
   let now = Date.parse('2026-03-01T10:00:00Z');
   const service = await startTestService(t, { now: () => now });
   const early = idOf(await service.post(path, request));
@@ -49,7 +49,7 @@ test('lists payments made from a moment on', async (t) => {
   assert.deepEqual(await ids('?since=2026-03-03'), []);
 });
 
-test('finds what became of a request whose answer was lost, by its key', async (t) => {
+test('finds the payment of a request whose response was lost, by its key', async (t) => {
   const service = await startWithTwoRoutes(t);
   const made = await service.post(
     path,
@@ -80,7 +80,7 @@ for (const [query, param] of [
   ['idempotency_key=a&limit=5', 'idempotency_key'],
   ['state=succeeded', 'state'],
 ] as const) {
-  test(`refuses to list by ${query}`, async (t) => {
+  test(`rejects a listing by ${query}`, async (t) => {
     const service = await startTestService(t);
     const response = await service.get(`${path}?${query}`);
     assert.deepEqual([response.status, response.json.body.error.code], [400, 'invalid_request']);

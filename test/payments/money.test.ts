@@ -7,7 +7,7 @@ import { amountMax } from '../../src/payments/limits.ts';
 
 const exponents = [0, 2, 3, 4];
 
-/** The same in whole numbers: every decimal place is counted, none is rounded. */
+/** The same amount computed in integers, without rounding. */
 function decimalOf(minor: bigint, exponent: number): number {
   const digits = String(minor).padStart(exponent + 1, '0');
   const place = digits.length - exponent;
@@ -15,7 +15,7 @@ function decimalOf(minor: bigint, exponent: number): number {
 }
 
 for (const exponent of exponents) {
-  test(`gives every amount with ${exponent} decimal places back in the smallest unit, exactly`, () => {
+  test(`converts every amount with ${exponent} decimal places to the smallest unit, exactly`, () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 999_999_999_999_999n }), (minor) => {
         assert.equal(minorUnits(decimalOf(minor, exponent), exponent), Number(minor));
@@ -24,7 +24,7 @@ for (const exponent of exponents) {
     );
   });
 
-  test(`takes no amount with more than ${exponent} decimal places for a currency that has ${exponent}`, () => {
+  test(`rejects an amount with more than ${exponent} decimal places for a currency that has ${exponent}`, () => {
     const tooFine = fc
       .tuple(fc.bigInt({ min: 0n, max: 99_999_999_999n }), fc.integer({ min: 1, max: 4 }))
       .filter(([minor]) => minor % 10n !== 0n)
@@ -32,7 +32,7 @@ for (const exponent of exponents) {
     fc.assert(fc.property(tooFine, (amount) => assert.equal(minorUnits(amount, exponent), Number.NaN)));
   });
 
-  test(`never makes an allowed amount of another number (${exponent} decimal places)`, () => {
+  test(`converts no allowed amount to a different one (${exponent} decimal places)`, () => {
     fc.assert(
       fc.property(fc.double(), (amount) => {
         const minor = minorUnits(amount, exponent);
@@ -46,7 +46,7 @@ for (const exponent of exponents) {
   });
 }
 
-test('is not misled by what decimals are in binary', () => {
+test('is exact for decimals that binary numbers cannot represent', () => {
   assert.equal(minorUnits(1.1, 2), 110);
   assert.equal(minorUnits(19.99, 2), 1_999);
   assert.equal(minorUnits(4.35, 2), 435);
@@ -57,10 +57,10 @@ test('is not misled by what decimals are in binary', () => {
   }
 });
 
-/** Active in ISO 4217 and unknown to the CLDR, which knows the other Venezuelan bolívar (VES) alone. */
+/** Active in ISO 4217 and missing in the CLDR, which has only the other Venezuelan bolívar (VES). */
 const unknownToIntl = ['VED'];
 
-test('every currency is one that Intl knows too', () => {
+test('Intl knows every currency', () => {
   const known = new Set([...Intl.supportedValuesOf('currency'), ...unknownToIntl]);
   assert.deepEqual(
     currencyCodes.filter((code) => !known.has(code)),
@@ -69,8 +69,8 @@ test('every currency is one that Intl knows too', () => {
 });
 
 /**
- * Where Intl counts no decimal place and ISO 4217 this many: Intl has the CLDR's data, which tell how prices are
- * commonly written; card networks and processors count as ISO 4217 does.
+ * Currencies for which Intl has no decimal places and ISO 4217 has this many. Intl has the CLDR's data, which describe
+ * how prices are commonly written; card networks and processors follow ISO 4217.
  */
 const exponentsUnlikeIntl: Readonly<Record<string, number>> = {
   ...{
@@ -91,7 +91,7 @@ const exponentsUnlikeIntl: Readonly<Record<string, number>> = {
   ...{ SOS: 2, SYP: 2, YER: 2 },
 };
 
-test('every currency has the decimal places that Intl knows, or those of ISO 4217 where Intl differs', () => {
+test('every currency has the decimal places of Intl, or those of ISO 4217 where they differ', () => {
   for (const currency of currencyCodes) {
     const format = new Intl.NumberFormat('en', { style: 'currency', currency });
     const expected = exponentsUnlikeIntl[currency] ?? format.resolvedOptions().maximumFractionDigits;
@@ -99,7 +99,7 @@ test('every currency has the decimal places that Intl knows, or those of ISO 421
   }
 });
 
-test('knows no currency where there is none', () => {
+test('knows no currency that does not exist', () => {
   for (const code of ['', 'EU', 'eur', 'EURO', 'XAU', 'XXX', 'XTS', 'DEM']) {
     assert.equal(currencyExponent(code), undefined, code);
   }

@@ -29,7 +29,7 @@ async function itemsOf(service: TestService, table = 'paid-orders'): Promise<unk
   return response.status === 404 ? [] : response.json.body;
 }
 
-test('a charge that succeeds makes the item of its route', async (t) => {
+test('a charge that succeeds creates the item of its route', async (t) => {
   const { service } = await start(t);
   const paid = await service.post(path, { ...request, metadata: { order: 'A-7', note: 'two of them' } });
   assert.equal(paid.status, 200, paid.text);
@@ -40,7 +40,7 @@ test('a charge that succeeds makes the item of its route', async (t) => {
   assert.deepEqual(recorded.metadata, { order: 'A-7', note: 'two of them' });
 });
 
-test('the item may bear the payment id and a value of the metadata, or the charge id', async (t) => {
+test('the item may have the payment id and a metadata value, or the charge id', async (t) => {
   const first = await start(t, { table: 'sold', id: 'payment_id', name: 'metadata.seat' });
   const paid = await first.service.post(path, { ...request, metadata: { seat: '' } });
   assert.deepEqual(await itemsOf(first.service, 'sold'), [{ id: paid.headers.get('payment-id'), name: '' }]);
@@ -51,7 +51,7 @@ test('the item may bear the payment id and a value of the metadata, or the charg
   ]);
 });
 
-test('a charge that is declined makes no item, and its id is free again', async (t) => {
+test('a declined charge creates no item, and frees its id', async (t) => {
   const { service } = await start(t);
   const metadata = { order: 'A-7' };
   const declined = await service.post(path, { ...request, token: 'tok_lost_card', metadata });
@@ -62,7 +62,7 @@ test('a charge that is declined makes no item, and its id is free again', async 
   assert.equal((await service.post(path, { ...request, metadata })).status, 200);
 });
 
-test('charges nothing when the item is there already', async (t) => {
+test('charges nothing when the item exists already', async (t) => {
   const { service, ledger } = await start(t);
   await service.post('/v3/table/paid-orders/create', { id: 'A-7', name: 'made by hand' });
   const rejected = await service.post(path, { ...request, metadata: { order: 'A-7' } });
@@ -70,7 +70,7 @@ test('charges nothing when the item is there already', async (t) => {
   assert.deepEqual(ledger.charges, []);
 });
 
-test('of many payments at once for one item one is charged', async (t) => {
+test('of many concurrent payments for one item, one is charged', async (t) => {
   const { service, ledger } = await start(t);
   const metadata = { order: 'A-7' };
   const responses = await Promise.all(
@@ -80,7 +80,7 @@ test('of many payments at once for one item one is charged', async (t) => {
   assert.equal(ledger.charges.length, 1);
 });
 
-test('an item that somebody else makes during the charge stays theirs, and the payment says so', async (t) => {
+test('an item that another caller creates during the charge stays, and the payment reports the conflict', async (t) => {
   const { service, ledger } = await start(t);
   const paying = service.post(path, { ...request, token: 'tok_slow', metadata: { order: 'A-7' } });
   while (ledger.charges.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -99,7 +99,7 @@ for (const [what, metadata, param] of [
   ['metadata without the key', { seat: '7' }, 'metadata.order'],
   ['an empty value for the id', { order: '' }, 'id'],
 ] as const) {
-  test(`charges nothing for ${what} where an item is made of it`, async (t) => {
+  test(`charges nothing for ${what} where an item needs it`, async (t) => {
     const { service, ledger } = await start(t);
     const rejected = await service.post(path, { ...request, ...(metadata && { metadata }) });
     assert.deepEqual([rejected.status, rejected.json.body.error.code], [400, 'invalid_request']);
@@ -112,23 +112,23 @@ for (const [what, metadata] of [
   ['more than 50 keys', Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`k${n}`, 'v']))],
   ['a key of 41 characters', { ['k'.repeat(41)]: 'v' }],
   ['a value of 501 characters', { order: 'v'.repeat(501) }],
-  ['a value that is no Unicode', { order: '\ud800' }],
+  ['a value that is not valid Unicode', { order: '\ud800' }],
   ['a value that is a number', { order: 7 }],
   ['a value that is a card number', { order: '4242 4242 4242 4242' }],
   ['a key that is a card number', { order: '7', '4242424242424242': 'card' }],
   ['a list', ['order']],
 ] as const) {
-  test(`refuses metadata with ${what}, and charges nothing`, async (t) => {
+  test(`rejects metadata with ${what}, and charges nothing`, async (t) => {
     const { service, ledger } = await start(t);
     const rejected = await service.post(path, { ...request, metadata });
     assert.deepEqual([rejected.status, rejected.json.body.error.code], [400, 'invalid_request']);
     assert.match(rejected.json.body.error.param, /^metadata/);
-    assert.ok(!rejected.text.includes('4242'), 'what was sent is not repeated');
+    assert.ok(!rejected.text.includes('4242'), 'the response does not repeat the request');
     assert.deepEqual(ledger.charges, []);
   });
 }
 
-test('the same key with other metadata is another request, in whatever order it stands', async (t) => {
+test('the same key with other metadata is another request; the order of the fields does not matter', async (t) => {
   const { service, ledger } = await start(t);
   const key = { 'idempotency-key': 'order-7' };
   const first = await service.post(path, { ...request, metadata: { order: '7', seat: 'a' } }, key);

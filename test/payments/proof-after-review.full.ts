@@ -12,7 +12,7 @@ const seat = { table: 'seats', id: 'metadata.seat', name: 'payment_id' };
 const settings = { payments: { routes: { charge: { on_success: seat } } } };
 const metadata = { seat: '12A' };
 
-/** A signed event about the charge of a payment; each `created` is another event. */
+/** A signed event about the charge of a payment; each `created` makes a different event. */
 function eventAbout(paymentId: string, status: 'succeeded' | 'requires_payment_method', created: number) {
   const isPaid = status === 'succeeded';
   const type = isPaid ? 'payment_intent.succeeded' : 'payment_intent.payment_failed';
@@ -29,7 +29,7 @@ function eventAbout(paymentId: string, status: 'succeeded' | 'requires_payment_m
   );
 }
 
-/** A payment that was declined, whose seat was sold to somebody else, and which is then proven to have succeeded. */
+/** A declined payment whose seat was sold to another buyer, and which a signed event then proves to have succeeded. */
 async function chargedWithoutSeat(t: TestContext) {
   const started = await startWithStripe(t, { file: writeSettings(t, settings) });
   const { service } = started;
@@ -45,7 +45,7 @@ async function chargedWithoutSeat(t: TestContext) {
   return { ...started, id, deliver, read, now };
 }
 
-/** Makes of a payment what a proven success is whose item belongs to somebody else. */
+/** Stores the payment as under review: charged, and its item belongs to another payment. */
 async function asReviewedCharge(data: string, id: string): Promise<void> {
   const engine = await openStoreOf(data);
   const text = (await engine.get(paymentsSpace, id)) ?? '';
@@ -57,20 +57,20 @@ async function asReviewedCharge(data: string, id: string): Promise<void> {
   await engine.close();
 }
 
-test('a failure that is delivered late does not decline a payment that is proven to be charged', async (t) => {
+test('a failure event that arrives late does not decline a payment that is proven to be charged', async (t) => {
   const { deliver, read, now } = await chargedWithoutSeat(t);
   assert.equal(await deliver('requires_payment_method', now - 60), 200);
   const payment = await read();
   assert.deepEqual([payment.status, payment.charge_id], ['needs_review', 'ch_proof']);
 });
 
-test('a second event about the same charge does not take its payment from the reviewer', async (t) => {
+test('a second event about the same charge does not end the review of its payment', async (t) => {
   const { deliver, read, now } = await chargedWithoutSeat(t);
   assert.equal(await deliver('succeeded', now + 1), 200);
   assert.equal((await read()).status, 'needs_review');
 });
 
-test('a late failure neither declines a charge under review nor takes the seat from who is paying for it', async (t) => {
+test('a late failure event neither declines a charge under review nor frees a seat that is being paid for', async (t) => {
   const { service, stripe, deliver, read, now } = await chargedWithoutSeat(t);
   const removed = await service.send('DELETE', '/v3/table/seats/delete', { id: '12A' });
   assert.equal(removed.status, 200, removed.text);

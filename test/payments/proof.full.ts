@@ -44,7 +44,7 @@ test('a signed success overrides a decline: record, response, item, log and metr
   assert.match(metrics.text, /counterfoil_charges_overridden_total\{processor="stripe"\} 1/);
 });
 
-test('a signed success whose item is somebody else’s by now needs review, and is found under its charge', async (t) => {
+test('a signed success whose item was sold meanwhile needs review, and is found by its charge', async (t) => {
   const { service } = await startWithStripe(t, { file: writeSettings(t, settings) });
   const declined = await service.post(
     path,
@@ -64,7 +64,7 @@ test('a signed success whose item is somebody else’s by now needs review, and 
   assert.deepEqual([again.status, again.json.body.error.retryable], [504, false]);
 });
 
-test('no event makes a payment that has succeeded anything less', async (t) => {
+test('no event changes a payment that has succeeded', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   const paid = await service.post(path, { ...chargeRequest, token: 'tok_paid' });
   const [intent] = stripe.records().intents;

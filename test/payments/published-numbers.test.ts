@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { holdsCardNumber } from '../../src/payments/card-number.ts';
 import { allPublishedNumbers, publishedNumbers } from '../support/payments/card-numbers-known.ts';
 
-/** As tokens are read, and metadata fields that are named like a card. */
+/** The rule for tokens, and for metadata fields that are named like a card. */
 const inTokens = 'any';
-/** As idempotency keys and all other metadata are read. */
+/** The rule for idempotency keys and all other metadata. */
 const inKeys = 'grouped';
 
 for (const { publisher, numbers } of publishedNumbers) {
@@ -20,7 +20,7 @@ for (const { publisher, numbers } of publishedNumbers) {
     }
   });
 
-  test(`finds each test number of ${publisher} in keys and metadata, where it is grouped`, () => {
+  test(`finds each grouped test number of ${publisher} in keys and metadata`, () => {
     for (const number of numbers) {
       for (const grouped of asPrinted(number)) {
         for (const text of [grouped, `Paid with ${grouped}.`, `${grouped} 12/34`, `card:${grouped}`]) {
@@ -31,7 +31,7 @@ for (const { publisher, numbers } of publishedNumbers) {
   });
 }
 
-test('leaves an ungrouped number alone in keys and metadata, where it may be an order number', () => {
+test('accepts an ungrouped number in keys and metadata, where it may be an order number', () => {
   for (const number of allPublishedNumbers) {
     for (const text of [number, `order-${number}`, `${number}-charge`]) {
       assert.equal(holdsCardNumber(text, inKeys), false, text);
@@ -43,13 +43,13 @@ test('finds no card number where the check digit is wrong', () => {
   for (const number of allPublishedNumbers) {
     const wrong = number.slice(0, -1) + ((Number(number.at(-1)) + 1) % 10);
     assert.equal(holdsCardNumber(wrong, inTokens), false, wrong);
-    // The first 16 digits of a longer number may be one themselves.
+    // The first 16 digits of a longer number may be a card number themselves.
     const printed = wrong.length <= 16 ? asPrinted(wrong) : [];
     for (const grouped of printed) assert.equal(holdsCardNumber(grouped, inKeys), false, grouped);
   }
 });
 
-/** In fours, and as cards of 13, 14, 15 and 19 digits also have it; with spaces and with hyphens. */
+/** In groups of four, and in the groups that cards of 13, 14, 15 and 19 digits use; with spaces and with hyphens. */
 function asPrinted(number: string): string[] {
   const sizes: Readonly<Record<number, readonly number[]>> = {
     13: [4, 3, 3, 3],

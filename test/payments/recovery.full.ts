@@ -20,13 +20,13 @@ import { type ScriptedStripe, startScriptedStripe } from '../support/stripe/scri
 import { tryToSend } from '../support/try-to-send.ts';
 
 const path = '/stage/payment/stripe/charge';
-/** How long Stripe surely remembers a key, as the adapter says. */
+/** How long Stripe certainly remembers a key, according to the adapter. */
 const keyLifeMs = 23 * 60 * 60 * 1_000;
 const silenceMs = 2_500;
 const request = { amount: 1_050, currency: 'EUR' };
 const key = { 'idempotency-key': 'order-1042' };
 
-/** A service with Stripe whose clock can be put forward. */
+/** A service with Stripe, whose clock a test can move forward. */
 async function start(
   t: TestContext,
   options: { readonly stripe?: ScriptedStripe; readonly data?: string; readonly silenceMs?: number } = {},
@@ -52,12 +52,12 @@ function stripeSettings({ key, origin }: ScriptedStripe): Record<string, string>
   };
 }
 
-/** How often Stripe was asked to do something; looking does nothing. */
+/** The number of POST requests to Stripe; a look-up is a GET. */
 function asksOf({ requests }: ScriptedStripe): number {
   return requests.filter(({ method }) => method === 'POST').length;
 }
 
-/** A data folder in which a killed process left one charge that Stripe has made, `calling`. */
+/** A data folder in which a killed process left a charge in the state `calling`, which Stripe has made. */
 async function killWhileCalling(
   t: TestContext,
 ): Promise<{ stripe: ScriptedStripe; data: string; at: string }> {
@@ -68,7 +68,7 @@ async function killWhileCalling(
   const sent = tryToSend((await process.ready()) + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization, ...key },
-    body: JSON.stringify({ ...request, token: 'tok_never_answers' }),
+    body: JSON.stringify({ ...request, token: 'tok_never_replies' }),
   });
   await until(() => stripe.charges.length === 1);
   await process.kill();
@@ -77,11 +77,11 @@ async function killWhileCalling(
   return { stripe, data, at: `${path}/${stripe.charges[0]?.paymentId}` };
 }
 
-/** Each waits for its own service to take its rounds: side by side they take a third of the time. */
+/** Each test waits for the recovery rounds of its own service: in parallel they take a third of the time. */
 describe('recovery', { concurrency: 4 }, () => {
-  test('finishes a charge that a killed process left, when that has been silent long enough, and charges once', async (t) => {
+  test('finishes a charge of a killed process when its heartbeat has stopped for long enough, and charges once', async (t) => {
     const left = await killWhileCalling(t);
-    // Long enough that a busy machine looks within it.
+    // Long enough for a look-up on a busy machine.
     const { service, stripe } = await start(t, { ...left, silenceMs: recoveryIntervalMs + busyMachineMs });
     const sent = stripe.requests.length;
     await sleep(recoveryIntervalMs + 200);
@@ -100,14 +100,14 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.deepEqual(intents[1]?.fields, intents[0]?.fields);
     assert.equal(intents[1]?.headers['idempotency-key'], intents[0]?.headers['idempotency-key']);
 
-    const again = await service.post(path, { ...request, token: 'tok_never_answers' }, key);
+    const again = await service.post(path, { ...request, token: 'tok_never_replies' }, key);
     assert.equal(again.status, 200);
     assert.equal(again.json.body.message.charge_id, stripe.charges[0]?.chargeId);
     assert.equal(again.headers.get('idempotent-replayed'), 'true');
   });
 
   for (const days of [1, 31]) {
-    test(`finds a charge that a killed process left ${days} days ago on Stripe’s books, and asks for none`, async (t) => {
+    test(`finds a charge that a killed process left ${days} days ago in Stripe’s records, and requests no new one`, async (t) => {
       const left = await killWhileCalling(t);
       const asked = asksOf(left.stripe);
       const { service, stripe, clock } = await start(t, left);
@@ -119,7 +119,7 @@ describe('recovery', { concurrency: 4 }, () => {
     });
   }
 
-  test('finds a charge on Stripe’s books though Stripe repeats the error that it gave after charging', async (t) => {
+  test('finds a charge in Stripe’s records although Stripe repeats the error that it returned after charging', async (t) => {
     const { service, stripe } = await start(t);
     stripe.repair();
     const lost = { ...request, token: 'tok_error_after_charging' };
@@ -132,7 +132,7 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.equal(stripe.charges.length, 1);
   });
 
-  test('asks about a charge in doubt until its key may be forgotten, then looks, then gives it to a person', async (t) => {
+  test('retries a charge in doubt until its key may be forgotten, then looks it up, then marks it for review', async (t) => {
     const { service, stripe, clock } = await start(t);
     const lost = { ...request, token: 'tok_error_before_charging' };
     const first = await service.post(path, lost, key);
@@ -164,7 +164,7 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.equal(asksOf(stripe), askedLast);
   });
 
-  test('gives a charge to a person when nobody lets it look for days', async (t) => {
+  test('marks a charge for review when its look-up fails for days', async (t) => {
     const left = await killWhileCalling(t);
     left.stripe.turnsAway = true;
     const { service, clock } = await start(t, left);
@@ -173,7 +173,7 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.equal(payment.status, 'needs_review');
   });
 
-  test('an event settles a charge that a person should have looked at', async (t) => {
+  test('an event settles a charge that needs review', async (t) => {
     const left = await killWhileCalling(t);
     left.stripe.turnsAway = true;
     const { service, stripe, clock } = await start(t, left);
@@ -187,7 +187,7 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.deepEqual([payment.status, payment.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);
   });
 
-  test('does not promise to find out, nor ask for the same request again, once a person must look', async (t) => {
+  test('promises no outcome and asks for no retry once a charge needs review', async (t) => {
     const { service, clock } = await start(t);
     const lost = { ...request, token: 'tok_error_before_charging' };
     const first = await service.post(path, lost, key);
@@ -198,7 +198,7 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.match(again.json.body.error.message, /may have succeeded/);
   });
 
-  test('never takes being turned away for proof that an earlier attempt charged nothing', async (t) => {
+  test('never takes a 429 as proof that an earlier attempt charged nothing', async (t) => {
     const { service, stripe, clock } = await start(t);
     const lost = { ...request, token: 'tok_dropped_after_charging' };
     const first = await service.post(path, lost, key);
@@ -221,7 +221,7 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.equal(stripe.charges.length, 1);
   });
 
-  test('tells a decline that it has learned late as a decline', async (t) => {
+  test('reports a decline that it learned of late as a decline', async (t) => {
     const { service, stripe, clock } = await start(t);
     const first = await service.post(path, { ...request, token: 'tok_declined_and_dropped' }, key);
     assert.equal(first.status, 504);
@@ -239,7 +239,7 @@ describe('recovery', { concurrency: 4 }, () => {
     ['tok_declined_and_dropped', 60_000, 'declined'],
     ['tok_error_before_charging', keyLifeMs + chargeSoughtMsMax + 1_000, 'needs_review'],
   ] as const) {
-    test(`erases the sealed token of a charge that has ended as ${ended}, and stores no token in clear`, async (t) => {
+    test(`erases the sealed token of a charge that ended as ${ended}, and stores no token in clear`, async (t) => {
       const { service, stripe, data } = await start(t);
       const first = await service.post(path, { ...request, token }, key);
       const id = first.headers.get('payment-id') ?? '';
@@ -271,7 +271,7 @@ function storedBytes(data: string): Buffer {
   return Buffer.concat(readdirSync(data).map((name) => readFileSync(join(data, name))));
 }
 
-/** The payment as it is told once it is in none of these states. */
+/** The payment, once it has left these states. */
 async function statusAfter(service: TestService, at: string, states: readonly string[]) {
   let payment = (await service.get(at)).json.body;
   await until(async () => {

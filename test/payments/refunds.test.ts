@@ -12,7 +12,7 @@ const path = '/stage/payment/simulated/charge';
 interface Started {
   readonly service: TestService;
   readonly ledger: MemoryLedger;
-  /** Where a new payment of 20.00 EUR is told. */
+  /** The location of a new payment of 20.00 EUR. */
   pay(token?: string): Promise<string>;
 }
 
@@ -34,7 +34,7 @@ function assertRejected(response: TestResponse, status: number, code: string, pa
   );
 }
 
-test('gives back a payment as a whole, without a body, and tells it with the payment', async (t) => {
+test('refunds a whole payment without a body, and shows the refund in the payment', async (t) => {
   const { service, ledger, pay } = await start(t);
   const at = await pay();
   const response = await service.send('POST', `${at}/refund`);
@@ -59,7 +59,7 @@ test('gives back a payment as a whole, without a body, and tells it with the pay
   assert.deepEqual(payment.refunds, [response.json.body]);
 });
 
-test('gives back in parts, never more than was charged', async (t) => {
+test('refunds in parts, never more than was charged', async (t) => {
   const { service, ledger, pay } = await start(t);
   const at = await pay();
   assert.equal((await service.post(`${at}/refund`, { amount: 500 })).status, 200);
@@ -74,7 +74,7 @@ test('gives back in parts, never more than was charged', async (t) => {
   );
 });
 
-test('never gives back more than was charged, whatever is asked at once', async (t) => {
+test('concurrent refunds never exceed the charged amount', async (t) => {
   const { service, ledger, pay } = await start(t);
   await fc.assert(
     fc.asyncProperty(
@@ -87,9 +87,9 @@ test('never gives back more than was charged, whatever is asked at once', async 
         );
         const given = ledger.refunds.slice(before).map(({ amount }) => amount);
         const sum = given.reduce((total, amount) => total + amount, 0);
-        assert.ok(sum <= 2_000, `${sum} was given back`);
-        const refund = responses.filter(({ status }) => status === 200).map(({ json }) => json.body.amount);
-        assert.deepEqual(refund.sort(), given.sort());
+        assert.ok(sum <= 2_000, `${sum} was refunded`);
+        const refunded = responses.filter(({ status }) => status === 200).map(({ json }) => json.body.amount);
+        assert.deepEqual(refunded.sort(), given.sort());
         assert.equal((await service.get(at)).json.body.amount_refunded, sum);
       },
     ),
@@ -97,7 +97,7 @@ test('never gives back more than was charged, whatever is asked at once', async 
   );
 });
 
-test('gives back once for one key, however many ask at once, and answers alike to the byte', async (t) => {
+test('concurrent refunds with one key refund once, with identical responses', async (t) => {
   const { service, ledger, pay } = await start(t);
   const at = await pay();
   const key = { 'idempotency-key': 'refund-of-order-7' };
@@ -122,7 +122,7 @@ test('gives back once for one key, however many ask at once, and answers alike t
   );
 });
 
-test('gives back nothing of a payment that was declined or is not there', async (t) => {
+test('refunds nothing of a payment that was declined or does not exist', async (t) => {
   const { service, ledger, pay } = await start(t);
   assertRejected(await service.post(`${await pay('tok_lost_card')}/refund`, {}), 400, 'invalid_request');
   const unknown = `${path}/pay_${'0'.repeat(32)}`;
@@ -138,14 +138,14 @@ for (const [what, amount] of [
   ['null', null],
   ['2⁵³', 2 ** 53],
 ] as const) {
-  test(`refuses to give back ${what}, and asks nobody`, async (t) => {
+  test(`rejects a refund of ${what} without calling the processor`, async (t) => {
     const { service, ledger, pay } = await start(t);
     assertRejected(await service.post(`${await pay()}/refund`, { amount }), 400, 'invalid_request', 'amount');
     assert.deepEqual(ledger.refunds, []);
   });
 }
 
-test('refuses a field that a refund does not have, and a key that looks like a card number', async (t) => {
+test('rejects an unknown field of a refund, and a key that looks like a card number', async (t) => {
   const { service, ledger, pay } = await start(t);
   const at = await pay();
   assertRejected(await service.post(`${at}/refund`, { sum: 5 }), 400, 'invalid_request', 'sum');
@@ -154,7 +154,7 @@ test('refuses a field that a refund does not have, and a key that looks like a c
   assert.deepEqual(ledger.refunds, []);
 });
 
-test('a refund that the processor refuses leaves the money refundable', async (t) => {
+test('a refund that the processor rejects leaves the amount refundable', async (t) => {
   const { service, pay } = await start(t);
   const at = await pay('tok_refund_refused');
   const response = await service.post(`${at}/refund`, { amount: 500 });
@@ -164,7 +164,7 @@ test('a refund that the processor refuses leaves the money refundable', async (t
   assert.equal(payment.refunds[0].status, 'failed');
 });
 
-test('a refund that is pending counts as given back', async (t) => {
+test('a pending refund counts as refunded', async (t) => {
   const { service, pay } = await start(t);
   const at = await pay('tok_refund_pending');
   const response = await service.post(`${at}/refund`, { amount: 1_500 });
@@ -172,7 +172,7 @@ test('a refund that is pending counts as given back', async (t) => {
   assertRejected(await service.post(`${at}/refund`, { amount: 501 }), 400, 'invalid_request', 'amount');
 });
 
-test('a refund whose reply is lost is in doubt, then found; it is given back once', async (t) => {
+test('a refund whose reply is lost is in doubt, then found; it is made once', async (t) => {
   const { service, ledger, pay } = await start(t);
   const at = await pay('tok_refund_lost_reply');
   const key = { 'idempotency-key': 'refund-1' };
@@ -193,7 +193,7 @@ test('a refund whose reply is lost is in doubt, then found; it is given back onc
   assert.equal(ledger.refunds.length, 1);
 });
 
-test('without a key, does not ask for a refund in doubt to be sent again', async (t) => {
+test('without a key, asks for no retry of a refund in doubt', async (t) => {
   const { service, pay } = await start(t);
   const lost = await service.post(`${await pay('tok_refund_lost_reply')}/refund`, { amount: 500 });
   assert.deepEqual([lost.status, lost.json.body.error.retryable], [504, false]);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { refundAttemptsKeptMax, refundsPerPaymentMax } from '../../src/payments/limits.ts';
 import { startTestService } from '../support/service.ts';
 
-test('refunds that the processor refused do not let a payment’s record grow without bound', async (t) => {
+test('refunds that the processor rejected do not let a payment’s record grow without bound', async (t) => {
   const service = await startTestService(t);
   const request = { amount: 2_000, currency: 'EUR', token: 'tok_refund_refused' };
   const paid = await service.post('/stage/payment/simulated/charge', request);

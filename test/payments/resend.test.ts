@@ -7,7 +7,7 @@ import { text as readText } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 
-/** What the drill's twin rests on: that the sabotage works, whichever way a client has come by `request`. */
+/** The drill that must find double charges relies on this: the hidden retry works however a client imports `request`. */
 const hook = join(import.meta.dirname, '../support/payments/resend.ts');
 
 const clients = {
@@ -55,14 +55,14 @@ async function runClient(origin: string, client: string, method: string): Promis
 }
 
 for (const [way, client] of Object.entries(clients)) {
-  test(`the hidden retry sends again what was reset, for a client that imports request ${way}`, async (t) => {
+  test(`the hidden retry repeats a request that was reset, for a client that imports request ${way}`, async (t) => {
     const { origin, arrived } = await startResetting(t);
     assert.equal(await runClient(origin, client, 'POST'), '200 heard');
     assert.deepEqual(arrived, ['one amount=2000', 'one amount=2000']);
   });
 }
 
-test('the hidden retry sends nothing again but what was posted', async (t) => {
+test('the hidden retry repeats only POST requests', async (t) => {
   const { origin, arrived } = await startResetting(t);
   assert.equal(await runClient(origin, clients['by its name'], 'PUT'), 'ECONNRESET');
   assert.equal(arrived.length, 1);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { runCommand } from '../support/command.ts';
 import { chargeRequest, path, startWithStripe } from '../support/payments/stripe-service.ts';
 
-test('payments resolve --succeeded rejects a charge that failed on the processor’s books', async (t) => {
+test('payments resolve --succeeded rejects a charge that failed in the processor’s records', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   const declined = await service.post(path, { ...chargeRequest, token: 'tok_insufficient_funds' });
   assert.equal(declined.status, 402);

@@ -13,7 +13,7 @@ const settings = {
   },
 };
 
-/** A payment that needs review, and the command beside its service. */
+/** A payment that needs review, and the command that runs next to its service. */
 async function reviewed(t: TestContext, token: string) {
   const started = await startWithStripe(t, { file: writeSettings(t, settings) });
   const { service, stripe, clock } = started;
@@ -34,13 +34,13 @@ async function reviewed(t: TestContext, token: string) {
   return { ...started, at, id: payment.id as string, command };
 }
 
-test('payments resolve --declined ends what nobody could find out, and frees its seat', async (t) => {
+test('payments resolve --declined ends a payment of unknown outcome, and frees its seat', async (t) => {
   const { service, id, at, command } = await reviewed(t, 'pm_error_before_charging');
   const held = await service.post(path, { ...chargeRequest, token: 'pm_card_visa', metadata });
   assert.equal(held.status, 409);
-  const wrong = await command('payments', 'resolve', id, '--succeeded', 'ch_of_nobody');
+  const wrong = await command('payments', 'resolve', id, '--succeeded', 'ch_unknown');
   assert.equal(wrong.status, 2);
-  assert.match(wrong.errors, /processor has no charge ch_of_nobody/);
+  assert.match(wrong.errors, /processor has no charge ch_unknown/);
   const resolved = await command('payments', 'resolve', id, '--declined');
   assert.deepEqual([resolved.status, resolved.output], [0, `${id} is declined\n`], resolved.errors);
   assert.equal((await service.get(at)).json.body.status, 'declined');
@@ -49,7 +49,7 @@ test('payments resolve --declined ends what nobody could find out, and frees its
   assert.match(audit.output, new RegExp(`payment\\.resolved.*${id}`));
 });
 
-test('payments resolve --succeeded takes the charge that bears the payment’s id, and no denial of it', async (t) => {
+test('payments resolve --succeeded accepts the charge with the payment’s id, and --declined is rejected', async (t) => {
   const { service, stripe, id, at, command } = await reviewed(t, 'pm_error_after_charging');
   const chargeId = stripe.charges[0]?.chargeId ?? '';
   const denied = await command('payments', 'resolve', id, '--declined');

@@ -12,7 +12,7 @@ async function start(t: TestContext) {
   return { service: await startTestService(t, { env }), stripe };
 }
 
-test('a token that can be used once is itself the key', async (t) => {
+test('a single-use token is itself the idempotency key', async (t) => {
   const { service, stripe } = await start(t);
   const first = await service.post(path, request);
   assert.equal(first.status, 200);
@@ -23,7 +23,7 @@ test('a token that can be used once is itself the key', async (t) => {
   assert.equal(stripe.requests.length, 2);
 });
 
-test('charges once when ten callers share a token that can be used once', async (t) => {
+test('charges once when ten callers share a single-use token', async (t) => {
   const { service, stripe } = await start(t);
   const responses = await Promise.all(Array.from({ length: 10 }, () => service.post(path, request)));
   assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200]);
@@ -31,7 +31,7 @@ test('charges once when ten callers share a token that can be used once', async 
   assert.equal(stripe.charges.length, 1);
 });
 
-test('refuses another amount with a token that was used once, naming the amount', async (t) => {
+test('rejects another amount with a used token, naming the amount', async (t) => {
   const { service, stripe } = await start(t);
   await service.post(path, request);
   const other = await service.post(path, { ...request, amount: 9_900 });
@@ -40,16 +40,16 @@ test('refuses another amount with a token that was used once, naming the amount'
   assert.equal(stripe.charges.length, 1);
 });
 
-test('a key of the caller goes before the token: the same token under another key is asked for', async (t) => {
+test('a key of the caller takes precedence over the token: the same token under another key is a new charge', async (t) => {
   const { service, stripe } = await start(t);
   assert.equal((await service.post(path, request, { 'idempotency-key': 'a' })).status, 200);
   const again = await service.post(path, request, { 'idempotency-key': 'b' });
-  assert.deepEqual([again.status, again.json.body.error.param], [400, 'token'], 'Stripe refuses it');
+  assert.deepEqual([again.status, again.json.body.error.param], [400, 'token'], 'Stripe rejects it');
   assert.equal(stripe.charges.length, 1);
 });
 
 for (const token of ['tok_visa', 'tok_mastercard_debit', 'pm_card_visa']) {
-  test(`${token} can be used again, and is no key`, async (t) => {
+  test(`${token} can be used again, and is not an idempotency key`, async (t) => {
     const { service, stripe } = await start(t);
     const first = await service.post(path, { ...request, token });
     const second = await service.post(path, { ...request, token });
@@ -60,7 +60,7 @@ for (const token of ['tok_visa', 'tok_mastercard_debit', 'pm_card_visa']) {
   });
 }
 
-test('frees a token that can be used once when Stripe turned the charge away', async (t) => {
+test('frees a single-use token when Stripe rejected the charge without processing it', async (t) => {
   const { service, stripe } = await start(t);
   stripe.turnsAway = true;
   assert.equal((await service.post(path, request)).status, 502);

@@ -6,7 +6,7 @@ import { RawConnection } from '../support/http/raw-http.ts';
 import { chargeRequest, path, startWithStripe } from '../support/payments/stripe-service.ts';
 import { openStripe } from '../support/stripe/adapter.ts';
 
-test('two Idempotency-Key headers are refused, not joined', async (t) => {
+test('two Idempotency-Key headers are rejected, not joined', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   const body = JSON.stringify({ ...chargeRequest, token: 'tok_paid' });
   const connection = await RawConnection.open(service.origin);
@@ -29,7 +29,7 @@ test('two Idempotency-Key headers are refused, not joined', async (t) => {
   assert.deepEqual(stripe.charges, []);
 });
 
-test('amounts that Stripe takes in tens only are refused before Stripe is asked', async (t) => {
+test('an amount that Stripe accepts in tens only is rejected without a call', async (t) => {
   const { stripe, processor } = await openStripe(t);
   for (const currency of ['BHD', 'JOD', 'KWD', 'OMR', 'TND']) {
     const rejected = await processor.charge(chargeOf('tok_paid', { currency, amount: 1_055 }));
@@ -43,13 +43,13 @@ test('amounts that Stripe takes in tens only are refused before Stripe is asked'
   assert.equal(stripe.charges.length, 5);
 });
 
-test('the log has Stripe’s own request id and the parameter that it refused', async (t) => {
+test('the log has Stripe’s request id and the rejected parameter', async (t) => {
   const { service } = await startWithStripe(t);
   const rejected = await service.post(path, { ...chargeRequest, token: 'tok_amount_too_small' });
   assert.equal(rejected.status, 400);
   assert.match(service.logged(), /"detail":"StripeInvalidRequestError 400 [^"]*param amount request req_/);
   const [, theirs = ''] = /request (req_[0-9a-f]+)/.exec(service.logged()) ?? [];
-  assert.ok(!rejected.text.includes(theirs), 'the caller learns our request id alone');
+  assert.ok(!rejected.text.includes(theirs), 'the caller gets only our request id');
 });
 
 test('refunds that were not attempted do not use up the limit of refunds', async (t) => {

@@ -25,7 +25,7 @@ async function start(t: TestContext) {
   return { service: await startTestService(t, { env }), square };
 }
 
-test('a service with an access token of Square charges there, at its location, once per nonce', async (t) => {
+test('a service with a Square access token charges at its Square location, once per nonce', async (t) => {
   const { service, square } = await start(t);
   const first = await service.post(path, request);
   assert.equal(first.status, 200);
@@ -36,7 +36,7 @@ test('a service with an access token of Square charges there, at its location, o
   assert.equal(square.requests[0]?.body.location_id, 'LOTHER');
 });
 
-test('an event of Square tells what became of a refund, and a forged one tells nothing', async (t) => {
+test('a Square event reports the outcome of a refund, and one with an invalid signature changes nothing', async (t) => {
   const { service, square } = await start(t);
   const charged = await service.post(path, request);
   const location = charged.headers.get('location') ?? '';

@@ -26,12 +26,12 @@ async function start(t: TestContext) {
   return { stripe, service, events: `${service.origin}/stage/events/stripe` };
 }
 
-test('events of Stripe settle a charge in doubt, however often and in whatever order they come', async (t) => {
+test('Stripe events settle a charge in doubt, however often and in whatever order they arrive', async (t) => {
   const { stripe, service, events } = await start(t);
   const request = { amount: 1_050, currency: 'EUR', token: 'tok_error_after_charging' };
   const response = await service.post(path, request);
   assert.equal(response.status, 504);
-  // Nothing else can settle it: Stripe lets nobody in.
+  // Nothing else can settle it: Stripe responds 429 to every request.
   stripe.turnsAway = true;
   const [charge] = stripe.records().charges;
   assert.ok(charge !== undefined);
@@ -48,11 +48,11 @@ test('events of Stripe settle a charge in doubt, however often and in whatever o
     const again: typeof left = [];
     for (const event of left) {
       const status = await post(events, deliveryOf(event));
-      // Whose charge it is can only be told when that is settled; then Stripe sends it again.
+      // The charge of an event is unknown until the charge is settled; then Stripe delivers the event again.
       if (status === 503) again.push(event);
       else assert.equal(status, 200);
     }
-    assert.ok(again.length < left.length, 'no event was taken');
+    assert.ok(again.length < left.length, 'no event was accepted');
     left = again;
   }
   const { status, charge_id: chargeId, disputes } = (await service.get(location)).json.body;

@@ -22,7 +22,7 @@ async function startWithStripe(t: TestContext) {
   return { service: await startTestService(t, { env }), stripe };
 }
 
-test('answers a payment as the document gives it, in exactly its words', async (t) => {
+test('responds to a payment exactly as documented', async (t) => {
   const { service, ledger } = await start(t);
   const response = await service.post(path, request);
   assert.equal(response.status, 200);
@@ -37,7 +37,7 @@ test('answers a payment as the document gives it, in exactly its words', async (
   assert.equal(ledger.charges.length, 1);
 });
 
-test('says where a payment is told, and tells it there', async (t) => {
+test('returns the location of a payment, and the payment at that location', async (t) => {
   const { service, ledger } = await start(t);
   const response = await service.post(path, { ...request, currency: 'eur' });
   const id = response.headers.get('payment-id');
@@ -64,7 +64,7 @@ test('says where a payment is told, and tells it there', async (t) => {
   assert.equal(ledger.charges[0]?.paymentId, id);
 });
 
-test('hands on the payment under a key of its own, never the key of the caller', async (t) => {
+test('sends the payment to the processor under its own key, never the key of the caller', async (t) => {
   const { service, ledger } = await start(t);
   await service.post(path, request, { 'idempotency-key': 'order-7' });
   const [charge] = ledger.charges;
@@ -74,7 +74,7 @@ test('hands on the payment under a key of its own, never the key of the caller',
 
 for (const code of decliningTokens) {
   const expected = code === 'authentication_required' ? code : 'card_declined';
-  test(`tells a card declined as ${code} by 402 ${expected}, charging nothing`, async (t) => {
+  test(`responds 402 ${expected} to a card declined as ${code}, charging nothing`, async (t) => {
     const { service, ledger } = await start(t);
     const response = await service.post(path, { ...request, token: `tok_${code}` });
     assertError(response, 402, { type: 'card', code: expected, decline_code: code, retryable: false });
@@ -86,20 +86,20 @@ for (const code of decliningTokens) {
   });
 }
 
-test('refuses a token that the processor does not know, naming it', async (t) => {
+test('rejects a token that the processor does not know, naming it', async (t) => {
   const { service, ledger } = await start(t);
-  const response = await service.post(path, { ...request, token: 'tok_of_nobody' });
+  const response = await service.post(path, { ...request, token: 'tok_unknown' });
   assertError(response, 400, {
     type: 'invalid_request',
     code: 'invalid_request',
     param: 'token',
     retryable: false,
   });
-  assert.ok(!response.text.includes('tok_of_nobody'));
+  assert.ok(!response.text.includes('tok_unknown'));
   assert.deepEqual(ledger.charges, []);
 });
 
-test('tells a processor that takes no charge by 502, and that nothing was charged', async (t) => {
+test('responds 502 when the processor is out of order, and says that nothing was charged', async (t) => {
   const { service, ledger } = await start(t);
   const response = await service.post(path, { ...request, token: 'tok_processor_error' });
   assertError(response, 502, { type: 'service', code: 'processor_error', retryable: true });
@@ -107,7 +107,7 @@ test('tells a processor that takes no charge by 502, and that nothing was charge
   assert.deepEqual(ledger.charges, []);
 });
 
-test('says that it does not know when a reply is lost, then finds out, and has charged once', async (t) => {
+test('responds 504 when a reply is lost, then resolves the outcome, and has charged once', async (t) => {
   const { service, ledger } = await start(t);
   const lost = { ...request, token: 'tok_lost_reply' };
   const response = await service.post(path, lost, { 'idempotency-key': 'lost-1' });
@@ -128,7 +128,7 @@ test('says that it does not know when a reply is lost, then finds out, and has c
   assert.equal(ledger.charges.length, 1);
 });
 
-test('never calls a charge failed that Stripe made before its server failed', async (t) => {
+test('never reports a charge as failed that Stripe made before its server failed', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   const response = await service.post('/stage/payment/stripe/charge', {
     ...request,
@@ -140,7 +140,7 @@ test('never calls a charge failed that Stripe made before its server failed', as
   assert.equal(stripe.charges.length, 1, 'asking again says 500 again; looking finds it');
 });
 
-test('takes a payment at Stripe by its official library', async (t) => {
+test('takes a payment through Stripe’s official library', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   const response = await service.post('/stage/payment/stripe/charge', request);
   assert.deepEqual(response.json, {
@@ -150,7 +150,7 @@ test('takes a payment at Stripe by its official library', async (t) => {
   assert.equal(stripe.charges[0]?.paymentId, response.headers.get('payment-id'));
 });
 
-test('tells a decline at Stripe that has no decline code by its error code', async (t) => {
+test('reports the error code of a Stripe decline that has no decline code', async (t) => {
   const { service } = await startWithStripe(t);
   const response = await service.post('/stage/payment/stripe/charge', {
     ...request,
@@ -159,7 +159,7 @@ test('tells a decline at Stripe that has no decline code by its error code', asy
   assertError(response, 402, { code: 'card_declined', decline_code: 'expired_card' });
 });
 
-test('leaves no token in any log line', async (t) => {
+test('writes no token to the log', async (t) => {
   const { service } = await startWithStripe(t);
   const words = ['paid', 'insufficient_funds', 'of_nobody', 'dropped_after_charging', 'method_error'];
   for (const word of words) {
@@ -170,7 +170,7 @@ test('leaves no token in any log line', async (t) => {
   assert.ok(!service.logged().includes('tok_'));
 });
 
-/** An error, with the documented field beside it; `expected` are those fields of the error that matter here. */
+/** Asserts an error and the documented field next to it. `expected` has the fields of the error that are compared. */
 function assertError(
   response: TestResponse,
   status: number,

@@ -18,13 +18,13 @@ interface Span {
   readonly attributes: readonly { readonly key: string; readonly value: { readonly stringValue?: string } }[];
 }
 
-/** What takes OTLP over HTTP, as JSON (https://opentelemetry.io/docs/specs/otlp/#otlphttp). */
+/** A collector of OTLP over HTTP with JSON (https://opentelemetry.io/docs/specs/otlp/#otlphttp). */
 async function startCollector(t: TestContext, status = 200) {
   const spans: Span[] = [];
   const paths: (string | undefined)[] = [];
   const texts: string[] = [];
   const server = createServer(async (request, response) => {
-    // biome-ignore lint/suspicious/noExplicitAny: as the exporter sends it
+    // biome-ignore lint/suspicious/noExplicitAny: the exporter's JSON has many shapes
     const exported = (await json(request)) as any;
     texts.push(JSON.stringify(exported));
     paths.push(request.url);
@@ -76,7 +76,7 @@ test('traces: a span for a charge and one for each step, in the trace of the cal
   );
 });
 
-test('traces: what is no traceparent begins a trace of its own, and one not sampled is not kept', async (t) => {
+test('traces: an invalid traceparent starts a new trace, and an unsampled one is not exported', async (t) => {
   const collector = await startCollector(t);
   const service = await startTestService(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin } });
   const wrong = [
@@ -98,7 +98,7 @@ test('traces: what is no traceparent begins a trace of its own, and one not samp
   }
 });
 
-test('traces: say nothing but payment, processor and outcome, and reach no processor', async (t) => {
+test('traces: contain only payment, processor and outcome, and are not sent to a processor', async (t) => {
   const canary = 'canary-4711-of-traces';
   const collector = await startCollector(t);
   const stripe = await startScriptedStripe(t);
@@ -136,7 +136,7 @@ test('traces: say nothing but payment, processor and outcome, and reach no proce
   assert.ok(sent.length > 0 && sent.every((each) => each.traceparent === undefined));
 });
 
-test('traces: a collector that fails, or is gone, costs no charge and no stop', async (t) => {
+test('traces: a failed or missing collector fails no charge and no shutdown', async (t) => {
   const failing = await startCollector(t, 503);
   for (const endpoint of [failing.origin, 'http://127.0.0.1:9']) {
     const service = await startTestService(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } });

@@ -21,10 +21,10 @@ const sold = (id: string, value: string): Write => {
 };
 
 for (const [what, fails, expected] of [
-  ['can be taken back', false, 'item_exists'],
-  ['cannot be taken back', true, 504],
+  ['can be undone', false, 'item_exists'],
+  ['cannot be undone', true, 504],
 ] as const) {
-  test(`a payment whose item somebody makes just after its reservation, and that ${what}, is told as ${expected}`, async (t) => {
+  test(`responds ${expected} to a payment whose item another writer takes, and whose reservation ${what}`, async (t) => {
     const store = await openStoreOf(newDataFolder(t));
     t.after(() => store.close());
     const ledger = new MemoryLedger();
@@ -32,9 +32,9 @@ for (const [what, fails, expected] of [
     const commit: Engine['commit'] = async (writes) => {
       commits++;
       if (commits === 2 && fails) throw new ServiceError('unavailable');
-      const rejection = await store.commit(writes);
+      const conflict = await store.commit(writes);
       if (commits === 1) await store.commit([sold('seat-1', 'by hand')]);
-      return rejection;
+      return conflict;
     };
     const engine = new Proxy(store, {
       get: (target, name: keyof Engine) => {
@@ -73,6 +73,6 @@ for (const [what, fails, expected] of [
       ({ code }: ServiceError) => code,
     );
     assert.equal(await taking, expected);
-    assert.equal(ledger.charges.length, 0, 'nobody was asked');
+    assert.equal(ledger.charges.length, 0, 'the processor was not called');
   });
 }

@@ -5,7 +5,7 @@ import { circuitFailuresMax, circuitPauseMsMin } from '../../src/processors/send
 import { Pace } from '../../src/processors/sending/pace.ts';
 import { sendOnce } from '../../src/processors/sending/send-once.ts';
 
-test('calls that fail together open the circuit for its first pause, not for its longest', async () => {
+test('concurrent failures open the circuit for its first pause, not for its longest', async () => {
   const pace = new Pace(1_000_000);
   const underWay = Array.from({ length: 3 * circuitFailuresMax }, () => pace.turn(1_000));
   assert.ok((await Promise.all(underWay)).every((turn) => turn));

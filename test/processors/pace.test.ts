@@ -4,7 +4,7 @@ import { circuitFailuresMax } from '../../src/processors/sending/limits.ts';
 import { Pace } from '../../src/processors/sending/pace.ts';
 import { SharedListing } from '../../src/processors/sending/shared-listing.ts';
 
-test('recovery never calls faster than its rate, however many wait', async () => {
+test('recovery never exceeds its rate, however many calls wait', async () => {
   const pace = new Pace(200);
   const startedAt = performance.now();
   const turns = await Promise.all(Array.from({ length: 61 }, () => pace.turn(10_000)));
@@ -12,13 +12,13 @@ test('recovery never calls faster than its rate, however many wait', async () =>
   assert.ok(performance.now() - startedAt >= 60 * 5 - 5, '61 calls take 60 intervals of 5 ms');
 });
 
-test('a call whose turn would come too late is not made, and takes no turn', async () => {
+test('a call whose turn would come too late is not made, and uses up no turn', async () => {
   const pace = new Pace(10);
   const turns = await Promise.all(Array.from({ length: 10 }, () => pace.turn(250)));
   assert.equal(turns.filter((turn) => turn).length, 3);
 });
 
-test('after failures in a row nothing is sent but one trial, and one success ends that', async () => {
+test('after consecutive failures only one trial is sent, and one success closes the circuit', async () => {
   const pace = new Pace(1_000_000);
   for (let failed = 0; failed < circuitFailuresMax; failed++) {
     assert.ok(await pace.turn(1_000));
@@ -29,7 +29,7 @@ test('after failures in a row nothing is sent but one trial, and one success end
   assert.ok(await pace.turn(1_000));
 });
 
-test('look-ups at the same time share one listing, and those of another time have their own', async () => {
+test('concurrent look-ups of the same period share one listing, and those of another period have their own', async () => {
   const listed: string[] = [];
   const listing = new SharedListing<string>({
     list: async function* (period) {
@@ -49,7 +49,7 @@ test('look-ups at the same time share one listing, and those of another time hav
   assert.deepEqual(found, [{ kind: 'absent' }, { kind: 'found', found: 'two' }, { kind: 'absent' }]);
 });
 
-test('a list that cannot be read to its end concludes nothing', async () => {
+test('a list that cannot be read to its end proves nothing', async () => {
   const listing = new SharedListing<string>({
     list: async function* () {
       yield { paymentId: undefined, found: 'of somebody else' };

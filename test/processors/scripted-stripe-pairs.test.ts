@@ -12,7 +12,7 @@ import {
 import { wordOfToken } from '../support/stripe/scripts.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 
-/** What the drill of pairs of faults rests on. One request; undefined where its reply was lost. */
+/** The drill of fault pairs relies on this file. Sends one request; undefined if its reply was lost. */
 async function ask(origin: string, path: string, key: string, fields: Readonly<Record<string, string>>) {
   const response = await tryToSend(`${origin}/v1/${path}`, {
     method: 'POST',
@@ -29,7 +29,7 @@ async function ask(origin: string, path: string, key: string, fields: Readonly<R
 
 const intent = { amount: '2000', currency: 'eur', confirm: 'true' };
 
-/** What makes the thing that the word is about, and how many such things there are. */
+/** The request that the word applies to, and the number of objects that such requests have made. */
 async function requestOf(stripe: ScriptedStripe, word: string) {
   const call = pairs[word]?.pair.of;
   if (call === 'method') {
@@ -48,7 +48,7 @@ async function requestOf(stripe: ScriptedStripe, word: string) {
   return { path: 'refunds', fields, made: () => stripe.records().refunds.length };
 }
 
-test('scripted Stripe: loses the first reply of a pair, and rejects the key at the door until it is repaired', async (t) => {
+test('scripted Stripe: loses the first reply of a pair, and rejects the key until it is repaired', async (t) => {
   for (const [word, { pair }] of Object.entries(pairs)) {
     const stripe = await startScriptedStripe(t);
     const { path, fields, made } = await requestOf(stripe, word);
@@ -59,12 +59,12 @@ test('scripted Stripe: loses the first reply of a pair, and rejects the key at t
     for (const _again of [1, 2]) assert.equal((await send())?.status, pair.rejection.status, word);
     assert.equal(made(), done, word);
     stripe.repair();
-    assert.equal((await send())?.status, 200, `${word}: what was done first is answered, or it is done now`);
+    assert.equal((await send())?.status, 200, `${word}: the reply to the first request, or to this one`);
     assert.equal(made(), pair.of === 'method' ? 0 : 1, word);
   }
 });
 
-test('scripted Stripe: another key meets the pair anew', async (t) => {
+test('scripted Stripe: another key starts the pair again', async (t) => {
   const stripe = await startScriptedStripe(t);
   const fields = { ...intent, payment_method: 'pm_reset_after_charging_then_429' };
   for (const key of ['one', 'two']) {
@@ -74,7 +74,7 @@ test('scripted Stripe: another key meets the pair anew', async (t) => {
   assert.equal(stripe.charges.length, 2);
 });
 
-test('scripted Stripe: a token is used up by a request whose reply was lost, and not by one that was', async (t) => {
+test('scripted Stripe: a request whose reply was lost uses up its token, and a lost request does not', async (t) => {
   const stripe = await startScriptedStripe(t);
   const statusOf = async (word: string) => {
     const fields = { type: 'card', 'card[token]': singleUseTokenOf(word) };
@@ -97,7 +97,7 @@ test('scripted Stripe: remembers what has arrived when its process is killed', a
   assert.equal((await ask(stripe.origin, 'payment_intents', key, fields))?.status, 403);
 });
 
-test('scripted Stripe: every word can stand in a token that can be used once', () => {
+test('scripted Stripe: a single-use token can have every word', () => {
   for (const word of [
     'paid',
     ...['method', 'intent', 'refund'].flatMap((call) => wordsOfPairs(call as 'intent')),

@@ -10,11 +10,11 @@ import { keyLifeMs } from '../support/stripe/keys.ts';
 import { type StripeProcess, startStripeProcess } from '../support/stripe/process.ts';
 import { chargesOf, singleUseToken, startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 
-/** What the tests of the service and of the adapter rest on: that the Stripe they talk to does as Stripe does. */
+/** The tests of the service and of the adapter rely on this: the scripted Stripe behaves as Stripe does. */
 type Fields = Readonly<Record<string, string>>;
 type Asked = { readonly key?: string; readonly fields?: Fields; readonly method?: 'GET' | 'POST' };
 
-/** One request, as a client without Stripe's library would make it. */
+/** Sends one request without Stripe's library. */
 async function ask(origin: string, path: string, { key, fields = {}, method = 'POST' }: Asked) {
   const query = new URLSearchParams(fields).toString();
   const reply = await fetch(`${origin}/v1/${path}${method === 'GET' ? `?${query}` : ''}`, {
@@ -34,7 +34,7 @@ async function ask(origin: string, path: string, { key, fields = {}, method = 'P
 
 const request = { amount: '2000', currency: 'eur', confirm: 'true', payment_method: 'pm_paid' };
 
-test('scripted Stripe: answers a key again with what it answered first, failures included', async (t) => {
+test('scripted Stripe: replays the first response to a key, failures included', async (t) => {
   const stripe = await startScriptedStripe(t);
   const words = { pm_paid: 200, pm_insufficient_funds: 402, pm_error_after_charging: 500 };
   for (const [method, status] of Object.entries(words)) {
@@ -47,7 +47,7 @@ test('scripted Stripe: answers a key again with what it answered first, failures
   assert.equal(stripe.charges.length, 2);
 });
 
-test('scripted Stripe: keeps nothing of what it refused at the door', async (t) => {
+test('scripted Stripe: stores no response to a request that it rejected before processing', async (t) => {
   const stripe = await startScriptedStripe(t);
   stripe.turnsAway = true;
   const sent = { key: 'one', fields: request };
@@ -61,7 +61,7 @@ test('scripted Stripe: keeps nothing of what it refused at the door', async (t) 
   assert.equal((await ask(stripe.origin, 'payment_intents', sent)).status, 429, 'also with a key it knows');
 });
 
-test('scripted Stripe: refuses a key that is used with other parameters, or elsewhere', async (t) => {
+test('scripted Stripe: rejects a key that is used with other parameters, or on another path', async (t) => {
   const stripe = await startScriptedStripe(t);
   const { origin } = stripe;
   await ask(origin, 'payment_intents', { key: 'one', fields: request });
@@ -73,7 +73,7 @@ test('scripted Stripe: refuses a key that is used with other parameters, or else
   assert.equal(stripe.charges.length, 1);
 });
 
-test('scripted Stripe: refuses a key that is in use', async (t) => {
+test('scripted Stripe: rejects a key that is in use', async (t) => {
   const stripe = await startScriptedStripe(t);
   const sent = { key: 'one', fields: { ...request, payment_method: 'pm_worked_on' } };
   const first = ask(stripe.origin, 'payment_intents', sent);
@@ -97,7 +97,7 @@ test('scripted Stripe: forgets a key after 24 hours, and then charges again', as
   assert.equal(stripe.charges.length, 2);
 });
 
-test('scripted Stripe: refuses parameters that it does not know, and pages that are too long', async (t) => {
+test('scripted Stripe: rejects unknown parameters, and pages that are too long', async (t) => {
   const { origin } = await startScriptedStripe(t);
   const strange = await ask(origin, 'payment_intents', { fields: { ...request, paid: 'yes' } });
   assert.deepEqual([strange.status, strange.json.error.code], [400, 'parameter_unknown']);
@@ -105,7 +105,7 @@ test('scripted Stripe: refuses parameters that it does not know, and pages that 
   assert.equal(long.status, 400);
 });
 
-test('scripted Stripe: lists what was made in a time, the newest first, page by page', async (t) => {
+test('scripted Stripe: lists the objects of a period, newest first, page by page', async (t) => {
   const stripe = await startScriptedStripe(t);
   stripe.command({ othersCharge: 3 });
   const [first, second, third] = stripe.records().intents.map(({ id, created }) => ({ id, created }));
@@ -120,7 +120,7 @@ test('scripted Stripe: lists what was made in a time, the newest first, page by 
   assert.deepEqual(await list({ 'created[lt]': String(first.created) }), [[], false]);
 });
 
-test('scripted Stripe: tells the PaymentIntent of a decline, with its failed charge', async (t) => {
+test('scripted Stripe: returns the PaymentIntent of a decline, with its failed charge', async (t) => {
   const stripe = await startScriptedStripe(t);
   const fields = { ...request, payment_method: 'pm_insufficient_funds' };
   const { json } = await ask(stripe.origin, 'payment_intents', { fields });
@@ -143,7 +143,7 @@ test('scripted Stripe: remembers charges, keys and used tokens when its process 
   const request = chargeOf(singleUseToken);
   const outcome = await adapter.charge(request);
   await stripe.kill();
-  assert.equal((await adapter.charge(request)).kind, 'not_attempted', 'nobody is there');
+  assert.equal((await adapter.charge(request)).kind, 'not_attempted', 'the process is gone');
   appendFileSync(join(folder, 'stripe.journal'), '["charges","ch_torn"');
   await stripe.start();
   assert.deepEqual(await adapter.charge(request), outcome);
@@ -152,7 +152,7 @@ test('scripted Stripe: remembers charges, keys and used tokens when its process 
   assert.equal(chargesOf(await stripe.records()).length, 1);
 });
 
-test('scripted Stripe: what it was working on when it was killed stays undecided', async (t) => {
+test('scripted Stripe: a request that a kill interrupted stays undecided', async (t) => {
   const stripe = await startStripeProcess(t, newDataFolder(t));
   const adapter = await adapterOf(stripe);
   const request = chargeOf('tok_worked_on');
@@ -165,7 +165,7 @@ test('scripted Stripe: what it was working on when it was killed stays undecided
   assert.equal((await adapter.findCharge(soughtNow(request.paymentId))).kind, 'unknown');
 });
 
-test('scripted Stripe: a test sets what its process does', async (t) => {
+test('scripted Stripe: a test controls what its process does', async (t) => {
   const stripe = await startStripeProcess(t);
   const adapter = await adapterOf(stripe);
   await stripe.command({ set: { turnsAway: true } });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Sends } from '../../src/processors/sending/sends.ts';
 
-test('a rejection after a resend is unknown also when another call has the same key', async () => {
+test('a rejection after a retry is an unknown outcome, even when another call has the same key', async () => {
   const sends = new Sends();
   const first = Promise.withResolvers<void>();
   const rejected = sends.only('key', async () => {

@@ -14,7 +14,7 @@ import { type ResendFixture, resendContract } from '../contracts/processor-resen
 const chargeLost = 'tok_visa';
 const refundLost = 'tok_refund_pending';
 
-/** A ledger whose connection is reset when what is asked for first under a key is done; later it rejects. */
+/** A ledger that resets the connection after the first request with a key is done, and rejects later ones. */
 class ResettingLedger {
   readonly ledger = new MemoryLedger();
   readonly arrivals = { charges: 0, refunds: 0 };
@@ -57,7 +57,7 @@ class ResettingLedger {
     return this.ledger.books();
   }
 
-  /** Nothing for a reply that is lost. */
+  /** Undefined for a lost reply. */
   async #once(key: string, isLost: boolean, rejection: unknown, execute: () => Promise<unknown>) {
     if (!isLost || this.#isRepaired) return execute();
     if (this.#lost.has(key)) return rejection;
@@ -74,10 +74,10 @@ async function fixture(t: TestContext): Promise<ResendFixture> {
     paid: 'tok_paid',
     declined: 'tok_insufficient_funds',
     authenticationRequired: 'tok_authentication_required',
-    unheardOf: 'tok_nobody_has_heard_of',
+    unknown: 'tok_unknown',
     turnedAway: 'tok_processor_error',
     replyLost: 'tok_lost_reply',
-    neverAnswers: 'tok_slow',
+    neverReplies: 'tok_slow',
   };
   return {
     processor: simulatedProcessor(new RemoteLedger(await double.start(t))),

@@ -18,19 +18,19 @@ const tokens = {
   paid: 'tok_paid',
   declined: 'tok_insufficient_funds',
   authenticationRequired: 'tok_authentication_required',
-  unheardOf: 'tok_nobody_has_heard_of',
+  unknown: 'tok_unknown',
   turnedAway: 'tok_processor_error',
   replyLost: 'tok_lost_reply',
-  neverAnswers: 'tok_visa',
+  neverReplies: 'tok_visa',
 };
 
-/** Makes every charge, and lets nobody hear of those with `tok_visa` before it is repaired. */
+/** Makes every charge, and loses the replies to those with `tok_visa` until it is repaired. */
 class SilentLedger extends MemoryLedger {
   repaired = false;
 
   override async charge(request: LedgerRequest): Promise<LedgerReply> {
     const reply = await super.charge(request);
-    if (request.token === tokens.neverAnswers && !this.repaired) await new Promise(() => undefined);
+    if (request.token === tokens.neverReplies && !this.repaired) await new Promise(() => undefined);
     return reply;
   }
 }
@@ -67,7 +67,7 @@ for (const contract of [processorContract, refundContract]) {
   });
 }
 
-test('simulated: every token that declines says its own decline code', async () => {
+test('simulated: every declining token returns its own decline code', async () => {
   const processor = simulatedProcessor(new MemoryLedger());
   for (const declineCode of decliningTokens) {
     const outcome = await processor.charge(chargeOf(`tok_${declineCode}`));
@@ -79,19 +79,19 @@ test('simulated: every token that declines says its own decline code', async () 
   }
 });
 
-test('simulated: charge ids say that no money moved', async () => {
+test('simulated: charge ids show that no money moved', async () => {
   const outcome = await simulatedProcessor(new MemoryLedger()).charge(chargeOf('tok_visa'));
   assert.ok(outcome.kind === 'succeeded');
   assert.match(outcome.chargeId, /^ch_simulated_[0-9a-f]{24}$/);
 });
 
-test('simulated: no token is taken for one that can be used once', () => {
+test('simulated: no token is single-use', () => {
   const processor = simulatedProcessor(new MemoryLedger());
   for (const token of ['tok_paid', 'tok_1NZkQ82eZvKYlo2C0aBcDeFg'])
     assert.equal(processor.isSingleUse(token), false);
 });
 
-test('simulated: a ledger that cannot be reached was sent nothing', async (t) => {
+test('simulated: a charge is not attempted when the ledger is unreachable', async (t) => {
   const ledger = new MemoryLedger();
   const { origin } = await startLedger(t, ledger);
   const unreachable = new RemoteLedger(origin.replace(/:\d+$/, ':1'));
@@ -99,7 +99,7 @@ test('simulated: a ledger that cannot be reached was sent nothing', async (t) =>
   assert.deepEqual(ledger.charges, []);
 });
 
-test('simulated: answers tok_slow late, and does not wait for it longer than it may', async () => {
+test('simulated: responds to tok_slow late, and waits no longer than its timeout', async () => {
   const ledger = new MemoryLedger();
   const request = chargeOf('tok_slow', { timeoutMs: 50 });
   const startedAt = performance.now();

@@ -28,7 +28,7 @@ async function isForged(processor: ConnectedProcessor, delivery: Delivery): Prom
   assert.equal((await processor.readEvent(delivery)).kind, 'forged');
 }
 
-test('square: takes an event that Square has signed, with its id and the time at which it happened', async () => {
+test('square: reads an event that Square has signed, with its id and the time at which it happened', async () => {
   const processor = await processorWith([key]);
   assert.deepEqual(await processor.readEvent(signedDelivery(paid, { key, url })), {
     kind: 'event',
@@ -40,7 +40,7 @@ test('square: takes an event that Square has signed, with its id and the time at
   });
 });
 
-test('square: agrees with the signature that another library made', async () => {
+test('square: verifies a signature that OpenSSL made', async () => {
   // printf '%s%s' "$url" "$body" | openssl dgst -sha256 -hmac "$key" -binary | base64
   const body = Buffer.from('{"type":"labor.shift.created"}');
   const headers = { 'x-square-hmacsha256-signature': 'ctVzeXiaELUL0bgO1BY1zcpE/m08DQIMH3adYqHPl/o=' };
@@ -48,13 +48,13 @@ test('square: agrees with the signature that another library made', async () => 
   assert.equal(reading.kind, 'irrelevant');
 });
 
-test('square: takes an event however late it comes, because Square signs no time', async () => {
+test('square: accepts an event however late it arrives, because Square signs no time', async () => {
   const processor = await processorWith([key]);
   const delivery = { ...signedDelivery(paid, { key, url }), receivedAt: Date.parse('2027-06-01T00:00:00Z') };
   assert.equal((await processor.readEvent(delivery)).kind, 'event');
 });
 
-test('square: takes an event signed by the old key or the new one while both are set', async () => {
+test('square: accepts an event signed by the old or the new key while both are set', async () => {
   const processor = await processorWith(['the-new-key', key]);
   for (const each of ['the-new-key', key]) {
     const reading = await processor.readEvent(signedDelivery(paid, { key: each, url }));
@@ -63,12 +63,12 @@ test('square: takes an event signed by the old key or the new one while both are
   await isForged(processor, signedDelivery(paid, { key: 'a-third-key', url }));
 });
 
-test('square: refuses an event that is signed for another URL', async () => {
+test('square: rejects an event that is signed for another URL', async () => {
   const delivery = signedDelivery(paid, { key, url: `${url}/` });
   await isForged(await processorWith([key]), delivery);
 });
 
-test('square: refuses an event of which one byte was changed', async () => {
+test('square: rejects an event with one changed byte', async () => {
   const processor = await processorWith([key]);
   const { body, ...delivery } = signedDelivery(paid, { key, url });
   const changed = Buffer.from(body.toString().replace('1050', '1051'));
@@ -77,7 +77,7 @@ test('square: refuses an event of which one byte was changed', async () => {
   await isForged(processor, { ...delivery, body: Buffer.concat([body, Buffer.from(' ')]) });
 });
 
-test('square: refuses an event without a signature, and with one that is none', async () => {
+test('square: rejects an event with a missing or malformed signature', async () => {
   const processor = await processorWith([key]);
   const delivery = signedDelivery(paid, { key, url });
   const right = delivery.headers['x-square-hmacsha256-signature'] as string;
@@ -87,7 +87,7 @@ test('square: refuses an event without a signature, and with one that is none', 
   }
 });
 
-test('square: reads nothing without a key, or without the URL that is signed too', async () => {
+test('square: reads no event without a key, or without the notification URL', async () => {
   const delivery = signedDelivery(paid, { key, url });
   assert.deepEqual(await (await processorWith([])).readEvent(delivery), { kind: 'not_configured' });
   const withoutUrl = await squareProcessor({
@@ -98,7 +98,7 @@ test('square: reads nothing without a key, or without the URL that is signed too
   assert.deepEqual(await withoutUrl.readEvent(delivery), { kind: 'not_configured' });
 });
 
-test('square: tells of a payment that failed or was canceled as of a decline', async () => {
+test('square: reports a failed or canceled payment as a decline', async () => {
   const errors = [{ category: 'PAYMENT_METHOD_ERROR', code: 'INSUFFICIENT_FUNDS' }];
   const failed = { ...payment, status: 'FAILED', card_details: { status: 'FAILED', errors } };
   const decline = { kind: 'declined', authenticationRequired: false };
@@ -115,7 +115,7 @@ test('square: tells of a payment that failed or was canceled as of a decline', a
   });
 });
 
-test('square: has no news of a payment that is undecided, or not ours', async () => {
+test('square: reports no change for a payment that is undecided or not ours', async () => {
   for (const change of [
     { status: 'APPROVED' },
     { status: 'PENDING' },
@@ -129,7 +129,7 @@ test('square: has no news of a payment that is undecided, or not ours', async ()
   }
 });
 
-test('square: tells of refunds, ours by our id and others without one', async () => {
+test('square: reports refunds, ours with our id and others without one', async () => {
   const refund = { id: 'R1', payment_id: chargeId, amount_money, reason: `Counterfoil ${refundId}` };
   const change = { about: 'refund', chargeId, processorRefundId: 'R1', amount: 1_050 };
   for (const [status, state] of [
@@ -147,7 +147,7 @@ test('square: tells of refunds, ours by our id and others without one', async ()
   }
 });
 
-test('square: tells of disputes in the words of Square', async () => {
+test('square: reports disputes with Square’s reason', async () => {
   const dispute = {
     id: 'XDgyFu7yo1E2S5lQGGpYn',
     amount_money,
@@ -167,7 +167,7 @@ test('square: tells of disputes in the words of Square', async () => {
   });
 });
 
-test('square: makes nothing of what is signed and not as documented', async () => {
+test('square: ignores signed events that do not match the documentation', async () => {
   const types = ['payment.updated', 'refund.updated', 'dispute.created', 'dispute.state.updated'];
   const objects = [
     {},

@@ -64,10 +64,10 @@ function fixtureOf({ square, processor }: Opened): RefundFixture {
       paid: 'cnon:paid',
       declined: 'cnon:insufficient-funds',
       authenticationRequired: 'cnon:verification-required',
-      unheardOf: 'cnon:nobody-has-heard-of',
+      unknown: 'cnon:unknown',
       turnedAway: 'cnon:rate-limited',
       replyLost: 'cnon:dropped-after-charging',
-      neverAnswers: 'cnon:never-answers',
+      neverReplies: 'cnon:never-replies',
     },
   };
 }
@@ -76,7 +76,7 @@ processorContract('square', fixture);
 refundContract('square', fixture);
 resendContract('square', resendFixture);
 
-test('square: sends what the reference of a payment taken at once asks for', async (t) => {
+test('square: sends the documented request for an immediate payment', async (t) => {
   const { square, processor } = await open(t, { locationId: 'LOTHER' });
   const request = chargeOf('cnon:paid', { amount: 1_050, currency: 'EUR' });
   await processor.charge(request);
@@ -97,7 +97,7 @@ test('square: sends what the reference of a payment taken at once asks for', asy
   assert.equal(sent.headers.authorization, `Bearer ${square.accessToken}`);
 });
 
-test('square: names no location when none is set, so that Square takes the main one', async (t) => {
+test('square: sends no location when none is set, so that Square uses the main one', async (t) => {
   const { square, processor } = await open(t);
   await processor.charge(chargeOf('cnon:paid'));
   assert.deepEqual(
@@ -106,7 +106,7 @@ test('square: names no location when none is set, so that Square takes the main 
   );
 });
 
-test('square: sends amounts as they are, in the smallest unit of ISO 4217', async (t) => {
+test('square: sends amounts unchanged, in the smallest unit of ISO 4217', async (t) => {
   const { square, processor } = await open(t);
   for (const currency of ['EUR', 'USD', 'JPY']) {
     square.currency = currency;
@@ -116,7 +116,7 @@ test('square: sends amounts as they are, in the smallest unit of ISO 4217', asyn
   }
 });
 
-test('square: asks once, whatever the answer, because asking again is not its decision', async (t) => {
+test('square: sends one request, whatever the response, because a retry is not its decision', async (t) => {
   const { square, processor } = await open(t);
   for (const token of ['cnon:rate-limited', 'cnon:error-before-charging', 'cnon:dropped-after-charging']) {
     const before = square.requests.length;
@@ -140,7 +140,7 @@ const declines = [
 ] as const;
 
 for (const [word, declineCode] of declines) {
-  test(`square: tells ${word.replaceAll('-', ' ')} as the decline ${declineCode}`, async (t) => {
+  test(`square: reports ${word.replaceAll('-', ' ')} as the decline ${declineCode}`, async (t) => {
     const { square, processor } = await open(t);
     const authenticationRequired = declineCode === 'authentication_required';
     const outcome = await processor.charge(chargeOf(`cnon:${word}`));
@@ -155,7 +155,7 @@ const rejections = [
   ['card-data-invalid', 'token'],
   ['card-invalid', 'token'],
   ['source-malformed', 'token'],
-  ['nobody-has-heard-of', 'token'],
+  ['unknown', 'token'],
   ['amount-too-high', 'amount'],
   ['amount-too-low', 'amount'],
   ['amount-mismatch', 'amount'],
@@ -164,7 +164,7 @@ const rejections = [
 ] as const;
 
 for (const [word, param] of rejections) {
-  test(`square: refuses after ${word.replaceAll('-', ' ')}, naming ${param ?? 'nothing'}`, async (t) => {
+  test(`square: rejects after ${word.replaceAll('-', ' ')}, naming ${param ?? 'nothing'}`, async (t) => {
     const { square, processor } = await open(t);
     const request = chargeOf(`cnon:${word}`);
     const outcome = await processor.charge(request);
@@ -175,13 +175,13 @@ for (const [word, param] of rejections) {
   });
 }
 
-/** A message is shown to callers, a detail goes to logs; Square's own sentences begin with "Sent". */
+/** Callers get the message, and logs the detail; Square's own sentences begin with "Sent". */
 function repeatsNothing(outcome: ChargeOutcome, ...sent: readonly string[]): void {
   const shown = JSON.stringify(outcome);
   for (const each of sent) assert.ok(!shown.includes(each), shown);
 }
 
-test('square: refuses a currency that the location does not take, naming it', async (t) => {
+test('square: rejects a currency that the location does not support, naming it', async (t) => {
   const { square, processor } = await open(t);
   const outcome = await processor.charge(chargeOf('cnon:paid', { currency: 'USD' }));
   assert.ok(outcome.kind === 'refused', outcome.kind);
@@ -189,7 +189,7 @@ test('square: refuses a currency that the location does not take, naming it', as
   assert.deepEqual(square.charges, []);
 });
 
-test('square: refuses a nonce that was used before, and charges nothing', async (t) => {
+test('square: rejects a used nonce, and charges nothing', async (t) => {
   const { square, processor } = await open(t);
   assert.equal((await processor.charge(chargeOf(singleUseNonce))).kind, 'succeeded');
   const outcome = await processor.charge(chargeOf(singleUseNonce));
@@ -198,10 +198,10 @@ test('square: refuses a nonce that was used before, and charges nothing', async 
   assert.equal(square.charges.length, 1);
 });
 
-test('square: an access token that Square does not know takes no charge', async (t) => {
+test('square: an access token that Square does not know charges nothing', async (t) => {
   const { square, processor } = await open(t);
   const stranger = await squareProcessor({
-    accessToken: 'EAAA-of-nobody',
+    accessToken: 'EAAA-unknown',
     apiBase: square.origin,
     webhookKeys: [],
   });
@@ -212,7 +212,7 @@ test('square: an access token that Square does not know takes no charge', async 
 
 const doubts = ['error-after-charging', 'error-before-charging', 'conflict', 'timed-out', 'temporary-error'];
 for (const word of doubts) {
-  test(`square: does not know what became of a charge after ${word.replaceAll('-', ' ')}, and learns it by the same key`, async (t) => {
+  test(`square: the outcome of a charge after ${word.replaceAll('-', ' ')} is unknown, and the same key resolves it`, async (t) => {
     const { square, processor } = await open(t);
     const request = chargeOf(`cnon:${word}`);
     assert.equal((await processor.charge(request)).kind, 'unknown');
@@ -225,7 +225,7 @@ for (const word of doubts) {
 }
 
 for (const status of ['approved', 'pending']) {
-  test(`square: does not know what will become of a payment that is ${status}`, async (t) => {
+  test(`square: the outcome of a payment that is ${status} is unknown`, async (t) => {
     const { square, processor } = await open(t);
     const request = chargeOf(`cnon:${status}`);
     assert.equal((await processor.charge(request)).kind, 'unknown');
@@ -238,7 +238,7 @@ for (const status of ['approved', 'pending']) {
   });
 }
 
-test('square: does not know what became of a charge whose key has been used for another one', async (t) => {
+test('square: the outcome of a charge whose key was used for another one is unknown', async (t) => {
   const { square, processor } = await open(t);
   const request = chargeOf('cnon:paid');
   await processor.charge(request);
@@ -254,26 +254,26 @@ for (const [status, body] of [
   [400, '{"errors":[null,7,{"category":"BAD_GATEWAY"}]}'],
   [200, '{}'],
 ] as const) {
-  test(`square: ${status} ${body} is not Square's word on a charge or a refund`, async (t) => {
+  test(`square: ${status} ${body} is not an outcome of a charge or a refund`, async (t) => {
     const apiBase = await startGateway(t, (response) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(body),
     );
     const { processor } = await open(t, { apiBase });
     const request = chargeOf('cnon:paid');
     assert.equal((await processor.charge(request)).kind, 'unknown');
-    const refund = { ...request, refundId: 'ref_', chargeId: 'of-nobody' };
+    const refund = { ...request, refundId: 'ref_', chargeId: 'unknown' };
     assert.equal((await processor.refund(refund)).kind, 'unknown');
     assert.equal((await processor.findRefund(refund)).kind, 'unknown');
   });
 }
 
-test('square: gives up in time on a reply that has begun and does not end', async (t) => {
+test('square: gives up in time on a reply that begins and does not end', async (t) => {
   const apiBase = await startGateway(t, (response) => response.writeHead(200).write('{"payment":'));
   const { processor } = await open(t, { apiBase });
   await givesUpInTime(processor, chargeOf('cnon:paid', { timeoutMs: 200 }));
 });
 
-/** @returns the origin of something that stands in Square's place and answers everybody alike */
+/** Starts a server in the place of Square that sends the same response to every request. @returns its origin */
 async function startGateway(t: TestContext, respond: (response: ServerResponse) => void): Promise<string> {
   const gateway = createServer((_request, response) => respond(response));
   await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
@@ -284,7 +284,7 @@ async function startGateway(t: TestContext, respond: (response: ServerResponse) 
   return `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
 }
 
-test('square: gives up in time while Square takes requests and answers nobody', async (t) => {
+test('square: gives up in time while Square accepts requests and does not respond', async (t) => {
   const { square, processor } = await open(t);
   square.holds = true;
   await givesUpInTime(processor, chargeOf('cnon:paid', { timeoutMs: 200 }));
@@ -292,7 +292,7 @@ test('square: gives up in time while Square takes requests and answers nobody', 
   assert.equal(found.kind, 'unknown');
 });
 
-test('square: knows which tokens can be used once', async (t) => {
+test('square: knows which tokens are single-use', async (t) => {
   const { processor } = await open(t);
   for (const token of [singleUseNonce, 'cnon:CBASEF667Xdo69NiVEeuHo_Hj3Q']) {
     assert.equal(processor.isSingleUse(token), true, token);
@@ -314,7 +314,7 @@ test('square: finds a payment on the third page of the list', async (t) => {
   assert.equal(square.requests.length - asked, 3);
 });
 
-test('square: calls a payment absent only when every page was read', async (t) => {
+test('square: reports a payment as absent only when every page was read', async (t) => {
   const { square, processor } = await open(t);
   square.pageItems = 2;
   for (let others = 0; others < 5; others++) await processor.charge(chargeOf('cnon:paid'));
@@ -324,7 +324,7 @@ test('square: calls a payment absent only when every page was read', async (t) =
   assert.equal((await processor.findCharge(sought)).kind, 'unknown');
 });
 
-test('square: finds a payment that the list did not show yet', async (t) => {
+test('square: finds a payment that was missing from the list at first', async (t) => {
   const { square, processor } = await open(t, { listLagMs: 400 });
   square.listLagMs = 300;
   const request = chargeOf('cnon:dropped-after-charging', { timeoutMs: 1_000 });
@@ -333,7 +333,7 @@ test('square: finds a payment that the list did not show yet', async (t) => {
   assert.deepEqual(found, { kind: 'succeeded', chargeId: square.charges[0]?.chargeId });
 });
 
-test('square: reads the list once for a payment that it must have by now', async (t) => {
+test('square: reads the list once for a payment that the list must contain by now', async (t) => {
   const { square, processor } = await open(t, { listLagMs: 10_000 });
   const { paymentId, askedFrom } = soughtOf(chargeOf('').paymentId);
   const sought = { paymentId, askedFrom, askedUntil: Date.now() - 11_000, timeoutMs: 5_000 };
@@ -341,7 +341,7 @@ test('square: reads the list once for a payment that it must have by now', async
   assert.equal(square.requests.length, 1);
 });
 
-test('square: finds the attempt that succeeded behind one that failed', async (t) => {
+test('square: finds a successful attempt behind a failed one', async (t) => {
   const { square, processor } = await open(t);
   const { paymentId } = chargeOf('');
   const errors = [{ category: 'PAYMENT_METHOD_ERROR', code: 'CVV_FAILURE' }];
@@ -353,7 +353,7 @@ test('square: finds the attempt that succeeded behind one that failed', async (t
   assert.deepEqual(await processor.findCharge(sought), { kind: 'succeeded', chargeId });
 });
 
-test('square: looks where it charges, at its own location', async (t) => {
+test('square: looks up charges at its own location', async (t) => {
   const { square, processor } = await open(t, { locationId: 'LOTHER' });
   const request = chargeOf('cnon:paid');
   const made = await processor.charge(request);
@@ -361,7 +361,7 @@ test('square: looks where it charges, at its own location', async (t) => {
   assert.equal(square.requests.at(-1)?.query.location_id, 'LOTHER');
 });
 
-test('square: asks for a refund as its reference says, with our refund id in the reason', async (t) => {
+test('square: sends the documented request for a refund, with our refund id in the reason', async (t) => {
   const { square, processor } = await open(t);
   const request = await refundAfter(processor, 'cnon:paid', 700);
   await processor.refund(request);
@@ -396,7 +396,7 @@ for (const [word, kind] of [
   ['refund-disputed', 'refused'],
   ['refund-error', 'unknown'],
 ] as const) {
-  test(`square: after ${word.replaceAll('-', ' ')} the outcome is ${kind}, and nothing was given back`, async (t) => {
+  test(`square: after ${word.replaceAll('-', ' ')} the outcome is ${kind}, and nothing was refunded`, async (t) => {
     const { square, processor } = await open(t);
     const request = await refundAfter(processor, `cnon:${word}`, 700);
     assert.equal((await processor.refund(request)).kind, kind);
@@ -405,9 +405,9 @@ for (const [word, kind] of [
   });
 }
 
-test('square: gives up in time on a refund that is never answered, and finds it', async (t) => {
+test('square: gives up in time on a refund without a reply, and finds it', async (t) => {
   const { square, processor } = await open(t);
-  const request = await refundAfter(processor, 'cnon:refund-never-answers', 700);
+  const request = await refundAfter(processor, 'cnon:refund-never-replies', 700);
   assert.equal((await processor.refund({ ...request, timeoutMs: 200 })).kind, 'unknown');
   const found = await processor.findRefund(request);
   assert.deepEqual(found, { kind: 'pending', processorRefundId: square.refunds[0]?.processorRefundId });
@@ -415,7 +415,7 @@ test('square: gives up in time on a refund that is never answered, and finds it'
   assert.equal((await processor.findRefund(request)).kind, 'succeeded');
 });
 
-test('square: tells our refund from those made on the dashboard', async (t) => {
+test('square: distinguishes our refund from those made on the dashboard', async (t) => {
   const { square, processor } = await open(t);
   const request = await refundAfter(processor, 'cnon:paid', 700);
   const part = { amount: 500, currency: 'EUR' };
@@ -426,14 +426,14 @@ test('square: tells our refund from those made on the dashboard', async (t) => {
   assert.deepEqual(await processor.findRefund(request), made);
 });
 
-test('square: does not call a refund absent when its payment cannot be read', async (t) => {
+test('square: does not report a refund as absent when its payment cannot be read', async (t) => {
   const { processor } = await open(t);
   const { refundId } = await refundAfter(processor, 'cnon:paid', 700);
-  const found = await processor.findRefund({ refundId, chargeId: 'of-nobody', timeoutMs: 5_000 });
+  const found = await processor.findRefund({ refundId, chargeId: 'unknown', timeoutMs: 5_000 });
   assert.equal(found.kind, 'unknown');
 });
 
-test('square: has on its books what others charged there, and nothing that moved no money', async (t) => {
+test('square: lists charges of other systems too, and none that moved no money', async (t) => {
   const { square, processor } = await open(t);
   square.pageItems = 2;
   const ours = chargeOf('cnon:paid');
@@ -456,7 +456,7 @@ test('square: has on its books what others charged there, and nothing that moved
   ]);
 });
 
-test('square: rejects when its books cannot be read to their end', async (t) => {
+test('square: rejects when its charges cannot be read to the end', async (t) => {
   const { square, processor } = await open(t);
   square.pageItems = 2;
   for (let others = 0; others < 3; others++) await processor.charge(chargeOf('cnon:paid'));

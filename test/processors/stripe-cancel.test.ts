@@ -20,7 +20,7 @@ function canceledNow(fields: Partial<CanceledCharge> = {}): CanceledCharge {
   };
 }
 
-/** A Stripe that has taken a charge and is working on it: its key is in use, and its books do not have it yet. */
+/** A Stripe that is processing a charge: the key is in use, and the charge is not in its records yet. */
 async function workingStripe(t: TestContext, status: number, error: object) {
   const server = createServer((request, response) => {
     const isCreation = request.method === 'POST';
@@ -35,13 +35,13 @@ async function workingStripe(t: TestContext, status: number, error: object) {
   return stripeProcessor({ key: 'sk_test_scripted', apiBase, webhookSecrets: [] });
 }
 
-test('stripe: a charge whose key is used, and which is not on the books yet, is not called canceled', async (t) => {
+test('stripe: a charge whose key is used, and which is not in the records yet, is not reported as canceled', async (t) => {
   const processor = await workingStripe(t, 400, { type: 'idempotency_error' });
   assert.equal((await processor.cancelCharge(canceledNow())).kind, 'unknown');
 });
 
-test('stripe: a charge is canceled whatever its amount, also one that Stripe would not take', async (t) => {
-  // Stripe counts whole ariary; the process died before it was told so.
+test('stripe: a charge is canceled whatever its amount, even one that Stripe would not accept', async (t) => {
+  // Stripe has no fractions of an ariary; the process died before Stripe rejected the amount.
   const { processor } = await openStripe(t);
   const outcome = await processor.cancelCharge(canceledNow({ currency: 'MGA' }));
   assert.deepEqual(outcome, { kind: 'canceled' });

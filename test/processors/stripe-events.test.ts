@@ -9,12 +9,12 @@ import { charge, created, intent, refund } from '../support/stripe/samples.ts';
 
 const signedAt = created * 1_000;
 
-/** Reads an event that was signed as it should be. */
+/** Reads an event with a valid signature. */
 async function read(processor: StripeWithAdapter['processor'], event: StripeEvent): Promise<ParsedEvent> {
   return processor.readEvent(deliveryOf(event, { signedAt }));
 }
 
-/** What each type of event says, besides the intent's that succeeded. */
+/** The change that each type of event reports, except the success of an intent. */
 const declinedIntent: Intent = {
   ...intent,
   status: 'requires_payment_method',
@@ -69,7 +69,7 @@ const says = [
 
 for (const [type, object, change] of says) {
   const what = 'status' in object ? object.status : '';
-  test(`stripe: reads the news of ${type}, ${what}${object === elsewhere ? ', made elsewhere' : ''}`, async (t) => {
+  test(`stripe: reads the change of ${type}, ${what}${object === elsewhere ? ', made elsewhere' : ''}`, async (t) => {
     const { processor } = await openStripe(t);
     const event = eventOf(type, object);
     assert.deepEqual(await read(processor, event), {
@@ -79,7 +79,7 @@ for (const [type, object, change] of says) {
   });
 }
 
-test('stripe: keeps nothing of what concerns no payment of ours, or decides none', async (t) => {
+test('stripe: ignores an event that concerns none of our payments, or decides none', async (t) => {
   const { processor } = await openStripe(t);
   const undecided: Intent = { ...intent, status: 'processing', latest_charge: null };
   const events = [
@@ -94,7 +94,7 @@ test('stripe: keeps nothing of what concerns no payment of ours, or decides none
     assert.deepEqual(await read(processor, event), { kind: 'irrelevant' }, event.type);
 });
 
-test('stripe: reads what the scripted Stripe has to tell of a charge, a decline and a refund', async (t) => {
+test('stripe: reads the scripted Stripe’s events of a charge, a decline and a refund', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const request = chargeOf('tok_refund_failed');
   const outcome = await processor.charge(request);

@@ -51,7 +51,7 @@ test('stripe: finds a charge in the list although its clock and ours are four mi
   }
 });
 
-test('stripe: says that a charge is absent after it has read the list to its end, and not before', async (t) => {
+test('stripe: reports a charge as absent only after it has read the list to its end', async (t) => {
   const opened = await openStripe(t);
   const { stripe, processor } = opened;
   stripe.command({ othersCharge: 250 });
@@ -63,7 +63,7 @@ test('stripe: says that a charge is absent after it has read the list to its end
   assert.equal((await processor.findCharge(soughtNow(paymentId))).kind, 'unknown');
 });
 
-test('stripe: does not say that a charge is absent of which the search alone knows nothing', async (t) => {
+test('stripe: does not report a charge as absent because the search does not find it', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const request = chargeOf('tok_dropped_after_charging');
   assert.equal((await processor.charge(request)).kind, 'unknown');
@@ -83,7 +83,7 @@ test('stripe: finds that a charge was never made, however many others were made 
   assert.ok(pages.length <= 2 * 21, `${pages.length} pages for look-ups that can share one listing`);
 });
 
-test('stripe: does not know what became of a charge that it cannot look for', async (t) => {
+test('stripe: the outcome of a charge whose look-up fails is unknown', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const request = chargeOf('tok_paid');
   await processor.charge(request);
@@ -98,7 +98,7 @@ test('stripe: does not know what became of a charge that it cannot look for', as
 });
 
 for (const token of ['tok_error_after_charging', 'tok_cut_after_charging', 'tok_malformed_after_charging']) {
-  test(`stripe: finds what was charged in spite of ${token.slice(4).replaceAll('_', ' ')}`, async (t) => {
+  test(`stripe: finds the charge after ${token.slice(4).replaceAll('_', ' ')}`, async (t) => {
     const { stripe, processor } = await openStripe(t);
     const request = chargeOf(token);
     await processor.charge(request);
@@ -132,7 +132,7 @@ test('stripe: finds that the cardholder had to authenticate', async (t) => {
 });
 
 for (const token of ['tok_error_before_charging', 'tok_amount_too_small', 'tok_method_declined']) {
-  test(`stripe: finds nothing of ${token}, which left nothing`, async (t) => {
+  test(`stripe: finds no charge of ${token}, which made none`, async (t) => {
     const { processor } = await openStripe(t);
     const request = chargeOf(token);
     await processor.charge(request);
@@ -142,7 +142,7 @@ for (const token of ['tok_error_before_charging', 'tok_amount_too_small', 'tok_m
 
 for (const set of [{}, { rejectsSearch: true }]) {
   const way = 'rejectsSearch' in set ? 'the list' : 'the search';
-  test(`stripe: does not take a PaymentIntent that is not decided for a decline, found by ${way}`, async (t) => {
+  test(`stripe: does not report an undecided PaymentIntent as a decline, found by ${way}`, async (t) => {
     const { stripe, processor } = await openStripe(t);
     stripe.command({ set });
     const worked = chargeOf('tok_worked_on_then_declined');
@@ -163,7 +163,7 @@ for (const set of [{}, { rejectsSearch: true }]) {
   });
 }
 
-test('stripe: has every charge that moved money on its books, page by page, in the units of ISO 4217', async (t) => {
+test('stripe: lists every charge that moved money, page by page, in the units of ISO 4217', async (t) => {
   const { stripe, processor } = await openStripe(t);
   stripe.command({ othersCharge: 150 });
   const ours = chargeOf('tok_paid', { currency: 'ISK', amount: 500 });
@@ -180,7 +180,7 @@ test('stripe: has every charge that moved money on its books, page by page, in t
   );
 });
 
-test('stripe: has no books to show when the list cannot be read to its end', async (t) => {
+test('stripe: rejects when the list of charges cannot be read to its end', async (t) => {
   const { stripe, processor } = await openStripe(t);
   stripe.command({ othersCharge: 150, set: { failsLaterPages: true } });
   await assert.rejects(charges({ stripe, processor }));

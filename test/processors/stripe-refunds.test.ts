@@ -28,7 +28,7 @@ async function refundOf(
 
 const found = ({ refundId, chargeId }: RefundRequest) => ({ refundId, chargeId, timeoutMs: 5_000 });
 
-test('stripe: asks for a refund by its charge, with our ids and our key', async (t) => {
+test('stripe: requests a refund of its charge, with our ids and our key', async (t) => {
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_paid');
   await opened.processor.refund(request);
@@ -44,7 +44,7 @@ test('stripe: asks for a refund by its charge, with our ids and our key', async 
 });
 
 for (const kind of ['pending', 'failed'] as const) {
-  test(`stripe: tells a refund that is ${kind}, also when it is looked for`, async (t) => {
+  test(`stripe: reports a refund that is ${kind}, also in a look-up`, async (t) => {
     const opened = await openStripe(t);
     const request = await refundOf(opened, `tok_refund_${kind}`);
     const outcome = await opened.processor.refund(request);
@@ -59,7 +59,7 @@ for (const [status, kind] of [
   ['failed', 'failed'],
   ['canceled', 'failed'],
 ] as const) {
-  test(`stripe: finds that a pending refund is ${status} by now`, async (t) => {
+  test(`stripe: finds that a pending refund has become ${status}`, async (t) => {
     const opened = await openStripe(t);
     const request = await refundOf(opened, 'tok_refund_pending');
     const outcome = await opened.processor.refund(request);
@@ -69,7 +69,7 @@ for (const [status, kind] of [
   });
 }
 
-test('stripe: refuses to give back a charge a second time', async (t) => {
+test('stripe: rejects a second refund of a charge', async (t) => {
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_paid');
   assert.equal((await opened.processor.refund(request)).kind, 'succeeded');
@@ -79,10 +79,10 @@ test('stripe: refuses to give back a charge a second time', async (t) => {
   assert.equal(opened.stripe.records().refunds.length, 1);
 });
 
-test('stripe: refuses what Stripe refuses, and a charge that Stripe does not know', async (t) => {
+test('stripe: rejects a refund that Stripe rejects, and one of a charge that Stripe does not know', async (t) => {
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_refund_refused');
-  for (const chargeId of [request.chargeId, 'ch_of_nobody']) {
+  for (const chargeId of [request.chargeId, 'ch_unknown']) {
     const outcome = await opened.processor.refund({ ...request, processorKey: `cf_${chargeId}`, chargeId });
     assert.ok(outcome.kind === 'refused', outcome.kind);
     assert.ok(!outcome.message.includes(chargeId));
@@ -90,7 +90,7 @@ test('stripe: refuses what Stripe refuses, and a charge that Stripe does not kno
   assert.deepEqual(opened.stripe.records().refunds, []);
 });
 
-test('stripe: a refund that is turned away was not taken, and is made when it is let in', async (t) => {
+test('stripe: a refund after 429 was not attempted, and is made by a later request', async (t) => {
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_refund_rate_limited');
   assert.equal((await opened.processor.refund(request)).kind, 'not_attempted');
@@ -101,7 +101,7 @@ test('stripe: a refund that is turned away was not taken, and is made when it is
 });
 
 for (const word of ['error_after', 'dropped', 'cut', 'malformed']) {
-  test(`stripe: does not know what became of a refund whose reply is ${word}, and finds it`, async (t) => {
+  test(`stripe: the outcome of a refund whose reply is ${word} is unknown, and is found`, async (t) => {
     const opened = await openStripe(t);
     const request = await refundOf(opened, `tok_refund_${word}`);
     for (const _again of [1, 2]) assert.equal((await opened.processor.refund(request)).kind, 'unknown');
@@ -115,7 +115,7 @@ for (const word of ['error_after', 'dropped', 'cut', 'malformed']) {
 }
 
 for (const word of ['error_before', 'key_in_use']) {
-  test(`stripe: does not know what became of a refund after ${word}, and finds none`, async (t) => {
+  test(`stripe: the outcome of a refund after ${word} is unknown, and no refund is found`, async (t) => {
     const opened = await openStripe(t);
     const request = await refundOf(opened, `tok_refund_${word}`);
     assert.equal((await opened.processor.refund(request)).kind, 'unknown');
@@ -123,7 +123,7 @@ for (const word of ['error_before', 'key_in_use']) {
   });
 }
 
-test('stripe: does not know of a refund whose key was used for another one', async (t) => {
+test('stripe: the outcome of a refund whose key was used for another one is unknown', async (t) => {
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_paid');
   await opened.processor.refund({ ...request, amount: 500 });
@@ -135,7 +135,7 @@ test('stripe: waits for a late reply to a refund, and gives up in time on one th
   const opened = await openStripe(t);
   const late = await refundOf(opened, 'tok_refund_delayed');
   assert.equal((await opened.processor.refund(late)).kind, 'succeeded');
-  for (const word of ['never_answered', 'dropped_late']) {
+  for (const word of ['never_replies', 'dropped_late']) {
     const never = await refundOf(opened, `tok_refund_${word}`);
     const timeoutMs = droppedLateAfterMs + 20;
     const startedAt = performance.now();
@@ -144,7 +144,7 @@ test('stripe: waits for a late reply to a refund, and gives up in time on one th
   }
 });
 
-test('stripe: does not say that a refund is absent when it cannot look for it', async (t) => {
+test('stripe: does not report a refund as absent when the look-up fails', async (t) => {
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_paid');
   await opened.processor.refund(request);
@@ -156,14 +156,14 @@ test('stripe: does not say that a refund is absent when it cannot look for it', 
   assert.equal((await opened.processor.findRefund(inVain)).kind, 'unknown');
 });
 
-/** The currencies that Stripe counts otherwise than ISO 4217: our amount, and Stripe's. */
+/** The currencies whose smallest unit at Stripe differs from ISO 4217: our amount, and Stripe's. */
 for (const [currency, iso, counted] of [
   ['ISK', 500, 50_000],
   ['UGX', 500, 50_000],
   ['MGA', 50_000, 500],
   ['JPY', 500, 500],
 ] as const) {
-  test(`stripe: gives back the same money in ${currency} that it charged, and has it on its books`, async (t) => {
+  test(`stripe: refunds in ${currency} the amount that it charged, and records it`, async (t) => {
     const opened = await openStripe(t);
     const request = await refundOf(opened, 'tok_paid', { currency, amount: iso });
     await opened.processor.refund(request);
@@ -175,7 +175,7 @@ for (const [currency, iso, counted] of [
   });
 }
 
-test('stripe: refuses to give back a part of a unit that Stripe does not count', async (t) => {
+test('stripe: rejects a refund of less than Stripe’s smallest unit', async (t) => {
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_paid', { currency: 'MGA', amount: 50_000 });
   assert.equal((await opened.processor.refund({ ...request, amount: 50 })).kind, 'refused');

@@ -30,12 +30,12 @@ test('stripe: reads an event that Stripe has signed', async (t) => {
   });
 });
 
-test('stripe: cannot check an event without a secret', async (t) => {
+test('stripe: cannot verify an event without a secret', async (t) => {
   const { processor } = await openStripe(t, []);
   assert.deepEqual(await processor.readEvent(deliveryOf(paid, { signedAt })), { kind: 'not_configured' });
 });
 
-test('stripe: takes an event that any of its secrets has signed, while one takes the place of another', async (t) => {
+test('stripe: accepts an event that any of its secrets signed, while one replaces another', async (t) => {
   const { processor } = await openStripe(t, ['whsec_new', webhookSecret]);
   const ways = [[webhookSecret], ['whsec_new'], ['whsec_new', webhookSecret], ['whsec_other', webhookSecret]];
   for (const secrets of ways) {
@@ -49,7 +49,7 @@ test('stripe: takes an event that any of its secrets has signed, while one takes
   );
 });
 
-test('stripe: takes an event five minutes after it was signed, and no later', async (t) => {
+test('stripe: accepts an event for five minutes after its signature, and no longer', async (t) => {
   const { processor } = await openStripe(t);
   const after = (seconds: number) => deliveryOf(paid, { signedAt, receivedAt: signedAt + seconds * 1_000 });
   assert.equal((await processor.readEvent(after(300))).kind, 'event');
@@ -57,7 +57,7 @@ test('stripe: takes an event five minutes after it was signed, and no later', as
   assert.equal((await processor.readEvent(after(86_400))).kind, 'forged');
 });
 
-test('stripe: takes no event that anybody else has signed, or that was changed on its way', async (t) => {
+test('stripe: rejects an event with another signature, and one that was changed on its way', async (t) => {
   const { processor } = await openStripe(t);
   const good = deliveryOf(paid, { signedAt });
   const header = String(good.headers['stripe-signature']);
@@ -69,7 +69,7 @@ test('stripe: takes no event that anybody else has signed, or that was changed o
     };
   };
   const bad = {
-    'of somebody else': signedWithWrongSecret(paid),
+    'of another signer': signedWithWrongSecret(paid),
     'with a changed time': signedWith(header.replace(/t=\d+/, `t=${created + 1}`)),
     'without a header': signedWith(undefined),
     'with an empty header': signedWith(''),
@@ -88,14 +88,14 @@ test('stripe: takes no event that anybody else has signed, or that was changed o
   assert.equal((await processor.readEvent(good)).kind, 'event');
 });
 
-test('stripe: takes nothing that is signed and is not JSON', async (t) => {
+test('stripe: rejects a signed body that is not JSON', async (t) => {
   const { processor } = await openStripe(t);
   for (const text of ['', '{"id": "evt_1"', 'id=evt_1']) {
     assert.equal((await processor.readEvent(deliveryOf(text, { signedAt }))).kind, 'forged', text);
   }
 });
 
-test('stripe: what is signed and not an event that it knows the form of says nothing, and is no forgery', async (t) => {
+test('stripe: a signed body of an unknown form is irrelevant, and its signature valid', async (t) => {
   const { processor } = await openStripe(t);
   const thin = { id: 'evt_1', object: 'v2.core.event', type: 'v1.billing.meter.no_meter_found' };
   const bare = { ...paid, data: { object: { id: 'pi_1' } } };
@@ -106,14 +106,14 @@ test('stripe: what is signed and not an event that it knows the form of says not
   }
 });
 
-test('stripe: reads the same event from every repetition of it', async (t) => {
+test('stripe: reads the same event from every delivery of it', async (t) => {
   const { processor } = await openStripe(t);
   const first = await processor.readEvent(deliveryOf(paid, { signedAt }));
   const later = deliveryOf(paid, { signedAt: signedAt + 3_600_000 });
   assert.deepEqual(await processor.readEvent(later), first);
 });
 
-test('stripe: says nothing secret about an event that it does not take', async (t) => {
+test('stripe: reveals no secret about an event that it rejects', async (t) => {
   const { processor } = await openStripe(t);
   const deliveries = [
     signedWithWrongSecret(paid),

@@ -15,7 +15,7 @@ processorContract('stripe', stripeFixture);
 refundContract('stripe', stripeFixture);
 resendContract('stripe', stripeResendFixture);
 
-test('stripe: sends what the documentation of a confirmed PaymentIntent asks for', async (t) => {
+test('stripe: sends the documented request for a confirmed PaymentIntent', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const request = chargeOf('tok_paid', { amount: 1_050, currency: 'EUR' });
   await processor.charge(request);
@@ -42,14 +42,14 @@ test('stripe: sends what the documentation of a confirmed PaymentIntent asks for
   }
 });
 
-test('stripe: tells Stripe nothing of earlier requests, by the telemetry header of its library', async (t) => {
+test('stripe: sends no telemetry header about earlier requests', async (t) => {
   const { stripe, processor } = await openStripe(t);
   for (const _again of [1, 2, 3]) await processor.charge(chargeOf('tok_paid'));
   assert.equal(stripe.requests.length, 6);
   for (const { headers } of stripe.requests) assert.equal(headers['x-stripe-client-telemetry'], undefined);
 });
 
-test('stripe: charges a payment method as it is, without making one', async (t) => {
+test('stripe: charges an existing payment method without creating one', async (t) => {
   const { stripe, processor } = await openStripe(t);
   assert.equal((await processor.charge(chargeOf('pm_card_visa'))).kind, 'succeeded');
   assert.deepEqual(
@@ -58,14 +58,14 @@ test('stripe: charges a payment method as it is, without making one', async (t) 
   );
 });
 
-test('stripe: refuses a payment method that nobody has heard of, naming the token', async (t) => {
+test('stripe: rejects an unknown payment method, naming the token', async (t) => {
   const { processor } = await openStripe(t);
-  const outcome = await processor.charge(chargeOf('pm_nobody_has_heard_of'));
+  const outcome = await processor.charge(chargeOf('pm_unknown'));
   assert.ok(outcome.kind === 'refused');
   assert.equal(outcome.param, 'token');
 });
 
-test('stripe: knows which tokens can be used once', async (t) => {
+test('stripe: knows which tokens are single-use', async (t) => {
   const { processor } = await openStripe(t);
   assert.equal(processor.isSingleUse(singleUseToken), true);
   const named = ['tok_visa', 'tok_mastercard_debit', 'tok_paid', 'tok_visa_chargeDeclined', 'pm_card_visa'];
@@ -74,7 +74,7 @@ test('stripe: knows which tokens can be used once', async (t) => {
   }
 });
 
-test('stripe: refuses a token that was used before, and charges nothing', async (t) => {
+test('stripe: rejects a used token, and charges nothing', async (t) => {
   const { stripe, processor } = await openStripe(t);
   assert.equal((await processor.charge(chargeOf(singleUseToken))).kind, 'succeeded');
   const outcome = await processor.charge(chargeOf(singleUseToken));
@@ -83,13 +83,13 @@ test('stripe: refuses a token that was used before, and charges nothing', async 
   assert.equal(stripe.charges.length, 1);
 });
 
-test('stripe: an error code stands in where a decline has no decline code', async (t) => {
+test('stripe: a decline without a decline code has its error code instead', async (t) => {
   const { processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_expired_card'));
   assert.deepEqual(outcome, { kind: 'declined', declineCode: 'expired_card', authenticationRequired: false });
 });
 
-test('stripe: a card that is declined before the charge is declined', async (t) => {
+test('stripe: a card that Stripe declines before the charge is a decline', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_method_declined'));
   assert.deepEqual(outcome, {
@@ -100,7 +100,7 @@ test('stripe: a card that is declined before the charge is declined', async (t) 
   assert.equal(stripe.requests.length, 1);
 });
 
-test('stripe: refuses an amount that Stripe does not take, naming it', async (t) => {
+test('stripe: rejects an amount that Stripe does not accept, naming it', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_amount_too_small'));
   assert.ok(outcome.kind === 'refused');
@@ -108,10 +108,10 @@ test('stripe: refuses an amount that Stripe does not take, naming it', async (t)
   assert.deepEqual(stripe.charges, []);
 });
 
-test('stripe: a key that Stripe does not know takes no charge', async (t) => {
+test('stripe: an API key that Stripe does not know charges nothing', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const stranger = await stripeProcessor({
-    key: 'sk_test_of_nobody',
+    key: 'sk_test_unknown',
     apiBase: stripe.origin,
     webhookSecrets: [],
   });
@@ -120,7 +120,7 @@ test('stripe: a key that Stripe does not know takes no charge', async (t) => {
   assert.deepEqual(stripe.charges, []);
 });
 
-/** Some replies prove nothing, and Stripe repeats those that it has kept. */
+/** Some replies prove nothing, and Stripe repeats those that it has stored. */
 const provesNothing = [
   'tok_error_after_charging',
   'tok_error_after_declining',
@@ -135,7 +135,7 @@ const provesNothing = [
 ];
 
 for (const token of provesNothing) {
-  test(`stripe: does not know what became of a charge after ${token.slice(4).replaceAll('_', ' ')}`, async (t) => {
+  test(`stripe: the outcome of a charge after ${token.slice(4).replaceAll('_', ' ')} is unknown`, async (t) => {
     const { processor } = await openStripe(t);
     const request = chargeOf(token);
     assert.equal((await processor.charge(request)).kind, 'unknown');
@@ -143,13 +143,13 @@ for (const token of provesNothing) {
   });
 }
 
-test('stripe: waits for a reply that is late, as long as it may', async (t) => {
+test('stripe: waits for a late reply until its timeout', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_delayed'));
   assert.deepEqual(outcome, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
 });
 
-test('stripe: does not know what becomes of a charge that another request is at work on', async (t) => {
+test('stripe: the outcome of a charge that another request is processing is unknown', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const request = chargeOf('tok_worked_on');
   const first = processor.charge(request);
@@ -162,7 +162,7 @@ test('stripe: does not know what becomes of a charge that another request is at 
   assert.equal(stripe.charges.length, 1);
 });
 
-test('stripe: says that it remembers keys for less long than Stripe does, which then charges again', async (t) => {
+test('stripe: declares a shorter key lifetime than Stripe, which charges again after its own', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const request = chargeOf('tok_paid');
   await processor.charge(request);
@@ -174,7 +174,7 @@ test('stripe: says that it remembers keys for less long than Stripe does, which 
   assert.equal(stripe.charges.length, 2);
 });
 
-test('stripe: is turned away before the key is looked at, and learns what it was told when it is let in', async (t) => {
+test('stripe: a 429 comes before the idempotency key, and a later request with the key gets the outcome', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const request = chargeOf('pm_card_visa');
   const first = await processor.charge(request);
@@ -184,7 +184,7 @@ test('stripe: is turned away before the key is looked at, and learns what it was
   assert.deepEqual(await processor.charge(request), first);
 });
 
-test('stripe: does not know what became of a charge whose key has been used for another one', async (t) => {
+test('stripe: the outcome of a charge whose key was used for another one is unknown', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const request = chargeOf('pm_card_visa');
   await processor.charge(request);
@@ -196,7 +196,7 @@ for (const [ending, timeoutMs] of [
   ['error', 5_000],
   ['dropped', 5_000],
   ['cut', 5_000],
-  ['never_answers', 200],
+  ['never_replies', 200],
 ] as const) {
   test(`stripe: a first call that ends in ${ending.replace('_', ' ')} has charged nothing`, async (t) => {
     const { stripe, processor } = await openStripe(t);
@@ -207,7 +207,7 @@ for (const [ending, timeoutMs] of [
   });
 }
 
-test('stripe: gives up in time when the connection drops late and a second one never answers', async (t) => {
+test('stripe: gives up in time when the connection drops late and a second one never responds', async (t) => {
   const { processor } = await openStripe(t);
   await givesUpInTime(processor, chargeOf('pm_dropped_late', { timeoutMs: droppedLateAfterMs + 20 }));
 });
@@ -220,14 +220,14 @@ const countedOtherwise = [
 ];
 
 for (const { currency, iso, stripe: expected, why } of countedOtherwise) {
-  test(`stripe: asks for the same money in ${currency} (${why})`, async (t) => {
+  test(`stripe: charges the same amount in ${currency} (${why})`, async (t) => {
     const { stripe, processor } = await openStripe(t);
     await processor.charge(chargeOf('tok_paid', { currency, amount: iso }));
     assert.equal(stripe.requests.at(-1)?.fields.amount, expected);
   });
 }
 
-test('stripe: sends amounts as they are where Stripe and ISO 4217 agree', async (t) => {
+test('stripe: sends amounts unchanged where Stripe and ISO 4217 agree', async (t) => {
   const { stripe, processor } = await openStripe(t);
   for (const currency of ['EUR', 'JPY', 'KRW', 'BHD', 'HUF', 'TWD']) {
     await processor.charge(chargeOf('tok_paid', { currency, amount: 1_050 }));
@@ -243,7 +243,7 @@ for (const [what, token, kind] of [
   ],
   ['a token that can be used again is not taken', 'tok_visa', 'not_attempted'],
 ] as const) {
-  test(`stripe: turned away at the second call, ${what}`, async (t) => {
+  test(`stripe: 429 at the second call, ${what}`, async (t) => {
     const server = createServer((request, response) => {
       const isMethod = request.url === '/v1/payment_methods';
       const body = isMethod

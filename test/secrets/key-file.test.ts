@@ -22,7 +22,7 @@ function newFile(t: TestContext): string {
   return file;
 }
 
-test('a process that only opens learns a new key when it meets a seal of it', (t) => {
+test('a process that only opens seals reads the key file again when it finds an unknown key', (t) => {
   const file = newFile(t);
   const opener = new Sealer(new KeyFile(file));
   const fresh = newMasterKey();
@@ -32,7 +32,7 @@ test('a process that only opens learns a new key when it meets a seal of it', (t
   assert.equal(opener.open(seal, place), 'secret');
 });
 
-test('of several that make the file at once one makes the key, for its owner alone', (t) => {
+test('concurrent creations of the file make one key, readable only by its owner', (t) => {
   const file = newFile(t);
   const keys = readKeyFile(file);
   makeKeyFile(file);
@@ -41,7 +41,7 @@ test('of several that make the file at once one makes the key, for its owner alo
   assert.equal(statSync(file).mode & 0o777, 0o600);
 });
 
-test('a file that goes, is damaged or becomes readable by others while the service runs takes no key from it', (t) => {
+test('a running service keeps its keys when the file is removed, damaged or made readable by others', (t) => {
   const file = newFile(t);
   const keys = readKeyFile(file);
   const sealer = new Sealer(new KeyFile(file));

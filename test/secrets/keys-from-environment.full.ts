@@ -11,7 +11,7 @@ async function serveWith(t: TestContext, data: string, keys: readonly string[]) 
   return startTestService(t, { data, env: { COUNTERFOIL_MASTER_KEY: keys.join(',') } });
 }
 
-test('rotates keys of the environment: says what to set and in which order, and leaves no secret behind', async (t) => {
+test('rotates keys in the environment: prints what to set, in which order, and leaves no secret behind', async (t) => {
   const data = newDataFolder(t);
   const [old, fresh] = [newKey(), newKey()];
   const first = await serveWith(t, data, [old]);
@@ -37,10 +37,10 @@ test('rotates keys of the environment: says what to set and in which order, and 
   await last.stop();
 });
 
-test('takes the keys from a command, without a shell, and says when it gives none', async (t) => {
+test('reads the keys from the output of a command, without a shell, and reports missing output', async (t) => {
   const data = newDataFolder(t);
   const service = await startTestService(t);
-  const file = `${service.data}.vault`;
+  const file = `${service.data}.keystore`;
   const [old, fresh] = [newKey(), newKey()];
   writeFileSync(file, `${old}\n${fresh}\n`);
   const by = (line: string) => startTestService(t, { data, env: { COUNTERFOIL_MASTER_KEY_COMMAND: line } });

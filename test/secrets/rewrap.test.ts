@@ -27,7 +27,7 @@ function recordOf(name: string, changes = 0, by = former): string {
   return JSON.stringify({ seal: by.seal(`secret of ${name}`, placeOf(name)), changes });
 }
 
-/** A store with records under the old key. @param count of them */
+/** A store with `count` records under the old key. */
 async function openStore(t: TestContext, count: number): Promise<Engine> {
   const engine = await openStoreOf(newDataFolder(t));
   t.after(() => engine.close());
@@ -38,7 +38,7 @@ async function openStore(t: TestContext, count: number): Promise<Engine> {
   return engine;
 }
 
-/** An engine on which somebody else changes every record just before it is rewrapped for the first time. */
+/** An engine on which another writer changes every record just before it is rewrapped for the first time. */
 function contended(engine: Engine, change: (id: string) => Promise<unknown>): Engine {
   const changed = new Set<string>();
   return {
@@ -58,7 +58,7 @@ function contended(engine: Engine, change: (id: string) => Promise<unknown>): En
   };
 }
 
-test('loses no change that a record undergoes while it is rewrapped', async (t) => {
+test('loses no change that another writer makes to a record during its rewrap', async (t) => {
   const engine = await openStore(t, 20);
   const racing = contended(engine, async (id) => {
     const value = recordOf(id, 1);
@@ -73,14 +73,14 @@ test('loses no change that a record undergoes while it is rewrapped', async (t) 
   }
 });
 
-test('revives no record that is removed while it is rewrapped', async (t) => {
+test('restores no record that is removed during its rewrap', async (t) => {
   const engine = await openStore(t, 20);
   const racing = contended(engine, (id) => engine.commit([{ kind: 'delete', space, id }]));
   const pass = await rewrapAll(racing, sealer, [records], () => undefined);
   assert.deepEqual([pass.rewrapped, (await engine.describe(space))?.count ?? 0], [0, 0]);
 });
 
-test('rewraps more records than a page has, and a damaged one holds up none of the others', async (t) => {
+test('rewraps more than one page of records, and a damaged record does not stop the others', async (t) => {
   const engine = await openStore(t, 2_100);
   await engine.commit([{ kind: 'replace', space, id: 'r01000', value: recordOf('another') }]);
   await engine.commit([{ kind: 'replace', space, id: 'r01001', value: 'nonsense' }]);

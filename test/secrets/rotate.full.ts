@@ -17,7 +17,7 @@ import {
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
 
-test('rotates under load: every secret is readable throughout, in every process, and all are under the new key', async (t) => {
+test('rotates under load: every secret stays readable in every process, and ends up under the new key', async (t) => {
   const data = newData(t);
   const serving = await ServeProcess.start(t, { data, simulate: true, workers: 2 });
   const service = clientOf(await serving.ready());
@@ -61,7 +61,7 @@ test('a process seals under the new key as soon as the key file says so', async 
   assert.match(output, / seals {2}1 secrets\n.* sealing {2}1 secrets/);
 });
 
-test('rotates secrets of every kind, and a charge that is under way is settled none the less', async (t) => {
+test('rotates secrets of every kind, and still settles a charge in progress', async (t) => {
   const ledger = new HeldLedger();
   const { origin } = await startLedger(t, ledger);
   const service = await startTestService(t, { env: { COUNTERFOIL_SIMULATED_LEDGER: origin } });
@@ -91,7 +91,7 @@ class HeldLedger extends MemoryLedger {
   }
 }
 
-test('retires no key that has sealed until a moment ago, nor one that a secret is under', async (t) => {
+test('retires no key that was used recently, and none that a secret still needs', async (t) => {
   const data = newDataFolder(t);
   const service = await startTestService(t, { data });
   await register(service, 2);
@@ -102,7 +102,7 @@ test('retires no key that has sealed until a moment ago, nor one that a secret i
   assert.deepEqual([early.status, keyLines(data).length], [2, 2]);
   assert.match(early.errors, /run this again in \d+ seconds/);
   const [fresh] = keyLines(data);
-  // A process that has not heard of the rotation, and does not look at the file.
+  // A process that does not know of the rotation, and does not read the file.
   const env = { COUNTERFOIL_MASTER_KEY: `${old},${fresh}` };
   const deaf = await ServeProcess.start(t, { data, env });
   await register(clientOf(await deaf.ready()), 1, 'late');
@@ -111,7 +111,7 @@ test('retires no key that has sealed until a moment ago, nor one that a secret i
   assert.equal((await retireLater(data)).status, 0);
 });
 
-test('one rotation at a time, and what a killed one has left is no hindrance', async (t) => {
+test('only one rotation runs at a time, and a killed rotation does not block the next', async (t) => {
   const service = await startTestService(t);
   const { data } = service;
   await register(service, 1);

@@ -19,7 +19,7 @@ function newKey(): MasterKey {
   return masterKey(randomBytes(32));
 }
 
-test('opens what it sealed, whatever the secret', () => {
+test('opens every secret that it sealed', () => {
   const sealer = sealerOf();
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (secret) => {
@@ -33,7 +33,7 @@ test('seals the same secret differently each time', () => {
   assert.notEqual(sealer.seal('secret', place), sealer.seal('secret', place));
 });
 
-test('does not open a seal in another place, nor rewraps it there', () => {
+test('neither opens nor rewraps a seal in another place', () => {
   const [old, next] = [newKey(), newKey()];
   const sealer = sealerOf(old);
   const seal = sealer.seal('secret', place);
@@ -48,7 +48,7 @@ test('does not open a seal in another place, nor rewraps it there', () => {
   }
 });
 
-test('does not open a seal of which any one bit was changed', () => {
+test('does not open a seal with any one bit changed', () => {
   const sealer = sealerOf();
   const seal = sealer.seal('secret', place);
   const parts = seal.split('.');
@@ -64,12 +64,12 @@ test('does not open a seal of which any one bit was changed', () => {
   }
 });
 
-test('does not open a seal of which any one character was changed, left out or added', () => {
+test('does not open a seal with any one character changed, removed or added', () => {
   const sealer = sealerOf();
   const seal = sealer.seal('secret', place);
   for (let at = 0; at < seal.length; at++) {
     const [before, after] = [seal.slice(0, at), seal.slice(at + 1)];
-    // Every other one: the last of a base64url part carries bits that the decoder does not look at.
+    // Every second character: the last one of a base64url part has bits that the decoder ignores.
     for (const character of ['A', 'B', 'g', 'w', '_', '.', '=', '']) {
       if (character === seal[at]) continue;
       assert.throws(() => sealer.open(before + character + after, place), doesNotOpen, `${at} ${character}`);
@@ -80,7 +80,7 @@ test('does not open a seal of which any one character was changed, left out or a
   }
 });
 
-test('does not open the parts of two seals put together', () => {
+test('does not open a seal that combines parts of two seals', () => {
   const sealer = sealerOf();
   const one = sealer.seal('one', place).split('.');
   const other = sealer.seal('other', place).split('.');
@@ -91,7 +91,7 @@ test('does not open the parts of two seals put together', () => {
   );
 });
 
-test('does not open a seal of another master key, and tells the log which key it was', () => {
+test('does not open a seal of another master key, and logs the id of that key', () => {
   const maker = sealerOf();
   assert.throws(
     () => sealerOf().open(maker.seal('secret', place), place),
@@ -100,7 +100,7 @@ test('does not open a seal of another master key, and tells the log which key it
   );
 });
 
-test('rewraps the data key alone: the sealed secret stays as it is, and the old key is needed no more', () => {
+test('rewraps only the data key: the sealed secret stays the same, and the old key is no longer needed', () => {
   const [old, next] = [newKey(), newKey()];
   const seal = sealerOf(old).seal('secret', place);
   const rewrapped = sealerOf(next, old).rewrap(seal, place);
@@ -112,14 +112,14 @@ test('rewraps the data key alone: the sealed secret stays as it is, and the old 
   assert.equal(sealerOf(next).rewrap(rewrapped, place), rewrapped, 'it is under the writing key already');
 });
 
-test('makes the master key on the first start, beside the data folder, for its owner alone', async (t) => {
+test('creates the master key on the first start, next to the data folder, readable only by its owner', async (t) => {
   const service = await startTestService(t);
   const file = `${service.data}.key`;
   assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.equal(Buffer.from(readFileSync(file, 'utf8'), 'base64').length, 32);
 });
 
-test('refuses to start without the key that sealed the store, and leaves the store alone', async (t) => {
+test('does not start without the key that sealed the store, and leaves the store unchanged', async (t) => {
   const data = newDataFolder(t);
   const first = await startTestService(t, { data });
   await first.stop();

@@ -31,7 +31,7 @@ function written(t: TestContext, content: unknown): string {
   return file;
 }
 
-test('has a default for everything that is needed', () => {
+test('has a default for every required setting', () => {
   const settings = load();
   assert.equal(settings.host, '127.0.0.1');
   assert.equal(settings.port, 8080);
@@ -44,7 +44,7 @@ test('does not let one service change the defaults of the next', () => {
   assert.deepEqual(load().tables.aliases, []);
 });
 
-test('takes the environment over the file', (t) => {
+test('the environment takes precedence over the file', (t) => {
   const file = written(t, { port: 1, host: '127.0.0.2', tables: { aliases: ['dynamodb'] } });
   const settings = load({ PORT: '2' }, file);
   assert.equal(settings.port, 2);
@@ -53,7 +53,7 @@ test('takes the environment over the file', (t) => {
   assert.deepEqual(load({ COUNTERFOIL_TABLE_ALIASES: 'a, b' }, file).tables.aliases, ['a', 'b']);
 });
 
-test('takes a value from the file that a variable names, and not from both at once', (t) => {
+test('reads a value from the file that a variable names, and rejects both at once', (t) => {
   const secret = written(t, 'sk_test_fromfile\n');
   assert.equal(load({ COUNTERFOIL_STRIPE_KEY_FILE: secret }).stripe.key, 'sk_test_fromfile');
   assert.match(
@@ -88,7 +88,7 @@ test('lists every problem at once, each with the name of its setting', (t) => {
   assert.ok(!text.includes('hunter2'), 'a problem repeats a secret');
 });
 
-test('a table that no path can name is rejected at the start', (t) => {
+test('rejects a table that no path can name at startup', (t) => {
   for (const table of ['.', '..', '', 'a/b', 'x'.repeat(256)]) {
     const routes = { ticket: { on_success: { table, id: 'payment_id', name: 'charge_id' } } };
     assert.match(problems({}, written(t, { payments: { routes } })), /on_success\.table/, table);
@@ -96,7 +96,7 @@ test('a table that no path can name is rejected at the start', (t) => {
   }
 });
 
-test('refuses settings that contradict each other', (t) => {
+test('rejects contradictory settings', (t) => {
   for (const proxy of ['proxy', '10.0.0.0/33', '::/129', '10.0.0.0/0', '10.0.0.0/8/8', '*']) {
     assert.match(problems({ COUNTERFOIL_TRUSTED_PROXIES: proxy }), /is not an address or a network/, proxy);
   }
@@ -115,25 +115,25 @@ test('refuses settings that contradict each other', (t) => {
   assert.match(problems({}, written(t, { payments: { routes } })), /minimum is above maximum/);
 });
 
-test('refuses to simulate beside a live key, and only then', () => {
+test('rejects simulation next to a live key, and only then', () => {
   assert.match(problems({ COUNTERFOIL_STRIPE_KEY: 'sk_live_abc' }, undefined, true), /live key/);
   assert.match(problems({ COUNTERFOIL_STRIPE_KEY: 'rk_live_abc' }, undefined, true), /live key/);
   assert.equal(problems({ COUNTERFOIL_STRIPE_KEY: 'sk_live_abc' }, undefined, false), '');
   assert.equal(problems({ COUNTERFOIL_STRIPE_KEY: 'sk_test_abc' }, undefined, true), '');
 });
 
-test('takes secrets from the environment alone', (t) => {
+test('accepts secrets only from the environment', (t) => {
   const file = written(t, { stripe: { key: 'sk_test_x' } });
   assert.match(problems({}, file), /stripe\.key: is a secret; set it as COUNTERFOIL_STRIPE_KEY/);
 });
 
-test('says what is wrong with a file that is no JSON object', (t) => {
+test('reports what is wrong with a file that is not a JSON object', (t) => {
   for (const content of ['{', '[]', 'null']) {
     assert.match(problems({}, written(t, content)), /must be a JSON object/);
   }
 });
 
-test('names every setting by one variable, with a description', () => {
+test('every setting has one variable and a description', () => {
   assert.equal(new Set(leaves.map(({ env }) => env)).size, leaves.length);
   for (const { env, description } of leaves) assert.ok(description.length > 10, env);
 });

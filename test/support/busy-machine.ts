@@ -1,5 +1,5 @@
-/** What a machine that is busy with other tests may take beyond a bound of the service's own. */
+/** The time that a busy machine may need in addition to a bound of the service. */
 export const busyMachineMs = 5_000;
 
-/** When a test gives up what must come to be and is no promise in itself: longer than any busy machine takes. */
+/** The timeout for events that must happen but have no promised time: longer than any busy machine needs. */
 export const givenUpMs = 60_000;

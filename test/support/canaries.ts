@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** How a secret may lie somewhere. */
+/** The encodings in which a secret may appear. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
-  // In the middle of a longer text base64 has three ways to write the same bytes.
+  // Within a longer text, base64 encodes the same bytes in three ways.
   const base64 = [0, 1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
     return text.slice(Math.ceil((shift * 8) / 6), -4);
@@ -13,7 +13,7 @@ function formsOf(secret: string): string[] {
   return [secret, ...base64, bytes.toString('hex'), encodeURIComponent(secret), bytes.toString('utf16le')];
 }
 
-/** Fails when a place has one of the secrets, in whatever form. */
+/** Fails if a place contains one of the secrets, in any encoding. */
 export function assertAbsent(secrets: readonly string[], places: Readonly<Record<string, Buffer>>): void {
   for (const secret of secrets) {
     for (const form of formsOf(secret)) {

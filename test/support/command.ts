@@ -14,7 +14,7 @@ export interface Ended {
   readonly errors: string;
 }
 
-/** A command of `counterfoil`, run to its end where there is no settings file. */
+/** Runs a command of `counterfoil` in a folder without a settings file, and waits for its end. */
 export async function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -47,13 +47,13 @@ export function settingsOf(markdown: string): string | undefined {
   return /```json counterfoil\.json\n(.*?)```/s.exec(markdown)?.[1];
 }
 
-/** A shown response to the letter, where `…` stands for what differs each time, or for itself. */
+/** Matches a shown response exactly; `…` stands for text that differs each time, or for itself. */
 export function patternOf(response: string): RegExp {
   const literal = response.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${literal.join('(?:[\\w.:-]+|…)')}$`);
 }
 
-/** Runs the commands of one document on a service, in a terminal's order of standard output and errors. */
+/** Runs the commands of one document on a service, with standard output and errors in the order of a terminal. */
 export class Terminal {
   readonly #service: TestService;
   #seen = '';

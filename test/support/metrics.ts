@@ -3,7 +3,7 @@ import type { TestService } from './service.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** What `/metrics` said at one moment. */
+/** The response of `/metrics` at one time. */
 export class Scraped {
   readonly text: string;
 
@@ -17,7 +17,7 @@ export class Scraped {
     return new Scraped(text);
   }
 
-  /** The sum of all that bear these labels; 0 where there is none. */
+  /** The sum of all samples with these labels; 0 if there is none. */
   sum(name: string, labels: Labels = {}): number {
     const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
     return this.#lines(name)
@@ -25,14 +25,14 @@ export class Scraped {
       .reduce((sum, { value }) => sum + value, 0);
   }
 
-  /** Every value that a label has anywhere. */
+  /** Every value of a label in any metric. */
   valuesOf(label: string): Set<string> {
     return new Set(
       Array.from(this.text.matchAll(new RegExp(`[{,]${label}="([^"]*)"`, 'g')), ([, value]) => String(value)),
     );
   }
 
-  /** Those that are described, and the three that a histogram consists of. */
+  /** The names of the described metrics, and the three series of each histogram. */
   names(): Set<string> {
     const names = new Set<string>();
     for (const [, name = '', type] of this.text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
@@ -51,7 +51,7 @@ export class Scraped {
   }
 }
 
-/** What was counted meanwhile. */
+/** Reads how much each counter grew during `work`. */
 export async function countedDuring(
   service: Pick<TestService, 'get'>,
   work: () => Promise<unknown>,

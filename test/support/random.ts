@@ -1,9 +1,9 @@
 import type { TestContext } from 'node:test';
 
-/** Numbers from 0 to 1 that a seed decides. */
+/** Returns numbers from 0 to 1, which depend only on a seed. */
 export type Random = () => number;
 
-/** The seed of a test: that of `SEED`, or a new one. It is printed, so that a failure can be tried again. */
+/** The seed of a test: the value of `SEED`, or a new one. It is printed, so that a failure can be repeated. */
 export function seedOf(t: TestContext): number {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32));
   t.diagnostic(`SEED=${seed}`);
@@ -32,12 +32,12 @@ export function pick<T>(random: Random, from: readonly T[]): T {
   return picked;
 }
 
-/** The same elements in an order that the numbers decide (Fisher and Yates). */
+/** The same elements in a random order (Fisher-Yates). */
 export function shuffled<T>(random: Random, elements: readonly T[]): T[] {
-  const mixed = [...elements];
-  for (let last = mixed.length - 1; last > 0; last--) {
+  const result = [...elements];
+  for (let last = result.length - 1; last > 0; last--) {
     const other = between(random, 0, last);
-    [mixed[last], mixed[other]] = [mixed[other] as T, mixed[last] as T];
+    [result[last], result[other]] = [result[other] as T, result[last] as T];
   }
-  return mixed;
+  return result;
 }

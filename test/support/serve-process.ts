@@ -11,19 +11,19 @@ import { givenUpMs } from './busy-machine.ts';
 export interface ServeOptions {
   readonly data: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** What `counterfoil.json` says. */
+  /** The content of `counterfoil.json`. */
   readonly settings?: unknown;
-  /** Whether the simulated processor is served. */
+  /** Whether the simulated processor is enabled. */
   readonly simulate?: boolean;
-  /** Processes that share the port and the data folder; 1, and no option, is the service as one process. */
+  /** The number of processes that share the port and the data folder; with 1, no option is passed. */
   readonly workers?: number;
-  /** Whether it sheds requests when the event loop is late, as a service does; not by default, because tests share the machine. */
+  /** Whether it sheds requests when its event loop is late; false by default, because tests share the machine. */
   readonly shedsLate?: boolean;
 }
 
 const unhurried = join(import.meta.dirname, 'unhurried.ts');
 
-/** Where the tests are to run on DynamoDB, its tables are made first. */
+/** If the tests run on DynamoDB, its tables are created first. */
 const dynamo = process.env.TEST_STORE === 'dynamodb' ? await import('./dynamodb/environment.ts') : undefined;
 
 function commandOf(args: readonly string[]): [string, string[]] {
@@ -33,11 +33,11 @@ function commandOf(args: readonly string[]): [string, string[]] {
 }
 
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
-/** Its workers may outlive it, and have its standard error. */
+/** Workers that outlive the first process keep its standard error open, so the wait for its end is limited. */
 const outputMsMax = 1_000;
 const running = new Set<ServeProcess>();
 
-/** `counterfoil serve` as processes of their own, in a process group of their own, so that none is left behind. */
+/** `counterfoil serve` in its own process group, so that no process is left behind. */
 export class ServeProcess {
   readonly #child: ChildProcess;
   readonly #folder: string;
@@ -56,7 +56,7 @@ export class ServeProcess {
     workers = 1,
     shedsLate = false,
   }: ServeOptions) {
-    // A folder of its own, so that no other settings file is found.
+    // It runs in a new folder, so that it finds no other settings file.
     this.#folder = mkdtempSync(join(tmpdir(), 'counterfoil-serve-'));
     writeFileSync(join(this.#folder, 'counterfoil.json'), JSON.stringify(settings));
     const options = [
@@ -86,26 +86,26 @@ export class ServeProcess {
     this.#ended = once(this.#child, 'exit');
     this.#outputClosed = once(this.#child.stderr as NodeJS.ReadableStream, 'close');
     this.#ready = this.#firstOrigin();
-    // Who kills a service that is still starting does not wait for it.
+    // A test that kills a starting service does not wait until it is ready.
     this.#ready.catch(() => undefined);
     running.add(this);
   }
 
-  /** Starts it and does not wait; killed after the test if it still runs. */
+  /** Starts the service without waiting; it is killed after the test if it still runs. */
   static spawn(t: TestContext, options: ServeOptions): ServeProcess {
     const service = new ServeProcess(options);
-    begunBy(t).services.add(service);
+    startedBy(t).services.add(service);
     return service;
   }
 
-  /** Starts it and waits until it is ready. */
+  /** Starts the service and waits until it is ready. */
   static async start(t: TestContext, options: ServeOptions): Promise<ServeProcess> {
     const service = ServeProcess.spawn(t, options);
     await service.ready();
     return service;
   }
 
-  /** `kill -9` of the first process alone; resolves when the others have followed it by themselves. */
+  /** Kills only the first process with SIGKILL; resolves when the others have ended by themselves. */
   async killFirst(): Promise<void> {
     const { pids } = this;
     this.#child.kill('SIGKILL');
@@ -114,17 +114,17 @@ export class ServeProcess {
     this.#forget();
   }
 
-  /** `kill -9` of every service that this process has started. */
+  /** Kills every service that this process has started with SIGKILL. */
   static async killAll(): Promise<void> {
     for (const service of [...running]) await service.kill();
   }
 
-  /** Resolves with the origin; rejects, with what the service had to say, when it ends before it is ready. */
+  /** Resolves with the origin; rejects with the output of the service if it ends before it is ready. */
   ready(): Promise<string> {
     return this.#ready;
   }
 
-  /** From its start to its being ready. */
+  /** The time from its start until it was ready. */
   get readyMs(): number {
     return this.#readyMs;
   }
@@ -133,12 +133,12 @@ export class ServeProcess {
     return this.#child.pid as number;
   }
 
-  /** What it has written to standard error so far. */
+  /** Its standard error so far. */
   get errors(): string {
     return this.#errors;
   }
 
-  /** All of its processes, the first one first. */
+  /** All its processes, the first one first. */
   get pids(): readonly number[] {
     return [this.pid, ...childrenOf(this.pid)];
   }
@@ -147,7 +147,7 @@ export class ServeProcess {
     return childrenOf(this.pid);
   }
 
-  /** `kill -9` of all its processes at once; resolves when they are gone. */
+  /** Kills all its processes at once with SIGKILL; resolves when they have ended. */
   async kill(): Promise<void> {
     const { pids } = this;
     this.#signalGroup();
@@ -156,22 +156,22 @@ export class ServeProcess {
     this.#forget();
   }
 
-  /** SIGTERM; resolves with the exit code. */
+  /** Sends SIGTERM; resolves with the exit code. */
   async terminate(): Promise<number | null> {
     this.#child.kill('SIGTERM');
     return this.ended();
   }
 
-  /** Resolves with the exit code, when it has ended by itself; null when a signal ended it. */
+  /** Resolves with the exit code when it has ended by itself; with null if a signal ended it. */
   async ended(): Promise<number | null> {
     await this.#ended;
-    // What it has said last may still be on its way.
+    // Its last output may not have arrived yet.
     await Promise.race([this.#outputClosed, sleep(outputMsMax, undefined, { ref: false })]);
     this.#forget();
     return this.#child.exitCode;
   }
 
-  /** For the end of a test and of this process: nothing is waited for. */
+  /** Kills it without waiting, at the end of this process. */
   endAtOnce(): void {
     this.#signalGroup();
     this.#forget();
@@ -192,7 +192,7 @@ export class ServeProcess {
     try {
       process.kill(-this.pid, 'SIGKILL');
     } catch {
-      // There is nobody left in the group.
+      // The process group has ended already.
     }
   }
 
@@ -202,27 +202,27 @@ export class ServeProcess {
   }
 }
 
-/** What a test has begun. */
-interface Begun {
+/** What a test has started. */
+interface Started {
   readonly services: Set<ServeProcess>;
   readonly folders: string[];
 }
 
-const begun = new WeakMap<TestContext, Begun>();
+const startedByTest = new WeakMap<TestContext, Started>();
 
-/** A folder for data that is removed, with the key beside it, after the test, when its services have ended. */
+/** A data folder. It and the key file next to it are removed after the test, when its services have ended. */
 export function newData(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-data-'));
-  begunBy(t).folders.push(folder);
+  startedBy(t).folders.push(folder);
   return join(folder, 'data');
 }
 
-/** One hook per test, however much it begins. */
-function begunBy(t: TestContext): Begun {
-  const known = begun.get(t);
+/** Registers one hook per test, however many services it starts. */
+function startedBy(t: TestContext): Started {
+  const known = startedByTest.get(t);
   if (known !== undefined) return known;
-  const { services, folders }: Begun = { services: new Set(), folders: [] };
-  begun.set(t, { services, folders });
+  const { services, folders }: Started = { services: new Set(), folders: [] };
+  startedByTest.set(t, { services, folders });
   t.after(async () => {
     for (const service of services) if (running.has(service)) await service.kill();
     for (const folder of folders) rmSync(folder, { recursive: true, force: true });
@@ -230,13 +230,13 @@ function begunBy(t: TestContext): Begun {
   return { services, folders };
 }
 
-// A process group of its own does not hear a Ctrl-C at the terminal.
+// A Ctrl-C in the terminal does not reach a separate process group.
 process.once('exit', () => {
   for (const service of running) service.endAtOnce();
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-/** As Linux tells it; elsewhere none are found, and the tests that need them say so. */
+/** Reads the child processes from /proc; on systems without it none are found. */
 function childrenOf(pid: number): number[] {
   try {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
@@ -246,7 +246,7 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** A process that nobody has buried yet counts as gone: it does nothing any more. */
+/** Waits for the end of a process. A zombie counts as ended. */
 async function gone(pid: number): Promise<void> {
   const giveUpAt = Date.now() + givenUpMs;
   while (isAlive(pid)) {

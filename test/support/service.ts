@@ -13,11 +13,11 @@ import type { Engine } from '../../src/storage/engine.ts';
 const dynamo = process.env.TEST_STORE === 'dynamodb' ? await import('./dynamodb/environment.ts') : undefined;
 
 export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'log'>> {
-  /** Environment variables, beside a free port and a folder of its own. */
+  /** Environment variables in addition to a free port and a new data folder. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Path of a `counterfoil.json`. */
+  /** The path of a `counterfoil.json`. */
   readonly file?: string;
-  /** Whether no API key is made for a service that needs one, because it has a real processor. */
+  /** Whether to create no API key for a service that needs one because it has a real processor. */
   readonly keyless?: boolean;
   /** A data folder that outlives this service; by default a new one that is removed after the test. */
   readonly data?: string;
@@ -27,28 +27,28 @@ export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly json: any;
 }
 
 export interface TestService extends Service {
   readonly data: string;
-  /** What `send` adds where the service needs a key. */
+  /** The header that `send` adds if the service needs a key. */
   readonly keyHeader: Readonly<Record<string, string>>;
   /** Every log line so far. */
   readonly logged: () => string;
-  /** Sends a body as JSON (a string or bytes go out as they are) and reads the whole answer. */
+  /** Sends a body as JSON (a string or bytes unchanged) and reads the whole response. */
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestResponse>;
   get(path: string, headers?: Record<string, string>): Promise<TestResponse>;
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<TestResponse>;
 }
 
-/** A test process is its service's callers as well: how busy its event loop is tells nothing of the service. */
+/** The test process also runs the callers, so the load of its event loop is not the load of the service. */
 export const unhurried = { loopTurnMsMax: Infinity, eventLoopDelayMsMax: Infinity };
 
 /**
- * The real service, wired by `main.ts`, on a free port and a real LMDB folder, or on DynamoDB where `TEST_STORE` says so;
- * stopped after the test.
+ * The real service on a free port and a real LMDB folder, or on DynamoDB if `TEST_STORE` is `dynamodb`. It is stopped
+ * after the test.
  */
 export async function startTestService(
   t: TestContext,
@@ -124,7 +124,7 @@ export async function startTestService(
   };
 }
 
-/** With a real processor there are keys, and so limits, which few tests are about. */
+/** Turns off the limits that a service with a real processor has, because few tests are about them. */
 export function unlimited(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const hasProcessor =
     env.COUNTERFOIL_STRIPE_KEY !== undefined || env.COUNTERFOIL_SQUARE_ACCESS_TOKEN !== undefined;
@@ -132,7 +132,7 @@ export function unlimited(env: Readonly<Record<string, string>>): Readonly<Recor
   return hasProcessor ? Object.fromEntries(names.map((name) => [name, '0'])) : {};
 }
 
-/** Of the name that it has in every service on the same data: so it has the idempotency keys of the one before. */
+/** Creates an admin key. Its name is always the same, so it takes over the idempotency keys of an earlier service. */
 export async function adminKey(data: string): Promise<string> {
   const engine = await openStoreOf(data);
   try {
@@ -145,7 +145,7 @@ export async function adminKey(data: string): Promise<string> {
 
 const endings = new WeakMap<TestContext, (() => unknown)[]>();
 
-/** Undoes what a test began, the last first: a service stops before its folder goes. */
+/** Runs the cleanups of a test, the last one first: a service stops before its folder is removed. */
 function atEnd(t: TestContext, undo: () => unknown): void {
   const undone = endings.get(t);
   if (undone !== undefined) {
@@ -159,7 +159,7 @@ function atEnd(t: TestContext, undo: () => unknown): void {
   });
 }
 
-/** A folder for data that is removed, with the key beside it, after the test. */
+/** A data folder. It and the key file next to it are removed after the test. */
 export function newDataFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-test-'));
   atEnd(t, () => rmSync(folder, { recursive: true, force: true }));
@@ -179,15 +179,15 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What an engine of pages tells in an order of its own, as the tests compare it: by id. */
-// biome-ignore lint/suspicious/noExplicitAny: answers are of every shape
+/** Sorts a table by id, because an engine that reads in pages returns the items in its own order. */
+// biome-ignore lint/suspicious/noExplicitAny: responses have every shape
 function sorted(json: any): unknown {
   const bytes = ({ id }: { id: string }) => Buffer.from(id);
   if (!Array.isArray(json?.body)) return json;
   return { ...json, body: [...json.body].sort((one, other) => bytes(one).compare(bytes(other))) };
 }
 
-/** The store of a service that has stopped, or has not begun. */
+/** Opens the store of a service that has stopped or not yet started. */
 export async function openStoreOf(data: string): Promise<Engine> {
   const env = { COUNTERFOIL_DATA: data, ...dynamo?.environmentOf(data) };
   const file = '/nonexistent/counterfoil.json';

@@ -1,4 +1,4 @@
-/** One request to a service that may be killed meanwhile: then there is no answer. */
+/** Sends one request to a service that may be killed meanwhile. @returns undefined if there is no response */
 export async function tryToSend(
   url: string,
   init?: RequestInit,

@@ -10,14 +10,14 @@ import {
   type TestServiceOptions,
 } from '../service.ts';
 
-/** A key that may do everything but administrate, unless it is said otherwise. */
+/** Every scope except admin. */
 export const everyScope: readonly Scope[] = scopes.filter((scope) => scope !== 'admin');
 
 export function keyRequest(fields: Partial<CreateKeyRequest> = {}): CreateKeyRequest {
   return { kind: 'secret', name: 'test', scopes: everyScope, ...fields };
 }
 
-/** Works on the keys of a data folder that nobody else has open in this process; makes the store where there is none. */
+/** Runs `work` on the keys of a data folder that this process does not have open; creates a missing store. */
 export async function withKeys<Result>(
   data: string,
   work: (keys: ApiKeys) => Promise<Result>,
@@ -45,7 +45,7 @@ export function bearing(key: string): { readonly authorization: string } {
   return { authorization: `Bearer ${key}` };
 }
 
-/** A service with one key for each of the orders, by the same names. */
+/** A service with one key for each of the requests, by the same names. */
 export async function startServiceWithKeys<Name extends string>(
   t: TestContext,
   requests: Readonly<Record<Name, Partial<CreateKeyRequest>>>,

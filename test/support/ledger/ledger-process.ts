@@ -8,7 +8,7 @@ import {
 } from '../../../src/processors/simulated/ledger.ts';
 import { serveLedger } from '../../../src/processors/simulated/ledger-server.ts';
 
-/** A ledger in this process, over HTTP; stopped after the test. */
+/** Serves a ledger of this process over HTTP; stopped after the test. */
 export async function startLedger(
   t: TestContext,
   ledger: MemoryLedger,
@@ -24,7 +24,7 @@ export interface LedgerProcess {
   books(): Promise<LedgerBooks>;
 }
 
-/** A ledger in a process of its own; ended after the test. Run as a program this file is that process. */
+/** Starts a ledger in another process, which runs this file; killed after the test. */
 export async function startLedgerProcess(t: TestContext): Promise<LedgerProcess> {
   const child = spawn(process.execPath, [import.meta.filename], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));

@@ -7,8 +7,8 @@ export interface PublishedNumbers {
 
 /*
  * Left out: gift cards (Square's 7783…, Adyen's), private labels that no network carries (Adyen's Synchrony 6044…),
- * and numbers without a valid Luhn check digit, which no issuer can give out: Stripe's 4242424242424241, which is
- * wrong on purpose, Square's UnionPay 6222988812340000 and Cybersource's Jaywan 6790090000002009.
+ * and numbers without a valid Luhn check digit, which no issuer can issue: Stripe's 4242424242424241, which is
+ * invalid on purpose, Square's UnionPay 6222988812340000 and Cybersource's Jaywan 6790090000002009.
  */
 export const publishedNumbers: readonly PublishedNumbers[] = [
   {

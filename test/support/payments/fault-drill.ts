@@ -15,25 +15,25 @@ export interface Drill {
   readonly words: readonly FaultWord[];
   readonly singleUse: SingleUse;
   readonly troubles: readonly Trouble[];
-  /** How long the last keys may take to be settled. */
+  /** The time in which the last keys must be settled. */
   readonly settleMsMax: number;
   /** Environment variables of the service. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** `storm`: Stripe turns everybody away for a while; `pause`: processes of the service are stopped, and go on. */
+/** `storm`: Stripe responds 429 to all requests for a while; `pause`: processes of the service are stopped and resumed. */
 export type Trouble = 'storm' | 'pause' | 'kill';
 
 const callersAtOnce = 100;
-/** How long a key is sent before the repair: for so many answers, or until so long after the last trouble. */
+/** A key is retried before the repair until it has so many responses, or for so long after the last trouble. */
 const responsesBeforeRepair = 4;
 const calmMs = 1_000;
 const patienceMsMax = 1_000;
 const repairedEveryMs = 500;
-/** Beyond what the service itself ever takes. */
+/** Longer than the service ever takes. */
 const patienceMsAtEnd = 60_000;
 
-/** Keys of many callers, at a service and a Stripe with every fault there is; then all is repaired and settled. */
+/** Many callers charge through a service and a Stripe with every fault; then all faults are repaired and all keys settled. */
 export async function runDrill(t: TestContext, drill: Drill): Promise<Finding[]> {
   const random = randomFrom(drill.seed);
   const charges = Array.from({ length: drill.keys }, (_, index) =>
@@ -76,15 +76,15 @@ export async function runDrill(t: TestContext, drill: Drill): Promise<Finding[]>
   await repairDuring(stripe, settle(caller, charges, drill.settleMsMax));
   const settledMs = Math.round(performance.now() - repairedAt);
   await service.terminate();
-  const { length: lost } = charges.filter(({ finalResponses }) => finalResponses.size === 0);
+  const { length: lost } = charges.filter(({ finals }) => finals.size === 0);
   t.diagnostic(`${charges.length} keys, ${workers} processes, ${drill.troubles.join(' ')}`);
   t.diagnostic(
-    `${caller.lost} requests without an answer, ${lost} keys without an end, ${settledMs} ms to settle`,
+    `${caller.lost} requests without a response, ${lost} keys without a final response, ${settledMs} ms to settle`,
   );
   return findingsOf(charges, await stripe.records(), await paymentsIn(data));
 }
 
-/** Everything again until there is an end to it, and once more. */
+/** Retries every charge and refund until its response is final, and sends it once more. */
 async function settle(
   caller: FaultCaller,
   charges: readonly FaultCharge[],
@@ -92,16 +92,16 @@ async function settle(
 ): Promise<void> {
   const giveUpAt = performance.now() + settleMsMax;
   await inPool(charges, charges.length, async (charge) => {
-    // Two more tries for what has no end; there is nothing to wait for.
+    // A charge that may stay open is tried twice; waiting longer changes nothing.
     const goesOn: GoesOn = (responseCount, ending) =>
       performance.now() < giveUpAt && (!mayStayOpen(ending) || responseCount < 2);
     await caller.pursue(charge, goesOn, patienceMsAtEnd);
     await caller.pay(charge, patienceMsAtEnd);
-    if (charge.finalResponses.has(200)) await caller.refund(charge, patienceMsAtEnd);
+    if (charge.finals.has(200)) await caller.refund(charge, patienceMsAtEnd);
   });
 }
 
-/** Repaired again and again: what Stripe only now begins to process is decided by the next repair. */
+/** Repairs repeatedly: a charge that Stripe starts to process after a repair is decided by the next one. */
 async function repairDuring(stripe: StripeProcess, work: Promise<void>): Promise<void> {
   let isOver = false;
   const done = work.finally(() => {

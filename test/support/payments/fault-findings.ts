@@ -5,22 +5,22 @@ import type { Charge, Refund, StripeRecords } from '../stripe/objects.ts';
 import type { FaultCharge, Responses } from './fault-requests.ts';
 import { mayStayOpen, statusesOf } from './fault-words.ts';
 
-/** A promise that was broken, and for whom. */
+/** A broken promise, and the key that it affects. */
 export interface Finding {
   readonly kind:
     | 'charged twice'
     | 'refunded twice'
     | 'confirmed without its charge'
     | 'done and not confirmed'
-    | 'answered differently'
-    | 'burnt'
-    | 'ended otherwise'
+    | 'different responses'
+    | 'token used up'
+    | 'wrong outcome'
     | 'not settled'
-    | 'records and books differ';
+    | 'records differ';
   readonly what: string;
 }
 
-/** Holds all that the callers were answered against our records and the books of Stripe. */
+/** Compares all responses with our records and with Stripe's. */
 export function findingsOf(
   requested: readonly FaultCharge[],
   stripe: StripeRecords,
@@ -45,43 +45,43 @@ function ofCharge(
   const found = ofResponses(who, charge, statusesOf[charge.ending], mayStayOpen(charge.ending), ids);
   if (ids.length > 1) found.push({ kind: 'charged twice', what: `${who}: ${ids.join(', ')}` });
   const { refund } = charge;
-  const made = ids.flatMap((id) => refundsByCharge.get(id) ?? []);
+  const refundsMade = ids.flatMap((id) => refundsByCharge.get(id) ?? []);
   if (refund === undefined) return found;
-  const isRefunded = charge.finalResponses.has(200);
+  const isRefunded = charge.finals.has(200);
   const statuses = refund.ending === 'failed' ? [502] : statusesOf[refund.ending];
   const isOpenRefund = mayStayOpen(refund.ending);
-  const refunded = made.filter(({ status }) => status !== 'failed').map(({ id }) => id);
+  const refunded = refundsMade.filter(({ status }) => status !== 'failed').map(({ id }) => id);
   if (isRefunded)
     found.push(...ofResponses(`the refund of ${who}`, refund, statuses, isOpenRefund, refunded));
-  const refundIds = made.map(({ id }) => id);
-  if (made.length > 1) found.push({ kind: 'refunded twice', what: `${who}: ${refundIds.join(', ')}` });
+  const refundIds = refundsMade.map(({ id }) => id);
+  if (refundsMade.length > 1) found.push({ kind: 'refunded twice', what: `${who}: ${refundIds.join(', ')}` });
   return found;
 }
 
-/** @param done what stands on the books of what was asked for */
+/** @param done the ids of the charges or refunds that Stripe has for the request */
 function ofResponses(
   who: string,
-  { finalResponses, pending }: Responses,
+  { finals, pending }: Responses,
   statuses: readonly number[],
   isOpen: boolean,
   done: readonly string[],
 ): Finding[] {
   const found: Finding[] = [];
   const note = (kind: Finding['kind'], what: string) => void found.push({ kind, what: `${who} ${what}` });
-  const texts = [...finalResponses].flatMap(([status, bodies]) =>
-    [...bodies].map((body) => `${status} ${body}`),
-  );
-  const ended = [...finalResponses.keys()];
-  if (texts.length > 1) note('answered differently', texts.join(' | '));
-  for (const text of finalResponses.get(200) ?? []) {
+  const texts = [...finals].flatMap(([status, bodies]) => [...bodies].map((body) => `${status} ${body}`));
+  const ended = [...finals.keys()];
+  if (texts.length > 1) note('different responses', texts.join(' | '));
+  for (const text of finals.get(200) ?? []) {
     if (!done.some((id) => text.includes(`"${id}"`))) note('confirmed without its charge', text);
   }
-  // Recovery may end an open one after its caller has asked for the last time: its record then tells, below.
-  if (!finalResponses.has(200) && done.length > 0 && !isOpen)
-    note('done and not confirmed', `${texts} ${pending}`);
+  // Recovery may settle an open charge after its caller's last request: `ofRecords` then checks its record.
+  if (!finals.has(200) && done.length > 0 && !isOpen) note('done and not confirmed', `${texts} ${pending}`);
   if (ended.length === 0 && !isOpen) note('not settled', pending);
   for (const status of ended.filter((each) => !statuses.includes(each))) {
-    note(statuses.length === 1 && statuses[0] === 200 ? 'burnt' : 'ended otherwise', `${status} ${texts}`);
+    note(
+      statuses.length === 1 && statuses[0] === 200 ? 'token used up' : 'wrong outcome',
+      `${status} ${texts}`,
+    );
   }
   return found;
 }
@@ -108,14 +108,14 @@ function ofRecords(charges: readonly Charge[], refunds: readonly Refund[], payme
 }
 
 function differences(what: string, atStripe: readonly string[], inRecords: readonly string[]): Finding[] {
-  const kind = 'records and books differ';
-  const [stripe, records] = [new Set(atStripe), new Set(inRecords)];
+  const kind = 'records differ';
+  const [theirs, ours] = [new Set(atStripe), new Set(inRecords)];
   return [
-    ...[...stripe.difference(records)].map(
-      (id) => ({ kind, what: `${what} on the books alone: ${id}` }) as const,
+    ...[...theirs.difference(ours)].map(
+      (id) => ({ kind, what: `${what} only in Stripe's records: ${id}` }) as const,
     ),
-    ...[...records.difference(stripe)].map(
-      (id) => ({ kind, what: `${what} in our records alone: ${id}` }) as const,
+    ...[...ours.difference(theirs)].map(
+      (id) => ({ kind, what: `${what} only in our records: ${id}` }) as const,
     ),
   ];
 }

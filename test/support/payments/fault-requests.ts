@@ -4,25 +4,25 @@ import { singleUseTokenOf } from '../stripe/scripted-stripe.ts';
 import { tryToSend } from '../try-to-send.ts';
 import type { Ending, FaultWord } from './fault-words.ts';
 
-/** What one idempotency key was answered. */
+/** The responses to one idempotency key. */
 export interface Responses {
-  /** By status, the different bodies of the answers after which a caller asks no more. */
-  readonly finalResponses: Map<number, Set<string>>;
-  /** The last answer of those after which a caller asks again. */
+  /** The different bodies of the final responses, by status: a caller does not retry them. */
+  readonly finals: Map<number, Set<string>>;
+  /** The last retryable response. */
   pending: string;
-  /** How many answers there were. */
+  /** The number of responses. */
   responseCount: number;
 }
 
 export interface FaultCharge extends Responses {
   readonly key: string;
-  /** Unlike any other order's, so that its charges can be told apart by it. */
+  /** Unique, so that it identifies the charges of this request. */
   readonly amount: number;
   readonly token: string;
   readonly ending: Ending;
-  /** Where the payment is told, when it has succeeded. */
+  /** The location of the payment, once it has succeeded. */
   at: string | undefined;
-  /** Asked for when the payment has succeeded. */
+  /** Requested once the payment has succeeded. */
   readonly refund: FaultRefund | undefined;
 }
 
@@ -31,10 +31,10 @@ export interface FaultRefund extends Responses {
   readonly ending: FaultWord['refund'];
 }
 
-/** Whether a caller asks once more after so many answers that are none, for what is to end so. */
+/** Whether a caller retries after so many retryable responses. `ending` is the expected outcome. */
 export type GoesOn = (responseCount: number, ending: FaultWord['refund']) => boolean;
 
-/** Which tokens can be used once: all, or some of those whose first call to Stripe goes well. */
+/** Which tokens are single-use: all, or some of those whose first call to Stripe succeeds. */
 export type SingleUse = 'all' | 'some';
 
 const path = '/stage/payment/stripe/charge';
@@ -50,7 +50,7 @@ export function newCharge(
   const mayBeOnce = !word.startsWith('method') && ending !== 'turned away';
   const isOnce = singleUse === 'all' || (random() < 0.4 && mayBeOnce);
   const isRefunded = ending === 'done' && (word.startsWith('refund') || random() < 0.3);
-  // Less than half, so that Stripe would make it a second time too.
+  // Less than half of the amount, so that Stripe would accept a second refund.
   const refundAmount = between(random, 1, Math.floor(amount / 2) - 1);
   return {
     ...noResponses(),
@@ -64,40 +64,40 @@ export function newCharge(
 }
 
 function noResponses(): Responses {
-  return { finalResponses: new Map(), pending: '', responseCount: 0 };
+  return { finals: new Map(), pending: '', responseCount: 0 };
 }
 
-/** A caller that does as the documentation says: the same request with the same key, until there is an answer. */
+/** A caller that follows the documentation: it repeats a request with the same key until the response is final. */
 export class FaultCaller {
   readonly #random: Random;
   readonly #origin: () => string;
   readonly #authorization: string;
-  /** How many requests brought no answer. */
+  /** The number of requests without a response. */
   lost = 0;
 
-  /** @param origin where the service listens now */
+  /** @param origin returns the origin at which the service listens now */
   constructor(random: Random, origin: () => string, authorization: string) {
     this.#random = random;
     this.#origin = origin;
     this.#authorization = authorization;
   }
 
-  /** @returns whether nothing is left to ask for */
+  /** @returns whether all responses are final */
   async pursue(charge: FaultCharge, goesOn: GoesOn, patienceMs: number): Promise<boolean> {
     const pay = () => this.pay(charge, patienceMs);
     if (!(await this.#untilFinal(charge, goesOn, pay))) return false;
     const { refund } = charge;
-    if (refund === undefined || !charge.finalResponses.has(200)) return true;
+    if (refund === undefined || !charge.finals.has(200)) return true;
     return this.#untilFinal(refund, goesOn, () => this.refund(charge, patienceMs));
   }
 
   async #untilFinal(responses: FaultCharge | FaultRefund, goesOn: GoesOn, send: () => Promise<void>) {
-    const responseCountBefore = responses.responseCount;
-    while (responses.finalResponses.size === 0) {
-      if (!goesOn(responses.responseCount - responseCountBefore, responses.ending)) return false;
-      // A caller who is in a hurry asks twice.
+    const countBefore = responses.responseCount;
+    while (responses.finals.size === 0) {
+      if (!goesOn(responses.responseCount - countBefore, responses.ending)) return false;
+      // An impatient caller sends the request twice.
       await Promise.all(Array.from({ length: this.#random() < 0.15 ? 2 : 1 }, send));
-      if (responses.finalResponses.size === 0) await sleep(20 + this.#random() * 100);
+      if (responses.finals.size === 0) await sleep(20 + this.#random() * 100);
     }
     return true;
   }
@@ -132,11 +132,7 @@ export class FaultCaller {
     responses.responseCount++;
     const { status, text } = response;
     if (isRetryable(text)) responses.pending = `${status} ${text}`;
-    else
-      responses.finalResponses.set(
-        status,
-        (responses.finalResponses.get(status) ?? new Set<string>()).add(text),
-      );
+    else responses.finals.set(status, (responses.finals.get(status) ?? new Set<string>()).add(text));
     return response;
   }
 }

@@ -1,8 +1,8 @@
 import { wordsOfPairs } from '../stripe/pairs.ts';
 
 /**
- * How a charge, or a refund, ends once everything is repaired. `undecided` stays so: Stripe answers its error again
- * for as long as it remembers the key. `turned away` is a key that Stripe never takes.
+ * The outcome of a charge or a refund once everything is repaired. `undecided` stays so: Stripe replays its error as
+ * long as it remembers the key. `turned away`: Stripe never processes the request.
  */
 export type Ending =
   | 'done'
@@ -13,7 +13,7 @@ export type Ending =
   | 'undecided'
   | 'turned away';
 
-/** Nothing is to be waited for. */
+/** Whether the outcome may stay open, so that waiting for it is useless. */
 export function mayStayOpen(ending: FaultWord['refund'] | undefined): boolean {
   return ending === 'undecided' || ending === 'done or undecided' || ending === 'turned away';
 }
@@ -28,13 +28,13 @@ export const statusesOf: Readonly<Record<Ending, readonly number[]>> = {
   'turned away': [],
 };
 
-/** A word of the scripted Stripe, and what it does to the charge and to the refund that it is asked for. */
+/** A word of the scripted Stripe, and its effect on the charge and on the refund. */
 export interface FaultWord {
   readonly word: string;
   readonly charge: Ending;
-  /** `failed`: the bank does not take the money, which is a 502 that nobody is to repeat. */
+  /** `failed`: the bank rejects the refund, which is a 502 that is not retryable. */
   readonly refund: Ending | 'failed';
-  /** Stripe does not answer at all, so that the service waits for as long as it ever does. */
+  /** Stripe does not respond, so that the service waits until its timeout. */
   readonly isHeld?: true;
 }
 
@@ -52,13 +52,13 @@ export const plainWords: readonly FaultWord[] = [
     'error_after_charging dropped_after_charging cut_after_charging malformed_after_charging',
   ),
   ...ending('done', 'delayed method_dropped method_cut'),
-  // A service that was killed meanwhile asks again with the same key, and gets the same error.
+  // A service that was killed meanwhile repeats the request with the same key, and gets the same error.
   ...ending('done or undecided', 'method_error'),
-  ...ending('done', 'dropped_late never_answers method_never_answers', { isHeld: true }),
+  ...ending('done', 'dropped_late never_replies method_never_replies', { isHeld: true }),
   ...ending('declined', 'insufficient_funds generic_decline expired_card authentication_required'),
   ...ending('declined', 'declined_and_dropped declined_and_cut error_after_declining method_declined'),
   ...ending('declined', 'processing_then_declined worked_on_then_declined'),
-  ...ending('rejected', 'amount_too_small currency_not_taken'),
+  ...ending('rejected', 'amount_too_small currency_not_accepted'),
   ...ending('undecided', 'error_before_charging error_while_confirming'),
   ...ending('turned away', 'bad_key'),
 ];
@@ -66,13 +66,13 @@ export const plainWords: readonly FaultWord[] = [
 export const refundWords: readonly FaultWord[] = [
   ...ending('done', 'refund_pending refund_rate_limited refund_key_in_use refund_error_after refund_dropped'),
   ...ending('done', 'refund_cut refund_malformed refund_delayed'),
-  ...ending('done', 'refund_dropped_late refund_never_answered', { isHeld: true }),
+  ...ending('done', 'refund_dropped_late refund_never_replies', { isHeld: true }),
   ...ending('done', 'refund_failed', { refund: 'failed' }),
   ...ending('done', 'refund_refused', { refund: 'rejected' }),
   ...ending('done', 'refund_error_before', { refund: 'undecided' }),
 ];
 
-/** Stripe rejects the request itself by 400 and 404: where nothing was done before, that is the outcome. */
+/** With 400 and 404 Stripe rejects the request itself: if nothing was done before, that is the outcome. */
 const endsRejected = /(reset_before|method).*_then_(400|404)$/;
 
 export const pairWords: readonly FaultWord[] = [
@@ -86,7 +86,7 @@ function pairWord(word: string, what: 'charge' | 'refund'): FaultWord {
   return { word, charge: 'done', refund: 'done', [what]: end };
 }
 
-/** What becomes of the first of Stripe's two calls, which uses the token up; none of them rejects the token itself. */
+/** Faults of the first of the two calls to Stripe, which uses up the token; none of them rejects the token itself. */
 export const lostMethodWords: readonly FaultWord[] = [...plainWords, ...pairWords].filter(
   ({ word, charge }) => charge === 'done' && /^method_(?!error)/.test(word),
 );

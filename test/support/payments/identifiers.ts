@@ -1,6 +1,6 @@
 import { between, pick, type Random } from '../random.ts';
 
-/** Makes the text that a caller could send as an idempotency key or a metadata value. */
+/** Makes a text that a caller could send as an idempotency key or a metadata value. */
 export type Identifier = (random: Random) => string;
 
 /** A millisecond of the years 2015 to 2035, alone and within longer keys. */
@@ -46,7 +46,7 @@ const gs1Prefixes: readonly (readonly [from: number, to: number, percent: number
   [900, 949, 2], // Austria, Australia, New Zealand
 ];
 
-/** An EAN-13 with its check digit, alone, in a longer key and as it is printed under the bars. */
+/** An EAN-13 with its check digit, alone, in a longer key, and as it is printed under a barcode. */
 export const ean: Identifier = (random) => {
   const payload = `${prefixOf(random)}`.padStart(3, '0') + digits(random, 9);
   const code = payload + eanCheckDigit(payload);
@@ -64,7 +64,7 @@ function prefixOf(random: Random): number {
   throw new RangeError('The shares do not add up.');
 }
 
-/** GS1 General Specifications, 7.9.1: the weights are 1 and 3 in turn. */
+/** GS1 General Specifications, 7.9.1: the weights alternate between 1 and 3. */
 function eanCheckDigit(payload: string): string {
   let sum = 0;
   for (let place = 0; place < payload.length; place++) {
@@ -73,7 +73,7 @@ function eanCheckDigit(payload: string): string {
   return String((10 - (sum % 10)) % 10);
 }
 
-/** Versions 4 and 7 (RFC 9562), alone and behind a word. */
+/** Versions 4 and 7 (RFC 9562), alone and in a longer key. */
 export const uuid: Identifier = (random) => {
   const milliseconds = between(random, Date.UTC(2015, 0, 1), Date.UTC(2036, 0, 1) - 1);
   const time = milliseconds.toString(16).padStart(12, '0');
@@ -107,14 +107,14 @@ export const orderNumber: Identifier = (random) => {
   ]);
 };
 
-/** Identifiers of Twitter and Discord: milliseconds since their epochs, 22 bits to the left. */
+/** Identifiers of Twitter and Discord: milliseconds since their epochs, shifted left by 22 bits. */
 export const snowflake: Identifier = (random) => {
   const epoch = pick(random, [1_288_834_974_657, 1_420_070_400_000]);
   const milliseconds = between(random, Date.UTC(2015, 1, 1), Date.UTC(2036, 0, 1) - 1) - epoch;
   return String((BigInt(milliseconds) << 22n) | BigInt(between(random, 0, 2 ** 22 - 1)));
 };
 
-/** E.164 numbers of the countries with the most, in the ways they are written. */
+/** E.164 numbers of large countries, in the usual notations. */
 export const phoneNumber: Identifier = (random) => {
   const [country, national] = pick(random, [
     ['1', 10],

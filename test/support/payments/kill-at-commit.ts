@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 
 /**
- * Preloaded into a service (`node --import`), it ends that by SIGKILL at one of its commits of payments, as `KILL_AT`
- * says: `before 2` when the second one is about to be made, `after 2` when it is on disk and nobody knows it yet.
+ * Preloaded into a service (`node --import`), it kills the service at one of its commits of payments. With
+ * `KILL_AT=before 2` that is just before the second commit; with `after 2` the commit is on disk, and not yet reported.
  */
 const [when, number] = (process.env.KILL_AT ?? '').split(' ');
 let commits = 0;

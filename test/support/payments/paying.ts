@@ -8,13 +8,13 @@ import { between, pick, type Random } from '../random.ts';
 import { openStoreOf } from '../service.ts';
 import { tryToPost } from '../try-to-send.ts';
 
-/** Each payment of this route makes an item, and so can be told apart from all others in the table too. */
+/** Each payment of this route creates an item, which identifies it in the table too. */
 export const settings = {
   payments: { routes: { order: { on_success: { table: 'paid', id: 'metadata.order', name: 'charge_id' } } } },
 };
 const path = '/stage/payment/simulated/order';
 
-/** Half of the charges go well at once; slow ones are under way at every kill, lost ones in doubt. */
+/** Half of the charges succeed at once; at every kill slow ones are in progress, and lost ones in doubt. */
 const tokens = [
   'paid',
   'paid',
@@ -30,18 +30,18 @@ const tokens = [
 /** One order of a shop: a payment, and perhaps refunds of it. */
 export interface Order {
   readonly key: string;
-  /** Unlike any other order's, so that charges and payments can be told apart by it. */
+  /** Unique, so that it identifies the charge and the payment of this order. */
   readonly amount: number;
   readonly token: string;
-  /** The different texts of the answers to the payment, by status. */
+  /** The different bodies of the responses to the payment, by status. */
   readonly responses: Map<number, Set<string>>;
-  /** Where the payment is told, when an answer has said so. */
+  /** The location of the payment, once a response has returned it. */
   at: string | undefined;
-  /** Those that were asked for, by key: what was asked, and the different texts of the answers by status. */
+  /** The requested refunds, by key: the amount, and the different bodies of the responses by status. */
   readonly refunds: Map<string, { readonly amount: number; readonly responses: Map<number, Set<string>> }>;
 }
 
-/** Orders of many callers at services that come and go. */
+/** Orders of many callers, at services that are killed and restarted. */
 export class Shop {
   readonly orders: Order[] = [];
   readonly #random: Random;
@@ -51,7 +51,7 @@ export class Shop {
     this.#random = random;
   }
 
-  /** New orders, refunds, and earlier ones that have no final answer, until the services are dead. */
+  /** Sends new orders, refunds, and earlier orders without a final response, until the services are dead. */
   async trade(origins: readonly string[], callers: number, over: Promise<unknown>): Promise<void> {
     let isOver = false;
     const random = this.#random;
@@ -60,7 +60,7 @@ export class Shop {
       while (!isOver) {
         const origin = pick(random, origins);
         const order = (random() < 0.1 ? open.shift() : undefined) ?? this.#newOrder();
-        // A caller who is in a hurry asks twice.
+        // An impatient caller sends the request twice.
         await Promise.all(Array.from({ length: random() < 0.2 ? 2 : 1 }, () => this.pay(origin, order)));
         if (order.responses.has(200) && random() < 0.4) await this.#refundPart(origin, order);
         await sleep(random() * 20);
@@ -110,14 +110,14 @@ export class Shop {
     else note(refund.responses, response);
   }
 
-  /** Sends everything again until there is a final answer to it, and once more. */
+  /** Repeats every request until its response is final, and sends it once more. */
   async settleAll(origin: string): Promise<void> {
     const settle = async (responses: Order['responses'], send: () => Promise<void>, what: string) => {
       const giveUpAt = Date.now() + 30_000;
       do {
         await send();
         if (!isFinal(responses)) await sleep(100);
-        assert.ok(Date.now() < giveUpAt, `${what} has no final answer: ${[...responses.keys()]}`);
+        assert.ok(Date.now() < giveUpAt, `${what} has no final response: ${[...responses.keys()]}`);
       } while (!isFinal(responses));
       await send();
     };
@@ -147,7 +147,7 @@ function isFinal(responses: ReadonlyMap<number, unknown>): boolean {
   return responses.has(200) || responses.has(402) || responses.has(400);
 }
 
-/** Holds all that the shop was answered against our records, our table and the books of the ledger. */
+/** Compares all responses with our records, our table and the ledger. */
 export async function assertHonest(shop: Shop, books: LedgerBooks, data: string): Promise<void> {
   const { payments, items } = await stored(data);
   assertNothingTwice(books.charges.map(({ key }) => key));
@@ -162,12 +162,12 @@ export async function assertHonest(shop: Shop, books: LedgerBooks, data: string)
   assert.deepEqual(
     succeeded.map(({ id, chargeId, amount }) => facts(id, chargeId, amount)).sort(),
     books.charges.map(({ paymentId, chargeId, amount }) => facts(paymentId, chargeId, amount)).sort(),
-    'what we call succeeded is what was charged',
+    'the payments that succeeded are those that were charged',
   );
   assert.deepEqual(
     succeeded.map(({ metadata, chargeId }) => `${metadata?.order} ${chargeId}`).sort(),
     [...items].map(([id, name]) => `${id} ${name}`).sort(),
-    'an item is there if and only if its charge succeeded',
+    'an item exists if and only if its charge succeeded',
   );
   const given = payments.flatMap(({ id, refunds = [] }) =>
     refunds
@@ -180,7 +180,7 @@ export async function assertHonest(shop: Shop, books: LedgerBooks, data: string)
     books.refunds
       .map(({ refundId, chargeId, amount }) => [paymentOf.get(chargeId), refundId, amount].join(' '))
       .sort(),
-    'what we call given back is what was given back',
+    'the recorded refunds are those that were made',
   );
   for (const order of shop.orders) assertResponses(order, books);
 }
@@ -200,7 +200,7 @@ function assertNothingTwice(values: readonly unknown[]): void {
   assert.equal(new Set(values).size, values.length);
 }
 
-/** One final answer, the same to the byte whenever and by whomever it was given, and it is the truth. */
+/** Asserts that there is one final response, identical each time, and that it is true. */
 function assertResponses({ key, amount, responses, refunds }: Order, books: LedgerBooks): void {
   const charge = books.charges.find((made) => made.amount === amount);
   const text = finalText(key, responses, charge === undefined ? 402 : 200);
@@ -217,15 +217,15 @@ function assertResponses({ key, amount, responses, refunds }: Order, books: Ledg
 
 function finalText(what: string, responses: ReadonlyMap<number, ReadonlySet<string>>, final: number): string {
   const statuses = [...responses.keys()];
-  // More refunds than the payment has are refused, and each refusal bears the id of its own request.
+  // Refunds beyond the amount are rejected, and each rejection has the id of its own request.
   const allowed = [final, 504, 409, 503];
   assert.ok(
     statuses.every((status) => allowed.includes(status)),
-    `${what} was answered ${statuses.join(', ')}`,
+    `${what} got ${statuses.join(', ')}`,
   );
-  // Shed by a machine that is busy with other tests: nothing was done for it.
+  // A busy machine sheds load: nothing was done for the request.
   for (const text of responses.get(503) ?? []) assert.match(text, /"code":"overloaded"/, what);
   const texts = [...(responses.get(final) ?? [])];
-  if (final !== 400) assert.equal(texts.length, 1, `${what} has ${texts.length} different answers`);
+  if (final !== 400) assert.equal(texts.length, 1, `${what} has ${texts.length} different responses`);
   return String(texts[0]);
 }

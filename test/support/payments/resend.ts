@@ -3,9 +3,9 @@ import https from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
 
 /**
- * Preloaded into a service (`node --import`), it puts a hidden retry back: a POST to the processor whose connection is
- * reset before there is a response is sent once more, and the service only learns of the second one. It sits at the
- * transport, so that it works whichever client the service has.
+ * Preloaded into a service (`node --import`), it adds a hidden retry: a POST to the processor whose connection is reset
+ * before a response is sent once more, and the service sees only the second response. It patches the transport, so
+ * that it works with every client.
  */
 const processor = new URL(process.env.COUNTERFOIL_STRIPE_API_BASE ?? 'https://api.stripe.com').host;
 const codesOfReset: readonly unknown[] = ['ECONNRESET', 'EPIPE'];
@@ -18,14 +18,14 @@ for (const module of [http, https] as unknown as Patched[]) {
   module.request = (...args) => {
     const request = send(...args);
     const isToProcessor = request.method === 'POST' && request.getHeader('host') === processor;
-    // The callback, which is for the response, stands in the first request already.
+    // The first request already has the callback for the response.
     const sendAgain = () => send(...args.filter((each) => typeof each !== 'function'));
     return isToProcessor ? sentAgainAfterReset(request, sendAgain) : request;
   };
 }
 syncBuiltinESMExports();
 
-/** The first request, which the second one speaks through where there is one. */
+/** The first request. If it is repeated, it emits the events of the second one. */
 function sentAgainAfterReset(first: ClientRequest, sendAgain: () => ClientRequest): ClientRequest {
   const body: Buffer[] = [];
   const { write, end, emit, destroy } = first as unknown as Record<string, (...args: unknown[]) => unknown>;

@@ -12,11 +12,11 @@ export const chargeRequest = { amount: 1_050, currency: 'EUR' };
 export interface StripeService {
   readonly stripe: ScriptedStripe;
   readonly service: TestService;
-  /** Put forward, it lets the time of the service pass. */
+  /** Moves the clock of the service forward. */
   readonly clock: { aheadMs: number };
 }
 
-/** A service whose processor is the scripted Stripe, and whose clock can be put forward. */
+/** A service whose processor is the scripted Stripe, and whose clock a test can move forward. */
 export async function startWithStripe(
   t: TestContext,
   { stripe: given, ...options }: TestServiceOptions & { readonly stripe?: ScriptedStripe } = {},
@@ -37,8 +37,8 @@ export async function startWithStripe(
   return { stripe, service, clock };
 }
 
-/** How often Stripe was asked for a charge. */
-export function chargesAskedFor({ requests }: ScriptedStripe): number {
+/** The number of requests to Stripe for a charge. */
+export function chargesRequested({ requests }: ScriptedStripe): number {
   return requests.filter(
     ({ method, path: asked, fields }) =>
       method === 'POST' && asked === '/v1/payment_intents' && fields.confirm === 'true',

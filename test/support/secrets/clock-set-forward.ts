@@ -1,4 +1,4 @@
-/** Preloaded into a command (`node --import`), it lets that run so many milliseconds later, as `LATER_MS` says. */
+/** Preloaded into a command (`node --import`), it moves the clock forward by `LATER_MS` milliseconds. */
 const laterMs = Number(process.env.LATER_MS);
 const now = Date.now;
 Date.now = () => now() + laterMs;

@@ -6,13 +6,13 @@ import { masterKeyOverlapMs } from '../../../src/secrets/limits.ts';
 import { type Ended, runCommand } from '../command.ts';
 import type { TestService } from '../service.ts';
 
-/** What a rotation must leave readable, and the commands that are run beside it. */
+/** Secrets that a rotation must leave readable, and the commands that run next to a service. */
 
 const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
 
 type Client = Pick<TestService, 'post'>;
 
-/** Registers so many integrations. @returns their names */
+/** Registers `count` integrations. @returns their names */
 export async function register(client: Client, count: number, prefix = 'app'): Promise<string[]> {
   const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
   const responses = await Promise.all(names.map((name) => registration(client, name)));
@@ -20,7 +20,7 @@ export async function register(client: Client, count: number, prefix = 'app'): P
   return names;
 }
 
-/** Registering the same again opens the secret that is stored, and compares. */
+/** A repeated registration opens the stored secret and compares it. */
 export async function assertReadable(client: Client, names: readonly string[]): Promise<void> {
   for (const name of names) assert.equal((await registration(client, name)).status, 200, name);
 }
@@ -29,7 +29,7 @@ function registration(client: Client, name: string) {
   return client.post(`/v3/create/service/auth/google/${name}`, credentials);
 }
 
-/** Registers and charges, again and again. @returns ends it, and tells the names and every status but 200 */
+/** Registers and charges repeatedly. @returns a function that stops it and returns the names and every status but 200 */
 export function keepBusy(client: Client, prefix = 'busy') {
   const names: string[] = [];
   const failedStatuses: number[] = [];
@@ -41,7 +41,7 @@ export function keepBusy(client: Client, prefix = 'busy') {
       names.push(name as string);
       const { status } = await client.post('/stage/payment/simulated/charge', request);
       if (status !== 200) failedStatuses.push(status);
-      // The processors of a test machine are the rotation's too.
+      // The rotation shares the processors of the machine.
       await sleep(10);
     }
   })();
@@ -60,14 +60,14 @@ export function keyLines(data: string): string[] {
   return readFileSync(`${data}.key`, 'utf8').trim().split('\n');
 }
 
-/** `secrets retire` as if it were run some minutes later. */
+/** Runs `secrets retire` as if some minutes later. */
 export function retireLater(data: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const imports = `${env.NODE_OPTIONS ?? ''} --import ${join(import.meta.dirname, 'clock-set-forward.ts')}`;
   const later = { NODE_OPTIONS: imports, LATER_MS: String(masterKeyOverlapMs) };
   return command(data, { ...env, ...later })('secrets', 'retire');
 }
 
-/** A service in processes of its own, as the tests ask one. */
+/** A client of a service in another process. */
 export function clientOf(origin: string): Client {
   return {
     post: async (path, body) => {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Delivery } from '../../../src/processors/processor.ts';
 
-/** A delivery of an event, signed as https://developer.squareup.com/docs/webhooks/step3validate says. */
+/** A delivery of an event, signed as https://developer.squareup.com/docs/webhooks/step3validate describes. */
 export function signedDelivery(
   event: unknown,
   { key, url }: { readonly key: string; readonly url: string },

@@ -20,41 +20,41 @@ export { singleUseNonce, tokensOfPairs } from './scripts.ts';
 /**
  * A small Square over real HTTP, for as much of it as payments and refunds need, made from Square's public API
  * reference (https://developer.squareup.com/reference/square): JSON, a bearer token, lists of errors, idempotency keys
- * in the body that are answered once, nonces that can be used once, lists in pages that may be behind. What becomes of
- * a payment, and of its refunds, is scripted by the words of its token: `cnon:paid`, `cnon:insufficient-funds`,
- * `cnon:dropped-after-charging` … (the whole list is `square/scripts.ts`).
+ * in the body, single-use nonces, and paged lists that may lag behind. The word of a token scripts the outcome of its
+ * payment and refunds: `cnon:paid`, `cnon:insufficient-funds`, `cnon:dropped-after-charging` … (`square/scripts.ts` has
+ * the whole list).
  */
 export interface ScriptedSquare {
   readonly origin: string;
-  /** The access token that it takes. */
+  /** The access token that it accepts. */
   readonly accessToken: string;
-  /** Every request that reached it, also those it refused. */
+  /** Every request that reached it, including rejected ones. */
   readonly requests: readonly SquareRequest[];
-  /** The money that has moved. */
+  /** The payments that succeeded. */
   readonly charges: readonly SquareCharge[];
-  /** The money that has been given back, or will be. */
+  /** The refunds that are completed or pending. */
   readonly refunds: readonly SquareRefund[];
-  /** Whose account it is. */
+  /** The merchant id of the account. */
   merchant: string;
-  /** The only currency that the account takes. */
+  /** The only currency that the account accepts. */
   currency: string;
-  /** Most items of a page, whatever is asked for. */
+  /** The maximum number of items of a page, whatever the request's limit. */
   pageItems: number;
-  /** For so long a new payment is missing from the list. */
+  /** How long a new payment is missing from the list. */
   listLagMs: number;
-  /** From this page of a list on, the answer is a 500. */
+  /** From this page of a list on, the response is a 500. */
   failsFromPage: number;
-  /** While true, everybody is answered 429 before anything is looked at. */
+  /** While true, every request gets a 429 before anything else is checked. */
   turnsAway: boolean;
-  /** While true, requests are taken and nobody is answered. */
+  /** While true, requests are accepted and get no response. */
   holds: boolean;
-  /** From now on replies arrive, and the scripted faults of service are over; what was answered stays answered. */
+  /** From now on replies arrive, and the scripted faults end; stored replies stay the same. */
   repair(): void;
-  /** Square decides what it had not. */
+  /** Sets the status of a payment or refund, as Square does later. */
   settle(chargeId: string, status: string): void;
-  /** A payment that somebody else, or an earlier attempt, has left on the books. */
+  /** Adds a payment of another system or of an earlier attempt. */
   addPayment(fields: Record<string, unknown>): string;
-  /** A refund that was made on Square's own dashboard. */
+  /** Adds a refund that was made on Square's own dashboard. */
   addRefund(chargeId: string, fields: Record<string, unknown>): string;
 }
 
@@ -107,7 +107,7 @@ class Scripted implements ScriptedSquare {
   holds = false;
   #repaired = false;
   readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
-  /** By path and idempotency key: what was asked first, and the answer. */
+  /** The first request and its reply, by path and idempotency key. */
   readonly #replies = new Map<string, { readonly asked: string; readonly reply: Reply }>();
   readonly #payments = new Map<string, Json>();
   readonly #refunds = new Map<string, Json>();
@@ -208,7 +208,7 @@ class Scripted implements ScriptedSquare {
       headers: incoming.headers,
       body: text === '' ? undefined : JSON.parse(text),
     };
-    // Whose location it is is no request of a charge: it is read once, whatever else is scripted.
+    // The location is read once and is no part of a charge, so no script applies to it.
     if (path.startsWith('/v2/locations/')) return this.#location(request, response);
     this.requests.push(request);
     if (this.holds) return;
@@ -230,7 +230,7 @@ class Scripted implements ScriptedSquare {
     else response.end(body);
   }
 
-  /** What a pair makes of this arrival: the rejection, or what becomes of its reply. */
+  /** The effect of a pair on this request: a rejection, or the fault of its reply. */
   #pairedFaultOf(request: SquareRequest): Loss | SquareFault | undefined {
     const pair = this.#repaired || this.turnsAway ? undefined : this.#scriptOf(request)?.pair;
     if (pair === undefined) return undefined;
@@ -250,7 +250,7 @@ class Scripted implements ScriptedSquare {
     response.writeHead(reply.status, { 'content-type': 'application/json' }).end(JSON.stringify(reply.body));
   }
 
-  /** `POST /v2/payments/cancel`: voids what is approved; what is not there is no error. */
+  /** `POST /v2/payments/cancel`: voids an approved payment; a missing payment is not an error. */
   #cancel(key: string): Reply {
     const paid = this.#replies.get(`/v2/payments ${key}`)?.reply.body as Json;
     const payment = this.#payments.get(paid?.payment?.id);
@@ -260,7 +260,7 @@ class Scripted implements ScriptedSquare {
     return { status: 200, body: {} };
   }
 
-  /** What the words of the token say about this request; undefined for one that only reads. */
+  /** The script of the token for this request; undefined for a request that only reads. */
   #scriptOf({ method, path, body }: SquareRequest): Script | undefined {
     if (method !== 'POST') return undefined;
     if (path === '/v2/refunds') return scripts[this.#wordsByPayment.get(body.payment_id) ?? '']?.refund;
@@ -289,7 +289,7 @@ class Scripted implements ScriptedSquare {
         : rejection([fault(400, 'INVALID_REQUEST_ERROR', 'IDEMPOTENCY_KEY_REUSED', 'idempotency_key')]);
     }
     const reply = path === '/v2/payments' ? this.#pay(body) : this.#refund(body);
-    // What was carried out is remembered, a payment that failed included; a request that was refused is not.
+    // The reply to an executed request is stored, also of a failed payment; a rejection is not.
     if (reply.status === 200 || reply.status === 402) this.#replies.set(`${path} ${key}`, { asked, reply });
     return reply;
   }
@@ -297,7 +297,7 @@ class Scripted implements ScriptedSquare {
   #pay(body: Json): Reply {
     const { source_id: token, amount_money: money, reference_id: reference, location_id = 'LMAIN' } = body;
     const script = scripts[isSingleUse(token) ? 'paid' : wordOf(token)];
-    // As Square does: without a field.
+    // Square sends no field here.
     if (script === undefined) return rejection([fault(404, 'INVALID_REQUEST_ERROR', 'NOT_FOUND')]);
     const wrong = wrongMoney(money, this.currency) ?? (reference?.length > 40 ? 'reference_id' : undefined);
     if (wrong !== undefined) return rejection([fault(400, 'INVALID_REQUEST_ERROR', 'INVALID_VALUE', wrong)]);
@@ -308,7 +308,7 @@ class Scripted implements ScriptedSquare {
     if (failure !== undefined && failure.status !== 402) return rejection([failure]);
     const faults = failure === undefined ? [] : [failure, ...(script.more ?? [])];
     const status = failure === undefined ? (script.status ?? 'COMPLETED') : 'FAILED';
-    const card = { status: status === 'COMPLETED' ? 'CAPTURED' : status, errors: faults.map(told) };
+    const card = { status: status === 'COMPLETED' ? 'CAPTURED' : status, errors: faults.map(errorOf) };
     const id = this.addPayment({
       amount_money: money,
       total_money: money,
@@ -351,7 +351,7 @@ class Scripted implements ScriptedSquare {
     return { status: 200, body: { [kind === 'payments' ? 'payment' : 'refund']: found } };
   }
 
-  /** The cursor is opaque to the caller: how many items came before, in another spelling. */
+  /** The cursor is opaque to the caller: it encodes the number of items before the page. */
   #list({
     begin_time: begin = '',
     end_time: end,
@@ -363,8 +363,8 @@ class Scripted implements ScriptedSquare {
     const items = Math.min(Number(limit ?? 100), this.pageItems);
     const offset = cursor === undefined ? 0 : Number(Buffer.from(cursor, 'base64url').toString());
     if (offset / items + 1 >= this.failsFromPage) return rejection([outOfOrder]);
-    const told = Date.parse(end ?? new Date().toISOString());
-    const until = this.listLagMs === 0 ? told : Math.min(told, Date.now() - this.listLagMs);
+    const requestedEnd = Date.parse(end ?? new Date().toISOString());
+    const until = this.listLagMs === 0 ? requestedEnd : Math.min(requestedEnd, Date.now() - this.listLagMs);
     const all = [...this.#payments.values()]
       .filter((payment) => payment.location_id === location_id)
       .filter(({ created_at: at }) => Date.parse(at) >= Date.parse(begin) && Date.parse(at) <= until);
@@ -385,11 +385,11 @@ function newId(): string {
   return randomBytes(22).toString('base64url').replace(/[-_]/g, 'Y');
 }
 
-function told({ category, code, field }: SquareFault): unknown {
-  // Square's sentences name what was sent.
+function errorOf({ category, code, field }: SquareFault): unknown {
+  // Square's sentences quote the request.
   return { category, code, detail: `Sent: ${field ?? 'a request'} of cnon: (${code})`, field };
 }
 
 function rejection(faults: readonly [SquareFault, ...SquareFault[]]): Reply {
-  return { status: faults[0].status, body: { errors: faults.map(told) } };
+  return { status: faults[0].status, body: { errors: faults.map(errorOf) } };
 }

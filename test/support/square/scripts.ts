@@ -1,4 +1,4 @@
-/** What the words of a token do to its payment, and to the refunds of that. */
+/** The effects of the words of a token on its payment and on its refunds. */
 
 export interface SquareFault {
   readonly status: number;
@@ -9,18 +9,18 @@ export interface SquareFault {
 
 type Delay = 'dropped' | 'held' | 'error';
 
-/** What a word does to a payment or to its refunds. */
+/** The effect of a word on a payment or on its refunds. */
 export interface Script {
   readonly status?: string;
   readonly fault?: SquareFault;
-  /** Told beside the fault. */
+  /** Further errors in the response. */
   readonly more?: readonly SquareFault[];
-  /** What becomes of the reply when all is done. */
+  /** The fault of the reply after the request was executed. */
   readonly delivery?: Delay;
   /** Whether `repair` ends the fault. */
   readonly passes?: boolean;
   readonly refund?: Omit<Script, 'refund'>;
-  /** The first request under a key is lost, and every later one is turned away, until `repair`. */
+  /** The first request with a key is lost, and every later one is rejected, until `repair`. */
   readonly pair?: { readonly loss: Loss; readonly rejection: SquareFault };
 }
 
@@ -106,7 +106,7 @@ export const scripts: Readonly<Record<string, Script>> = {
   'error-after-charging': { delivery: 'error' },
   'dropped-after-charging': { delivery: 'dropped' },
   'declined-and-dropped': { ...declined('INSUFFICIENT_FUNDS'), delivery: 'dropped' },
-  'never-answers': { delivery: 'held' },
+  'never-replies': { delivery: 'held' },
   'refund-completed': { refund: { status: 'COMPLETED' } },
   'refund-rejected': { refund: { status: 'REJECTED' } },
   'refund-failed': { refund: { status: 'FAILED' } },
@@ -117,7 +117,7 @@ export const scripts: Readonly<Record<string, Script>> = {
   'refund-rate-limited': { refund: { fault: fault(429, 'RATE_LIMIT_ERROR', 'RATE_LIMITED') } },
   'refund-error': { refund: { fault: outOfOrder, passes: true } },
   'refund-dropped': { refund: { delivery: 'dropped' } },
-  'refund-never-answers': { refund: { delivery: 'held' } },
+  'refund-never-replies': { refund: { delivery: 'held' } },
 };
 
 /** The tokens whose payment, or whose refund, meets a pair of faults. */
@@ -129,7 +129,7 @@ export function tokensOfPairs(what: 'payment' | 'refund'): string[] {
   return words.map((word) => `cnon:${word}`);
 }
 
-/** As long as a nonce of Square's Web Payments SDK; it can be used once, and pays. */
+/** A single-use nonce that pays, as long as those of Square's Web Payments SDK. */
 export const singleUseNonce = 'cnon:CBASEExampleOnceUsable_0';
 
 export function isSingleUse(token: string): boolean {

@@ -7,7 +7,7 @@ import { webhookSecret } from './events.ts';
 import { wordsOfPairs } from './pairs.ts';
 import { chargesOf, type ScriptedStripe, startScriptedStripe } from './scripted-stripe.ts';
 
-/** The Stripe adapter, and the scripted Stripe that it talks to. */
+/** The Stripe adapter, and the scripted Stripe that it calls. */
 export interface StripeWithAdapter {
   readonly stripe: ScriptedStripe;
   readonly processor: ConnectedProcessor;
@@ -54,15 +54,15 @@ function fixtureOf({ stripe, processor }: StripeWithAdapter): RefundFixture {
       paid: 'tok_paid',
       declined: 'tok_insufficient_funds',
       authenticationRequired: 'tok_authentication_required',
-      unheardOf: 'tok_nobody_has_heard_of',
+      unknown: 'tok_unknown',
       turnedAway: 'tok_rate_limited',
       replyLost: 'tok_dropped_after_charging',
-      neverAnswers: 'tok_never_answers',
+      neverReplies: 'tok_never_replies',
     },
   };
 }
 
-/** Where a charge that was asked for just now is to be looked for. */
+/** The look-up of a charge that was requested just now. */
 export function soughtNow(paymentId: string, fields: Partial<SoughtCharge> = {}): SoughtCharge {
   const now = Date.now();
   return { paymentId, askedFrom: now - 5_000, askedUntil: now + 5_000, timeoutMs: 5_000, ...fields };

@@ -5,7 +5,7 @@ import { type Fields, metadataOf } from './request.ts';
 import type { Script } from './script.ts';
 import { declineReply, isSingleUse } from './scripts.ts';
 
-/** `POST /v1/payment_methods`, which uses up a token that can be used once. */
+/** `POST /v1/payment_methods`, which uses up a single-use token. */
 export async function makeMethod(ledger: StripeLedger, fields: Fields): Promise<Reply> {
   const token = fields['card[token]'] ?? '';
   const word = ledger.wordOf(token);
@@ -30,12 +30,12 @@ export async function makeIntent(ledger: StripeLedger, fields: Fields): Promise<
   if (!/^[1-9]\d{0,7}$/.test(amount)) return invalid({ param: 'amount' });
   if (!/^[a-z]{3}$/.test(currency)) return invalid({ param: 'currency' });
   if (script === undefined) return invalid({ code: 'resource_missing', param: 'payment_method' });
-  if (script.error?.isAtTheDoor) return script.error;
+  if (script.error?.isUnprocessed) return script.error;
   if (script.error !== undefined && isNothingDone(script)) return script.error;
   if (script.isQueued) await ledger.repaired();
   const intent = ledger.putIntent(newIntent(ledger, fields), word);
   if (confirm !== 'true') return given(intent);
-  // While a request is worked on, the list has what it has made so far.
+  // While a request is processed, the list shows what it has created so far.
   if (script.isWorkedOn) await ledger.repaired();
   return confirmed(ledger, intent, word, script);
 }
@@ -71,7 +71,7 @@ function confirmed(ledger: StripeLedger, intent: Intent, word: string, script: S
 }
 
 function decide(ledger: StripeLedger, intent: Intent, word: string, { decline }: Script): Intent {
-  // A cardholder who is sent to authenticate has not been charged in vain: there is no charge yet.
+  // There is no charge before the cardholder has authenticated.
   const isCharged = decline?.code !== 'authentication_required';
   const latest_charge = isCharged ? newCharge(ledger, intent, word, decline === undefined).id : null;
   if (decline === undefined) {
@@ -113,14 +113,14 @@ export function cancelIntent(ledger: StripeLedger, id: string): Reply {
   return given(ledger.putIntent({ ...item, status: 'canceled' }, word));
 }
 
-/** What was processing comes to its end, as it does at a bank that answers late. */
+/** Decides the intents in `processing`, as a bank that responds late does. */
 export function decideProcessing(ledger: StripeLedger): void {
   for (const { item, word } of ledger.intents.values()) {
     if (item.status === 'processing') decide(ledger, item, word, ledger.scriptOf(word) ?? {});
   }
 }
 
-/** Charges of somebody else who uses the same account. */
+/** Makes charges of another system on the same account. */
 export function othersCharge(ledger: StripeLedger, count: number): void {
   for (let made = 0; made < count; made++) {
     const intent = ledger.putIntent(newIntent(ledger, { amount: '100', currency: 'eur' }), 'paid');

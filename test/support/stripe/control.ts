@@ -3,11 +3,11 @@ import type { StripeLedger, Switches } from './ledger.ts';
 import type { Refund } from './objects.ts';
 import { settleRefund } from './refunding.ts';
 
-/** What a test can have a Stripe do, in this process or in another one. */
+/** A command of a test to a scripted Stripe, in this process or in another one. */
 export interface Command {
   readonly set?: Partial<Switches>;
   readonly repair?: true;
-  /** So many charges are made by somebody else who uses the same account. */
+  /** Makes so many charges of another system on the same account. */
   readonly othersCharge?: number;
   readonly settleRefund?: { readonly id: string; readonly status: Refund['status'] };
 }

@@ -4,7 +4,7 @@ import type { Reply } from './replies.ts';
 import type { StripeRequest } from './request.ts';
 import type { Call, Fault, Script } from './script.ts';
 
-/** Longer than the half second that a test grants a busy machine, so that a second wait of this length shows. */
+/** Longer than the half second of tolerance for a busy machine, so that a test detects a second wait of this length. */
 export const droppedLateAfterMs = 700;
 export const delayedByMs = 300;
 
@@ -14,7 +14,7 @@ const calls: Readonly<Record<string, Call>> = {
   '/v1/refunds': 'refund',
 };
 
-/** What the word behind a request does to its delivery, until `repair`. */
+/** The effect of the word of a request on the delivery of its reply, until `repair`. */
 export function spoilingOf(
   ledger: StripeLedger,
   { method, path, fields }: StripeRequest,
@@ -45,7 +45,7 @@ export function send(
     .end(body);
 }
 
-/** Nothing for a reply that is held: nobody hears of it. */
+/** Sends the spoiled reply; a held reply is never sent. */
 export function spoil(response: ServerResponse, reply: Reply, fault: Fault): void {
   const { socket } = response;
   const body = JSON.stringify(reply.body);

@@ -6,7 +6,7 @@ import { failed, given, invalid, type Reply } from './replies.ts';
 import type { Fields, StripeRequest } from './request.ts';
 
 interface Endpoint {
-  /** The names of the parameters that it knows, without what stands in brackets. */
+  /** The names of the known parameters, without their part in brackets. */
   readonly parameters: readonly string[];
   readonly respond: (ledger: StripeLedger, fields: Fields, path: string) => Reply | Promise<Reply>;
 }
@@ -60,7 +60,7 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
   },
 };
 
-/** What Stripe does about a request that has passed its door. */
+/** Processes a request that passed the checks of key and format. */
 export async function replyTo(ledger: StripeLedger, request: StripeRequest): Promise<Reply> {
   const { method, path, fields } = request;
   const canceled = /^\/v1\/payment_intents\/(pi_[0-9a-z]+)\/cancel$/.exec(path)?.[1];
@@ -68,7 +68,7 @@ export async function replyTo(ledger: StripeLedger, request: StripeRequest): Pro
   const endpoint = endpoints[`${method} ${path}`] ?? endpoints[`${method} ${path.replace(/[^/]+$/, '')}`];
   if (endpoint === undefined) {
     const message = `Unrecognized request URL (${method}: ${path})`;
-    return { ...failed(404, 'invalid_request_error', { message }), isAtTheDoor: true };
+    return { ...failed(404, 'invalid_request_error', { message }), isUnprocessed: true };
   }
   const names = Object.keys(fields);
   const unknown = names.find((name) => !endpoint.parameters.includes(name.replace(/\[.*/, '')));

@@ -15,7 +15,7 @@ export interface StripeEvent {
 /** The signing secret of the scripted webhook endpoint. */
 export const webhookSecret = 'whsec_scripted0123456789';
 
-/** An event as https://docs.stripe.com/api/events/object tells it; the same happening has the same id again. */
+/** An event as https://docs.stripe.com/api/events/object describes it; the same change has the same event id. */
 export function eventOf(
   type: string,
   object: { readonly id: string; readonly created: number },
@@ -36,7 +36,7 @@ export function eventOf(
   };
 }
 
-/** What Stripe has to tell of all that it has done, oldest first of each kind. */
+/** The events of all of Stripe's records, oldest first of each kind. */
 export function eventsOf({ intents, refunds }: StripeRecords): StripeEvent[] {
   return [...intents.flatMap(intentEvents), ...refunds.flatMap(refundEvents)];
 }
@@ -77,7 +77,7 @@ export function disputeOf(charge: Charge, fields: Partial<Dispute> = {}): Disput
 }
 
 export interface Signing {
-  /** Stripe signs with both secrets while one takes the other's place. */
+  /** Stripe signs with both secrets while one replaces the other. */
   readonly secrets?: readonly string[];
   /** Milliseconds since 1970. */
   readonly signedAt?: number;
@@ -102,19 +102,19 @@ function signature(seconds: number, body: Buffer, secret: string): string {
   return createHmac('sha256', secret).update(`${seconds}.`).update(body).digest('hex');
 }
 
-/** Signed by somebody who does not know the secret. */
+/** A delivery that is signed without knowledge of the secret. */
 export function signedWithWrongSecret(event: StripeEvent): Delivery {
-  return deliveryOf(event, { secrets: ['whsec_somebody_elses'] });
+  return deliveryOf(event, { secrets: ['whsec_wrong'] });
 }
 
-/** One bit of the body is another one on arrival. */
+/** A delivery with one changed bit in its body. */
 export function withBitTurned(delivery: Delivery, at: number): Delivery {
   const body = Buffer.from(delivery.body);
   body[at] = (body[at] ?? 0) ^ 1;
   return { ...delivery, body };
 }
 
-/** Posts it, and tells the status of the answer. */
+/** Posts a delivery. @returns the status of the response */
 export async function post(url: string, { headers, body }: Delivery): Promise<number> {
   const posted = Object.entries(headers).map(([name, value]) => [name, String(value)] as [string, string]);
   const response = await fetch(url, { method: 'POST', headers: posted, body: new Uint8Array(body) });

@@ -2,8 +2,8 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from 'node:path';
 
 /**
- * What a Stripe remembers, on named shelves. With a folder it also stands in a file there, a line for each change, so
- * that a process which is killed and started again has forgotten nothing that it answered.
+ * The data of a scripted Stripe, on named shelves. With a folder, each change is also a line in a file, so that a process
+ * that is killed and restarted still has everything that it confirmed.
  */
 export class Journal {
   readonly #path: string | undefined;
@@ -24,7 +24,7 @@ export class Journal {
     });
   }
 
-  /** All changes since the last one in one go: a kill leaves both the charge and its key, or neither. */
+  /** Writes all changes at once: after a kill there are both the charge and its key, or neither. */
   write(): void {
     if (this.#path === undefined || this.#unwritten === '') return;
     appendFileSync(this.#path, this.#unwritten);
@@ -39,7 +39,7 @@ export class Journal {
 
   #read(path: string): void {
     const text = readFileSync(path, 'utf8');
-    // A kill may tear the last line, which nobody has been answered for.
+    // A kill may truncate the last line, whose reply was not sent.
     const whole = text.slice(0, text.lastIndexOf('\n') + 1);
     if (whole !== text) writeFileSync(path, whole);
     for (const line of whole.split('\n').slice(0, -1)) {

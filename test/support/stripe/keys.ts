@@ -6,8 +6,8 @@ import type { StripeRequest } from './request.ts';
 export const keyLifeMs = 24 * 60 * 60 * 1_000;
 
 /**
- * Carries out a request once for each idempotency key and answers it again the same way, failures included, as
- * https://docs.stripe.com/api/idempotent_requests says. Nothing is kept of what was refused at the door.
+ * Executes a request once for each idempotency key and replays its reply, failures included, as
+ * https://docs.stripe.com/api/idempotent_requests describes. Rejections before processing are not stored.
  */
 export async function onceByKey(
   ledger: StripeLedger,
@@ -26,7 +26,7 @@ export async function onceByKey(
   const at = ledger.now();
   ledger.keys.put(key, { asked, at });
   const reply = await execute();
-  if (reply.isAtTheDoor) ledger.keys.remove(key);
+  if (reply.isUnprocessed) ledger.keys.remove(key);
   else ledger.keys.put(key, { asked, at, reply });
   return { reply, isReplayed: false };
 }

@@ -5,23 +5,23 @@ import { outOfOrder, type Reply } from './replies.ts';
 import type { Script } from './script.ts';
 import { scriptOf, wordOfToken } from './scripts.ts';
 
-/** What a test can set, at any time. */
+/** Settings that a test can change at any time. */
 export interface Switches {
-  /** Replies arrive, and the scripted faults of service are over; what was answered stays answered. */
+  /** Replies arrive, and the scripted faults end; stored replies stay the same. */
   readonly isRepaired: boolean;
-  /** Everybody is answered 429 before anything is looked at. */
+  /** Every request gets a 429 before anything else is checked. */
   readonly turnsAway: boolean;
-  /** Requests are taken, not carried out, and nobody is answered. */
+  /** Requests are accepted, not executed, and get no response. */
   readonly holds: boolean;
-  /** How far Stripe's clock is ahead of the machine's. */
+  /** The lead of Stripe's clock over the machine's. */
   readonly aheadMs: number;
-  /** How long the search does not yet know of what has happened. */
+  /** How long a change is missing from the search. */
   readonly searchLagMs: number;
-  /** The account is one of those that cannot search. */
+  /** The account has no search. */
   readonly rejectsSearch: boolean;
-  /** Of every list the first page is given, and those after it fail. */
+  /** The first page of every list succeeds, and the pages after it fail. */
   readonly failsLaterPages: boolean;
-  /** Whose books these are. */
+  /** The id of the account. */
   readonly account: string;
 }
 
@@ -42,14 +42,14 @@ export interface Scripted<Item> {
   readonly changedAt: number;
 }
 
-/** What was asked first with an idempotency key, and what was answered; no reply while it is being worked on. */
+/** The first request with an idempotency key, and its reply; no reply while it is processed. */
 export interface StoredKey {
   readonly asked: string;
   readonly at: number;
   readonly reply?: Reply;
 }
 
-/** What a Stripe has done and remembers, and its clock. */
+/** The data and the clock of a scripted Stripe. */
 export class StripeLedger {
   readonly #journal: Journal;
   readonly #switches: Shelf<Switches>;
@@ -57,14 +57,14 @@ export class StripeLedger {
   readonly intents: Shelf<Scripted<Intent>>;
   readonly charges: Shelf<Scripted<Charge>>;
   readonly refunds: Shelf<Refund>;
-  /** The word of the token that a PaymentMethod was made of. */
+  /** The word of the token of each PaymentMethod. */
   readonly methods: Shelf<string>;
   readonly usedTokens: Shelf<true>;
   readonly keys: Shelf<StoredKey>;
   /** Idempotency keys of a pair of faults whose first request has arrived. */
   readonly arrivals: Shelf<true>;
 
-  /** @param folder holds what must outlive the process */
+  /** @param folder stores the data that must outlive the process */
   constructor(folder?: string) {
     this.#journal = new Journal(folder);
     this.#switches = this.#journal.shelf('switches');
@@ -75,7 +75,7 @@ export class StripeLedger {
     this.usedTokens = this.#journal.shelf('used tokens');
     this.keys = this.#journal.shelf('keys');
     this.arrivals = this.#journal.shelf('arrivals');
-    // What a process that was killed was working on failed, and is answered as that.
+    // A request that a kill interrupted has failed, and its reply is an error.
     for (const [key, stored] of this.keys.entries()) {
       if (stored.reply === undefined) this.keys.put(key, { ...stored, reply: outOfOrder() });
     }
@@ -100,14 +100,14 @@ export class StripeLedger {
     return Math.floor(this.now() / 1_000);
   }
 
-  /** Resolves when it is repaired. */
+  /** Resolves after `repair`. */
   async repaired(): Promise<void> {
     if (this.switches.isRepaired) return;
     this.write();
     await new Promise<void>((resolve) => this.#waiting.add(resolve));
   }
 
-  /** Before anything is answered. */
+  /** Writes the journal. Call it before a reply is sent. */
   write(): void {
     this.#journal.write();
   }

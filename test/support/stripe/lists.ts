@@ -11,7 +11,7 @@ interface Listed {
   readonly created: number;
 }
 
-/** A list as https://docs.stripe.com/api/pagination tells it: the newest first, and never behind. */
+/** A list as https://docs.stripe.com/api/pagination describes it: newest first, and always up to date. */
 export function listed(ledger: StripeLedger, url: string, items: readonly Listed[], fields: Fields): Reply {
   const limit = Number(fields.limit ?? pageItemsByDefault);
   if (!Number.isInteger(limit) || limit < 1 || limit > pageItemsMost) return invalid({ param: 'limit' });
@@ -36,8 +36,8 @@ function isWithin(created: number, fields: Fields): boolean {
 }
 
 /**
- * The search by one metadata field, as far as it is asked for here. It does not know yet of what happened within its
- * lag (https://docs.stripe.com/search#data-freshness), and some accounts have none.
+ * The search by one metadata field. It does not see the changes within its lag
+ * (https://docs.stripe.com/search#data-freshness), and some accounts have no search.
  */
 export function searched(
   ledger: StripeLedger,

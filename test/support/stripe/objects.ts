@@ -1,4 +1,4 @@
-/** Stripe's objects, as far as this service reads them, with the names that Stripe gives their fields. */
+/** Stripe's objects, with the fields that this service reads and Stripe's names for them. */
 
 export type Metadata = Readonly<Record<string, string>>;
 
@@ -16,7 +16,7 @@ export interface Intent {
   /** Seconds since 1970, as everywhere at Stripe. */
   readonly created: number;
   readonly metadata: Metadata;
-  /** Also that of a charge that was declined. */
+  /** Also set for a declined charge. */
   readonly latest_charge: string | null;
   readonly last_payment_error: Readonly<Record<string, string>> | null;
   readonly payment_method: string | null;
@@ -61,10 +61,10 @@ export interface Dispute {
   readonly payment_intent: string;
 }
 
-/** All that a Stripe has done, oldest first. */
+/** Stripe's records, oldest first. */
 export interface StripeRecords {
   readonly intents: readonly Intent[];
-  /** The declined ones too, whose status is `failed`. */
+  /** Declined charges too, whose status is `failed`. */
   readonly charges: readonly Charge[];
   readonly refunds: readonly Refund[];
 }

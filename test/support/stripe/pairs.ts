@@ -6,9 +6,12 @@ import type { Call, Fault, Pair, Script } from './script.ts';
 export const rejections: Readonly<Record<number, Reply>> = {
   429: tooManyRequests(),
   401: badKey(),
-  403: { ...failed(403, 'invalid_request_error', { code: 'more_permissions_required' }), isAtTheDoor: true },
+  403: {
+    ...failed(403, 'invalid_request_error', { code: 'more_permissions_required' }),
+    isUnprocessed: true,
+  },
   400: invalid({ code: 'parameter_invalid_empty' }),
-  404: { ...failed(404, 'invalid_request_error', { code: 'resource_missing' }), isAtTheDoor: true },
+  404: { ...failed(404, 'invalid_request_error', { code: 'resource_missing' }), isUnprocessed: true },
 };
 
 /** The words without their second half, which is `_then_429` and so on. */
@@ -38,14 +41,14 @@ export function wordsOfPairs(call: Call): string[] {
   return Object.keys(pairs).filter((word) => pairs[word]?.pair.of === call);
 }
 
-/** What of a ledger pairs need. */
+/** The part of a ledger that pairs need. */
 interface PairedLedger {
   readonly switches: { readonly isRepaired: boolean };
-  /** Idempotency keys that have come once. */
+  /** Idempotency keys whose first request has arrived. */
   readonly arrivals: { get(key: string): boolean | undefined; put(key: string, value: boolean): void };
 }
 
-/** What a pair makes of this arrival: the rejection, or what becomes of its reply; undefined where there is none. */
+/** The effect of a pair on this request: a rejection, or the fault of its reply; undefined without a pair. */
 export function pairedFaultOf(
   ledger: PairedLedger,
   { headers }: StripeRequest,

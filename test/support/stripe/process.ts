@@ -8,33 +8,33 @@ import type { StripeRecords } from './objects.ts';
 import type { StripeRequest } from './request.ts';
 import { StripeServer, secretKey } from './server.ts';
 
-/** A scripted Stripe in a process of its own, so that it outlives a service that is killed, and can be killed too. */
+/** A scripted Stripe in another process: it outlives a service that is killed, and can be killed too. */
 export interface StripeProcess {
   readonly origin: string;
-  /** The secret key that it takes. */
+  /** The secret key that it accepts. */
   readonly key: string;
   /** For instance `{ repair: true }`, or `{ set: { turnsAway: true } }`; see `Command` and `Switches`. */
   command(command: Command): Promise<void>;
   records(): Promise<StripeRecords>;
-  /** Those since it was started last. */
+  /** The requests since its last start. */
   requests(): Promise<readonly StripeRequest[]>;
-  /** With SIGKILL, in the middle of whatever it does. */
+  /** Kills it with SIGKILL, whatever it is doing. */
   kill(): Promise<void>;
-  /** Under the same origin, remembering what stands in its folder. */
+  /** Starts it again with the same origin and the data of its folder. */
   start(): Promise<void>;
 }
 
 /**
- * Starts it on a free port; ended after the test. Run as a program this file is that process: it prints its origin,
- * and takes a folder and a port.
+ * Starts a scripted Stripe on a free port; killed after the test. The process runs this file with a folder and a port,
+ * and prints its origin.
  *
- * @param folder where it keeps what it has answered; without one it forgets all when it is killed
+ * @param folder where it stores its data; without one it forgets everything when it is killed
  */
 export async function startStripeProcess(t: TestContext, folder = ''): Promise<StripeProcess> {
   let { child, origin } = await spawned(folder, '0');
   t.after(() => child.kill('SIGKILL'));
   const control = async (init?: RequestInit) => {
-    // A connection that is kept may be closed at the moment it is used again.
+    // A kept-alive connection may be closed just when it is used again.
     const reply = await fetch(`${origin}/control`, { ...init, headers: { connection: 'close' } });
     return (await reply.json()) as { requests: StripeRequest[]; records: StripeRecords };
   };

@@ -3,7 +3,7 @@ import type { Charge, Refund } from './objects.ts';
 import { given, impossible, invalid, type Reply } from './replies.ts';
 import { type Fields, metadataOf } from './request.ts';
 
-/** `POST /v1/refunds`: scripted by the word of the token that the charge was made with. */
+/** `POST /v1/refunds`: scripted by the word of the token of the charge. */
 export async function makeRefund(ledger: StripeLedger, fields: Fields): Promise<Reply> {
   const charged = ledger.charges.get(fields.charge ?? '');
   if (charged === undefined) return invalid({ code: 'resource_missing', param: 'charge' });
@@ -33,7 +33,7 @@ export async function makeRefund(ledger: StripeLedger, fields: Fields): Promise<
   return script.refundError ?? given(refund);
 }
 
-/** A refund that was made comes to another end, as when a bank sends the money back. */
+/** Changes the status of a refund, as when a bank returns the money. */
 export function settleRefund(ledger: StripeLedger, id: string, status: Refund['status']): void {
   const refund = ledger.refunds.get(id);
   const charged = ledger.charges.get(refund?.charge ?? '');

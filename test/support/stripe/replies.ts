@@ -1,8 +1,8 @@
 export interface Reply {
   readonly status: number;
   readonly body: unknown;
-  /** It was said before the endpoint began its work, so that the idempotency layer keeps nothing of it. */
-  readonly isAtTheDoor?: boolean;
+  /** Sent before the endpoint processed the request, so that the idempotency layer does not store it. */
+  readonly isUnprocessed?: boolean;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -16,12 +16,12 @@ export function failed(status: number, type: string, fields: Fields = {}): Reply
   return { status, body: { error: { type, message: `${fields.code ?? 'The request'} failed.`, ...fields } } };
 }
 
-/** A request that is wrong in itself, which no work is begun for. */
+/** The reply to an invalid request, which is not processed. */
 export function invalid(fields: Fields): Reply {
-  return { ...failed(400, 'invalid_request_error', fields), isAtTheDoor: true };
+  return { ...failed(400, 'invalid_request_error', fields), isUnprocessed: true };
 }
 
-/** A request that turned out to be impossible while it was worked on. */
+/** The reply to a request that failed during its processing. */
 export function impossible(fields: Fields): Reply {
   return failed(400, 'invalid_request_error', fields);
 }
@@ -31,16 +31,16 @@ export function declined(fields: Fields): Reply {
 }
 
 export function tooManyRequests(): Reply {
-  return { ...failed(429, 'invalid_request_error', { code: 'rate_limit' }), isAtTheDoor: true };
+  return { ...failed(429, 'invalid_request_error', { code: 'rate_limit' }), isUnprocessed: true };
 }
 
 export function badKey(): Reply {
   const message = 'Invalid API Key provided';
-  return { ...failed(401, 'invalid_request_error', { message }), isAtTheDoor: true };
+  return { ...failed(401, 'invalid_request_error', { message }), isUnprocessed: true };
 }
 
 export function keyInUse(): Reply {
-  return { ...failed(409, 'idempotency_error', { code: 'idempotency_key_in_use' }), isAtTheDoor: true };
+  return { ...failed(409, 'idempotency_error', { code: 'idempotency_key_in_use' }), isUnprocessed: true };
 }
 
 export function outOfOrder(status = 500): Reply {

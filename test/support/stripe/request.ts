@@ -3,7 +3,7 @@ import type { Metadata } from './objects.ts';
 
 export interface StripeRequest {
   readonly method: string;
-  /** Without what stands after the question mark, which is among the fields. */
+  /** The path without the query, whose parameters are in `fields`. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   /** Nested fields by their form name: `card[token]`. */

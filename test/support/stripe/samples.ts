@@ -1,6 +1,6 @@
 import type { Charge, Intent, Refund } from './objects.ts';
 
-/** When all of them were made, in seconds since 1970. */
+/** The creation time of all samples, in seconds since 1970. */
 export const created = 1_790_000_000;
 export const intent: Intent = {
   id: 'pi_1',
@@ -26,7 +26,7 @@ export const refund: Refund = {
   payment_intent: 'pi_1',
 };
 
-/** A charge that was paid. */
+/** A charge that succeeded. */
 export const charge: Charge = {
   id: 'ch_1',
   object: 'charge',

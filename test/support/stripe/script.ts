@@ -1,18 +1,18 @@
 import type { Reply } from './replies.ts';
 
-/** What the word of a token does to what is done with it. */
+/** The effect of the word of a token on its requests. */
 export interface Script {
-  /** Answered instead of what was done. */
+  /** Sent instead of the result. */
   readonly error?: Reply;
   /** Whether the money moves in spite of the error. */
   readonly charges?: boolean;
   /** The card is declined: error code, and decline code where the issuer gives one. */
   readonly decline?: { readonly code: string; readonly decline_code?: string };
-  /** Where the PaymentIntent is left when it is answered: unconfirmed for good, or decided by `repair`. */
+  /** The state of the PaymentIntent at the reply: unconfirmed forever, or decided by `repair`. */
   readonly leaves?: 'requires_confirmation' | 'processing';
-  /** The request is worked on until `repair`, with the PaymentIntent there and not confirmed. */
+  /** The request is processed until `repair`; its PaymentIntent exists and is not confirmed. */
   readonly isWorkedOn?: boolean;
-  /** The request waits until `repair`: its key is in use, and nothing is on the books yet. */
+  /** The request waits until `repair`: its key is in use, and the records have nothing of it yet. */
   readonly isQueued?: boolean;
   readonly methodError?: Reply;
   readonly methodDecline?: Script['decline'];
@@ -29,12 +29,12 @@ export interface Script {
 /** A request that makes something: a PaymentMethod, a PaymentIntent or a refund. */
 export type Call = 'method' | 'intent' | 'refund';
 
-/** How a reply is spoiled on its way, until `repair`; what was done is done. */
+/** The fault of a reply on its way, until `repair`; the request itself is executed. */
 export type Fault = 'dropped' | 'reset' | 'dropped late' | 'held' | 'delayed' | 'cut' | 'malformed';
 
 /**
- * Two faults, one after the other, as a caller meets them whose library sends once more by itself: what arrives first
- * under a key is lost, and whatever arrives later under the same key is turned away at the door, until `repair`.
+ * Two consecutive faults, as a caller whose library retries by itself meets them: the first request with a key is lost,
+ * and every later one with the same key is rejected before processing, until `repair`.
  */
 export interface Pair {
   readonly of: Call;

@@ -9,34 +9,34 @@ export { droppedLateAfterMs } from './delivery.ts';
 export { singleUseToken, singleUseTokenOf } from './scripts.ts';
 
 /**
- * A small Stripe over real HTTP, in this process (`stripe/process.ts` has one in a process of its own): form-encoded
- * requests, Stripe's statuses and error shapes, idempotency keys, PaymentIntents, refunds, lists and the search. What
- * becomes of a charge and of its refunds is scripted by the words of its token: `tok_paid`, `tok_insufficient_funds`,
- * `tok_dropped_after_charging` … (the whole list is `stripe/scripts.ts`).
+ * A small Stripe over real HTTP in this process (`stripe/process.ts` starts one in another process): form-encoded
+ * requests, Stripe's statuses and error shapes, idempotency keys, PaymentIntents, refunds, lists and the search. The
+ * word of a token scripts the outcome of its charge and refunds: `tok_paid`, `tok_insufficient_funds`,
+ * `tok_dropped_after_charging` … (`stripe/scripts.ts` has the whole list).
  */
 export interface ScriptedStripe {
   readonly origin: string;
-  /** The secret key that it takes. */
+  /** The secret key that it accepts. */
   readonly key: string;
-  /** Every request that reached it, also those it refused. */
+  /** Every request that reached it, including rejected ones. */
   readonly requests: readonly StripeRequest[];
-  /** The money that has moved. */
+  /** The charges that succeeded. */
   readonly charges: readonly StripeCharge[];
-  /** While true, everybody is answered 429 before anything is looked at. */
+  /** While true, every request gets a 429 before anything else is checked. */
   turnsAway: boolean;
-  /** While true, requests are taken and nobody is answered. */
+  /** While true, requests are accepted and get no response. */
   holds: boolean;
-  /** From now on replies arrive, and the scripted faults of service are over; what was answered stays answered. */
+  /** From now on replies arrive, and the scripted faults end; stored replies stay the same. */
   repair(): void;
   command(command: Command): void;
   records(): StripeRecords;
-  /** Nobody listens any more. */
+  /** Stops listening. */
   close(): Promise<void>;
 }
 
 export interface StripeCharge {
   readonly chargeId: string;
-  /** Empty for a charge that bears none: somebody else asked for it. */
+  /** Empty for a charge of another system, which has none. */
   readonly paymentId: string;
   readonly amount: number;
   readonly currency: string;
@@ -78,7 +78,7 @@ function handleOf(server: StripeServer): ScriptedStripe {
   };
 }
 
-/** The money that has moved, of all that is on the books. */
+/** The charges that succeeded, of all in the records. */
 export function chargesOf({ charges }: StripeRecords): StripeCharge[] {
   return charges
     .filter(({ status }) => status === 'succeeded')

@@ -24,7 +24,7 @@ const charges: Readonly<Record<string, Script>> = {
   expired_card: { decline: { code: 'expired_card' } },
   authentication_required: { decline: authentication },
   amount_too_small: { error: invalid({ code: 'amount_too_small', param: 'amount' }) },
-  currency_not_taken: { error: invalid({ param: 'currency' }) },
+  currency_not_accepted: { error: invalid({ param: 'currency' }) },
   rate_limited: { error: tooManyRequests(), passes: true },
   bad_key: { error: badKey() },
   key_in_use: { error: keyInUse(), passes: true },
@@ -44,7 +44,7 @@ const lostOnTheWay: Readonly<Record<string, Script>> = {
   dropped_after_charging: { delivery: { of: 'intent', fault: 'dropped' } },
   declined_and_dropped: { decline: insufficientFunds, delivery: { of: 'intent', fault: 'dropped' } },
   dropped_late: { delivery: { of: 'intent', fault: 'dropped late' } },
-  never_answers: { delivery: { of: 'intent', fault: 'held' } },
+  never_replies: { delivery: { of: 'intent', fault: 'held' } },
   delayed: { delivery: { of: 'intent', fault: 'delayed' } },
   cut_after_charging: { delivery: { of: 'intent', fault: 'cut' } },
   declined_and_cut: { decline: insufficientFunds, delivery: { of: 'intent', fault: 'cut' } },
@@ -55,7 +55,7 @@ const methods: Readonly<Record<string, Script>> = {
   method_declined: { methodDecline: insufficientFunds },
   method_error: { methodError: outOfOrder(), passes: true },
   method_dropped: { delivery: { of: 'method', fault: 'dropped' } },
-  method_never_answers: { delivery: { of: 'method', fault: 'held' } },
+  method_never_replies: { delivery: { of: 'method', fault: 'held' } },
   method_cut: { delivery: { of: 'method', fault: 'cut' } },
 };
 
@@ -72,25 +72,25 @@ const refunds: Readonly<Record<string, Script>> = {
   refund_cut: { delivery: { of: 'refund', fault: 'cut' } },
   refund_malformed: { delivery: { of: 'refund', fault: 'malformed' } },
   refund_delayed: { delivery: { of: 'refund', fault: 'delayed' } },
-  refund_never_answered: { delivery: { of: 'refund', fault: 'held' } },
+  refund_never_replies: { delivery: { of: 'refund', fault: 'held' } },
 };
 
-/** Card declines say so themselves: the reply to one bears the PaymentIntent, and is made where that is known. */
+/** The reply to a card decline. `more` has the PaymentIntent, where there is one. */
 export function declineReply(decline: NonNullable<Script['decline']>, more: object = {}): Reply {
   return declined({ ...decline, ...more });
 }
 
 const scripts = new Map(Object.entries({ ...charges, ...lostOnTheWay, ...methods, ...refunds, ...pairs }));
 
-/** Undefined for a word that nobody has heard of. */
+/** Undefined for an unknown word. */
 export function scriptOf(word: string): Script | undefined {
   return scripts.get(word);
 }
 
-/** For tests that need one; any token of this form pays. */
+/** A single-use token; any token of this form pays. */
 export const singleUseToken = 'tok_1NZkQ82eZvKYlo2C0aBcDeFg';
 
-/** A new token that can be used once and is scripted by a word, which stands behind it: `tok_1…MethodDropped`. */
+/** A new single-use token with a word at its end: `tok_1…MethodDropped`. */
 export function singleUseTokenOf(word: string): string {
   const parts = word.split('_').map((part) => part.charAt(0).toUpperCase() + part.slice(1));
   return `tok_1${randomBytes(12).toString('hex').slice(1)}${parts.join('')}`;
@@ -100,7 +100,7 @@ export function isSingleUse(token: string): boolean {
   return /^tok_1[A-Za-z0-9]{23}([A-Z][A-Za-z0-9]*)?$/.test(token);
 }
 
-/** The word that a token is scripted by: `paid` of `tok_paid`, `pm_paid` and `pm_card_paid`. */
+/** The word of a token: `paid` of `tok_paid`, `pm_paid` and `pm_card_paid`. */
 export function wordOfToken(token: string): string {
   if (!isSingleUse(token)) return token.replace(/^(tok|pm)_(card_)?/, '');
   const parts = token.slice(singleUseToken.length).match(/[A-Z][a-z]*|\d+/g) ?? ['paid'];

@@ -12,13 +12,13 @@ import { badKey, given, invalid, type Reply, tooManyRequests } from './replies.t
 import type { StripeRequest } from './request.ts';
 import type { Fault } from './script.ts';
 
-/** The secret key that it takes. */
+/** The secret key that it accepts. */
 export const secretKey = 'sk_test_scripted';
 
-/** A Stripe on a port of loopback. `/control` is for tests: GET tells what has happened, POST takes a `Command`. */
+/** A Stripe on a loopback port. `/control` is for tests: GET returns requests and records, POST accepts a `Command`. */
 export class StripeServer {
   readonly ledger: StripeLedger;
-  /** Every request that reached it, also those it refused. */
+  /** Every request that reached it, including rejected ones. */
   readonly requests: StripeRequest[] = [];
   #droppedLate = 0;
   readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
@@ -31,7 +31,7 @@ export class StripeServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** @param port a free one for 0 */
+  /** @param port 0 for a free one */
   async listen(port = 0): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject).listen(port, '127.0.0.1', resolve);
@@ -47,7 +47,7 @@ export class StripeServer {
   async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     if (incoming.url === '/control') return this.#control(incoming, response);
     const request = await requestOf(incoming);
-    // Whose account it is is no request of a charge: it is read once, whatever else is scripted.
+    // The account is read once and is no part of a charge, so no script applies to it.
     if (request.path === '/v1/account') return send(response, this.#account(request), requestId());
     this.requests.push(request);
     if (this.ledger.switches.holds) return;
@@ -67,14 +67,14 @@ export class StripeServer {
         ...(isReplayed ? { 'idempotent-replayed': 'true' } : {}),
       });
     }
-    // Once late, and from then on never: what a retry of the caller's library adds to the wait shows.
+    // The first reply is dropped late and later ones never come, so that a hidden retry makes the wait longer.
     const isHeld = fault === 'dropped late' && this.#droppedLate++ > 0;
     spoil(response, reply, isHeld ? 'held' : fault);
   }
 
-  /** It may have been repaired while the request was worked on. */
-  #faultOf({ isAtTheDoor }: Reply, fault: Fault | undefined): Fault | undefined {
-    return isAtTheDoor || this.ledger.switches.isRepaired ? undefined : fault;
+  /** The fault of a reply. It may have been repaired while the request was processed. */
+  #faultOf({ isUnprocessed }: Reply, fault: Fault | undefined): Fault | undefined {
+    return isUnprocessed || this.ledger.switches.isRepaired ? undefined : fault;
   }
 
   #account({ headers }: StripeRequest): Reply {
@@ -82,7 +82,7 @@ export class StripeServer {
     return given({ id: this.ledger.switches.account, object: 'account' });
   }
 
-  /** What is said before the idempotency layer is reached. */
+  /** The rejection of a request before the idempotency layer, if any. */
   #rejection({ method, headers }: StripeRequest): Reply | undefined {
     if (this.ledger.switches.turnsAway) return tooManyRequests();
     if (headers.authorization !== `Bearer ${secretKey}`) return badKey();
