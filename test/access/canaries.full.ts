@@ -46,7 +46,10 @@ test('no API key appears in clear on disk, in the log, in a response or in /metr
   const listed = [await runCommand(['keys', 'list'], env), await runCommand(['audit', 'list'], env)];
 
   const files = filesIn(data);
-  assert.ok(files['store.mdb']?.includes(idWithin(limited)), 'the search does not find what is there');
+  assert.ok(
+    files['store.mdb']?.includes(idWithin(limited)),
+    'the search misses a text that the file contains',
+  );
   assertAbsent(
     keys.map((key) => key.split('.')[1] as string),
     {

@@ -78,12 +78,12 @@ test('keys rotate and revoke: a key has at most two secrets, and a revoked key s
   const id = idWithin(key);
   const rotated = await run('keys', 'rotate', id, '--overlap', '2h');
   assert.equal(rotated.status, 0, rotated.errors);
-  assert.equal(idWithin(rotated.output.trim()), id, 'the id stays');
+  assert.equal(idWithin(rotated.output.trim()), id, 'the id stays the same');
   const [listed] = (await run('keys', 'list', '--json')).output.split('\n');
   const hours = (Date.parse(JSON.parse(listed ?? '').previousUntil) - Date.now()) / 3_600_000;
   assert.ok(hours > 1.9 && hours <= 2, `${hours}`);
   assert.equal((await run('keys', 'revoke', id)).output, `API key ${id} (a) is revoked\n`);
-  assert.equal((await run('keys', 'revoke', id)).status, 0, 'twice is once');
+  assert.equal((await run('keys', 'revoke', id)).status, 0, 'a second revocation changes nothing');
   const late = await run('keys', 'rotate', id);
   assert.deepEqual(
     [late.status, late.errors],

@@ -120,8 +120,8 @@ test('every response has its security headers, those of an API response or those
   const { service, keys } = await start(t);
   const headers = bearing(keys.admin);
   await service.post(create.path, create.body, headers);
-  const kept = await service.get(readPath, headers);
-  assert.equal(kept.headers.get('cache-control'), 'private, no-cache');
+  const cached = await service.get(readPath, headers);
+  assert.equal(cached.headers.get('cache-control'), 'private, no-cache');
   for (const response of [
     await service.post(payment.path, payment.body, headers),
     await service.get(payment.path, headers),

@@ -21,11 +21,11 @@ test('accepts five declined cards of an address, then none for a while, with Ret
   const rejected = await pay('192.0.2.1', 'tok_lost_card');
   assertError(rejected, { status: 429, code: 'rate_limited' });
   assert.equal(rejected.headers.get('payment-id'), null, 'nothing was reserved');
-  assert.equal((await pay('192.0.2.1')).status, 429, 'nor is a good card tried');
+  assert.equal((await pay('192.0.2.1')).status, 429, 'a valid card is rejected too');
   const waitMs = Number(rejected.headers.get('retry-after')) * 1_000;
   assert.ok(waitMs > 0 && waitMs <= hour, `${waitMs} ms`);
   pass(waitMs);
-  assert.equal((await pay('192.0.2.1')).status, 200, 'it says the truth');
+  assert.equal((await pay('192.0.2.1')).status, 200, 'Retry-After is correct');
 });
 
 test('accepts payments of every other address with the same key while one address tests cards', async (t) => {
@@ -66,7 +66,7 @@ test('counts an IPv6 network as one address, and a larger network as a few', asy
   for (let n = 0; n < hourMax; n++)
     assert.equal((await pay(`2001:db8:1:1::${n}`, 'tok_lost_card')).status, 402);
   assert.equal((await pay('2001:db8:1:1:ffff::1')).status, 429);
-  assert.equal((await pay('2001:db8:1:2::1')).status, 200, 'its neighbour may pay');
+  assert.equal((await pay('2001:db8:1:2::1')).status, 200, 'the next network may pay');
   let tried = hourMax;
   for (let network = 3; network < 103; network++) {
     if ((await pay(`2001:db8:1:${network.toString(16)}::1`, 'tok_lost_card')).status === 402) tried++;

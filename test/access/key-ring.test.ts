@@ -21,14 +21,14 @@ import { unguarded } from '../support/http/unguarded.ts';
 /** A store of keys that counts its reads, and can be made unavailable. */
 function keyStore() {
   const keys = new Map<string, string>();
-  const state = { generation: '0', isAway: false, looks: 0, scans: 0 };
+  const state = { generation: '0', isUnavailable: false, reads: 0, scans: 0 };
   const engine: Engine = {
     reads: 'snapshot',
     spaces: async () => [],
     get: async (space) => {
-      if (state.isAway) throw new ServiceError('unavailable');
+      if (state.isUnavailable) throw new ServiceError('unavailable');
       if (space !== 'service:access') return undefined;
-      state.looks++;
+      state.reads++;
       return state.generation;
     },
     describe: async () => undefined,
@@ -75,26 +75,26 @@ test('never authorizes with keys that were read more than a second ago', async (
   const { engine, state, add, clear } = keyStore();
   const key = add();
   const ring = new KeyRing(engine, Date.now);
-  assert.ok(!ring.isFresh(performance.now()), 'nothing is known before the first look');
+  assert.ok(!ring.isFresh(performance.now()), 'no keys are known before the first read');
   await ring.refresh();
   assert.ok(ring.find(key) !== undefined);
   clear();
   pass(apiKeysRefreshMs - 1);
-  assert.deepEqual([ring.isFresh(performance.now()), state.looks], [true, 1], 'young: no look');
+  assert.deepEqual([ring.isFresh(performance.now()), state.reads], [true, 1], 'fresh: no read');
   pass(1);
   assert.deepEqual(
-    [ring.isFresh(performance.now()), state.looks],
+    [ring.isFresh(performance.now()), state.reads],
     [true, 2],
-    'older: a look beside the request, and one alone',
+    'older: one read in the background',
   );
-  assert.deepEqual([ring.isFresh(performance.now()), state.looks], [true, 2]);
+  assert.deepEqual([ring.isFresh(performance.now()), state.reads], [true, 2]);
   await ring.refresh();
   assert.equal(ring.find(key), undefined);
-  state.isAway = true;
+  state.isUnavailable = true;
   pass(apiKeysAgeMsMax - 1);
   assert.ok(ring.isFresh(performance.now()));
   pass(1);
-  assert.ok(!ring.isFresh(performance.now()), 'a look that fails makes nothing younger');
+  assert.ok(!ring.isFresh(performance.now()), 'a failed read refreshes nothing');
   await assert.rejects(ring.refresh(), { code: 'unavailable' });
   assert.ok(!ring.isFresh(performance.now()));
 });
@@ -104,7 +104,7 @@ test('reads the keys again only when they have changed, and sees every change ma
   const ring = new KeyRing(engine, Date.now);
   await ring.refresh();
   await Promise.all(Array.from({ length: 10 }, () => ring.refresh()));
-  assert.deepEqual([state.looks, state.scans], [3, 1], 'many that ask at once share a look');
+  assert.deepEqual([state.reads, state.scans], [3, 1], 'concurrent callers share a read');
   const under = ring.refresh();
   const key = add();
   const after = ring.refresh();
@@ -159,12 +159,12 @@ test('responds 503 while the keys cannot be read, and stays live', async (t) => 
     ];
   };
   assert.deepEqual(await ask('/v3/table/books/read', bearing(key)), [404, 'table_not_found']);
-  state.isAway = true;
+  state.isUnavailable = true;
   pass(apiKeysAgeMsMax);
   for (const headers of [bearing(key), {}]) {
     assert.deepEqual(await ask('/v3/table/books/read', headers), [503, 'unavailable']);
   }
   assert.deepEqual(await ask('/livez'), [200, undefined]);
-  state.isAway = false;
+  state.isUnavailable = false;
   assert.deepEqual(await ask('/v3/table/books/read', bearing(key)), [404, 'table_not_found']);
 });

@@ -39,8 +39,8 @@ test('two running processes apply the creation, rotation and revocation of a key
 
   const id = idWithin(key);
   const rotated = (await runCommand(['keys', 'rotate', id], env)).output.trim();
-  assert.deepEqual(await all(rotated), [404, 404], 'so does a new secret');
-  assert.deepEqual(await all(key), [404, 404], 'and the one before');
+  assert.deepEqual(await all(rotated), [404, 404], 'a new secret works at once');
+  assert.deepEqual(await all(key), [404, 404], 'the previous secret still works');
   const again = (await runCommand(['keys', 'rotate', id, '--overlap', '0m'], env)).output.trim();
   assert.deepEqual(await all(again), [404, 404]);
   await until(rotated, 401);
@@ -48,7 +48,11 @@ test('two running processes apply the creation, rotation and revocation of a key
 
   assert.equal((await runCommand(['keys', 'revoke', id], env)).status, 0);
   await until(again, 401);
-  assert.deepEqual(await all(undefined), [401, 401], 'the last key revoked opens nothing');
+  assert.deepEqual(
+    await all(undefined),
+    [401, 401],
+    'the service stays closed after the last key is revoked',
+  );
 });
 
 test('a service that other machines can reach does not start without a key, and names the command that creates one', async (t) => {

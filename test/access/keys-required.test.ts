@@ -145,7 +145,7 @@ async function started(
     return await startTestService(t, { ...options, keyless: true });
   } catch (error) {
     assert.ok(error instanceof SettingsError, String(error));
-    assert.match(error.message, /keys create/, 'it says what to do');
+    assert.match(error.message, /keys create/, 'the message names the command');
     return undefined;
   }
 }

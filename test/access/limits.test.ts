@@ -64,7 +64,7 @@ test('a service with keys accepts 60 charges a minute, and rejects the next befo
   assert.equal(await payments(service, keys.shop), 60);
   assert.equal((await service.get(readPath, bearing(keys.shop))).status, 404, 'tables are not payments');
   pass(1_000);
-  assert.equal((await payAll(service, bearing(keys.shop))).accepted, 1, 'one a second comes back');
+  assert.equal((await payAll(service, bearing(keys.shop))).accepted, 1, 'one charge per second is regained');
 });
 
 test('two keys share the limit of their address, and one key has a limit per address', async (t) => {
@@ -84,7 +84,7 @@ test('two keys share the limit of their address, and one key has a limit per add
   assert.equal(
     (await payAll(service, from(keys.c, '203.0.113.9, 192.0.2.3'))).accepted,
     3,
-    'the last that a proxy saw',
+    'the last address that a trusted proxy added',
   );
 });
 

@@ -173,7 +173,7 @@ test('every route responds 401 to every caller without a valid key, and no such 
       if (name !== 'none' && response.text !== '') sentences.add(response.json.body.error.message);
     }
   }
-  assert.equal(sentences.size, 1, 'one sentence for all');
+  assert.equal(sentences.size, 1, 'all rejections have one message');
   await assertUntouched(service, right);
 });
 
@@ -239,5 +239,5 @@ async function assertUntouched(service: TestService, admin: string): Promise<voi
   assert.deepEqual(payments.json.body, [], payments.text);
   const credentials = { IDP_CLIENT_ID: 'other', IDP_CLIENT_SECRET: 'other' };
   const registered = await service.post(integration.path, credentials, bearing(admin));
-  assert.equal(registered.status, 200, 'the name was free');
+  assert.equal(registered.status, 200, 'the name was not taken');
 }

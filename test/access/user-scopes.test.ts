@@ -43,9 +43,9 @@ test('users:read ends no session, and no other scope reads users', async (t) => 
     assert.equal((await service.send(method, path)).status, 401, `${method} ${path}`);
     for (const [name, key] of Object.entries(keys)) {
       const { status } = await service.send(method, path, undefined, bearing(key));
-      const isLetIn = status === 200 || status === 404;
-      assert.equal(isLetIn, name === allowed, `${name}: ${method} ${path}: ${status}`);
-      if (!isLetIn) assert.equal(status, 403, `${name}: ${method} ${path}`);
+      const isAllowed = status === 200 || status === 404;
+      assert.equal(isAllowed, name === allowed, `${name}: ${method} ${path}: ${status}`);
+      if (!isAllowed) assert.equal(status, 403, `${name}: ${method} ${path}`);
     }
   }
 });

@@ -34,7 +34,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
       }
     });
 
-  promise('gives back what was created, and nothing for what was not', async (engine) => {
+  promise('returns what was created, and undefined for a missing item', async (engine) => {
     assert.equal(await engine.get(books, 'a'), undefined);
     assert.equal(await engine.scan(books), undefined);
     assert.equal(await engine.commit([create('a', 'Alpha')]), undefined);
@@ -57,16 +57,13 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.equal(await engine.commit([strict]), undefined);
   });
 
-  promise(
-    'makes a missing table in one commit with the first item of a space of the service',
-    async (engine) => {
-      assert.equal(await engine.commit([create('a', '1', 'service:payments'), create('a', '2')]), undefined);
-      assert.equal(await engine.get('service:payments', 'a'), '1');
-      assert.equal(await engine.get(books, 'a'), '2');
-    },
-  );
+  promise('creates a missing table in one commit with the first item of a service space', async (engine) => {
+    assert.equal(await engine.commit([create('a', '1', 'service:payments'), create('a', '2')]), undefined);
+    assert.equal(await engine.get('service:payments', 'a'), '1');
+    assert.equal(await engine.get(books, 'a'), '2');
+  });
 
-  promise('replaces what is there, and only while it reads as expected', async (engine) => {
+  promise('replaces an existing item, and only while it has the expected value', async (engine) => {
     const replace: Write = { kind: 'replace', space: books, id: 'a', value: 'new' };
     assert.deepEqual(await engine.commit([replace]), { write: 0, reason: 'missing' });
     await engine.commit([create('a', 'old')]);
@@ -79,17 +76,23 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.equal(await engine.get(books, 'a'), 'new');
   });
 
-  promise('deletes what is there, and only while it reads as expected; the space stays', async (engine) => {
-    const remove: Write = { kind: 'delete', space: books, id: 'a' };
-    assert.deepEqual(await engine.commit([remove]), { write: 0, reason: 'missing' });
-    await engine.commit([create('a', 'old')]);
-    assert.deepEqual(await engine.commit([{ ...remove, ifValue: 'other' }]), { write: 0, reason: 'differs' });
-    assert.equal(await engine.commit([{ ...remove, ifValue: 'old' }]), undefined);
-    assert.equal(await engine.get(books, 'a'), undefined);
-    assert.deepEqual(await all(engine, books), []);
-  });
+  promise(
+    'deletes an existing item, and only while it has the expected value; the space stays',
+    async (engine) => {
+      const remove: Write = { kind: 'delete', space: books, id: 'a' };
+      assert.deepEqual(await engine.commit([remove]), { write: 0, reason: 'missing' });
+      await engine.commit([create('a', 'old')]);
+      assert.deepEqual(await engine.commit([{ ...remove, ifValue: 'other' }]), {
+        write: 0,
+        reason: 'differs',
+      });
+      assert.equal(await engine.commit([{ ...remove, ifValue: 'old' }]), undefined);
+      assert.equal(await engine.get(books, 'a'), undefined);
+      assert.deepEqual(await all(engine, books), []);
+    },
+  );
 
-  promise('commits all of its writes, across spaces, or none', async (engine) => {
+  promise('commits all writes, across spaces, or none', async (engine) => {
     await engine.commit([create('taken', 'x')]);
     const rejected = await engine.commit([
       create('one', '1', 'service:payments'),
@@ -140,7 +143,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     );
   });
 
-  promise('scans from after an id, up to a limit', async (engine) => {
+  promise('scans after an id, up to a limit', async (engine) => {
     const space = orderedSpace(engine);
     for (const id of ['a', 'b', 'c', 'd']) await engine.commit([create(id, id, space)]);
     const ids = async (options: object) => (await all(engine, space, options)).map((item) => item.id);
@@ -150,7 +153,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.deepEqual(await ids({ after: 'd' }), []);
   });
 
-  promise('comes to every item of a table once, a few at a time', async (engine) => {
+  promise('returns every item of a table once, page by page', async (engine) => {
     const ids = Array.from({ length: 25 }, (_, n) => `id-${n}`);
     await engine.commit(ids.map((id) => create(id, id)));
     const seen: string[] = [];
@@ -173,7 +176,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.deepEqual(await read({ after: 'pay_0149', limit: 3 }), ['pay_0150', 'pay_0151', 'pay_0152']);
   });
 
-  promise('keeps spaces apart whose names and ids begin alike', async (engine) => {
+  promise('separates spaces whose names and ids have a common prefix', async (engine) => {
     await engine.commit([create('b', '1', 'table:a')]);
     await engine.commit([create('x', '2', 'table:ab')]);
     await engine.commit([create('payments', '4', 'table:service')]);
@@ -182,14 +185,14 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.deepEqual([...(await engine.spaces())].sort(), ['table:a', 'table:ab', 'table:service']);
   });
 
-  promise('says that it can be written while it can, and writes nothing for it', async (engine) => {
+  promise('confirms that it is writable, without a write', async (engine) => {
     const before = await engine.spaces();
     await engine.checkWritable();
     assert.deepEqual(await engine.spaces(), before);
   });
 
-  promise('takes the longest ids and the largest items', async (engine) => {
-    // An engine that puts a prefix before the name takes a shorter one.
+  promise('stores the longest ids and the largest items', async (engine) => {
+    // An engine that adds a prefix to the name accepts a shorter name.
     const space: Space = `table:${'t'.repeat(engine.reads === 'snapshot' ? 255 : 200)}`;
     const longest = ['x'.repeat(itemIdBytesMax), `${'x'.repeat(itemIdBytesMax - 1)}y`];
     for (const id of longest) assert.equal(await engine.commit([create(id, id, space)]), undefined);
@@ -201,7 +204,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.deepEqual(await all(engine, books), [{ id: 'large', name: large }]);
   });
 
-  promise('gives back every string as it was', async (engine) => {
+  promise('returns every string unchanged', async (engine) => {
     const text = fc.string({ unit: 'binary', maxLength: 40 }).filter((value) => value.isWellFormed());
     let count = 0;
     await fc.assert(
@@ -215,8 +218,8 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.equal((await all(engine, books)).length, count);
   });
 
-  promise('reads one moment while writers go on', async (engine, t) => {
-    if (engine.reads === 'pages') return t.skip('its scans are pages, each of its own moment');
+  promise('scans a consistent snapshot during writes', async (engine, t) => {
+    if (engine.reads === 'pages') return t.skip('its scans read pages at different times');
     const pair = (value: string): Write[] => [
       { kind: 'replace', space: books, id: 'first', value },
       { kind: 'replace', space: books, id: 'last', value },
@@ -241,7 +244,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     const before = await open(store);
     const ids = Array.from({ length: 300 }, (_, n) => `id-${n}`);
     const writing = Promise.all(ids.map((id) => before.commit([create(id, id)])));
-    // Closing finishes what was accepted.
+    // Closing completes the accepted commits.
     await before.close();
     await writing;
     const after = await open(store);
@@ -252,7 +255,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     }
   });
 
-  promise('reads two large spaces in turns, and confuses nothing', async (engine) => {
+  promise('scans two large spaces alternately', async (engine) => {
     const spaces = ['table:left', 'table:right'] as const;
     const count = engine.reads === 'snapshot' ? 4_000 : 1_000;
     for (const space of spaces) {
@@ -276,7 +279,7 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
   });
 }
 
-/** A space whose scans are in the order of the ids on every engine. */
+/** A space that every engine scans in the order of the ids. */
 function orderedSpace({ reads }: Engine): Space {
   return reads === 'snapshot' ? books : 'service:integrations';
 }
@@ -288,7 +291,7 @@ async function all(
   pause: () => Promise<unknown> = async () => undefined,
 ) {
   const chunks = (await engine.scan(space, options))?.chunks;
-  assert.notEqual(chunks, undefined, `${space} is not there`);
+  assert.notEqual(chunks, undefined, `${space} is missing`);
   async function* paused() {
     for await (const chunk of chunks ?? []) {
       yield chunk;

@@ -32,10 +32,10 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
     const found = await processor.findCharge(soughtOf(request.paymentId));
     const made = charges().find(({ paymentId }) => paymentId === request.paymentId);
     assert.deepEqual(found, { kind: 'succeeded', chargeId: made?.chargeId });
-    assert.equal(charges().length, 2, 'looking charges nothing');
+    assert.equal(charges().length, 2, 'a look-up charges nothing');
   });
 
-  promise('says that a charge which was never made is absent', async ({ processor, charges, tokens }) => {
+  promise('reports a charge that was never made as absent', async ({ processor, charges, tokens }) => {
     await processor.charge(chargeOf(tokens.paid));
     const found = await processor.findCharge(soughtOf(chargeOf(tokens.paid).paymentId));
     assert.deepEqual(found, { kind: 'absent' });
@@ -73,7 +73,7 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
     );
   });
 
-  promise('gives back once however often the same key asks', async (fixture) => {
+  promise('refunds once for repeated requests with the same key', async (fixture) => {
     const { processor, refunds } = fixture;
     const request = refundOf(await chargeFor(fixture, 2_000), 500);
     const first = await processor.refund(request);
@@ -89,7 +89,7 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
   });
 
   promise(
-    'does not know what a lost reply to a refund said, finds it, and learns it by the same key',
+    'reports a refund whose reply was lost as unknown, finds it, and gets its outcome with the same key',
     async (fixture) => {
       const { processor, refunds, repair, refundReplyLost } = fixture;
       const charged = await chargeFor(fixture, 2_000, refundReplyLost);
@@ -106,7 +106,7 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
     },
   );
 
-  promise('says that a refund which was never made is absent', async (fixture) => {
+  promise('reports a refund that was never made as absent', async (fixture) => {
     const { processor } = fixture;
     const charged = await chargeFor(fixture, 2_000);
     await processor.refund(refundOf(charged, 500));

@@ -36,7 +36,7 @@ export function resendContract(name: string, open: (t: TestContext) => Promise<R
     assert.deepEqual(arrivals(), { charges: 1, refunds: 1 });
   });
 
-  promise('sends a charge whose reply is lost once, and does not know what became of it', async (fixture) => {
+  promise('sends a charge whose reply is lost once, and reports its outcome as unknown', async (fixture) => {
     const { processor, charges, arrivals, repair, lostThenRejected } = fixture;
     const wrong: string[] = [];
     const asked = lostThenRejected.charges.map((token) => chargeOf(token));
@@ -52,7 +52,7 @@ export function resendContract(name: string, open: (t: TestContext) => Promise<R
     assert.equal(charges().length, asked.length);
   });
 
-  promise('sends a refund whose reply is lost once, and does not know what became of it', async (fixture) => {
+  promise('sends a refund whose reply is lost once, and reports its outcome as unknown', async (fixture) => {
     const { processor, refunds, arrivals, repair, lostThenRejected } = fixture;
     const wrong: string[] = [];
     const asked: RefundRequest[] = [];

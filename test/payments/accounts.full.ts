@@ -19,7 +19,7 @@ test('another account’s records settle nothing, and the right key resumes', as
   other.clock.aheadMs = 11 * 60_000;
   const giveUpAt = Date.now() + givenUpMs;
   while (!/"event":"charge_of_another_account"/.test(other.service.logged())) {
-    assert.ok(Date.now() < giveUpAt, 'nothing is logged of the other account');
+    assert.ok(Date.now() < giveUpAt, 'the other account is not logged');
     await sleep(50);
   }
   assert.equal((await other.service.get(at)).json.body.status, 'in_doubt');
@@ -54,7 +54,7 @@ test('a charge whose processor is unreachable is not attempted: 502 at once, and
   assert.equal(rejected.json.body.error.retryable, true);
 });
 
-test('a processor that becomes unreachable between two charges is not asked for the second', async (t) => {
+test('a processor that becomes unreachable between two charges is not called for the second', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   assert.equal((await service.post(path, { ...chargeRequest, token: 'pm_card_visa' })).status, 200);
   await stripe.close();

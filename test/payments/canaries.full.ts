@@ -76,6 +76,6 @@ test('a killed process leaves no token in clear on disk or in its output', async
   await service.kill();
   assert.equal(await paying, undefined);
   const files = filesIn(`${data}-killed`);
-  assert.ok(files['store.mdb']?.includes('sealedToken'), 'the charge is open, so that its token is kept');
+  assert.ok(files['store.mdb']?.includes('sealedToken'), 'the charge is open, so its token is stored');
   assertAbsent([token, stripe.key], { ...files, errors: Buffer.from(service.errors) });
 });

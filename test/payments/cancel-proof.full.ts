@@ -116,5 +116,5 @@ test('payments cancel ends a charge whose route is no longer in the settings', a
     COUNTERFOIL_STRIPE_API_BASE: stripe.origin,
   });
   assert.equal(canceled.errors, '');
-  assert.match(canceled.output, / is in_doubt/, 'Stripe may still be at work on it for a minute');
+  assert.match(canceled.output, / is in_doubt/, 'Stripe may still process it for a minute');
 });

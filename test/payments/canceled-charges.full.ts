@@ -25,7 +25,7 @@ test('a charge that no caller waits for is canceled, and the buyer is not charge
   stripe.repair();
   const payment = await paymentAfter(service, sent.headers.get('location') ?? '', ['in_doubt']);
   assert.deepEqual([payment.status, payment.decline_code], ['declined', 'expired']);
-  assert.equal(chargesRequested(stripe), asked, 'it was not asked for again');
+  assert.equal(chargesRequested(stripe), asked, 'it was not requested again');
   assert.deepEqual(stripe.charges, []);
   const again = await service.post(path, lost, key);
   assert.deepEqual([again.status, again.json.body.error.decline_code], [402, 'expired']);
@@ -68,7 +68,7 @@ test('a retry extends the time for which a charge in doubt is wanted', async (t)
   stripe.repair();
   const payment = await paymentAfter(service, first.headers.get('location') ?? '', ['in_doubt']);
   assert.equal(payment.status, 'succeeded');
-  assert.ok(chargesRequested(stripe) > asked, 'nine minutes later it is still asked for');
+  assert.ok(chargesRequested(stripe) > asked, 'nine minutes later it is still retried');
   assert.equal(stripe.charges.length, 1);
 });
 
@@ -82,7 +82,7 @@ test('canceling a charge in doubt frees its seat', async (t) => {
   assert.match(held.json.body.error.message, /holds the item .* until \d{4}-/);
   const at = first.headers.get('location') ?? '';
   const canceling = await service.post(`${at}/cancel`, {});
-  assert.equal(canceling.json.body.status, 'in_doubt', 'Stripe may still be at work on it for a minute');
+  assert.equal(canceling.json.body.status, 'in_doubt', 'Stripe may still process it for a minute');
   clock.aheadMs = 2 * minuteMs;
   const canceled = await paymentAfter(service, at, ['in_doubt']);
   assert.deepEqual([canceled.status, canceled.decline_code], ['declined', 'canceled']);

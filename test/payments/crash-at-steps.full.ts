@@ -23,14 +23,14 @@ const hook = join(import.meta.dirname, '../support/payments/kill-at-commit.ts');
 const steps = [
   'before the reservation of the charge is written',
   'when the reservation of the charge is on disk',
-  'when the processor is asked for the charge',
+  'when the processor is called for the charge',
   'when the processor has charged',
   'before the outcome of the charge is written',
   'when the outcome of the charge is on disk',
   'before the reservation of the refund is written',
   'when the reservation of the refund is on disk',
-  'when the processor is asked for the refund',
-  'when the processor has given back',
+  'when the processor is called for the refund',
+  'when the processor has refunded',
   'before the outcome of the refund is written',
   'when the outcome of the refund is on disk',
 ] as const;
@@ -58,16 +58,16 @@ class DeadlyLedger extends MemoryLedger {
   }
 
   override async charge(request: LedgerRequest): Promise<LedgerReply> {
-    await this.#reach('when the processor is asked for the charge');
+    await this.#reach('when the processor is called for the charge');
     const reply = await super.charge(request);
     await this.#reach('when the processor has charged');
     return reply;
   }
 
   override async refund(request: LedgerRefundRequest): Promise<LedgerRefundReply> {
-    await this.#reach('when the processor is asked for the refund');
+    await this.#reach('when the processor is called for the refund');
     const reply = await super.refund(request);
-    await this.#reach('when the processor has given back');
+    await this.#reach('when the processor has refunded');
     return reply;
   }
 
@@ -102,10 +102,10 @@ async function killAt(t: TestContext, step: Step): Promise<void> {
   const at = await second.ready();
   const response = await untilSettled(() => pay(at));
   assert.equal(response.status, 200, response.text);
-  const given = await untilSettled(() => refund(at, response.headers.get('location')));
-  assert.equal(given.status, 200, given.text);
+  const refunded = await untilSettled(() => refund(at, response.headers.get('location')));
+  assert.equal(refunded.status, 200, refunded.text);
   assert.equal((await pay(at))?.text, response.text);
-  assert.equal((await refund(at, response.headers.get('location')))?.text, given.text);
+  assert.equal((await refund(at, response.headers.get('location')))?.text, refunded.text);
   if (paid?.status === 200) assert.equal(response.text, paid.text, 'the response stays the same');
 
   const [charge, ...charges] = ledger.charges;

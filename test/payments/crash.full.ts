@@ -71,7 +71,7 @@ async function drillOf(t: TestContext, seed: number, processes: number): Promise
     });
     await shop.trade(origins, callers, Promise.all(killed));
   }
-  assert.ok(shop.lost > 0, `SEED=${seed}: no kill has met a request`);
+  assert.ok(shop.lost > 0, `SEED=${seed}: no kill interrupted a request`);
 
   const survivor = await start();
   await shop.settleAll(await survivor.ready());

@@ -51,7 +51,7 @@ test('is exact for decimals that binary numbers cannot represent', () => {
   assert.equal(minorUnits(19.99, 2), 1_999);
   assert.equal(minorUnits(4.35, 2), 435);
   assert.equal(minorUnits(1.005, 3), 1_005);
-  assert.equal(minorUnits(0.1 + 0.2, 2), Number.NaN, 'that is not 0.3');
+  assert.equal(minorUnits(0.1 + 0.2, 2), Number.NaN, 'the sum is not 0.3');
   for (const amount of [1e21, 1e-7, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.ok(!Number.isInteger(minorUnits(amount, 2)));
   }

@@ -87,7 +87,7 @@ test('an item that another caller creates during the charge stays, and the payme
   const theirs = await service.post('/v3/table/paid-orders/create', { id: 'A-7', name: 'theirs' });
   assert.equal(theirs.status, 200);
   const paid = await paying;
-  assert.equal(paid.status, 200, 'the money has moved');
+  assert.equal(paid.status, 200, 'the card was charged');
   assert.deepEqual(await itemsOf(service), [{ id: 'A-7', name: 'theirs' }]);
   const recorded = (await service.get(paid.headers.get('location') ?? '')).json.body;
   assert.deepEqual([recorded.status, recorded.item.status], ['succeeded', 'conflict']);

@@ -89,7 +89,7 @@ describe('recovery', { concurrency: 4 }, () => {
     assert.equal(
       stripe.requests.length,
       sent,
-      'until it has been silent for a while the killed process might be alive',
+      'the killed process might be alive until its heartbeat has been missing for a while',
     );
 
     const payment = await statusAfter(service, left.at, ['calling', 'in_doubt']);
@@ -149,7 +149,11 @@ describe('recovery', { concurrency: 4 }, () => {
     clock.aheadMs = keyLifeMs + 60_000;
     const looked = stripe.requests.length;
     await until(() => stripe.requests.length > looked);
-    assert.equal((await service.get(at)).json.body.status, 'in_doubt', 'not to be found is not to be absent');
+    assert.equal(
+      (await service.get(at)).json.body.status,
+      'in_doubt',
+      'a charge that is not found is not proven absent',
+    );
     stripe.turnsAway = false;
 
     clock.aheadMs = keyLifeMs + 60 * 60_000;
@@ -244,7 +248,7 @@ describe('recovery', { concurrency: 4 }, () => {
       const first = await service.post(path, { ...request, token }, key);
       const id = first.headers.get('payment-id') ?? '';
       await service.stop();
-      assert.match((await storedPayment(data, id)).sealedToken ?? '', /^v2\./, 'needed to ask again');
+      assert.match((await storedPayment(data, id)).sealedToken ?? '', /^v2\./, 'a retry needs it');
       assert.ok(storedBytes(data).includes(id) && !storedBytes(data).includes(token));
 
       stripe.repair();
@@ -284,7 +288,7 @@ async function statusAfter(service: TestService, at: string, states: readonly st
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const giveUpAt = Date.now() + givenUpMs;
   while (!(await holds())) {
-    assert.ok(Date.now() < giveUpAt, `it has not come to that within ${givenUpMs} ms`);
+    assert.ok(Date.now() < giveUpAt, `not reached within ${givenUpMs} ms`);
     await sleep(20);
   }
 }

@@ -118,7 +118,7 @@ test('concurrent refunds with one key refund once, with identical responses', as
   assert.equal(
     (await service.post(`${other}/refund`, { amount: 700 }, key)).status,
     200,
-    'a key is of its payment',
+    'a key belongs to its payment',
   );
 });
 

@@ -13,5 +13,5 @@ test('refunds that the processor rejected do not let a payment’s record grow w
     await service.post(`${at}/refund`, { amount: 100 }, { 'idempotency-key': `refund-${tries}` });
   }
   const { refunds } = (await service.get(at)).json.body;
-  assert.ok(refunds.length <= max, `${refunds.length} refunds lie in the record`);
+  assert.ok(refunds.length <= max, `the record has ${refunds.length} refunds`);
 });

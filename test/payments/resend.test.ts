@@ -7,7 +7,7 @@ import { text as readText } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 
-/** The drill that must find double charges relies on this: the hidden retry works however a client imports `request`. */
+/** The drill that finds double charges relies on this: the hidden retry works however a client imports `request`. */
 const hook = join(import.meta.dirname, '../support/payments/resend.ts');
 
 const clients = {

@@ -15,6 +15,6 @@ test('payments resolve --succeeded rejects a charge that failed in the processor
     COUNTERFOIL_STRIPE_KEY: stripe.key,
     COUNTERFOIL_STRIPE_API_BASE: stripe.origin,
   });
-  assert.deepEqual(stripe.charges, [], 'no money has moved');
+  assert.deepEqual(stripe.charges, [], 'nothing was charged');
   assert.equal((await service.get(`${path}/${id}`)).json.body.status, 'declined', resolved.output);
 });

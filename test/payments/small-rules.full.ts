@@ -64,5 +64,5 @@ test('refunds that were not attempted do not use up the limit of refunds', async
   const given = await service.post(refund, { amount: 1 });
   assert.equal(given.status, 200, given.text);
   const { refunds } = (await service.get(paid.headers.get('location') ?? '')).json.body;
-  assert.ok(refunds.length <= 52, `${refunds.length} refunds are kept in the record`);
+  assert.ok(refunds.length <= 52, `the record has ${refunds.length} refunds`);
 });

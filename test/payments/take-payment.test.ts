@@ -137,7 +137,7 @@ test('never reports a charge as failed that Stripe made before its server failed
   assertError(response, 504, { type: 'service', code: 'payment_outcome_unknown', retryable: false });
   const settled = await settledPayment(service, response.headers.get('location') ?? '');
   assert.deepEqual([settled.status, settled.charge_id], ['succeeded', stripe.charges[0]?.chargeId]);
-  assert.equal(stripe.charges.length, 1, 'asking again says 500 again; looking finds it');
+  assert.equal(stripe.charges.length, 1, 'a retry gets the 500 again; the look-up finds the charge');
 });
 
 test('takes a payment through Stripe’s official library', async (t) => {

@@ -9,7 +9,7 @@ test('recovery never exceeds its rate, however many calls wait', async () => {
   const startedAt = performance.now();
   const turns = await Promise.all(Array.from({ length: 61 }, () => pace.turn(10_000)));
   assert.ok(turns.every((turn) => turn));
-  assert.ok(performance.now() - startedAt >= 60 * 5 - 5, '61 calls take 60 intervals of 5 ms');
+  assert.ok(performance.now() - startedAt >= 60 * 5 - 5, '61 calls need 60 intervals of 5 ms');
 });
 
 test('a call whose turn would come too late is not made, and uses up no turn', async () => {
@@ -35,7 +35,7 @@ test('concurrent look-ups of the same period share one listing, and those of ano
     list: async function* (period) {
       listed.push(`${period.from}-${period.until}`);
       yield { paymentId: 'pay_2', found: 'two' };
-      yield { paymentId: undefined, found: 'of somebody else' };
+      yield { paymentId: undefined, found: 'another payment' };
     },
     weight: () => 2,
     detailOf: String,
@@ -52,7 +52,7 @@ test('concurrent look-ups of the same period share one listing, and those of ano
 test('a list that cannot be read to its end proves nothing', async () => {
   const listing = new SharedListing<string>({
     list: async function* () {
-      yield { paymentId: undefined, found: 'of somebody else' };
+      yield { paymentId: undefined, found: 'another payment' };
       throw new Error('page 2');
     },
     weight: () => 2,

@@ -59,7 +59,7 @@ test('scripted Stripe: loses the first reply of a pair, and rejects the key unti
     for (const _again of [1, 2]) assert.equal((await send())?.status, pair.rejection.status, word);
     assert.equal(made(), done, word);
     stripe.repair();
-    assert.equal((await send())?.status, 200, `${word}: the reply to the first request, or to this one`);
+    assert.equal((await send())?.status, 200, `${word}: a replay of the first reply, or a new one`);
     assert.equal(made(), pair.of === 'method' ? 0 : 1, word);
   }
 });

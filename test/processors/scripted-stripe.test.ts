@@ -58,7 +58,7 @@ test('scripted Stripe: stores no response to a request that it rejected before p
   assert.equal((await ask(stripe.origin, 'payment_intents', { key: 'one' })).status, 400);
   assert.equal((await ask(stripe.origin, 'payment_intents', sent)).status, 200);
   stripe.turnsAway = true;
-  assert.equal((await ask(stripe.origin, 'payment_intents', sent)).status, 429, 'also with a key it knows');
+  assert.equal((await ask(stripe.origin, 'payment_intents', sent)).status, 429, 'also with a known key');
 });
 
 test('scripted Stripe: rejects a key that is used with other parameters, or on another path', async (t) => {

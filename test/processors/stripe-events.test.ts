@@ -20,12 +20,12 @@ const declinedIntent: Intent = {
   status: 'requires_payment_method',
   last_payment_error: { code: 'card_declined', decline_code: 'insufficient_funds' },
 };
-const declinedNews = {
+const declinedChange = {
   about: 'charge',
   paymentId: 'pay_1',
   outcome: { kind: 'declined', declineCode: 'insufficient_funds', authenticationRequired: false },
 };
-const refundNews = {
+const refundChange = {
   about: 'refund',
   chargeId: 'ch_1',
   processorRefundId: 're_1',
@@ -40,7 +40,7 @@ const dispute = disputeOf(
     currency: 'mga',
   },
 );
-const disputeNews = {
+const disputeChange = {
   about: 'dispute',
   chargeId: 'ch_1',
   disputeId: 'dp_1',
@@ -53,21 +53,21 @@ const failed: Refund = { ...refund, status: 'failed' };
 const pending: Refund = { ...refund, status: 'pending' };
 const canceled: Refund = { ...refund, status: 'canceled' };
 const elsewhere: Refund = { ...refund, metadata: {} };
-const says = [
-  ['payment_intent.payment_failed', declinedIntent, declinedNews],
-  ['refund.created', pending, { ...refundNews, state: 'pending' }],
-  ['refund.created', refund, { ...refundNews, state: 'succeeded' }],
-  ['refund.updated', refund, { ...refundNews, state: 'succeeded' }],
-  ['refund.updated', canceled, { ...refundNews, state: 'failed' }],
-  ['refund.failed', failed, { ...refundNews, state: 'failed' }],
-  ['charge.refund.updated', failed, { ...refundNews, state: 'failed' }],
-  ['refund.created', elsewhere, { ...refundNews, refundId: undefined, state: 'succeeded' }],
-  ['charge.dispute.created', dispute, disputeNews],
-  ['charge.dispute.updated', dispute, disputeNews],
-  ['charge.dispute.closed', dispute, disputeNews],
+const changes = [
+  ['payment_intent.payment_failed', declinedIntent, declinedChange],
+  ['refund.created', pending, { ...refundChange, state: 'pending' }],
+  ['refund.created', refund, { ...refundChange, state: 'succeeded' }],
+  ['refund.updated', refund, { ...refundChange, state: 'succeeded' }],
+  ['refund.updated', canceled, { ...refundChange, state: 'failed' }],
+  ['refund.failed', failed, { ...refundChange, state: 'failed' }],
+  ['charge.refund.updated', failed, { ...refundChange, state: 'failed' }],
+  ['refund.created', elsewhere, { ...refundChange, refundId: undefined, state: 'succeeded' }],
+  ['charge.dispute.created', dispute, disputeChange],
+  ['charge.dispute.updated', dispute, disputeChange],
+  ['charge.dispute.closed', dispute, disputeChange],
 ] as const;
 
-for (const [type, object, change] of says) {
+for (const [type, object, change] of changes) {
   const what = 'status' in object ? object.status : '';
   test(`stripe: reads the change of ${type}, ${what}${object === elsewhere ? ', made elsewhere' : ''}`, async (t) => {
     const { processor } = await openStripe(t);

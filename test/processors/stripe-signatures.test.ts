@@ -45,7 +45,7 @@ test('stripe: accepts an event that any of its secrets signed, while one replace
   assert.equal(
     (await rotated.readEvent(deliveryOf(paid, { signedAt }))).kind,
     'forged',
-    'a secret that was taken away is worth nothing',
+    'a removed secret is no longer valid',
   );
 });
 

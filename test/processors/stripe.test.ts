@@ -139,7 +139,7 @@ for (const token of provesNothing) {
     const { processor } = await openStripe(t);
     const request = chargeOf(token);
     assert.equal((await processor.charge(request)).kind, 'unknown');
-    assert.equal((await processor.charge(request)).kind, 'unknown', 'nor when Stripe repeats itself');
+    assert.equal((await processor.charge(request)).kind, 'unknown', 'also when Stripe replays its reply');
   });
 }
 
@@ -237,11 +237,11 @@ test('stripe: sends amounts unchanged where Stripe and ISO 4217 agree', async (t
 
 for (const [what, token, kind] of [
   [
-    'a token that can be used once is not attempted: it is exchanged for the same method again',
+    'a single-use token is not attempted: a retry exchanges it for the same method',
     singleUseToken,
     'not_attempted',
   ],
-  ['a token that can be used again is not taken', 'tok_visa', 'not_attempted'],
+  ['a reusable token is not attempted', 'tok_visa', 'not_attempted'],
 ] as const) {
   test(`stripe: 429 at the second call, ${what}`, async (t) => {
     const server = createServer((request, response) => {

@@ -58,5 +58,5 @@ test('a running service keeps its keys when the file is removed, damaged or made
   }
   const fresh = newMasterKey();
   replaceKeyFile(file, [fresh, ...keys]);
-  assert.equal(sealer.keyId, fresh.id, 'and once it is whole it counts again');
+  assert.equal(sealer.keyId, fresh.id, 'a repaired file is used again');
 });

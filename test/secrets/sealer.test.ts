@@ -109,7 +109,7 @@ test('rewraps only the data key: the sealed secret stays the same, and the old k
   assert.notEqual(after[2], before[2]);
   assert.equal(sealerOf(next).open(rewrapped, place), 'secret');
   assert.throws(() => sealerOf(old).open(rewrapped, place), doesNotOpen);
-  assert.equal(sealerOf(next).rewrap(rewrapped, place), rewrapped, 'it is under the writing key already');
+  assert.equal(sealerOf(next).rewrap(rewrapped, place), rewrapped, 'the current key sealed it already');
 });
 
 test('creates the master key on the first start, next to the data folder, readable only by its owner', async (t) => {

@@ -85,7 +85,7 @@ test('lists every problem at once, each with the name of its setting', (t) => {
   ]) {
     assert.match(text, expected);
   }
-  assert.ok(!text.includes('hunter2'), 'a problem repeats a secret');
+  assert.ok(!text.includes('hunter2'), 'a problem contains a secret');
 });
 
 test('rejects a table that no path can name at startup', (t) => {

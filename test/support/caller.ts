@@ -1,8 +1,8 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 
 /**
- * The outcome of a request. `lost`: the service may have processed it or not; `text` is the part of the response that
- * arrived. `not sent`: the connection was rejected, so the service did not process it.
+ * What became of a request. `lost`: it may have been carried out or not; `text` is what came of the answer.
+ * `not sent`: nobody listened, so that it certainly was not.
  */
 export type Outcome =
   | { readonly kind: 'answered'; readonly status: number; readonly text: string }
@@ -12,8 +12,8 @@ export type Outcome =
 const silentMsMax = 20_000;
 
 /**
- * A caller with one connection, on which it sends one request after the other. It never retries by itself: a request
- * that it reports as lost was sent once. When its connection has ended, it opens a new one.
+ * A caller with one connection, on which it sends one request after the other and never one again by itself: what it
+ * reports lost was sent once. It goes on over a new connection when its own has ended.
  */
 export class Caller {
   readonly #origin: string;
@@ -23,7 +23,7 @@ export class Caller {
     this.#origin = origin;
   }
 
-  /** Rejects when the service does not respond: a broken connection is a lost response, and a hang is a failure. */
+  /** Rejects when the service stays silent: a lost answer is a broken connection, a hang is a failure. */
   send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Outcome> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const ofBody: Record<string, string> =
@@ -36,7 +36,7 @@ export class Caller {
         void readResponse(response).then(resolve);
       });
       sent.setTimeout(silentMsMax, () => {
-        reject(new Error(`${method} ${path}: no response in ${silentMsMax} ms`));
+        reject(new Error(`${method} ${path}: no answer in ${silentMsMax} ms`));
         sent.destroy();
       });
       sent.on('error', ({ code }: NodeJS.ErrnoException) =>

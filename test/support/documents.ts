@@ -29,8 +29,8 @@ export interface Example {
 }
 
 /**
- * Within console blocks a line that begins with `$ ` is a command, and a backslash at its end continues it on the next line.
- * The lines that follow, up to the next command or the end of the block, are its response.
+ * In console blocks a line that begins with `$ ` is a command; a backslash at its end continues it on the next line. The
+ * following lines, up to the next command or the end of the block, are its response.
  */
 export function examplesOf(markdown: string): Example[] {
   const blocks = Array.from(markdown.matchAll(/```console\n(.*?)```/gs), ([, block = '']) => block);
@@ -42,7 +42,7 @@ export function examplesOf(markdown: string): Example[] {
   );
 }
 
-/** The settings file that a document shows, in a block marked `json counterfoil.json`. */
+/** The settings file of a document, in a block marked `json counterfoil.json`. */
 export function settingsOf(markdown: string): string | undefined {
   return /```json counterfoil\.json\n(.*?)```/s.exec(markdown)?.[1];
 }

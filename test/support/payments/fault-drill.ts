@@ -21,7 +21,7 @@ export interface Drill {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** `storm`: Stripe responds 429 to all requests for a while; `pause`: processes of the service are stopped and resumed. */
+/** `storm`: Stripe responds 429 for a while; `pause`: processes of the service are stopped and resumed. */
 export type Trouble = 'storm' | 'pause' | 'kill';
 
 const callersAtOnce = 100;
@@ -33,7 +33,7 @@ const repairedEveryMs = 500;
 /** Longer than the service ever takes. */
 const patienceMsAtEnd = 60_000;
 
-/** Many callers charge through a service and a Stripe with every fault; then all faults are repaired and all keys settled. */
+/** Many callers charge at a service whose Stripe has every fault; then all is repaired and every key settled. */
 export async function runDrill(t: TestContext, drill: Drill): Promise<Finding[]> {
   const random = randomFrom(drill.seed);
   const charges = Array.from({ length: drill.keys }, (_, index) =>
@@ -120,7 +120,7 @@ async function storm(stripe: StripeProcess, random: Random): Promise<void> {
   await stripe.command({ set: { turnsAway: false } });
 }
 
-/** Sometimes one worker alone, while the others go on serving its keys. */
+/** Stops all processes, or one worker while the others serve its keys. */
 async function pause({ pids, pid }: ServeProcess, random: Random): Promise<void> {
   const stopped = random() < 0.5 || pids.length === 1 ? pids : pids.filter((each) => each !== pid).slice(1);
   for (const each of stopped) process.kill(each, 'SIGSTOP');

@@ -4,6 +4,7 @@ import type { Payment } from '../../../src/payments/payment.ts';
 import { paymentsAfter } from '../../../src/payments/payment-store.ts';
 import type { LedgerBooks } from '../../../src/processors/simulated/ledger.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
+import { givenUpMs } from '../busy-machine.ts';
 import { between, pick, type Random } from '../random.ts';
 import { openStoreOf } from '../service.ts';
 import { tryToPost } from '../try-to-send.ts';
@@ -113,7 +114,7 @@ export class Shop {
   /** Repeats every request until its response is final, and sends it once more. */
   async settleAll(origin: string): Promise<void> {
     const settle = async (responses: Order['responses'], send: () => Promise<void>, what: string) => {
-      const giveUpAt = Date.now() + 30_000;
+      const giveUpAt = Date.now() + givenUpMs;
       do {
         await send();
         if (!isFinal(responses)) await sleep(100);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { masterKeyOverlapMs } from '../../../src/secrets/limits.ts';
 import { type Ended, runCommand } from '../command.ts';
-import type { TestService } from '../service.ts';
+import type { TestResponse, TestService } from '../service.ts';
 
 /** Secrets that a rotation must leave readable, and the commands that run next to a service. */
 
@@ -29,7 +29,7 @@ function registration(client: Client, name: string) {
   return client.post(`/v3/create/service/auth/google/${name}`, credentials);
 }
 
-/** Registers and charges repeatedly. @returns a function that stops it and returns the names and every status but 200 */
+/** Registers and charges repeatedly. @returns a function that stops it, and returns the names and failed statuses */
 export function keepBusy(client: Client, prefix = 'busy') {
   const names: string[] = [];
   const failedStatuses: number[] = [];
@@ -70,14 +70,16 @@ export function retireLater(data: string, env: Readonly<Record<string, string>> 
 /** A client of a service in another process. */
 export function clientOf(origin: string): Client {
   return {
-    post: async (path, body) => {
-      const response = await fetch(origin + path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, text, json: JSON.parse(text) };
-    },
+    post: (path, body) => post(origin + path, body),
   };
+}
+
+async function post(url: string, body: unknown): Promise<TestResponse> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, json: JSON.parse(text) };
 }

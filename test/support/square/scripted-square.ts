@@ -21,8 +21,8 @@ export { singleUseNonce, tokensOfPairs } from './scripts.ts';
  * A small Square over real HTTP, for as much of it as payments and refunds need, made from Square's public API
  * reference (https://developer.squareup.com/reference/square): JSON, a bearer token, lists of errors, idempotency keys
  * in the body, single-use nonces, and paged lists that may lag behind. The word of a token scripts the outcome of its
- * payment and refunds: `cnon:paid`, `cnon:insufficient-funds`, `cnon:dropped-after-charging` … (`square/scripts.ts` has
- * the whole list).
+ * payment and refunds: `cnon:paid`, `cnon:insufficient-funds`, `cnon:dropped-after-charging` …
+ * (`square/scripts.ts` has the whole list).
  */
 export interface ScriptedSquare {
   readonly origin: string;

@@ -2,8 +2,8 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from 'node:path';
 
 /**
- * The data of a scripted Stripe, on named shelves. With a folder, each change is also a line in a file, so that a process
- * that is killed and restarted still has everything that it confirmed.
+ * The data of a scripted Stripe, on named shelves. With a folder, each change is also a line in a file, so that after a
+ * kill and a restart it still has everything that it confirmed.
  */
 export class Journal {
   readonly #path: string | undefined;
