@@ -116,8 +116,12 @@ test('rejects a key whose fields contradict each other', () => {
     [{ expiresAt: new Date(0).toISOString() }, /must be in the future/],
     ...['', 'a\nb', 'a\u0000', 'x'.repeat(101)].map((name) => [{ name }, /name must be/] as const),
   ];
-  for (const [fields, shown] of requests) {
-    assert.throws(() => checkCreateKeyRequest(keyRequest(fields), Date.now()), shown, JSON.stringify(fields));
+  for (const [fields, expected] of requests) {
+    assert.throws(
+      () => checkCreateKeyRequest(keyRequest(fields), Date.now()),
+      expected,
+      JSON.stringify(fields),
+    );
   }
   for (const fields of [
     { tables: ['a'], routes: ['stripe/charge'] },
