@@ -109,7 +109,7 @@ test('square: sends no location when none is set, so that Square uses the main o
 test('square: sends amounts unchanged, in the smallest unit of ISO 4217', async (t) => {
   const { square, processor } = await open(t);
   for (const currency of ['EUR', 'USD', 'JPY']) {
-    square.currency = currency;
+    square.switches.currency = currency;
     const outcome = await processor.charge(chargeOf('cnon:paid', { currency, amount: 1_050 }));
     assert.equal(outcome.kind, 'succeeded');
     assert.deepEqual(square.requests.at(-1)?.body.amount_money, { amount: 1_050, currency });
@@ -286,7 +286,7 @@ async function startGateway(t: TestContext, respond: (response: ServerResponse) 
 
 test('square: gives up in time while Square accepts requests and does not respond', async (t) => {
   const { square, processor } = await open(t);
-  square.holds = true;
+  square.switches.holds = true;
   await givesUpInTime(processor, chargeOf('cnon:paid', { timeoutMs: 200 }));
   const found = await processor.findCharge({ ...soughtOf(chargeOf('').paymentId), timeoutMs: 200 });
   assert.equal(found.kind, 'unknown');
@@ -305,7 +305,7 @@ test('square: knows which tokens are single-use', async (t) => {
 
 test('square: finds a payment on the third page of the list', async (t) => {
   const { square, processor } = await open(t);
-  square.pageItems = 2;
+  square.switches.pageItems = 2;
   for (let others = 0; others < 4; others++) await processor.charge(chargeOf('cnon:paid'));
   const request = chargeOf('cnon:paid');
   const made = await processor.charge(request);
@@ -316,17 +316,17 @@ test('square: finds a payment on the third page of the list', async (t) => {
 
 test('square: reports a payment as absent only when every page was read', async (t) => {
   const { square, processor } = await open(t);
-  square.pageItems = 2;
+  square.switches.pageItems = 2;
   for (let others = 0; others < 5; others++) await processor.charge(chargeOf('cnon:paid'));
   const sought = soughtOf(chargeOf('').paymentId);
   assert.deepEqual(await processor.findCharge(sought), { kind: 'absent' });
-  square.failsFromPage = 3;
+  square.switches.failsFromPage = 3;
   assert.equal((await processor.findCharge(sought)).kind, 'unknown');
 });
 
 test('square: finds a payment that was missing from the list at first', async (t) => {
   const { square, processor } = await open(t, { listLagMs: 400 });
-  square.listLagMs = 300;
+  square.switches.listLagMs = 300;
   const request = chargeOf('cnon:dropped-after-charging', { timeoutMs: 1_000 });
   await processor.charge(request);
   const found = await processor.findCharge(soughtOf(request.paymentId));
@@ -435,7 +435,7 @@ test('square: does not report a refund as absent when its payment cannot be read
 
 test('square: lists charges of other systems too, and none that moved no money', async (t) => {
   const { square, processor } = await open(t);
-  square.pageItems = 2;
+  square.switches.pageItems = 2;
   const ours = chargeOf('cnon:paid');
   const made = await processor.charge(ours);
   for (const word of ['insufficient-funds', 'approved', 'pending', 'canceled'])
@@ -458,9 +458,9 @@ test('square: lists charges of other systems too, and none that moved no money',
 
 test('square: rejects when its charges cannot be read to the end', async (t) => {
   const { square, processor } = await open(t);
-  square.pageItems = 2;
+  square.switches.pageItems = 2;
   for (let others = 0; others < 3; others++) await processor.charge(chargeOf('cnon:paid'));
-  square.failsFromPage = 2;
+  square.switches.failsFromPage = 2;
   await assert.rejects(async () => {
     for await (const _charge of processor.charges({ from: 0, until: Date.now() + 1_000 }));
   });
