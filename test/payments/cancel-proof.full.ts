@@ -6,7 +6,13 @@ import { processorCallMsMax } from '../../src/payments/limits.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';
 import { writeSettings } from '../support/payments/settings-file.ts';
-import { chargeRequest, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
+import {
+  chargeRequest,
+  path,
+  paymentAfter,
+  resendFirstIntent,
+  startWithStripe,
+} from '../support/payments/stripe-service.ts';
 
 const key = { 'idempotency-key': 'order-1042' };
 const hourMs = 60 * 60_000;
@@ -59,19 +65,9 @@ test('a rejection of a second request does not decline a charge whose first requ
   const at = lost.headers.get('location') ?? '';
   const giveUpAt = Date.now() + 5_000;
   while ((await service.get(at)).json.body.status === 'in_doubt' && Date.now() < giveUpAt) await sleep(50);
-  const [first] = stripe.requests.filter(({ path: asked }) => asked === '/v1/payment_intents');
   stripe.repair();
   // The request that a gateway had held back arrives.
-  await fetch(`${stripe.origin}/v1/payment_intents`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${stripe.key}`,
-      'content-type': 'application/x-www-form-urlencoded',
-      'stripe-version': '2026-10-28.endive',
-      'idempotency-key': String(first?.headers['idempotency-key']),
-    },
-    body: new URLSearchParams(first?.fields as Record<string, string>),
-  });
+  await resendFirstIntent(stripe);
   const payment = await paymentAfter(service, at, ['in_doubt']);
   assert.equal(payment.status === 'declined' && stripe.charges.length > 0, false, 'declined, and charged');
 });

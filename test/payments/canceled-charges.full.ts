@@ -6,6 +6,7 @@ import {
   chargesRequested,
   path,
   paymentAfter,
+  resendFirstIntent,
   startWithStripe,
 } from '../support/payments/stripe-service.ts';
 
@@ -38,18 +39,8 @@ test('a request that arrives after its charge was canceled charges nothing', asy
   clock.aheadMs = 12 * minuteMs;
   const at = lost.headers.get('location') ?? '';
   assert.equal((await paymentAfter(service, at, ['in_doubt'])).status, 'declined');
-  const [first] = stripe.requests.filter(({ path: asked }) => asked === '/v1/payment_intents');
   stripe.repair();
-  const replayed = await fetch(`${stripe.origin}/v1/payment_intents`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${stripe.key}`,
-      'content-type': 'application/x-www-form-urlencoded',
-      'stripe-version': '2026-10-28.endive',
-      'idempotency-key': String(first?.headers['idempotency-key']),
-    },
-    body: new URLSearchParams(first?.fields as Record<string, string>),
-  });
+  const replayed = await resendFirstIntent(stripe);
   assert.ok(replayed.status >= 400);
   assert.deepEqual(stripe.charges, []);
 });

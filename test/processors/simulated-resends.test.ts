@@ -10,6 +10,7 @@ import {
 } from '../../src/processors/simulated/ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { type ResendFixture, resendContract } from '../contracts/processor-resends.ts';
+import { ledgerFixture } from '../support/ledger/adapter.ts';
 
 const chargeLost = 'tok_visa';
 const refundLost = 'tok_refund_pending';
@@ -70,27 +71,9 @@ class ResettingLedger {
 async function fixture(t: TestContext): Promise<ResendFixture> {
   const double = new ResettingLedger();
   const { ledger } = double;
-  const tokens = {
-    paid: 'tok_paid',
-    declined: 'tok_insufficient_funds',
-    authenticationRequired: 'tok_authentication_required',
-    unknown: 'tok_unknown',
-    turnedAway: 'tok_processor_error',
-    replyLost: 'tok_lost_reply',
-    neverReplies: 'tok_slow',
-  };
+  const processor = simulatedProcessor(new RemoteLedger(await double.start(t)));
   return {
-    processor: simulatedProcessor(new RemoteLedger(await double.start(t))),
-    charges: () => ledger.charges,
-    refunds: () =>
-      ledger.refunds.map(({ ledgerRefundId, chargeId, amount }) => ({
-        processorRefundId: ledgerRefundId,
-        chargeId,
-        amount,
-      })),
-    repair: () => double.repair(),
-    tokens,
-    refundReplyLost: 'tok_refund_lost_reply',
+    ...ledgerFixture(ledger, { processor, repair: () => double.repair(), neverReplies: 'tok_slow' }),
     lostThenRejected: { charges: [chargeLost], refunds: [refundLost] },
     arrivals: () => ({ ...double.arrivals }),
   };

@@ -12,25 +12,19 @@ import {
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { chargeOf, processorContract } from '../contracts/processor.ts';
 import { type RefundFixture, refundContract } from '../contracts/processor-refunds.ts';
+import { ledgerFixture } from '../support/ledger/adapter.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 
-const tokens = {
-  paid: 'tok_paid',
-  declined: 'tok_insufficient_funds',
-  authenticationRequired: 'tok_authentication_required',
-  unknown: 'tok_unknown',
-  turnedAway: 'tok_processor_error',
-  replyLost: 'tok_lost_reply',
-  neverReplies: 'tok_visa',
-};
+/** The reply to a charge with this token never comes. */
+const neverReplies = 'tok_visa';
 
-/** Makes every charge, and loses the replies to those with `tok_visa` until it is repaired. */
+/** Makes every charge, and loses the replies to those with `neverReplies` until it is repaired. */
 class SilentLedger extends MemoryLedger {
   repaired = false;
 
   override async charge(request: LedgerRequest): Promise<LedgerReply> {
     const reply = await super.charge(request);
-    if (request.token === tokens.neverReplies && !this.repaired) await new Promise(() => undefined);
+    if (request.token === neverReplies && !this.repaired) await new Promise(() => undefined);
     return reply;
   }
 }
@@ -39,19 +33,7 @@ function fixture(ledger: SilentLedger, processor: ConnectedProcessor): RefundFix
   const repair = () => {
     ledger.repaired = true;
   };
-  return {
-    processor,
-    charges: () => ledger.charges,
-    refunds: () =>
-      ledger.refunds.map(({ ledgerRefundId, chargeId, amount }) => ({
-        processorRefundId: ledgerRefundId,
-        chargeId,
-        amount,
-      })),
-    repair,
-    tokens,
-    refundReplyLost: 'tok_refund_lost_reply',
-  };
+  return ledgerFixture(ledger, { processor, repair, neverReplies });
 }
 
 for (const contract of [processorContract, refundContract]) {

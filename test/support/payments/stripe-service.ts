@@ -55,3 +55,18 @@ export async function paymentAfter(service: TestService, at: string, states: rea
     await sleep(50);
   }
 }
+
+/** Sends the first request for a PaymentIntent once more, as a gateway that had held it back would. */
+export async function resendFirstIntent(stripe: ScriptedStripe): Promise<Response> {
+  const first = stripe.requests.find(({ path: requested }) => requested === '/v1/payment_intents');
+  return fetch(`${stripe.origin}/v1/payment_intents`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${stripe.key}`,
+      'content-type': 'application/x-www-form-urlencoded',
+      'stripe-version': '2026-10-28.endive',
+      'idempotency-key': String(first?.headers['idempotency-key']),
+    },
+    body: new URLSearchParams(first?.fields as Record<string, string>),
+  });
+}
