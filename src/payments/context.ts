@@ -33,6 +33,12 @@ export interface PaymentContext extends ItemWriter {
   readonly now: () => number;
 }
 
+/** What it takes to settle a charge, with the item that it pays for. */
+export type SettleChargeContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now' | 'itemWrite'>;
+
+/** What it takes to settle a refund. */
+export type SettleRefundContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now'>;
+
 export function findProcessor(
   { processors }: Pick<PaymentContext, 'processors'>,
   name: string,

@@ -26,7 +26,10 @@ export interface PaymentsPage {
  * Payments of one route, oldest first. A page may have fewer payments than `limit` and still have a next page.
  * Throws `processor_not_found`, `route_not_found`, `invalid_request`.
  */
-export async function listPayments(context: PaymentContext, list: PaymentList): Promise<PaymentsPage> {
+export async function listPayments(
+  context: Pick<PaymentContext, 'engine' | 'processors' | 'routes'>,
+  list: PaymentList,
+): Promise<PaymentsPage> {
   const { processor, route, limit, after, since } = list;
   findProcessor(context, processor);
   findRoute(context, route);
@@ -52,7 +55,7 @@ export async function listPayments(context: PaymentContext, list: PaymentList): 
 
 /** Finds the payment of a request after its response was lost. Throws as `listPayments` does, and `payment_not_found`. */
 export async function findByIdempotencyKey(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine' | 'processors' | 'routes'>,
   { processor, route, caller, key }: { processor: string; route: string; caller: string; key: string },
 ): Promise<Payment> {
   findProcessor(context, processor);

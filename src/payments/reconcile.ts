@@ -30,7 +30,7 @@ const slackMs = 60 * 60 * 1_000;
  * processor's records cannot be read.
  */
 export async function reconcile(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine'>,
   processor: ProcessorAccount,
   { from, until }: Period,
 ): Promise<Reconciled> {

@@ -10,7 +10,12 @@ import type {
   RefundOutcome,
 } from '../processors/processor.ts';
 import { settleCharge, withEvent } from './charge/settle.ts';
-import { findProcessor, type PaymentContext } from './context.ts';
+import {
+  findProcessor,
+  type PaymentContext,
+  type SettleChargeContext,
+  type SettleRefundContext,
+} from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import { openSpace } from './ownership/marker.ts';
 import type { Dispute, Payment } from './payment.ts';
@@ -46,7 +51,7 @@ export async function takeEvent(
 }
 
 async function handle(
-  context: PaymentContext,
+  context: SettleChargeContext,
   processor: ConnectedProcessor,
   delivery: Delivery,
   setOutcome: (outcome: EventOutcome) => void,
@@ -82,7 +87,7 @@ async function handle(
 }
 
 async function paymentOf(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine'>,
   processor: ConnectedProcessor,
   { news: change }: ProcessorEvent,
 ): Promise<Payment | undefined> {
@@ -93,7 +98,7 @@ async function paymentOf(
 
 /** An event may arrive before its charge is settled: then its charge id is not stored yet. */
 async function paymentInDoubtOf(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine'>,
   processor: ConnectedProcessor,
   chargeId: string,
 ): Promise<Payment | undefined> {
@@ -106,7 +111,7 @@ async function paymentInDoubtOf(
 }
 
 async function paymentOn(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine'>,
   processor: ConnectedProcessor,
   paymentId: string | undefined,
 ): Promise<Payment | undefined> {
@@ -114,7 +119,7 @@ async function paymentOn(
   return payment?.processor === processor.name ? payment : undefined;
 }
 
-async function apply(context: PaymentContext, payment: Payment, event: ProcessorEvent): Promise<void> {
+async function apply(context: SettleChargeContext, payment: Payment, event: ProcessorEvent): Promise<void> {
   const { news: change } = event;
   if (change.about === 'charge') await applyCharge(context, payment, event.id, change);
   else if (change.about === 'refund') await applyRefund(context, payment, event.id, change);
@@ -122,7 +127,7 @@ async function apply(context: PaymentContext, payment: Payment, event: Processor
 }
 
 async function applyCharge(
-  context: PaymentContext,
+  context: SettleChargeContext,
   { id }: Payment,
   eventId: string,
   { outcome }: ChargeChange,
@@ -133,7 +138,7 @@ async function applyCharge(
 }
 
 async function applyRefund(
-  context: PaymentContext,
+  context: SettleRefundContext,
   payment: Payment,
   eventId: string,
   change: RefundChange,
@@ -152,7 +157,7 @@ function refundOf(payment: Payment, { refundId, processorRefundId }: RefundChang
 
 /** Records a refund that another system made. */
 async function noteRefund(
-  context: PaymentContext,
+  context: SettleRefundContext,
   paymentId: string,
   eventId: string,
   change: RefundChange,
@@ -169,7 +174,7 @@ async function noteRefund(
 }
 
 async function applyDispute(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine' | 'log'>,
   { id }: Payment,
   event: ProcessorEvent,
   { disputeId, amount, status, reason }: DisputeChange,

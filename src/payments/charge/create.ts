@@ -109,7 +109,10 @@ async function chargeOrReplay(
   });
 }
 
-async function findEarlier(context: PaymentContext, keyEntry: string): Promise<Payment | undefined> {
+async function findEarlier(
+  context: Pick<PaymentContext, 'engine' | 'replayCache'>,
+  keyEntry: string,
+): Promise<Payment | undefined> {
   const final = context.replayCache.get(keyEntry);
   if (final !== undefined) return final;
   const earlier = await findPaymentByKey(context, keyEntry);
@@ -129,7 +132,10 @@ function keyEntryOf(
 }
 
 /** @returns the payment that already has the key, or undefined if this one is reserved. Throws `item_exists` */
-async function reserve(context: PaymentContext, payment: Payment): Promise<Payment | undefined> {
+async function reserve(
+  context: Pick<PaymentContext, 'engine' | 'heartbeats'>,
+  payment: Payment,
+): Promise<Payment | undefined> {
   const { id, keyEntry, item } = payment;
   const writes: Write[] = [
     ...(keyEntry === undefined ? [] : [created(paymentKeysSpace, keyEntry, id)]),
@@ -157,7 +163,11 @@ async function reserve(context: PaymentContext, payment: Payment): Promise<Payme
  * The previous holder may have created the item. Then this deletes the payment, because the processor was not called, and
  * throws `item_exists`. @returns false if deleting failed: then recovery may still charge it
  */
-async function isStillFree(context: PaymentContext, payment: Payment, item: PaidItem): Promise<boolean> {
+async function isStillFree(
+  context: Pick<PaymentContext, 'engine' | 'itemWrite'>,
+  payment: Payment,
+  item: PaidItem,
+): Promise<boolean> {
   try {
     await checkItemIsFree(context, item);
     return true;
@@ -185,7 +195,7 @@ function created(space: Write['space'], id: string, value: string): Write {
 
 /** Returns the first request's response to a repeated request; waits while the first is running. */
 async function replay(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine' | 'wantedMs' | 'now'>,
   earlier: Payment,
   request: CheckedChargeRequest,
   trace: Trace,
@@ -209,7 +219,10 @@ async function replay(
 }
 
 /** A repeated request extends `wantedUntil`. */
-async function wantLonger(context: PaymentContext, earlier: Payment): Promise<void> {
+async function wantLonger(
+  context: Pick<PaymentContext, 'engine' | 'wantedMs' | 'now'>,
+  earlier: Payment,
+): Promise<void> {
   const now = context.now();
   const wantedUntil = now + context.wantedMs;
   if (earlier.state !== 'in_doubt' || !isWanted(earlier, now)) return;

@@ -1,7 +1,7 @@
 import { errorFields } from '../../log.ts';
 import type { ChargeOutcome, Processor } from '../../processors/processor.ts';
 import type { Trace } from '../../tracing.ts';
-import { findProcessor, type PaymentContext } from '../context.ts';
+import { findProcessor, type PaymentContext, type SettleChargeContext } from '../context.ts';
 import { lookUpMsMax, processorCallMsMax } from '../limits.ts';
 import { type Payment, tokenKey, tokenPlace } from '../payment.ts';
 import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
@@ -60,7 +60,12 @@ async function resume(context: PaymentContext, payment: Payment, trace: Trace): 
   else await settleAs({ kind: 'unknown', detail: detailOf(found) });
 }
 
-function repeatedCall(context: PaymentContext, processor: Processor, payment: Payment, trace: Trace) {
+function repeatedCall(
+  context: Pick<PaymentContext, 'sealer'>,
+  processor: Processor,
+  payment: Payment,
+  trace: Trace,
+) {
   const { id, sealedToken } = payment;
   if (sealedToken === undefined) return undefined;
   return () => {
@@ -98,7 +103,7 @@ export async function canceled(
 }
 
 async function settle(
-  context: PaymentContext,
+  context: SettleChargeContext,
   payment: Payment,
   finding: Finding,
   trace: Trace,

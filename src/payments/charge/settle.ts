@@ -7,7 +7,7 @@ import {
   transitionCharge,
   transitionProvenCharge,
 } from '../charge-state.ts';
-import type { PaymentContext } from '../context.ts';
+import type { PaymentContext, SettleChargeContext } from '../context.ts';
 import { made, releaseItem, reserveItem } from '../fulfilment.ts';
 import { eventsPerPaymentMax } from '../limits.ts';
 import { openId, postponeMarker, removeMarker } from '../ownership/marker.ts';
@@ -26,7 +26,7 @@ import { responseOf, reviewResponse } from './response.ts';
  * @returns the payment as it is now
  */
 export async function settleCharge(
-  context: PaymentContext,
+  context: SettleChargeContext,
   id: string,
   finding: Finding,
   known?: Payment,
@@ -54,7 +54,7 @@ export async function settleCharge(
 }
 
 function changed(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'now' | 'itemWrite'>,
   payment: Payment,
   finding: Finding,
   rejected: readonly Write[],
@@ -91,7 +91,7 @@ function changed(
 
 /** Proof of success overrides an inferred decline. If the item is taken or held, the payment needs review. */
 function overridden(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'itemWrite'>,
   payment: Payment,
   finding: Finding,
   rejected: readonly Write[],
@@ -135,7 +135,7 @@ function noted(payment: Payment, { eventId }: Finding): Change | undefined {
 }
 
 /** Releases the hold of an override. If this fails, the item's next buyer removes the hold. */
-async function releaseHold(context: PaymentContext, { item, id }: Payment): Promise<void> {
+async function releaseHold(context: Pick<PaymentContext, 'engine'>, { item, id }: Payment): Promise<void> {
   if (item?.state === 'made') await context.engine.commit(releaseItem({ ...item, state: 'awaited' }, id));
 }
 
@@ -206,7 +206,7 @@ function chargeNoted({ id, processor, chargeId }: Payment): Write[] {
 }
 
 /** Empty if the settings no longer allow the item: the charge still ends, and the log reports it. */
-function itemMade(context: PaymentContext, payment: Payment): Write[] {
+function itemMade(context: Pick<PaymentContext, 'itemWrite'>, payment: Payment): Write[] {
   if (payment.state !== 'succeeded') return [];
   try {
     const write = made(context, payment);
@@ -224,7 +224,10 @@ function itemState({ item, state }: Payment, isMade: boolean): Pick<Payment, 'it
 }
 
 /** Ends a charge with an outcome that cannot be determined. Only a later event from the processor can still change it. */
-export async function markForReview(context: PaymentContext, id: string): Promise<void> {
+export async function markForReview(
+  context: Pick<PaymentContext, 'engine' | 'log' | 'metrics'>,
+  id: string,
+): Promise<void> {
   const { payment, isChanged } = await changePayment(context, id, (before) => {
     if (hasEnded(before.state)) return undefined;
     const state = transitionCharge(before.state, 'needs_review');

@@ -79,7 +79,7 @@ function checkAmount(amount: number, { currency }: Payment, { unit }: RoutePolic
 
 /** One commit stores the refund in its payment's record and creates its marker. */
 async function reserve(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine' | 'heartbeats'>,
   paymentId: string,
   refund: Refund,
   audit: Write | undefined,
@@ -145,7 +145,7 @@ function checkRefundable(payment: Payment, amount: number): void {
 
 /** Returns the first request's response to a repeated request; waits while the first is running. */
 async function replay(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine'>,
   paymentId: string,
   earlier: Refund,
   { asked, amount }: Refund,

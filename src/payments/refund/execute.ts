@@ -7,11 +7,11 @@ import type { Refund } from '../refund-state.ts';
 import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
 import { findRefund } from './amounts.ts';
 import { currentRefundResponse, type RefundResponse } from './response.ts';
-import { giveRefundToReview, settleRefund } from './settle.ts';
+import { markRefundForReview, settleRefund } from './settle.ts';
 
 /** The second and third step of a refund that this process owns: calls the processor and stores the outcome. */
 export async function executeRefund(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'engine' | 'processors' | 'log' | 'metrics' | 'now'>,
   payment: Payment,
   refundId: string,
 ): Promise<RefundResponse> {
@@ -30,7 +30,11 @@ export async function executeRefund(
 }
 
 /** Resumes a refund without an owner, as `resumeCharge` does for a charge. A pending refund is only looked up. */
-export async function resumeRefund(context: PaymentContext, payment: Payment, refund: Refund): Promise<void> {
+export async function resumeRefund(
+  context: Pick<PaymentContext, 'engine' | 'processors' | 'log' | 'metrics' | 'now'>,
+  payment: Payment,
+  refund: Refund,
+): Promise<void> {
   const processor = findProcessor(context, payment.processor);
   const { isKeyRemembered, isHopeless, isLate } = ageOf(refund.createdAt, context.now(), processor);
   const isPending = refund.state === 'pending';
@@ -47,7 +51,7 @@ export async function resumeRefund(context: PaymentContext, payment: Payment, re
     settleRefund(context, payment.id, refund.id, { outcome, basis: 'proof' });
   if (isConclusive(found)) await settle(found);
   else if (!isPending && (isHopeless || (isLate && found.kind === 'absent')))
-    await giveRefundToReview(context, payment.id, refund.id);
+    await markRefundForReview(context, payment.id, refund.id);
   else await settle({ kind: 'unknown', detail: detailOf(found) });
 }
 

@@ -1,6 +1,6 @@
 import type { RefundOutcome } from '../../processors/processor.ts';
 import { withEvent } from '../charge/settle.ts';
-import type { PaymentContext } from '../context.ts';
+import type { PaymentContext, SettleRefundContext } from '../context.ts';
 import { openId, postponeMarker, removeMarker, restoreMarker } from '../ownership/marker.ts';
 import type { Payment } from '../payment.ts';
 import { type Change, changePayment } from '../payment-store.ts';
@@ -23,7 +23,7 @@ export interface RefundFinding {
  * @returns the refund as it is now
  */
 export async function settleRefund(
-  context: PaymentContext,
+  context: SettleRefundContext,
   paymentId: string,
   refundId: string,
   finding: RefundFinding,
@@ -54,7 +54,7 @@ export async function settleRefund(
 }
 
 function settled(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'now'>,
   payment: Payment,
   refund: Refund,
   { outcome: reported, eventId, basis }: RefundFinding,
@@ -84,7 +84,7 @@ function settled(
 
 /** Only an open refund has a marker; a refund that another system made has none. */
 function markerOf(
-  context: PaymentContext,
+  context: Pick<PaymentContext, 'now'>,
   payment: Payment,
   before: Refund,
   after: Refund,
@@ -127,8 +127,8 @@ function stateOf({ kind }: RefundOutcome): RefundState {
 }
 
 /** Ends a refund with an outcome that cannot be determined. Only a later event from the processor can still change it. */
-export async function giveRefundToReview(
-  context: PaymentContext,
+export async function markRefundForReview(
+  context: Pick<PaymentContext, 'engine' | 'log' | 'metrics'>,
   paymentId: string,
   refundId: string,
 ): Promise<void> {
