@@ -1,15 +1,15 @@
 import type { Curve } from './curve.ts';
+import type { Environment } from './environment.ts';
+import type { Fixtures } from './fixtures.ts';
 import type { Sizes } from './sizes.ts';
-import type { Stock } from './stock.ts';
-import type { Workplace } from './workplace.ts';
 
-/** What `node bench/run.ts` can measure; each case is one file in `cases/`, listed in `run.ts`. */
+/** A measurement that `node bench/run.ts` can make. Each case is one file in `cases/`, listed in `cases.ts`. */
 export interface Case {
   readonly name: string;
   /** What is measured, in one sentence for the report. */
   readonly summary: string;
-  /** Throws when what it would report is no measurement: a wrong answer, a process that did not start. */
-  measure(workplace: Workplace, conditions: Conditions): Promise<Measured>;
+  /** Throws when there is nothing valid to report: a response was wrong, or a process did not start. */
+  measure(environment: Environment, conditions: Conditions): Promise<Measured>;
 }
 
 export interface Conditions {
@@ -17,19 +17,19 @@ export interface Conditions {
   /** Seconds of load per measurement. */
   readonly seconds: number;
   readonly sizes: Sizes;
-  /** Tables that several cases read; whoever starts the service on it stops it before the case ends. */
-  readonly stock: Stock;
-  /** Handed to `counterfoil serve` in every case that starts the service. */
+  /** Tables that several cases read. A case that starts the service on them stops it before the case ends. */
+  readonly fixtures: Fixtures;
+  /** Passed to `counterfoil serve` in every case that starts the service. */
   readonly serveArguments: readonly string[];
-  /** Shows progress while it is measured. */
-  readonly tell: (line: string) => void;
+  /** Shows the progress of the measurement. */
+  readonly log: (line: string) => void;
 }
 
 export interface Measured {
   readonly rows: readonly Row[];
   /** What a reader needs to judge the figures, as whole sentences. */
   readonly remarks: readonly string[];
-  /** What is drawn, not judged. */
+  /** Drawn, not judged. */
   readonly curves?: readonly Curve[];
 }
 
@@ -41,14 +41,14 @@ export interface MeasuredRow {
   readonly unit: Unit;
   /** One figure per round. */
   readonly ours: readonly number[];
-  /** What stands beside us, with a figure for each of the same rounds. */
+  /** What the service is compared with: one figure for each of the same rounds. */
   readonly yardstick?: Yardstick;
   readonly goal: Goal;
 }
 
 export interface MissingRow {
   readonly name: string;
-  /** The yardstick that it would have. */
+  /** The yardstick that it would be compared with. */
   readonly against?: string;
   /** Why there is no figure: a program that is not installed, a feature that the service does not have. */
   readonly missing: string;
@@ -64,12 +64,12 @@ export interface Yardstick {
 export type Unit = 'requests/s' | 'ms' | 'MB' | 't';
 
 export interface Goal {
-  /** Judged is the median of our figures, or of what each is to the yardstick's of the same round. */
+  /** What is judged: the median of our figures, or of their ratio or difference to the yardstick within each round. */
   readonly of: 'figure' | 'ratio' | 'difference';
-  /** Whether a good figure is at least or at most the bound. */
+  /** Whether the bound is a minimum or a maximum. */
   readonly side: 'least' | 'most';
-  /** What must be reached; without one the figure is only reported. */
+  /** The required level. Without one, the figure is only reported. */
   readonly bound?: number;
-  /** What is hoped for beyond it. */
+  /** A better level that is not required. */
   readonly aim?: number;
 }

@@ -21,7 +21,7 @@ import { tableSize } from './cases/table-size.ts';
 import { unchanged } from './cases/unchanged.ts';
 import { update } from './cases/update.ts';
 
-/** All cases, in the order in which they are measured: those that add to the tables of the stock come last. */
+/** All cases, in the order in which they are measured: those that add items to the fixtures come last. */
 export const cases: readonly Case[] = [
   readTen,
   readTenWithKey,

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Case } from './case.ts';
 
-/** What `npm run bench` was asked for. */
+/** The parsed arguments of `npm run bench`. */
 export interface Command {
   readonly chosen: readonly Case[];
   readonly rounds: number;
@@ -18,16 +18,16 @@ export function usage(cases: readonly Case[]): string {
 
   --rounds   rounds of load per case (5)
   --seconds  seconds of load per measurement (3)
-  --workers  handed to \`counterfoil serve\`; without it the service runs as it does by default
-  --quick    tables of a hundredth of the size, 2 rounds of 1 s: shows that a case works, and judges nothing
+  --workers  passed to \`counterfoil serve\`; without it the service runs as it does by default
+  --quick    tables of a hundredth of the size, 2 rounds of 1 s: checks that a case works; its figures mean nothing
   --write    write the report to bench/RESULTS.md and the curves to docs/
 
-Cases, all without one:
+Cases (default: all):
 ${cases.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join('\n')}
 `;
 }
 
-/** Throws when there is no such command. */
+/** Throws when the arguments are invalid. */
 export function parseCommand(args: readonly string[], cases: readonly Case[]): Command {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -44,7 +44,7 @@ export function parseCommand(args: readonly string[], cases: readonly Case[]): C
   const unknown = positionals.find((name) => !cases.some((each) => each.name === name));
   if (unknown !== undefined) throw new Error(`there is no case "${unknown}"`);
   const { quick, write, workers, help } = values;
-  if (quick && write) throw new Error('--quick has no figures worth to be written');
+  if (quick && write) throw new Error('--quick cannot be combined with --write');
   return {
     chosen: cases.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
     rounds: count('--rounds', values.rounds ?? (quick ? '2' : '5')),
@@ -61,7 +61,7 @@ function count(option: string, text: string): number {
   return Number(text);
 }
 
-/** What was typed, as far as it can be told. */
+/** The command line as the user typed it, as far as it is known. */
 export function commandLine(args: readonly string[]): string {
   if (process.env.npm_lifecycle_event !== 'bench') return ['node bench/run.ts', ...args].join(' ');
   return args.length === 0 ? 'npm run bench' : ['npm run bench --', ...args].join(' ');

@@ -1,4 +1,4 @@
--- Sends the same request again and again; wrk itself counts the answers that are none of 2xx or 3xx.
+-- Sends the same request repeatedly; wrk itself counts the responses that are neither 2xx nor 3xx.
 --
 -- Usage: wrk -s constant.lua URL -- METHOD BODY
 

@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Of processes that share the machine with their load: each is held to a part of a core, as if on a machine of its own. */
+/** Limits processes that share the machine with their load to a part of a core each, as if each had its own machine. */
 const periodUs = 100_000;
 const folder = '/sys/fs/cgroup';
 const isSecond = existsSync(join(folder, 'cgroup.controllers'));
 const groups = isSecond ? folder : join(folder, 'cpu');
 
-/** Why no process can be held, or undefined. */
+/** Returns why processes cannot be limited, or undefined if they can. */
 export function whyNotHeld(): string | undefined {
   try {
     rmdirSync(makeGroup('probe', 1));
@@ -18,9 +18,9 @@ export function whyNotHeld(): string | undefined {
 }
 
 /**
- * Holds each of the processes to so much of a core. Until they have ended.
+ * Limits each of the processes to a part of a core.
  *
- * @returns called when they have, takes the groups away
+ * @returns removes the control groups; to be called after the processes have ended
  */
 export function holdEach(pids: readonly number[], cores: number): () => void {
   const made = pids.map((pid) => {

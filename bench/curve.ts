@@ -1,11 +1,11 @@
-/** What something costs at every size of the table; drawn as one picture. */
+/** A measured cost at every size of the table, drawn as one chart. */
 export interface Curve {
-  /** The picture's name, without its ending. */
+  /** The chart's file name, without its extension. */
   readonly file: string;
   readonly title: string;
-  /** What the reader must know to read it. */
+  /** What a reader needs to know to understand the chart. */
   readonly subtitle: string;
-  /** By powers of ten, where figures lie far apart; from zero otherwise. */
+  /** Logarithmic if the figures differ by powers of ten; otherwise linear, from zero. */
   readonly scale: 'log' | 'linear';
   /** The first is ours. */
   readonly series: readonly Series[];

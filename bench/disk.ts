@@ -2,15 +2,15 @@ import { closeSync, fdatasyncSync, openSync, readdirSync, statfsSync, statSync, 
 import { join } from 'node:path';
 import { spreadOf } from './measure.ts';
 
-/** What `statfs` calls file systems that are memory (linux/magic.h: tmpfs, ramfs). */
+/** The types that `statfs` returns for file systems in memory (linux/magic.h: tmpfs, ramfs). */
 const memoryFileSystems: readonly number[] = [0x01021994, 0x858458f6];
 const flushBytes = 4_096;
 const flushRuns = 101;
-/** What `stat` counts blocks in, whatever the file system's own are (stat(2)). */
+/** The unit in which `stat` counts blocks on every file system (stat(2)). */
 const blockBytes = 512;
 
-/** A flush to memory costs nothing, so that the figure would promise what no disk can keep. */
-export function refuseMemory(folder: string): void {
+/** Throws if the folder is in memory: a flush costs nothing there, so the figures would not hold on any disk. */
+export function requireDisk(folder: string): void {
   if (!memoryFileSystems.includes(statfsSync(folder).type)) return;
   throw new Error(
     `${folder} is in memory, where nothing is durable; run again with TMPDIR set to a folder on a disk, ` +
@@ -18,7 +18,7 @@ export function refuseMemory(folder: string): void {
   );
 }
 
-/** What durability costs on this disk at the least, which the figures of durable writes hang on. */
+/** The least time that durability costs on this disk. The figures of durable writes depend on it. */
 export function flushRemark(folder: string): string {
   return (
     `One write of ${flushBytes / 1_024} KiB with its flush took ${flushMs(folder).toFixed(2)} ms on this disk ` +
@@ -46,7 +46,7 @@ function timeFlushes(file: string): number[] {
   }
 }
 
-/** What the files of a folder take up on the disk, holes left out. */
+/** The disk space that the files of a folder take, without their holes. */
 export function bytesOnDisk(folder: string): number {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   return files.reduce((sum, file) => sum + statSync(join(folder, file)).blocks * blockBytes, 0);

@@ -1,23 +1,23 @@
 import { join } from 'node:path';
 import type { Conditions, Goal, Measured, Row } from './case.ts';
-import { flushRemark, refuseMemory } from './disk.ts';
+import { flushRemark, requireDisk } from './disk.ts';
+import type { Environment } from './environment.ts';
+import { fillTables, type Tables } from './fixtures.ts';
 import { compareInRounds, countText, type Round, roundLabels } from './measure.ts';
 import { readOnce } from './reading.ts';
 import { type Rival, startRivals } from './rivals/writes.ts';
 import { type Server, startService, startYardstick } from './servers.ts';
-import { fillTables, type Tables } from './stock.ts';
-import type { Workplace } from './workplace.ts';
 import { itemBody, putUnderLoad, type Requests } from './wrk.ts';
 
-/** What each 200 promises to be on disk, beside the least that HTTP costs and beside others that promise the same. */
+/** A write whose 200 promises that it is on disk, compared with bare HTTP and with stores that promise the same. */
 export interface DurableWrite {
   readonly name: 'create' | 'update';
   readonly method: 'POST' | 'PUT';
-  /** The table of a round, which has `items` items before its load. */
+  /** The table of a round. */
   readonly tableOf: (label: string) => string;
   readonly items: (count: number) => Requests['items'];
-  /** Whether a table is what the load must have made of it; writes under way when wrk left may have come in as well. */
-  readonly isStored: (items: { before: number; answered: number; after: number }) => boolean;
+  /** Whether the table contains all acknowledged writes. Writes in flight when wrk stopped may be in it as well. */
+  readonly isStored: (items: { before: number; acknowledged: number; after: number }) => boolean;
 }
 
 const connectionGoals = [
@@ -33,27 +33,27 @@ interface Sides {
 
 export async function measureWrites(
   write: DurableWrite,
-  workplace: Workplace,
+  environment: Environment,
   conditions: Conditions,
 ): Promise<Measured> {
-  refuseMemory(workplace.folder);
-  const flush = flushRemark(workplace.folder);
-  const data = join(workplace.folder, 'data');
-  await fillTables(workplace, data, tablesOf(write, conditions), conditions.tell);
+  requireDisk(environment.folder);
+  const flush = flushRemark(environment.folder);
+  const data = join(environment.folder, 'data');
+  await fillTables(environment, data, tablesOf(write, conditions), conditions.log);
   const sides: Sides = {
-    service: await startService(workplace, conditions, data),
-    yardstick: await startYardstick(workplace),
-    rivals: await startRivals(workplace, conditions.sizes.medium),
+    service: await startService(environment, conditions, data),
+    yardstick: await startYardstick(environment),
+    rivals: await startRivals(environment, conditions.sizes.medium),
   };
   const rows: Row[] = [];
   for (const { connections, ...levels } of connectionGoals) {
-    conditions.tell(`  ${connections} connections`);
-    const figures = await compareAt(connections, { write, workplace, conditions, sides });
+    conditions.log(`  ${connections} connections`);
+    const figures = await compareAt(connections, { write, environment, conditions, sides });
     const name = `${write.name}, ${countText(conditions.sizes.medium)} items, ${connections} connections`;
     rows.push(...rowsOf(name, { of: 'ratio', side: 'least', ...levels }, sides.rivals, figures));
   }
-  const beside = sides.rivals.filter(({ load }) => typeof load === 'function');
-  return { rows, remarks: [flush, ...new Set(beside.map(({ remark }) => remark))] };
+  const measured = sides.rivals.filter(({ load }) => typeof load === 'function');
+  return { rows, remarks: [flush, ...new Set(measured.map(({ remark }) => remark))] };
 }
 
 function tablesOf({ tableOf }: DurableWrite, conditions: Conditions): Tables {
@@ -72,17 +72,17 @@ const ourSide = 'ours';
 
 interface Scene {
   readonly write: DurableWrite;
-  readonly workplace: Workplace;
+  readonly environment: Environment;
   readonly conditions: Conditions;
   readonly sides: Sides;
 }
 
 function compareAt(connections: number, scene: Scene): Promise<Record<string, number[]>> {
-  const { write, workplace, conditions, sides } = scene;
+  const { write, environment, conditions, sides } = scene;
   const count = conditions.sizes.medium;
   const load = async (server: Server, round: Round) => {
     const table = `${server.origin}/v3/table/${write.tableOf(labelAt(connections, round.label))}`;
-    const outcome = await putUnderLoad(workplace, {
+    const outcome = await putUnderLoad(environment, {
       url: `${table}/${write.name}`,
       connections,
       seconds: round.seconds,
@@ -101,8 +101,10 @@ function compareAt(connections: number, scene: Scene): Promise<Record<string, nu
     [ourSide]: async (round) => {
       const { requests, requestsPerSecond, table } = await load(sides.service, round);
       const { items } = await readOnce(`${table}/read`, count);
-      if (!write.isStored({ before: count, answered: requests, after: items })) {
-        throw new Error(`${requests} of ${write.name} were answered, but the table now has ${items} items`);
+      if (!write.isStored({ before: count, acknowledged: requests, after: items })) {
+        throw new Error(
+          `${requests} of ${write.name} were acknowledged, but the table now has ${items} items`,
+        );
       }
       return requestsPerSecond;
     },
@@ -116,11 +118,11 @@ function rowsOf(
   rivals: readonly Rival[],
   figures: Readonly<Record<string, number[]>>,
 ): Row[] {
-  const row = (yardstick: string, rowGoal: Goal, beside: readonly number[]): Row => ({
+  const row = (yardstick: string, rowGoal: Goal, yardstickFigures: readonly number[]): Row => ({
     name,
     unit: 'requests/s',
     ours: figures[ourSide] ?? [],
-    yardstick: { name: yardstick, figures: beside },
+    yardstick: { name: yardstick, figures: yardstickFigures },
     goal: rowGoal,
   });
   return [

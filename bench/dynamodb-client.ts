@@ -3,7 +3,7 @@ import { DynamoDBClient, PutItemCommand, ScanCommand } from '@aws-sdk/client-dyn
 import { nameText } from './items.ts';
 
 /**
- * The SDK by itself, as a program without the service would use it.
+ * Uses the AWS SDK directly, as a program without the service would.
  *
  * Usage: node bench/dynamodb-client.ts ENDPOINT TABLE put CONNECTIONS SECONDS   conditional puts; prints their rate
  *        node bench/dynamodb-client.ts ENDPOINT TABLE scan SEGMENTS ITEMS       all items, collected; prints ms
@@ -40,7 +40,7 @@ async function put(seconds: number): Promise<number> {
 }
 
 async function scan(expected: number): Promise<number> {
-  // The first one opens the connections, and lets Node compile what is hot.
+  // The first scan opens the connections and lets Node compile the hot code.
   await collect();
   const began = performance.now();
   const items = await collect();
@@ -60,9 +60,9 @@ async function collectSegment(segment: number): Promise<unknown[]> {
   const items: unknown[] = [];
   let start: Awaited<ReturnType<typeof page>>['LastEvaluatedKey'];
   do {
-    const answer = await page(segment, start);
-    items.push(...(answer.Items ?? []).map(({ id, name }) => ({ id: id?.S, name: name?.S })));
-    start = answer.LastEvaluatedKey;
+    const response = await page(segment, start);
+    items.push(...(response.Items ?? []).map(({ id, name }) => ({ id: id?.S, name: name?.S })));
+    start = response.LastEvaluatedKey;
   } while (start !== undefined);
   return items;
 }

@@ -1,6 +1,6 @@
+import { type Environment, firstLine } from './environment.ts';
 import { sourceFile } from './source-file.ts';
 import { missingTool, type Tool } from './tools.ts';
-import { firstLine, type Workplace } from './workplace.ts';
 
 const java: Tool = {
   command: 'java',
@@ -15,7 +15,7 @@ const maven: Tool = {
   install: 'on Debian and Ubuntu: apt-get install maven',
 };
 
-/** Why DynamoDB Local cannot be had here, or undefined. */
+/** Returns why DynamoDB Local cannot run here, or undefined if it can. */
 export function missingDynamo(): string | undefined {
   return missingTool(java, maven);
 }
@@ -24,21 +24,21 @@ export function missingDynamo(): string | undefined {
 const startMsMax = 300_000;
 
 /** AWS's own DynamoDB Local, in memory. @returns its endpoint */
-export async function startDynamo(workplace: Workplace): Promise<string> {
-  const program = workplace.start('bash', [
+export async function startDynamo(environment: Environment): Promise<string> {
+  const program = environment.start('bash', [
     sourceFile('../scripts/dynamodb-local/serve.sh'),
-    workplace.folder,
+    environment.folder,
   ]);
   return firstLine(program, (line) => line.startsWith('http://'), startMsMax);
 }
 
-/** What answers each write after 5 ms and keeps nothing (`slow-engine.ts`). @returns its endpoint */
-export async function startSlowEngine(workplace: Workplace): Promise<string> {
-  const program = workplace.start(process.execPath, [sourceFile('slow-engine.ts')]);
+/** Starts an engine that responds to each write after 5 ms and stores nothing (`slow-engine.ts`). @returns its endpoint */
+export async function startSlowEngine(environment: Environment): Promise<string> {
+  const program = environment.start(process.execPath, [sourceFile('slow-engine.ts')]);
   return firstLine(program, (line) => line.startsWith('http://'));
 }
 
-/** The settings of a service on an engine; none of the engines here looks at the credentials. */
+/** The settings of a service on one of these engines, which ignore the credentials. */
 export function dynamoEnvironment(endpoint: string): Record<string, string> {
   return {
     AWS_ACCESS_KEY_ID: 'bench',

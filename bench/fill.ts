@@ -3,14 +3,14 @@ import { openLmdbEngine } from '../src/storage/lmdb/open.ts';
 import { firstVersion, idNumber, idText, nameText, streamItems } from './items.ts';
 
 /**
- * Fills tables by way of the engine, which is much faster than by way of HTTP and leaves the same behind.
+ * Fills tables through the engine, which is much faster than HTTP and has the same result.
  *
  * Usage: node bench/fill.ts FOLDER bulk|single TABLE=COUNT…
  *
- * - `bulk`: 100 items a commit, a run of ids after the other and in random order within each run. So the leaves fill
- *   up and split as they do under creates in random order, but a flush touches few of them: it is over in minutes
- *   where true random order takes hours.
- * - `single`: one item a commit, all in random order, as many callers do it at once.
+ * - `bulk`: 100 items per commit. The ids are sorted into runs, and are in random order within each run. So the leaves
+ *   fill and split as they do under creates in random order, but a flush touches few of them: it takes minutes where
+ *   true random order takes hours.
+ * - `single`: one item per commit, all in random order, as by many callers at once.
  *
  * A table's items are the first COUNT of stream 0, or those from `COUNT@STREAM`.
  */
@@ -32,7 +32,7 @@ if (folder === undefined || way === undefined)
 
 const fillings = tables.map(parseFilling);
 const engine = await openLmdbEngine(folder);
-// All callers take from one list, each its next commit after its last.
+// All callers share one list; each takes its next commit when its last one is done.
 const commits = commitsOf(fillings, way);
 await Promise.all(Array.from({ length: way.commitsInFlight }, () => commitAll(engine, commits)));
 await engine.close();
@@ -51,8 +51,8 @@ function parseFilling(text: string): Filling {
 
 async function commitAll(store: Engine, all: Iterable<readonly Write[]>): Promise<void> {
   for (const writes of all) {
-    const refusal = await store.commit(writes);
-    if (refusal !== undefined) throw new Error(`a create was refused: ${refusal.reason}`);
+    const rejection = await store.commit(writes);
+    if (rejection !== undefined) throw new Error(`a create was rejected: ${rejection.reason}`);
   }
 }
 
@@ -76,7 +76,7 @@ function createOf(table: string, number: number): Write {
   };
 }
 
-/** The ids in the order in which they are created: runs of neighbours, each in random order (a counting sort). */
+/** The ids in the order in which they are created: runs of neighboring ids, each in random order (a counting sort). */
 function numbersOf({ count, first }: Filling, runItems: number): Float64Array {
   const numbers = Float64Array.from({ length: count }, (_, index) => idNumber(first + index));
   const runs = Math.ceil(count / runItems);

@@ -3,17 +3,17 @@ import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
 
 /**
- * What a charge costs without any record: POST parses JSON, sends it on to the processor on a kept connection, and
- * answers with what came back. Usage: node bench/forwarder.ts PROCESSOR
+ * A charge without any record: POST parses JSON, forwards it to the processor on a keep-alive connection, and responds
+ * with the processor's reply. Usage: node bench/forwarder.ts PROCESSOR
  */
 const [processor] = process.argv.slice(2);
 if (processor === undefined) throw new Error('usage: forwarder.ts PROCESSOR');
 const agent = new Agent({ keepAlive: true });
 
 const server = createServer(async (request, response) => {
-  const order = JSON.stringify(await readJson(request));
-  const options = { agent, method: 'POST', headers: { 'content-length': Buffer.byteLength(order) } };
-  const asking = send(`${processor}/charges`, options, async (reply) => {
+  const body = JSON.stringify(await readJson(request));
+  const options = { agent, method: 'POST', headers: { 'content-length': Buffer.byteLength(body) } };
+  const forwarded = send(`${processor}/charges`, options, async (reply) => {
     const text = JSON.stringify({ statusCode: 200, body: await readJson(reply) });
     response.writeHead(200, {
       'content-type': 'application/json',
@@ -21,7 +21,7 @@ const server = createServer(async (request, response) => {
     });
     response.end(text);
   });
-  asking.end(order);
+  forwarded.end(body);
 });
 server.listen(0, '127.0.0.1', () => {
   process.stdout.write(`Forwarder is ready on http://127.0.0.1:${(server.address() as AddressInfo).port}\n`);

@@ -2,8 +2,8 @@ import { startIdentityProvider } from '../examples/sign-in/identity-provider.ts'
 import { client } from './signing-in.ts';
 
 /**
- * A real identity provider that tells on standard output what each exchange of a code took it, in milliseconds: that
- * part of a sign-in is not the service's. Usage: node bench/identity-provider.ts REDIRECT_URI
+ * A real identity provider that prints the time of each code exchange in milliseconds, because that part of a sign-in
+ * is not the service's. Usage: node bench/identity-provider.ts REDIRECT_URI
  */
 const redirectUris = process.argv.slice(2);
 const { issuer, server } = await startIdentityProvider({ ...client, redirectUris });

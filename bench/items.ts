@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 
 /**
- * The items that all cases are made of: 46 bytes each in an answer, the comma counted, under ids that come in
- * random order. Item number `index` always has the same id, so that the load (`requests.lua`, which holds the same
- * arithmetic) can name items that the loader has made, and new ones that nobody has.
+ * The items of all cases: each has 46 bytes in a response, including the comma, and an id in random order. Item number
+ * `index` always has the same id, so that the load (`requests.lua`, with the same arithmetic) can name items that
+ * `fill.ts` has created, and new ones.
  */
 export interface BenchItem {
   readonly id: string;
@@ -11,22 +11,22 @@ export interface BenchItem {
 }
 
 const half = 2 ** 24;
-/** Odd, of 24 bits, with no pattern in their digits. */
+/** Odd numbers of 24 bits without a pattern in their digits. */
 const multipliers = [0x9e3779, 0xc2b2af, 0x85ebcb, 0x27d4eb];
 
-/** Items of one stream differ from those of any other; stream 0 is what tables are filled with. */
+/** Items of one stream differ from those of any other; stream 0 fills the tables. */
 export const streamItems = half;
 let streamsTaken = 0;
 
-/** A stream of new items that nothing in this run has used. */
+/** Returns a stream of items that this run has not used yet. */
 export function takeStream(): number {
   streamsTaken += 1;
   return streamsTaken;
 }
 
 /**
- * The id as a number of 48 bits: a Feistel network, so that ids are as good as random and yet never meet. Every
- * product stays below 2^53, where doubles, in Lua as here, are exact.
+ * The id as a number of 48 bits. A Feistel network makes the ids look random without duplicates. Every product stays
+ * below 2^53, where doubles are exact, in Lua as well as here.
  */
 export function idNumber(index: number): number {
   let left = Math.floor(index / half);
@@ -42,7 +42,7 @@ export function idText(number: number): string {
   return number.toString(16).padStart(12, '0');
 }
 
-/** What the loader stores under an id; updates write another version, of the same length. */
+/** The name that `fill.ts` stores under an id; updates write another version of the same length. */
 export function nameText(version: string): string {
   return `an-item-${version}`;
 }
@@ -52,23 +52,23 @@ export function itemAt(index: number): BenchItem {
   return { id: idText(idNumber(index)), name: nameText(firstVersion) };
 }
 
-/** An item of the first `count` of stream 0. */
+/** The id of a random item among the first `count` of stream 0. */
 export function anyId(count: number): string {
   return itemAt(randomInt(count)).id;
 }
 
 const envelopeBytes = '{"statusCode":200,"body":[]}'.length;
-const answerBytesPerItem = JSON.stringify(itemAt(0)).length + 1;
+const bytesPerItem = JSON.stringify(itemAt(0)).length + 1;
 
-/** The bytes of the items in an answer, as they stand in it. */
+/** The number of bytes of so many items in a response. */
 export function itemsBytes(count: number): number {
-  return count * answerBytesPerItem - 1;
+  return count * bytesPerItem - 1;
 }
 
-/** How many items an answer of so many bytes holds; throws when it is no whole number of them. */
-export function itemsIn(answerBytes: number): number {
-  const count = (answerBytes - envelopeBytes + 1) / answerBytesPerItem;
+/** The number of items in a response of so many bytes; throws when it is not a whole number. */
+export function itemsIn(responseBytes: number): number {
+  const count = (responseBytes - envelopeBytes + 1) / bytesPerItem;
   if (!Number.isInteger(count))
-    throw new Error(`an answer of ${answerBytes} bytes does not end with an item`);
+    throw new Error(`a response of ${responseBytes} bytes does not end with an item`);
   return count;
 }

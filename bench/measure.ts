@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Conditions } from './case.ts';
 
-/** By then Node has compiled what is hot; the first seconds of a process are not what its users meet. */
+/** By then Node has compiled the hot code. The first seconds of a process are not representative. */
 const warmUpSeconds = 2;
 
-/** What a side still has to do behind its last answer must not meet the next side. */
+/** Lets a side finish the work after its last response before the next side is measured. */
 const pauseMs = 250;
 
 /** One measurement of one side. */
 export interface Round {
-  /** Unlike that of any other round of the case: names what a round must have for itself. */
+  /** Unique within the case; names the tables that only this round uses. */
   readonly label: string;
   /** 0 is the warm-up. */
   readonly number: number;
   readonly seconds: number;
 }
 
-/** The labels of all rounds, the warm-up's first, for what has to be made beforehand. */
+/** The labels of all rounds, the warm-up first, for tables that are created before the load. */
 export function roundLabels({ rounds }: Conditions): string[] {
   return Array.from({ length: rounds + 1 }, (_, number) => roundLabel(number));
 }
@@ -26,8 +26,8 @@ function roundLabel(number: number): string {
 }
 
 /**
- * Measures all sides in turns, so that what else the machine does meets them alike: a ratio within a round holds
- * where absolute figures drift from one minute to the next.
+ * Measures all sides in turn, so that other work on the machine affects them alike: the ratio within a round is stable
+ * even if the absolute figures drift from one minute to the next.
  *
  * @returns the figures of each side, one per round
  */
@@ -53,8 +53,8 @@ export async function compareInRounds<Side extends string>(
       figures[name].push(await sides[name](round));
       await sleep(pauseMs);
     }
-    const told = names.map((name) => `${name} ${shortNumber(figures[name].at(-1) as number)}`);
-    conditions.tell(`  ${round.label}: ${told.join(', ')}`);
+    const texts = names.map((name) => `${name} ${shortNumber(figures[name].at(-1) as number)}`);
+    conditions.log(`  ${round.label}: ${texts.join(', ')}`);
   }
   return figures;
 }
@@ -75,13 +75,13 @@ export function spreadOf(figures: readonly number[]): Spread {
   };
 }
 
-/** With as many digits as a figure of a noisy machine deserves. */
+/** Two or three digits: the figures of a noisy machine have no more precision. */
 export function shortNumber(figure: number): string {
   if (Math.abs(figure) >= 100) return Math.round(figure).toLocaleString('en');
   return Math.abs(figure) >= 10 ? figure.toFixed(1) : figure.toFixed(2);
 }
 
-/** A size as it stands in the names of rows. */
+/** A size as the names of rows show it. */
 export function countText(count: number): string {
   return count.toLocaleString('en');
 }

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setInterval as ticks } from 'node:timers/promises';
 
-/** How much memory of its own a program has, all of its processes together. Linux only (/proc). */
+/** The memory of a program, all of its processes together. Linux only (/proc). */
 const sampleMs = 5;
 const kibibyte = 1_024;
 const megabyte = 1_000_000;
 
-/** Bytes that no file backs, in megabytes: what a mapped store has in memory is the system's to take back. */
+/** Memory that no file backs, in megabytes: the system can reclaim the pages of a mapped store at any time. */
 export function anonymousMegabytes(processes: readonly number[]): number {
   const kibibytes = processes.map((pid) => {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -15,7 +15,7 @@ export function anonymousMegabytes(processes: readonly number[]): number {
   return (kibibytes.reduce((sum, each) => sum + each, 0) * kibibyte) / megabyte;
 }
 
-/** The processes of a group, which is how a workplace starts each program. */
+/** The processes of a group: an environment starts each program in a group of its own. */
 export function processesOf(group: number | undefined): number[] {
   const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return all.map(Number).filter((pid) => groupOf(pid) === group);
@@ -23,7 +23,7 @@ export function processesOf(group: number | undefined): number[] {
 
 function groupOf(pid: number): number | undefined {
   try {
-    // After the name, which may hold anything, come state, parent and group (proc(5)).
+    // After the name, which may contain any character, come state, parent and group (proc(5)).
     const [, , group] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     return Number(group);
   } catch {
@@ -32,7 +32,7 @@ function groupOf(pid: number): number | undefined {
   }
 }
 
-/** The most that the processes have while the work is done. */
+/** The highest memory of the processes during the work. */
 export async function peakDuring(processes: readonly number[], work: Promise<unknown>): Promise<number> {
   const done = new AbortController();
   const watching = watchPeak(processes, done.signal);

@@ -13,8 +13,8 @@ import { openSealer } from '../src/secrets/open-sealer.ts';
 import { openLmdbEngine } from '../src/storage/lmdb/open.ts';
 
 /**
- * Leaves a data folder as a process that was killed does: with charges under way, every other one of which the
- * processor has made. Usage: node bench/open-charges.ts FOLDER COUNT PROCESSOR
+ * Leaves a data folder as a killed process does: with open charges, half of which the processor has made. Usage:
+ * node bench/open-charges.ts FOLDER COUNT PROCESSOR
  */
 const [folder, count, processor] = process.argv.slice(2);
 if (folder === undefined || count === undefined || processor === undefined)
@@ -47,7 +47,7 @@ async function leave(isMade: boolean): Promise<void> {
     wantedUntil: Date.now() + 600_000,
     sealedToken: sealer.seal(token, tokenPlace(id)),
   };
-  const refusal = await engine.commit([
+  const rejection = await engine.commit([
     { kind: 'create', space: paymentsSpace, id, value: JSON.stringify(payment), makeSpace: true },
     {
       kind: 'create',
@@ -57,7 +57,7 @@ async function leave(isMade: boolean): Promise<void> {
       makeSpace: true,
     },
   ]);
-  if (refusal !== undefined) throw new Error(`a payment was refused: ${refusal.reason}`);
+  if (rejection !== undefined) throw new Error(`a payment was rejected: ${rejection.reason}`);
   const { processorKey: key, amount, currency } = payment;
   if (isMade) await ledger.charge({ key, paymentId: id, amount, currency, token });
 }

@@ -17,7 +17,7 @@ const font = 'system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif
 /** Writes each curve as an SVG into the folder. @returns the files' names */
 export async function writePlots(curves: readonly Curve[], folder: URL): Promise<string[]> {
   if (curves.length === 0) return [];
-  // Only whoever draws has to wait for it.
+  // Loaded here, because it is slow to load and only drawing needs it.
   const { parse, View } = await import('vega');
   const names: string[] = [];
   for (const curve of curves) {
@@ -31,7 +31,7 @@ export async function writePlots(curves: readonly Curve[], folder: URL): Promise
 }
 
 function specOf({ title, subtitle, scale, series }: Curve): Spec {
-  // Drawn in this order, so that ours lies on top.
+  // Drawn in this order, so that our line is on top.
   const points = series
     .toReversed()
     .flatMap(({ name, points: all }) =>
@@ -150,7 +150,7 @@ function specOf({ title, subtitle, scale, series }: Curve): Spec {
 
 type Drawn = { readonly series: string; readonly items: number } & Spread;
 
-/** Where each line ends, its name beside it; one line's name stands a little above its end, the next one's below. */
+/** The end of each line, where its name is shown. The names are shifted vertically, so that they do not overlap. */
 function labelledEnds(points: readonly Drawn[]): (Drawn & { readonly shift: number })[] {
   const names = [...new Set(points.map(({ series }) => series))];
   const ends = names.flatMap((name) => points.findLast(({ series }) => series === name) ?? []);

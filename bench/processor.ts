@@ -4,11 +4,11 @@ import { json as readJson } from 'node:stream/consumers';
 import type { LedgerBooks, LedgerCharge, LedgerRequest } from '../src/processors/simulated/ledger.ts';
 
 /**
- * A payment processor that answers at once: as the simulated ledger over HTTP, and every charge succeeds. Its books
- * tell the charges by their keys, so that a case can count what was made twice. Usage: node bench/processor.ts
+ * A payment processor that responds at once: the simulated ledger over HTTP, where every charge succeeds. `/books` lists
+ * the charges by their keys, so that a case can count those that were made twice. Usage: node bench/processor.ts
  */
 const charges = new Map<string, LedgerCharge>();
-let asked = 0;
+let calls = 0;
 
 const server = createServer(async (request, response) => {
   const reply = request.method === 'POST' ? charge((await readJson(request)) as LedgerRequest) : books();
@@ -21,10 +21,10 @@ server.listen(0, '127.0.0.1', () => {
 });
 
 function charge(request: LedgerRequest) {
-  asked++;
-  const chargeId = `ch_simulated_${asked.toString(16).padStart(24, '0')}`;
+  calls++;
+  const chargeId = `ch_simulated_${calls.toString(16).padStart(24, '0')}`;
   const made = charges.get(request.key);
-  // Whoever forwards without a record has no key.
+  // A request of `forwarder.ts` has no key.
   if (made === undefined && request.key !== undefined)
     charges.set(request.key, { ...request, chargeId, madeAt: Date.now() });
   return { kind: 'paid', chargeId: made?.chargeId ?? chargeId };

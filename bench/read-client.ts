@@ -1,18 +1,18 @@
 import { connect, type Socket } from 'node:net';
 
 /**
- * Reads a whole table over and over, for `reading.ts`. Its pieces are larger than those of wrk and cost it less, so
- * that the client, which shares the cores with the server, stands in the way as little as it can.
+ * Reads a whole table repeatedly, for `reading.ts`. It reads larger pieces than wrk, which cost it less: the client
+ * shares the cores with the server and must take little of them.
  *
  * Usage: node bench/read-client.ts URL CONNECTIONS SECONDS BODY_BYTES
  *
- * Every connection reads at least once, and begins no new answer after SECONDS. Prints a `ReadingTimes` as JSON; fails
- * when an answer is not 200 or has not the expected length.
+ * Every connection reads at least once, and sends no request after SECONDS. Prints a `ReadingTimes` as JSON; fails when
+ * a response is not 200 or does not have the expected length.
  */
 export interface ReadingTimes {
-  /** One per answer, from the request to the last byte. */
-  readonly answerMs: readonly number[];
-  /** One per answer, from the request to the first byte of the body. */
+  /** One per response, from the request to the last byte. */
+  readonly responseMs: readonly number[];
+  /** One per response, from the request to the first byte of the body. */
   readonly firstByteMs: readonly number[];
 }
 
@@ -25,20 +25,20 @@ const request = `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
 const expectedBytes = Number(bodyBytes);
 const deadline = performance.now() + Number(seconds) * 1_000;
 
-const answerMs: number[] = [];
+const responseMs: number[] = [];
 const firstByteMs: number[] = [];
 function readRepeatedly(): Promise<void> {
   return new Promise((resolve, reject) => {
-    let answer = new Answer();
+    let response = new ResponseReader();
     const begin = () => {
-      answer = new Answer();
+      response = new ResponseReader();
       socket.write(request);
     };
     const take = (length: number, buffer: Uint8Array) => {
       try {
-        if (!answer.take(buffer.subarray(0, length))) return true;
-        answerMs.push(performance.now() - answer.began);
-        firstByteMs.push(answer.firstByteAt - answer.began);
+        if (!response.take(buffer.subarray(0, length))) return true;
+        responseMs.push(performance.now() - response.began);
+        firstByteMs.push(response.firstByteAt - response.began);
         if (performance.now() < deadline) begin();
         else socket.end();
       } catch (error) {
@@ -49,29 +49,29 @@ function readRepeatedly(): Promise<void> {
     const socket: Socket = connect({
       host: hostname,
       port: Number(port),
-      // One buffer for all pieces: nothing is left to the garbage collector.
+      // One buffer for all pieces, so that there is nothing to collect.
       onread: { buffer: Buffer.allocUnsafe(pieceBytes), callback: take },
     });
     socket.once('connect', begin).once('error', reject);
     socket.once('close', () => {
-      if (answer.isWhole) resolve();
-      else reject(new Error(`${url}: the connection ended within an answer`));
+      if (response.isWhole) resolve();
+      else reject(new Error(`${url}: the connection ended within a response`));
     });
   });
 }
 
-class Answer {
+class ResponseReader {
   readonly began = performance.now();
   firstByteAt = 0;
   isWhole = false;
   #head = '';
   #isChunked = false;
-  /** Of the body, as it comes: with the lengths of its chunks, where it is chunked. */
+  /** Bytes of the body as received, including the chunk framing of a chunked body. */
   #bytes = 0;
-  /** The last bytes, to see where chunks end. */
+  /** The last bytes, to recognize the last chunk. */
   #tail = '';
 
-  /** @returns whether the answer is whole now */
+  /** @returns whether the response is complete now */
   take(piece: Uint8Array): boolean {
     const body = this.#bytes === 0 ? this.#bodyWithin(piece) : piece;
     if (body.length === 0) return false;
@@ -81,7 +81,7 @@ class Answer {
     this.isWhole = this.#isChunked
       ? this.#bytes > expectedBytes && this.#tail === chunkedEnd
       : this.#bytes === expectedBytes;
-    if (!this.#isChunked && this.#bytes > expectedBytes) throw new Error(`${url}: more than was expected`);
+    if (!this.#isChunked && this.#bytes > expectedBytes) throw new Error(`${url}: more bytes than expected`);
     return this.isWhole;
   }
 
@@ -107,4 +107,4 @@ function latin1(bytes: Uint8Array): string {
 }
 
 await Promise.all(Array.from({ length: Number(connections) }, readRepeatedly));
-process.stdout.write(JSON.stringify({ answerMs, firstByteMs } satisfies ReadingTimes));
+process.stdout.write(JSON.stringify({ responseMs, firstByteMs } satisfies ReadingTimes));

@@ -2,21 +2,21 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Conditions } from './case.ts';
+import { type Environment, within } from './environment.ts';
 import { anonymousMegabytes, peakDuring, processesOf } from './memory.ts';
-import { timeReads, type WholeAnswer } from './reading.ts';
+import { timeReads, type WholeResponse } from './reading.ts';
 import { startService } from './servers.ts';
-import { type Workplace, within } from './workplace.ts';
 
-/** After a start and after the reads: what comes late is to be seen too. */
+/** The wait after the start and after the reads, so that late allocations are measured too. */
 export const settleMs = 1_000;
-/** What a stalled reader takes; with the rest of the answer still to come it reads no further. */
+/** A stalled reader takes so many bytes of the response and then stops reading. */
 export const stallBytes = 64 * 1_024;
 const stallMsMax = 30_000;
 
 export interface ReadsAtOnce {
   readonly data: string;
   readonly table: string;
-  readonly answer: WholeAnswer;
+  readonly response: WholeResponse;
   readonly readers: number;
   /** How many of the readers stop reading. */
   readonly stalled: number;
@@ -27,38 +27,38 @@ export interface Memory {
   readonly peak: number;
 }
 
-/** Anonymous memory in megabytes of a freshly started service: before the reads, and at most during them. */
+/** Anonymous memory of a newly started service in megabytes: before the reads, and the peak during them. */
 export async function memoryOfReads(
-  workplace: Workplace,
+  environment: Environment,
   conditions: Conditions,
   reads: ReadsAtOnce,
 ): Promise<Memory> {
-  const service = await startService(workplace, conditions, reads.data);
+  const service = await startService(environment, conditions, reads.data);
   try {
     await (await fetch(`${service.origin}/readyz`)).arrayBuffer();
     await sleep(settleMs);
     const processes = processesOf(service.program.child.pid);
     const idle = anonymousMegabytes(processes);
     const url = `${service.origin}/v3/table/${reads.table}/read`;
-    return { idle, peak: await peakDuring(processes, readAtOnce(workplace, url, reads)) };
+    return { idle, peak: await peakDuring(processes, readAtOnce(environment, url, reads)) };
   } finally {
-    await workplace.stop(service.program);
+    await environment.stop(service.program);
   }
 }
 
-async function readAtOnce(workplace: Workplace, url: string, reads: ReadsAtOnce): Promise<void> {
-  const { readers, stalled, answer } = reads;
+async function readAtOnce(environment: Environment, url: string, reads: ReadsAtOnce): Promise<void> {
+  const { readers, stalled, response } = reads;
   const sockets = await Promise.all(Array.from({ length: stalled }, () => stall(url)));
   try {
     const connections = readers - stalled;
-    await timeReads(workplace, { url, connections, seconds: 0, bodyBytes: answer.bytes });
+    await timeReads(environment, { url, connections, seconds: 0, bodyBytes: response.bytes });
     await sleep(settleMs);
   } finally {
     for (const socket of sockets) socket.destroy();
   }
 }
 
-/** A reader that asks, takes the beginning of the answer and nothing more. */
+/** Sends a request, reads the beginning of the response and then stops reading. */
 async function stall(url: string): Promise<Socket> {
   const { hostname, port, pathname, host } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -73,7 +73,7 @@ async function stall(url: string): Promise<Socket> {
   });
   socket.write(`GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
   await within(stallMsMax, Promise.race([begun, once(socket, 'close')]));
-  // It may be cut off for its slowness, which is the service's good right.
+  // The service may close the connection of a stalled reader.
   socket.on('error', () => undefined);
   return socket;
 }

@@ -9,7 +9,7 @@ export interface Outcome {
   readonly measured: Measured;
 }
 
-const headings = ['what', 'ours', 'yardstick', 'its figure', 'ours to it', 'goal', 'met'];
+const headings = ['measurement', 'ours', 'yardstick', 'its figure', 'ours to it', 'goal', 'met'];
 
 /** The table as the terminal shows it, with the remarks below. */
 export function plainReport(outcomes: readonly Outcome[]): string {
@@ -34,13 +34,13 @@ function aligned(table: readonly (readonly string[])[]): string {
 }
 
 export interface Circumstances {
-  /** What was typed. */
+  /** As the user typed it. */
   readonly command: string;
   readonly tools: readonly string[];
   readonly rounds: number;
   readonly seconds: number;
   readonly minutes: number;
-  /** Pictures of the curves, as paths from RESULTS.md. */
+  /** Charts of the curves, as paths from RESULTS.md. */
   readonly pictures: readonly string[];
 }
 
@@ -51,12 +51,12 @@ export function writtenReport(outcomes: readonly Outcome[], circumstances: Circu
   const curves = outcomes.flatMap(({ measured }) => measured.curves ?? []);
   return `# Benchmark results
 
-Written by the harness; to renew it, run the command again.
+Written by the benchmark. To update it, run the command again.
 
 - Date: ${new Date().toISOString().slice(0, 10)}
 - Machine: ${cpus()[0]?.model.trim() ?? 'unknown'}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory
 - System: ${type()} ${release()}, Node ${process.version}
-- Beside it: ${tools.join(', ')}
+- Compared with: ${tools.join(', ')}
 - Command: \`${command}\`, which took ${Math.round(minutes)} minutes
 
 ${markdown([headings, ...table])}
@@ -67,13 +67,13 @@ ${outcomes.map((outcome) => `- \`${outcome.case.name}\` ${outcome.case.summary}.
 ${curves.map((curve, index) => curveSection(curve, pictures[index])).join('')}
 ## How it is measured
 
-In each of ${rounds} rounds first the yardstick, then the service is under load for ${seconds} s, after one uncounted warm-up
-of each; so whatever else the machine does meets both alike. Ratios and differences are taken within a round, and the
-table shows their median, which is not the ratio of the medians. Where nothing else is said the load comes from wrk
-(1 thread, 64 connections), and the yardstick is the least that HTTP on the same Node costs: a bare \`node:http\` server
-(\`bench/yardstick.ts\`) in a process of its own. Service, yardstick and load run on one machine and share its cores, so
-that the absolute figures hold for this machine in this hour, the ratios for longer. Items have 46 bytes in an answer,
-their ids random order (\`bench/items.ts\`).
+In each of ${rounds} rounds, first the yardstick and then the service is under load for ${seconds} s, after one warm-up of each
+that is not counted. So other work on the machine affects both alike. Ratios and differences are computed within a round,
+and the table shows their median, which is not the ratio of the medians. By default the load comes from wrk (1 thread, 64
+connections), and the yardstick is a bare \`node:http\` server on the same Node (\`bench/yardstick.ts\`) in a process of its
+own: the least that HTTP costs. Service, yardstick and load run on one machine and share its cores. The absolute figures
+are specific to this machine and this run; the ratios vary less. Items have 46 bytes in a response, and their ids are in
+random order (\`bench/items.ts\`).
 
 ${remarksOf(outcomes).join('\n')}
 `;
@@ -117,7 +117,7 @@ function curveTable({ series }: Curve): string[][] {
   ];
 }
 
-/** What several cases remark alike stands there once. */
+/** A remark that several cases share is listed once. */
 function remarksOf(outcomes: readonly Outcome[]): string[] {
   const casesOf = new Map<string, string[]>();
   for (const { case: each, measured } of outcomes) {

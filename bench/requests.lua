@@ -1,17 +1,17 @@
--- Sends one request after the other, each for another item, and counts the answers that are not the expected one: a
--- refusal is quick, so that a figure with refusals in it would be worth nothing.
+-- Sends one request after the other, each for another item, and counts the unexpected responses: errors are fast, so
+-- that a figure with errors in it would be worthless.
 --
--- Usage: wrk -s requests.lua URL -- METHOD BODY EXPECTED new STREAM [TABLES ITEMS]   items that nobody has used
+-- Usage: wrk -s requests.lua URL -- METHOD BODY EXPECTED new STREAM [TABLES ITEMS]   items that are not used yet
 --        wrk -s requests.lua URL -- METHOD BODY EXPECTED known COUNT SEED            any of the first COUNT items
 --
--- Where URL and BODY say "iiiiiiiiiiii" each request has an id, where they say "vvvvvv" a version of the name. Where
--- they say "tttt" it has the number of a table: ITEMS items to one, then on to the next of TABLES.
--- EXPECTED is a piece of a right answer's body, or empty where status 200 says all.
+-- In URL and BODY, "iiiiiiiiiiii" stands for an id, "vvvvvv" for a version of the name, and "tttt" for the number of a
+-- table: after ITEMS items the load goes on to the next of TABLES.
+-- EXPECTED is a part of the body of a correct response, or empty if status 200 is enough.
 
 local bit = require("bit")
 
 local half = 2 ^ 24
--- As in items.ts, so that both sides know the same items.
+-- The same as in items.ts, so that both sides use the same items.
 local multipliers = { 0x9e3779, 0xc2b2af, 0x85ebcb, 0x27d4eb }
 local versions = 1000000
 
@@ -36,7 +36,7 @@ local function version_text()
   return string.format("%06d", count % versions)
 end
 
--- What stands in the placeholders' order in every request: path before body, id before name.
+-- The fields in the order of their placeholders in every request: path before body, id before name.
 local function fields_of(text, next_id, table_number)
   local found = {}
   if string.find(text, "tttt", 1, true) then
@@ -111,7 +111,7 @@ function done()
   for _, thread in ipairs(threads) do
     local unexpected = thread:get("unexpected_count")
     if unexpected > 0 then
-      print("Answers other than expected: " .. unexpected .. ", the first " .. thread:get("unexpected_first"))
+      print("Unexpected responses: " .. unexpected .. ", the first " .. thread:get("unexpected_first"))
     end
   end
 end

@@ -2,16 +2,16 @@ import { writeFileSync } from 'node:fs';
 import type { Case, Conditions } from './case.ts';
 import { cases } from './cases.ts';
 import { type Command, commandLine, parseCommand, usage } from './command.ts';
+import { Environment, within } from './environment.ts';
+import { Fixtures } from './fixtures.ts';
 import { writePlots } from './plots.ts';
 import { type Outcome, plainReport, writtenReport } from './report.ts';
 import { fullSizes, quickSizes } from './sizes.ts';
-import { Stock } from './stock.ts';
 import { missingTool, toolVersions, wrk } from './tools.ts';
-import { Workplace, within } from './workplace.ts';
 
-/** `npm run bench`: reports, does not judge. Exit 1 where something could not be measured, 2 for a wrong command. */
+/** `npm run bench`: exits with 1 if a case could not be measured and with 2 for a wrong command; missed goals exit with 0. */
 
-/** Far beyond what any case honestly needs on a slow machine, so that only what hangs runs into it. */
+/** Far more than any case needs on a slow machine, so that only a hanging case reaches it. */
 const caseMsMax = 30 * 60_000;
 
 process.exitCode = await main(process.argv.slice(2));
@@ -38,7 +38,7 @@ async function main(args: readonly string[]): Promise<number> {
   const minutes = (performance.now() - began) / 60_000;
   if (outcomes.length > 0) process.stdout.write(`\n${plainReport(outcomes)}\n`);
   if (outcomes.length < command.chosen.length) {
-    if (command.write) process.stderr.write('bench: RESULTS.md is left as it was, since a case failed\n');
+    if (command.write) process.stderr.write('bench: RESULTS.md is unchanged, because a case failed\n');
     return 1;
   }
   if (command.write) await write(outcomes, { ...command, command: commandLine(args), minutes });
@@ -55,47 +55,47 @@ async function write(outcomes: readonly Outcome[], written: Written): Promise<vo
   writeFileSync(new URL('RESULTS.md', import.meta.url), text);
 }
 
-/** One case after the other; one that fails does not keep the others from being measured. */
+/** Measures one case after the other. If one fails, the others are measured nevertheless. */
 async function measureAll({ chosen, rounds, seconds, quick, serveArguments }: Command): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  const tell = (line: string) => process.stderr.write(`${line}\n`);
-  const stock = new Stock();
+  const log = (line: string) => process.stderr.write(`${line}\n`);
+  const fixtures = new Fixtures();
   const sizes = quick ? quickSizes : fullSizes;
-  const conditions: Conditions = { rounds, seconds, sizes, stock, serveArguments, tell };
+  const conditions: Conditions = { rounds, seconds, sizes, fixtures, serveArguments, log };
   try {
     for (const each of chosen) {
-      tell(`${each.name}: ${each.summary}`);
+      log(`${each.name}: ${each.summary}`);
       try {
         const measured = await measure(each, conditions);
         if (measured === 'interrupted') break;
         outcomes.push({ case: each, measured });
       } catch (error) {
         process.stderr.write(`bench: ${each.name} failed: ${(error as Error).message}\n`);
-        stock.clear();
+        fixtures.clear();
       }
     }
   } finally {
-    stock.clear();
+    fixtures.clear();
   }
   return outcomes;
 }
 
 async function measure(each: Case, conditions: Conditions): Promise<Outcome['measured'] | 'interrupted'> {
-  const workplace = new Workplace();
+  const environment = new Environment();
   let interrupted = false;
-  // Without its processes the case fails at once, and leaves by the way below.
+  // Without its processes the case fails at once, and the `finally` block below runs.
   const interrupt = () => {
     interrupted = true;
-    void workplace.close();
+    void environment.close();
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   try {
-    return await within(caseMsMax, each.measure(workplace, conditions));
+    return await within(caseMsMax, each.measure(environment, conditions));
   } catch (error) {
     if (interrupted) return 'interrupted';
     throw error;
   } finally {
-    await workplace.close();
+    await environment.close();
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   }
 }

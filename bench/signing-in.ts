@@ -1,32 +1,32 @@
 import { createInterface } from 'node:readline';
 import { Browser } from '../test/support/sign-in/browser.ts';
 import type { Conditions } from './case.ts';
-import { type Server, startProvider, startService, startTellingService } from './servers.ts';
-import type { Workplace } from './workplace.ts';
+import type { Environment } from './environment.ts';
+import { type Server, startLoggingService, startProvider, startService } from './servers.ts';
 
 export const client = { clientId: 'bench', clientSecret: 'a-secret-of-the-benchmark' };
 
 const signInPath = '/v3/auth/oidc/bench/sign-in';
 const isCallback = (url: string) => url.includes('/callback?');
 
-/** A service and a real identity provider that an integration is registered with. */
+/** A service with an integration of a real identity provider. */
 export interface SigningIn {
   readonly service: Server;
-  /** What each exchange of a code took the provider so far, in milliseconds. */
+  /** The provider's times for each code exchange so far, in milliseconds. */
   readonly exchangesMs: readonly number[];
-  /** What each of the two requests of a sign-in took the service so far, as it says itself. */
+  /** The times of the two requests of each sign-in so far, from the service's own log. */
   readonly begunMs: readonly number[];
   readonly finishedMs: readonly number[];
 }
 
-/** @param isTelling whether the service tells what each request took, which costs it a line each */
+/** @param logsRequests whether the service logs each request with its duration, which costs it some time */
 export async function startSigningIn(
-  workplace: Workplace,
+  environment: Environment,
   conditions: Conditions,
-  isTelling = false,
+  logsRequests = false,
 ): Promise<SigningIn> {
-  const start = isTelling ? startTellingService : startService;
-  const service = await start(workplace, conditions);
+  const start = logsRequests ? startLoggingService : startService;
+  const service = await start(environment, conditions);
   const begunMs: number[] = [];
   const finishedMs: number[] = [];
   linesOf(service.program.child.stderr, (line) => {
@@ -35,7 +35,7 @@ export async function startSigningIn(
     if (route.endsWith('/callback')) finishedMs.push(ms);
   });
   const redirectUri = `${service.origin}/v3/auth/oidc/bench/callback`;
-  const provider = await startProvider(workplace, redirectUri);
+  const provider = await startProvider(environment, redirectUri);
   const exchangesMs: number[] = [];
   linesOf(provider.program.child.stdout, (line) => {
     const ms = /^exchange ([\d.]+)$/.exec(line)?.[1];
@@ -51,11 +51,11 @@ export async function startSigningIn(
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  if (response.status !== 200) throw new Error(`the registration was answered ${response.status}`);
+  if (response.status !== 200) throw new Error(`the registration returned ${response.status}`);
   return { service, exchangesMs, begunMs, finishedMs };
 }
 
-/** A browser whose user the provider knows from now on, so that it asks no more. */
+/** Signs a user in for the first time. Later sign-ins of this browser need no form. */
 export async function knownBrowser({ service }: SigningIn, login: string): Promise<Browser> {
   const browser = new Browser();
   const form = await browser.follow(service.origin + signInPath);
@@ -65,7 +65,7 @@ export async function knownBrowser({ service }: SigningIn, login: string): Promi
   return browser;
 }
 
-/** A whole sign-in. Throws when anything of it is not as it must be. */
+/** A complete sign-in. Throws when a step fails. */
 export async function signInAgain({ service }: SigningIn, browser: Browser): Promise<void> {
   const { url } = await browser.follow(service.origin + signInPath, isCallback);
   if (!isCallback(url)) throw new Error(`a sign-in ended at ${url}`);
@@ -74,7 +74,7 @@ export async function signInAgain({ service }: SigningIn, browser: Browser): Pro
 
 async function finish(browser: Browser, callback: string): Promise<void> {
   const { status, text } = await browser.open(callback);
-  if (status !== 303) throw new Error(`a callback was answered ${status}: ${text}`);
+  if (status !== 303) throw new Error(`a callback returned ${status}: ${text}`);
 }
 
 function linesOf(stream: NodeJS.ReadableStream | null, take: (line: string) => void): void {

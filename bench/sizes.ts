@@ -1,14 +1,14 @@
-/** How large the tables are that the cases measure. */
+/** The sizes of the tables that the cases measure. */
 export interface Sizes {
   readonly small: number;
   readonly medium: number;
   readonly large: number;
   readonly huge: number;
-  /** From which to which the curves go, by powers of ten. */
+  /** The sizes of the curves, by powers of ten. */
   readonly powers: readonly number[];
 }
 
-/** The sizes that the goals speak of. */
+/** The sizes that the goals refer to. */
 export const fullSizes: Sizes = {
   small: 10_000,
   medium: 100_000,
@@ -17,7 +17,7 @@ export const fullSizes: Sizes = {
   powers: [10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000],
 };
 
-/** A hundredth, to see in a minute or two that a case works; its figures judge nothing. */
+/** A hundredth, to check in a minute or two that a case works; the figures mean nothing. */
 export const quickSizes: Sizes = {
   small: 100,
   medium: 1_000,

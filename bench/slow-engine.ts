@@ -1,11 +1,11 @@
 import { type AddressInfo, createServer } from 'node:net';
 
 /**
- * Stands in for a distributed engine: speaks as much of DynamoDB's protocol as a `create` needs, answers each request
- * after 5 ms with an empty object, and costs next to nothing itself. Prints its endpoint.
+ * A stand-in for a distributed engine: it implements as much of DynamoDB's protocol as a `create` needs, responds to each
+ * request after 5 ms with an empty object, and takes almost no CPU time. Prints its endpoint.
  */
 const latencyMs = 5;
-const answer = Buffer.from(
+const response = Buffer.from(
   'HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}',
 );
 
@@ -15,13 +15,13 @@ const server = createServer({ noDelay: true }, (socket) => {
     text += piece;
     for (let end = endOf(text); end !== undefined && end <= text.length; end = endOf(text)) {
       text = text.slice(end);
-      setTimeout(() => socket.writable && socket.write(answer), latencyMs);
+      setTimeout(() => socket.writable && socket.write(response), latencyMs);
     }
   });
   socket.on('error', () => undefined);
 });
 
-/** Where the request ends that the text begins with. */
+/** The length of the first request in the text, or undefined while its head is incomplete. */
 function endOf(text: string): number | undefined {
   const head = text.indexOf('\r\n\r\n');
   if (head < 0) return undefined;

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 
-/** @param path from the folder of the benchmark */
+/** @param path relative to the `bench` folder */
 export function sourceFile(path: string): string {
   return fileURLToPath(new URL(path, import.meta.url));
 }

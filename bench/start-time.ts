@@ -1,7 +1,7 @@
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Environment, within } from './environment.ts';
 import { freePort } from './servers.ts';
-import { type Workplace, within } from './workplace.ts';
 
 export const pollMs = 5;
 const readyMsMax = 30_000;
@@ -13,16 +13,16 @@ export interface Start {
   readonly data: string;
 }
 
-/** From the start of a command to the first 200 of the service that it starts; the service is stopped then. */
+/** Times the start of a command until the first 200 of the service that it starts, and stops the service. */
 export async function timeStart(
-  workplace: Workplace,
+  environment: Environment,
   { command, args, folder, data }: Start,
 ): Promise<number> {
   const port = await freePort();
   const env = { PORT: String(port), COUNTERFOIL_DATA: data };
   const began = performance.now();
-  const program = workplace.start(command, args, { folder, env });
-  // Nobody reads it, but a full pipe would stop the service.
+  const program = environment.start(command, args, { folder, env });
+  // Discards the output, because a full pipe would block the service.
   program.child.stdout?.resume();
   const polling = new AbortController();
   try {
@@ -30,17 +30,17 @@ export async function timeStart(
     return (await within(readyMsMax, Promise.race([ready, program.failed]))) - began;
   } finally {
     polling.abort();
-    await workplace.stop(program);
+    await environment.stop(program);
   }
 }
 
-/** @returns when the first 200 came, as `performance.now()` tells it */
+/** @returns the time of the first 200, from `performance.now()` */
 async function untilReady(url: string, signal: AbortSignal): Promise<number> {
   while (!signal.aborted && (await statusOf(url)) !== 200) await sleep(pollMs);
   return performance.now();
 }
 
-/** @returns undefined while nobody listens */
+/** @returns undefined while the port is closed */
 function statusOf(url: string): Promise<number | undefined> {
   return new Promise((resolve) => {
     get(url, { agent: false }, (response) => {

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { shellEnvironment } from './workplace.ts';
+import { shellEnvironment } from './environment.ts';
 
-/** Programs beside Node that cases need; those that are missing cost their cases, not the run. */
+/** A program other than Node that a case needs. If it is missing, the case is not measured and the run continues. */
 export interface Tool {
   readonly command: string;
-  /** Asks for the version, where there is a way that starts nothing. */
+  /** Prints the version; undefined if the program has no such option. */
   readonly versionArgs: readonly string[] | undefined;
   readonly version: RegExp;
   readonly install: string;
@@ -12,7 +12,7 @@ export interface Tool {
 
 export const wrk: Tool = {
   command: 'wrk',
-  // It prints its version beside its usage, and exits with 1.
+  // It prints its version with its usage, and exits with 1.
   versionArgs: ['-v'],
   version: /^wrk \S+/m,
   install: 'on Debian and Ubuntu: apt-get install wrk',
@@ -31,7 +31,7 @@ export const redis: Tool = {
 };
 export const webdis: Tool = {
   command: 'webdis',
-  // Whatever it is called with, it starts.
+  // It has no option for the version: it starts with any arguments.
   versionArgs: undefined,
   version: /^/,
   install: 'on Debian and Ubuntu: apt-get install webdis',
@@ -49,13 +49,13 @@ export const go: Tool = {
   install: "Go 1.24 or newer builds etcd's own load client, see https://go.dev/doc/install",
 };
 
-/** Why a case cannot be measured here, or undefined where all tools are there. */
+/** Returns why a case cannot be measured here, or undefined if all tools are installed. */
 export function missingTool(...tools: readonly Tool[]): string | undefined {
   const missing = tools.find(({ command }) => !isInstalled(command));
   return missing === undefined ? undefined : `needs ${missing.command} (${missing.install})`;
 }
 
-/** What the tools that are there call themselves. */
+/** The names and versions of the installed tools. */
 export function toolVersions(): string[] {
   return [wrk, nginx, redis, webdis, etcd, go].flatMap(({ command, versionArgs, version }) => {
     if (!isInstalled(command)) return [];

@@ -1,12 +1,14 @@
 import type { Goal, MeasuredRow, Unit } from './case.ts';
 import { type Spread, shortNumber, spreadOf } from './measure.ts';
 
-/** What a row is judged by: our figures themselves, or what each is to the yardstick's of the same round. */
+/** The spread that a row is judged by: of our figures, or of their ratio or difference to the yardstick in each round. */
 export function judgedOf({ ours, yardstick, goal }: MeasuredRow): Spread {
   if (goal.of === 'figure' || yardstick === undefined) return spreadOf(ours);
-  const beside = (round: number) => yardstick.figures[round] as number;
+  const yardstickOf = (round: number) => yardstick.figures[round] as number;
   return spreadOf(
-    ours.map((figure, round) => (goal.of === 'ratio' ? figure / beside(round) : figure - beside(round))),
+    ours.map((figure, round) =>
+      goal.of === 'ratio' ? figure / yardstickOf(round) : figure - yardstickOf(round),
+    ),
   );
 }
 
@@ -28,7 +30,7 @@ export function goalText({ of, side, bound, aim }: Goal, unit?: Unit): string {
   return aim === undefined ? 'reported' : `reported (aim ${sign} ${text(aim)}${suffix})`;
 }
 
-/** `yes` or `no` for the goal; an aim beside it is told apart, since it is no promise. */
+/** `yes` or `no` for the goal. An aim is reported separately, because it is not required. */
 export function verdictOf({ side, bound, aim }: Goal, median: number): string {
   const reaches = (level: number) => (side === 'least' ? median >= level : median <= level);
   const aimed = aim === undefined ? undefined : reaches(aim);

@@ -1,15 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import type { Environment } from './environment.ts';
 import { nameText } from './items.ts';
-import type { Workplace } from './workplace.ts';
 
 const requestsScript = fileURLToPath(new URL('requests.lua', import.meta.url));
 const constantScript = fileURLToPath(new URL('constant.lua', import.meta.url));
-/** One thread is enough to keep a server of one thread busy, and leaves it the rest of a small machine. */
+/** One thread keeps a server of one thread busy, and leaves it the other core of a small machine. */
 const loadThreads = 1;
 export const usualConnections = 64;
 const seeds = 2 ** 31;
-/** What wrk takes beyond its load: connecting, the last answers, its report. */
+/** The time that wrk needs beyond its load: for connecting, the last responses and its report. */
 const loadGraceMs = 30_000;
 
 export interface Load {
@@ -17,19 +17,19 @@ export interface Load {
   readonly seconds: number;
   readonly connections?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Plain GET, always the same, without. */
+  /** Without requests and body, the load is the same GET repeatedly. */
   readonly requests?: Requests;
-  /** A POST of this body, always the same. */
+  /** Makes the load the same POST repeatedly, with this body. */
   readonly body?: string;
-  /** Whether the server may shed requests: then what it served is counted. */
+  /** Whether the server may shed requests: then only served requests are counted. */
   readonly mayShed?: boolean;
 }
 
-/** Requests that each name another item; the placeholders stand in the URL and the body (`requests.lua`). */
+/** Requests that each name another item, by placeholders in the URL and the body (`requests.lua`). */
 export interface Requests {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly body?: string;
-  /** A piece of a right answer's body, where status 200 does not say all. */
+  /** A part of the body of a correct response, if status 200 is not enough. */
   readonly expected?: string;
   readonly items:
     | { readonly kind: 'new'; readonly stream: number; readonly tables?: number; readonly perTable?: number }
@@ -46,10 +46,10 @@ export interface LoadOutcome {
 }
 
 /**
- * Puts a server under load by wrk. Throws when any answer was missing or not the expected one; where the server may shed, an
- * answer of another status is not counted.
+ * Puts a server under load with wrk. Throws when a response is missing or unexpected; if the server may shed, responses
+ * of another status are not counted.
  */
-export async function putUnderLoad(workplace: Workplace, load: Load): Promise<LoadOutcome> {
+export async function putUnderLoad(environment: Environment, load: Load): Promise<LoadOutcome> {
   const {
     url,
     seconds,
@@ -70,8 +70,8 @@ export async function putUnderLoad(workplace: Workplace, load: Load): Promise<Lo
     ...(requests === undefined ? [] : ['--', ...scriptArgs(requests)]),
     ...(body === undefined ? [] : ['--', 'POST', body]),
   ];
-  const text = await workplace.run('wrk', args, { msMax: seconds * 1_000 + loadGraceMs });
-  const wrong = /^\s*(?:Socket errors|Non-2xx or 3xx responses|Answers other than expected): .*$/gm;
+  const text = await environment.run('wrk', args, { msMax: seconds * 1_000 + loadGraceMs });
+  const wrong = /^\s*(?:Socket errors|Non-2xx or 3xx responses|Unexpected responses): .*$/gm;
   const complaints = text.match(wrong);
   if (complaints !== null && !mayShed)
     throw new Error(`${url}: ${complaints.map((line) => line.trim()).join('; ')}`);
@@ -89,5 +89,5 @@ function scriptArgs({ method, body = '', expected = '', items }: Requests): stri
   return [method, body, expected, items.kind, ...which.map(String)];
 }
 
-/** The body that creates or updates an item, with a version of its name that is new. */
+/** The body that creates or updates an item, with a new version of its name. */
 export const itemBody = JSON.stringify({ id: idPlaceholder, name: nameText(versionPlaceholder) });

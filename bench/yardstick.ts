@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 /**
- * The least that an HTTP service on this Node can do: GET answers the bytes of a file, POST parses JSON and sends it
- * back. No routes, no checks, no store; what the service costs beyond this is its own.
+ * The least that an HTTP service on this Node can do: GET returns the bytes of a file, POST parses JSON and sends it
+ * back. It has no routes, no checks and no store; everything beyond it is the service's own cost.
  *
  * Usage: node bench/yardstick.ts [body-file]
  */
@@ -12,7 +12,7 @@ const [bodyFile] = process.argv.slice(2);
 const body = bodyFile === undefined ? Buffer.of() : readFileSync(bodyFile);
 
 const server = createServer((request, response) => {
-  if (request.method === 'GET') answer(response, body);
+  if (request.method === 'GET') send(response, body);
   else echo(request, response);
 });
 server.listen(0, '127.0.0.1', () => {
@@ -25,11 +25,11 @@ function echo(request: IncomingMessage, response: ServerResponse): void {
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
     const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
-    answer(response, Buffer.from(JSON.stringify(value)));
+    send(response, Buffer.from(JSON.stringify(value)));
   });
 }
 
-function answer(response: ServerResponse, bytes: Buffer): void {
+function send(response: ServerResponse, bytes: Buffer): void {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length });
   response.end(bytes);
 }

@@ -3,27 +3,27 @@ import type { ChargeRequest } from '../../src/processors/processor.ts';
 import { RemoteLedger } from '../../src/processors/simulated/ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import type { Case } from '../case.ts';
-import { flushMs, flushRemark, refuseMemory } from '../disk.ts';
+import { flushMs, flushRemark, requireDisk } from '../disk.ts';
 import { compareInRounds, type Round, spreadOf } from '../measure.ts';
 import { chargePath } from '../paying.ts';
 import { startPayingService, startProcessor } from '../servers.ts';
 
-/** Beyond the two flushes that are the promise. */
+/** Allowed beyond the two flushes that a charge needs to be durable. */
 const boundMs = 1.5;
 
 /** What the service adds to a single charge. */
 export const chargeLatency: Case = {
   name: 'charge-latency',
-  summary: 'takes one payment after the other, and asks the processor directly',
+  summary: 'makes one charge after the other, through the service and directly at the processor',
 
-  async measure(workplace, conditions) {
-    refuseMemory(workplace.folder);
-    const { origin: processor } = await startProcessor(workplace);
-    const { origin: service } = await startPayingService(workplace, conditions, processor);
+  async measure(environment, conditions) {
+    requireDisk(environment.folder);
+    const { origin: processor } = await startProcessor(environment);
+    const { origin: service } = await startPayingService(environment, conditions, processor);
     const adapter = simulatedProcessor(new RemoteLedger(processor));
-    let asked = 0;
+    let calls = 0;
     const direct = async () => {
-      const number = ++asked;
+      const number = ++calls;
       const request: ChargeRequest = {
         paymentId: `pay_${number}`,
         processorKey: `direct-${number}`,
@@ -34,7 +34,7 @@ export const chargeLatency: Case = {
         timeoutMs: 5_000,
       };
       const { kind } = await adapter.charge(request);
-      if (kind !== 'succeeded') throw new Error(`the processor said ${kind}`);
+      if (kind !== 'succeeded') throw new Error(`the processor returned ${kind}`);
     };
     const body = JSON.stringify({ amount: 1_050, currency: 'EUR', token: 'tok_paid' });
     const agent = new Agent({ keepAlive: true });
@@ -43,30 +43,30 @@ export const chargeLatency: Case = {
       direct: (round) => medianMs(direct, round),
       ours: (round) => medianMs(throughService, round),
     });
-    const bound = 2 * flushMs(workplace.folder) + boundMs;
+    const bound = 2 * flushMs(environment.folder) + boundMs;
     return {
       rows: [
         {
           name: 'charge, 1 connection, median',
           unit: 'ms',
           ours: figures.ours,
-          yardstick: { name: 'the processor asked directly', figures: figures.direct },
+          yardstick: { name: 'the processor called directly', figures: figures.direct },
           goal: { of: 'difference', side: 'most', bound: Math.round(bound * 100) / 100 },
         },
       ],
-      remarks: [`The bound is two flushes and ${boundMs} ms.`, flushRemark(workplace.folder)],
+      remarks: [`The bound is two flushes and ${boundMs} ms.`, flushRemark(environment.folder)],
     };
   },
 };
 
-/** By the same means by which the adapter asks the processor, so that the client costs both sides the same. */
+/** Uses the same HTTP client as the adapter, so that the client costs both sides the same. */
 function pay(url: string, agent: Agent, body: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
     const request = send(url, { agent, method: 'POST', headers }, (response) => {
       const isPaid = response.statusCode === 200;
-      const refuse = () => reject(new Error(`the service answered ${response.statusCode}`));
-      response.resume().on('end', () => (isPaid ? resolve() : refuse()));
+      const fail = () => reject(new Error(`the service responded with ${response.statusCode}`));
+      response.resume().on('end', () => (isPaid ? resolve() : fail()));
     });
     request.on('error', reject).end(body);
   });

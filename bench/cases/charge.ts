@@ -1,5 +1,5 @@
 import type { Case } from '../case.ts';
-import { flushRemark, refuseMemory } from '../disk.ts';
+import { flushRemark, requireDisk } from '../disk.ts';
 import { compareInRounds, type Round } from '../measure.ts';
 import { chargePath, charges } from '../paying.ts';
 import { startForwarder, startPayingService, startProcessor } from '../servers.ts';
@@ -7,21 +7,21 @@ import { putUnderLoad } from '../wrk.ts';
 
 const connections = 256;
 
-/** What the record of a charge costs: twice on disk, before the processor is asked and before the caller is answered. */
+/** The cost of a charge's record: it is flushed twice, before the call to the processor and before the response. */
 export const charge: Case = {
   name: 'charge',
-  summary: 'takes payments, with a processor that answers at once',
+  summary: 'makes charges, with a processor that responds at once',
 
-  async measure(workplace, conditions) {
-    refuseMemory(workplace.folder);
-    const { origin: processor } = await startProcessor(workplace);
-    const { origin: service } = await startPayingService(workplace, conditions, processor);
-    const { origin: forwarder } = await startForwarder(workplace, processor);
+  async measure(environment, conditions) {
+    requireDisk(environment.folder);
+    const { origin: processor } = await startProcessor(environment);
+    const { origin: service } = await startPayingService(environment, conditions, processor);
+    const { origin: forwarder } = await startForwarder(environment, processor);
     const load =
       (origin: string) =>
       async ({ seconds }: Round) => {
         const url = origin + chargePath;
-        return (await putUnderLoad(workplace, { url, seconds, connections, requests: charges() }))
+        return (await putUnderLoad(environment, { url, seconds, connections, requests: charges() }))
           .requestsPerSecond;
       };
     const figures = await compareInRounds(conditions, { yardstick: load(forwarder), ours: load(service) });
@@ -37,7 +37,7 @@ export const charge: Case = {
       ],
       remarks: [
         'Client, service or forwarder, and processor share the cores.',
-        flushRemark(workplace.folder),
+        flushRemark(environment.folder),
       ],
     };
   },

@@ -1,45 +1,45 @@
 import { join } from 'node:path';
 import type { Case, Conditions } from '../case.ts';
 import type { Curve, Point, Series } from '../curve.ts';
+import type { Environment } from '../environment.ts';
+import { fixtureTable, type Tables } from '../fixtures.ts';
 import { takeStream } from '../items.ts';
 import { compareInRounds, type Round, roundLabels } from '../measure.ts';
-import { readOnce, timeReads, type WholeAnswer } from '../reading.ts';
+import { readOnce, timeReads, type WholeResponse } from '../reading.ts';
 import { memoryOfReads } from '../reads-at-once.ts';
 import { startNginx } from '../rivals/nginx.ts';
 import { startService } from '../servers.ts';
-import { stockTable, type Tables } from '../stock.ts';
 import { missingTool, nginx } from '../tools.ts';
-import type { Workplace } from '../workplace.ts';
 import { itemBody, putUnderLoad, tablePlaceholder } from '../wrk.ts';
 
-/** Many points, each of them short: what is looked for is the shape. */
+/** Short, because there are many points and only the shape of the curve matters. */
 const pointSeconds = 1;
 const nanosecondsPerMs = 1_000_000;
 const memoryReaders = 4;
-/** From here on one table takes the creates of all rounds, and is still about as large as it was. */
+/** A table of this size takes the creates of all rounds and still has about the same size. */
 const sharedItemsLeast = 1_000_000;
-/** About what a point's creates are, so that a small table at most doubles before the load goes on to the next. */
+/** About the number of creates of a point. The tables of a point have as many items, so each doubles at most. */
 const createdItems = 50_000;
 const createdTablesMax = 1_000;
 
-/** What reading, creating and memory cost from the smallest table to the largest. */
+/** How the time of reads, the rate of creates and the memory depend on the size of the table. */
 export const curves: Case = {
   name: 'curves',
-  summary: 'reads, creates and memory at every size of the table, by powers of ten',
+  summary: 'measures reads, creates and memory at every size of the table, by powers of ten',
 
-  async measure(workplace, conditions) {
-    const { sizes, stock, tell } = conditions;
-    const tables = { ...stockTables(sizes.powers), ...createdTables(conditions) };
-    const data = await stock.with(workplace, tables, tell);
-    const scene: Scene = { workplace, data, conditions: { ...conditions, seconds: pointSeconds } };
-    const { curve: read, answers } = await readCurve(scene);
-    const memory = await memoryCurve(scene, answers);
+  async measure(environment, conditions) {
+    const { sizes, fixtures, log } = conditions;
+    const tables = { ...fixtureTables(sizes.powers), ...createdTables(conditions) };
+    const data = await fixtures.with(environment, tables, log);
+    const scene: Scene = { environment, data, conditions: { ...conditions, seconds: pointSeconds } };
+    const { curve: read, responses } = await readCurve(scene);
+    const memory = await memoryCurve(scene, responses);
     return {
       rows: [],
       curves: [read, await createCurve(scene), memory],
       remarks: [
-        `Every point is ${pointSeconds} s of load, or one answer where that takes longer, in each round. Creates ` +
-          `meet tables of the size and double them at most, before they go on to the next; a table of ` +
+        `Every point is ${pointSeconds} s of load in each round, or one response if that takes longer. Creates go to ` +
+          `tables of the given size, and to the next table before one has more than doubled; a table of ` +
           `${sharedItemsLeast.toLocaleString('en')} items or more takes the creates of all rounds.`,
       ],
     };
@@ -47,41 +47,43 @@ export const curves: Case = {
 };
 
 interface Scene {
-  readonly workplace: Workplace;
+  readonly environment: Environment;
   readonly data: string;
   readonly conditions: Conditions;
 }
 
-type Answers = ReadonlyMap<number, WholeAnswer>;
+type Responses = ReadonlyMap<number, WholeResponse>;
 
 async function readCurve({
-  workplace,
+  environment,
   data,
   conditions,
-}: Scene): Promise<{ curve: Curve; answers: Answers }> {
+}: Scene): Promise<{ curve: Curve; responses: Responses }> {
   const { powers } = conditions.sizes;
-  const service = await startService(workplace, conditions, data);
-  const urls = new Map(powers.map((size) => [size, `${service.origin}/v3/table/${stockTable(size)}/read`]));
-  const answers = new Map<number, WholeAnswer>();
-  for (const [size, url] of urls) answers.set(size, await readOnce(url, size, answerFile(workplace, size)));
-  const beside = missingTool(nginx) === undefined ? await startNginx(workplace, workplace.folder) : undefined;
+  const service = await startService(environment, conditions, data);
+  const urls = new Map(powers.map((size) => [size, `${service.origin}/v3/table/${fixtureTable(size)}/read`]));
+  const responses = new Map<number, WholeResponse>();
+  for (const [size, url] of urls)
+    responses.set(size, await readOnce(url, size, responseFile(environment, size)));
+  const rival =
+    missingTool(nginx) === undefined ? await startNginx(environment, environment.folder) : undefined;
 
   const sides: Record<string, (round: Round) => Promise<number>> = {};
   for (const [size, url] of urls) {
-    const { bytes, items } = answers.get(size) as WholeAnswer;
+    const { bytes, items } = responses.get(size) as WholeResponse;
     const perItem =
       (from: string) =>
       async ({ seconds }: Round) => {
         const load = { url: from, connections: 1, seconds, bodyBytes: bytes };
-        return ((await timeReads(workplace, load)).answerMs * nanosecondsPerMs) / items;
+        return ((await timeReads(environment, load)).responseMs * nanosecondsPerMs) / items;
       };
     sides[`ours ${size}`] = perItem(url);
-    if (beside !== undefined) sides[`nginx ${size}`] = perItem(`${beside.origin}/${answerName(size)}`);
+    if (rival !== undefined) sides[`nginx ${size}`] = perItem(`${rival.origin}/${responseName(size)}`);
   }
-  conditions.tell('  read, in ns per item');
+  conditions.log('  read, in ns per item');
   const figures = await compareInRounds(conditions, sides);
-  await workplace.stop(service.program);
-  if (beside !== undefined) await workplace.stop(beside.program);
+  await environment.stop(service.program);
+  if (rival !== undefined) await environment.stop(rival.program);
   const series = (name: string, side: string): Series => ({
     name,
     points: powers.flatMap((items) => pointOf(items, figures[`${side} ${items}`])),
@@ -92,26 +94,26 @@ async function readCurve({
     title: 'Reading a whole table: nanoseconds per item',
     subtitle: `Items of 46 bytes, one reader at a time. ${roundsText(conditions)}`,
     scale: 'log',
-    series: beside === undefined ? [ours] : [ours, series('nginx, sendfile', 'nginx')],
+    series: rival === undefined ? [ours] : [ours, series('nginx, sendfile', 'nginx')],
   };
-  return { curve, answers };
+  return { curve, responses };
 }
 
-async function memoryCurve(scene: Scene, answers: Answers): Promise<Curve> {
-  const { workplace, data, conditions } = scene;
-  const { rounds, sizes, tell } = conditions;
+async function memoryCurve(scene: Scene, responses: Responses): Promise<Curve> {
+  const { environment, data, conditions } = scene;
+  const { rounds, sizes, log } = conditions;
   const idle = new Map<number, number[]>(sizes.powers.map((size) => [size, []]));
   const peak = new Map<number, number[]>(sizes.powers.map((size) => [size, []]));
-  tell('  memory');
+  log('  memory');
   for (let round = 1; round <= rounds; round++) {
-    for (const [size, answer] of answers) {
-      const reads = { data, table: stockTable(size), answer, readers: memoryReaders, stalled: 0 };
-      const memory = await memoryOfReads(workplace, conditions, reads);
+    for (const [size, response] of responses) {
+      const reads = { data, table: fixtureTable(size), response, readers: memoryReaders, stalled: 0 };
+      const memory = await memoryOfReads(environment, conditions, reads);
       idle.get(size)?.push(memory.idle);
       peak.get(size)?.push(memory.peak);
     }
-    const told = sizes.powers.map((size) => `${size} ${Math.round(peak.get(size)?.at(-1) ?? 0)}`);
-    tell(`  round-${round}: ${told.join(', ')}`);
+    const peaks = sizes.powers.map((size) => `${size} ${Math.round(peak.get(size)?.at(-1) ?? 0)}`);
+    log(`  round-${round}: ${peaks.join(', ')}`);
   }
   const series = (name: string, figures: Map<number, number[]>): Series => ({
     name,
@@ -126,15 +128,15 @@ async function memoryCurve(scene: Scene, answers: Answers): Promise<Curve> {
   };
 }
 
-async function createCurve({ workplace, data, conditions }: Scene): Promise<Curve> {
+async function createCurve({ environment, data, conditions }: Scene): Promise<Curve> {
   const { powers } = conditions.sizes;
-  const service = await startService(workplace, conditions, data);
+  const service = await startService(environment, conditions, data);
   const createIn =
     (size: number) =>
     async ({ label, seconds }: Round) => {
       const { tables, prefix } = createdIn(size, label);
-      const table = size < sharedItemsLeast ? `${prefix}${tablePlaceholder}` : stockTable(size);
-      const load = await putUnderLoad(workplace, {
+      const table = size < sharedItemsLeast ? `${prefix}${tablePlaceholder}` : fixtureTable(size);
+      const load = await putUnderLoad(environment, {
         url: `${service.origin}/v3/table/${table}/create`,
         seconds,
         requests: {
@@ -145,15 +147,15 @@ async function createCurve({ workplace, data, conditions }: Scene): Promise<Curv
       });
       return load.requestsPerSecond;
     };
-  conditions.tell('  creates a second');
+  conditions.log('  creates per second');
   const figures = await compareInRounds<string>(
     conditions,
     Object.fromEntries(powers.map((size) => [`of ${size}`, createIn(size)])),
   );
-  await workplace.stop(service.program);
+  await environment.stop(service.program);
   return {
     file: 'create-rate-by-size',
-    title: 'Durable creates a second',
+    title: 'Durable creates per second',
     subtitle: `64 connections, ids in random order. ${roundsText(conditions)}`,
     scale: 'linear',
     series: [
@@ -165,11 +167,11 @@ async function createCurve({ workplace, data, conditions }: Scene): Promise<Curv
   };
 }
 
-function stockTables(powers: readonly number[]): Tables {
-  return Object.fromEntries(powers.map((size) => [stockTable(size), size]));
+function fixtureTables(powers: readonly number[]): Tables {
+  return Object.fromEntries(powers.map((size) => [fixtureTable(size), size]));
 }
 
-/** Tables that a round's creates go to, each of them of the size. */
+/** The tables that the creates of each round go to, each with the given number of items. */
 function createdTables(conditions: Conditions): Tables {
   const small = conditions.sizes.powers.filter((size) => size < sharedItemsLeast);
   const entries = small.flatMap((size) =>
@@ -197,12 +199,12 @@ function pointOf(items: number, figures: readonly number[] | undefined): Point[]
   return figures === undefined ? [] : [{ items, figures }];
 }
 
-function answerName(size: number): string {
-  return `answer-${size}.json`;
+function responseName(size: number): string {
+  return `response-${size}.json`;
 }
 
-function answerFile(workplace: Workplace, size: number): string {
-  return join(workplace.folder, answerName(size));
+function responseFile(environment: Environment, size: number): string {
+  return join(environment.folder, responseName(size));
 }
 
 function roundsText({ rounds }: Conditions): string {

@@ -8,25 +8,25 @@ import { sourceFile } from '../source-file.ts';
 
 const bytesPerMegabyte = 1_000_000;
 
-/** What a store that is written to in no order takes up for what it holds. */
+/** The disk space of a store that was written in random order, compared with the items in it. */
 export const disk: Case = {
   name: 'disk',
-  summary: 'creates items one by one in random order and looks how much disk they take',
+  summary: 'creates items one by one in random order and measures the disk space that they take',
 
-  async measure(workplace, { rounds, sizes, tell }) {
+  async measure(environment, { rounds, sizes, log }) {
     const items = itemsBytes(sizes.large) / bytesPerMegabyte;
     const used: number[] = [];
     for (let round = 1; round <= rounds; round++) {
-      const folder = join(workplace.folder, `disk-${round}`);
+      const folder = join(environment.folder, `disk-${round}`);
       const began = performance.now();
-      // Each round in another order, as each has other ids.
+      // Each round has other ids, and so another order.
       const table = `created=${sizes.large}@${takeStream()}`;
-      await workplace.run(process.execPath, [sourceFile('fill.ts'), folder, 'single', table]);
+      await environment.run(process.execPath, [sourceFile('fill.ts'), folder, 'single', table]);
       const seconds = (performance.now() - began) / 1_000;
       const megabytes = bytesOnDisk(folder) / bytesPerMegabyte;
       used.push(megabytes);
       rmSync(folder, { recursive: true });
-      tell(`  round-${round}: ${shortNumber(megabytes)} MB, made in ${seconds.toFixed(1)} s`);
+      log(`  round-${round}: ${shortNumber(megabytes)} MB, made in ${seconds.toFixed(1)} s`);
     }
     return {
       rows: [
@@ -39,9 +39,9 @@ export const disk: Case = {
         },
       ],
       remarks: [
-        'Every create is a commit of its own, 256 under way at once, by way of the engine without HTTP. Counted are ' +
-          'the blocks of all files in the data folder once the store is closed; the bytes of the items are those ' +
-          'that they have in an answer.',
+        'Every create is a commit of its own, 256 at once, through the engine without HTTP. The figure counts the ' +
+          'blocks of all files in the data folder after the store is closed; the bytes of the items are those that ' +
+          'they have in a response.',
       ],
     };
   },

@@ -2,67 +2,67 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Case, Conditions, Measured, Row } from '../case.ts';
 import { holdEach, whyNotHeld } from '../core-share.ts';
 import { dynamoEnvironment, missingDynamo, startDynamo, startSlowEngine } from '../dynamodb.ts';
+import type { Environment } from '../environment.ts';
 import { firstVersion, idNumber, idText, nameText, takeStream } from '../items.ts';
 import { compareInRounds, countText, type Round } from '../measure.ts';
 import { anonymousMegabytes, peakDuring, processesOf } from '../memory.ts';
 import { readOnce, timeReads } from '../reading.ts';
 import { type Server, serviceFile, startServiceIn } from '../servers.ts';
 import { sourceFile } from '../source-file.ts';
-import type { Workplace } from '../workplace.ts';
 import { itemBody, putUnderLoad, usualConnections } from '../wrk.ts';
 
-/** What the service adds to an engine that is elsewhere, and what more processes of it are worth. */
+/** What the service adds to a remote engine, and what several processes of it gain. */
 export const dynamodb: Case = {
   name: 'dynamodb',
   summary: 'creates and reads on DynamoDB, and in several processes',
 
-  async measure(workplace, conditions) {
+  async measure(environment, conditions) {
     const rows: Row[] = [];
     const missing = missingDynamo();
-    if (missing === undefined) rows.push(...(await measureLocal(workplace, conditions)));
+    if (missing === undefined) rows.push(...(await measureLocal(environment, conditions)));
     else rows.push({ name: 'create on DynamoDB Local', missing, goal: atLeast(0.85) });
-    rows.push(...(await measureProcesses(workplace, conditions)));
+    rows.push(...(await measureProcesses(environment, conditions)));
     return { rows, remarks } satisfies Measured;
   },
 };
 
 const remarks = [
   'DynamoDB Local, client and service share the cores; the SDK is used by a program of its own.',
-  'Several processes stand before what answers every write after 5 ms and keeps nothing (`slow-engine.ts`). One process takes ' +
-    'more than a core, so that on two cores the load leaves too little for three; held to a part of a core each, they show ' +
-    'what they are worth on machines of their own.',
+  'Several processes share an engine that responds to every write after 5 ms and stores nothing (`slow-engine.ts`). One ' +
+    'process takes more than a core, so that on two cores the load leaves too little for three; limited to a part of a ' +
+    'core each, they show their gain on machines of their own.',
 ];
 const segments = 4;
 const scanned = 100_000;
 const processes = 3;
-/** Of a core, for each process: what is left of two carries the load and the engine. */
+/** The share of a core that each process may use: the rest of two cores runs the load and the engine. */
 const heldTo = 0.3;
-/** For each of them: more only wait. */
+/** For each of these processes: with more connections, requests only wait longer. */
 const heldConnections = 16;
 const atLeast = (bound: number) => ({ of: 'ratio', side: 'least', bound }) as const;
 
-async function measureLocal(workplace: Workplace, conditions: Conditions): Promise<Row[]> {
-  const endpoint = await startDynamo(workplace);
+async function measureLocal(environment: Environment, conditions: Conditions): Promise<Row[]> {
+  const endpoint = await startDynamo(environment);
   const env = dynamoEnvironment(endpoint);
-  await workplace.run(process.execPath, [serviceFile, 'store', 'init'], { env });
-  const service = await startServiceIn(workplace, conditions, env);
+  await environment.run(process.execPath, [serviceFile, 'store', 'init'], { env });
+  const service = await startServiceIn(environment, conditions, env);
   await fill(service, 'large', scanned);
   await fill(service, 'sdk', 1);
   return [
-    await measureCreate(workplace, conditions, endpoint, service),
-    ...(await measureRead(workplace, conditions, endpoint, service)),
+    await measureCreate(environment, conditions, endpoint, service),
+    ...(await measureRead(environment, conditions, endpoint, service)),
   ];
 }
 
 async function measureCreate(
-  workplace: Workplace,
+  environment: Environment,
   conditions: Conditions,
   endpoint: string,
   service: Server,
 ): Promise<Row> {
   const figures = await compareInRounds(conditions, {
-    'the SDK': ({ seconds }) => sdk(workplace, endpoint, ['bench-sdk', 'put', usualConnections, seconds]),
-    ours: (round) => creates(workplace, service, 'ours', round),
+    'the SDK': ({ seconds }) => sdk(environment, endpoint, ['bench-sdk', 'put', usualConnections, seconds]),
+    ours: (round) => creates(environment, service, 'ours', round),
   });
   return {
     name: `create on DynamoDB Local, ${usualConnections} connections`,
@@ -74,7 +74,7 @@ async function measureCreate(
 }
 
 async function measureRead(
-  workplace: Workplace,
+  environment: Environment,
   conditions: Conditions,
   endpoint: string,
   service: Server,
@@ -85,15 +85,17 @@ async function measureRead(
   const before = anonymousMegabytes(owned);
   const peaks: number[] = [];
   const figures = await compareInRounds(conditions, {
-    'the SDK': () => sdk(workplace, endpoint, ['bench-large', 'scan', segments, scanned]),
+    'the SDK': () => sdk(environment, endpoint, ['bench-large', 'scan', segments, scanned]),
     ours: async ({ number }) => {
-      let answerMs = 0;
-      const reading = timeReads(workplace, { url, connections: 1, seconds: 1, bodyBytes }).then((reading) => {
-        answerMs = reading.answerMs;
-      });
+      let responseMs = 0;
+      const reading = timeReads(environment, { url, connections: 1, seconds: 1, bodyBytes }).then(
+        (reading) => {
+          responseMs = reading.responseMs;
+        },
+      );
       const peak = await peakDuring(owned, reading);
       if (number > 0) peaks.push(peak - before);
-      return answerMs;
+      return responseMs;
     },
   });
   const name = `read ${countText(scanned)} items of DynamoDB Local`;
@@ -109,22 +111,22 @@ async function measureRead(
   ];
 }
 
-async function measureProcesses(workplace: Workplace, conditions: Conditions): Promise<Row[]> {
-  const endpoint = await startSlowEngine(workplace);
+async function measureProcesses(environment: Environment, conditions: Conditions): Promise<Row[]> {
+  const endpoint = await startSlowEngine(environment);
   const env = dynamoEnvironment(endpoint);
   const run = async (workers: number, round: Round, cores?: number) => {
     const more = { ...conditions, serveArguments: ['--workers', String(workers)] };
-    const service = await startServiceIn(workplace, more, env);
+    const service = await startServiceIn(environment, more, env);
     let releaseItem: (() => void) | undefined;
     try {
-      // Freshly started, Node has compiled nothing yet.
-      await creates(workplace, service, 'warm', { ...round, seconds: 2 }, usualConnections * workers);
+      // Warms up the new process: Node has compiled nothing yet.
+      await creates(environment, service, 'warm', { ...round, seconds: 2 }, usualConnections * workers);
       if (cores === undefined)
-        return await creates(workplace, service, 'items', round, usualConnections * workers);
+        return await creates(environment, service, 'items', round, usualConnections * workers);
       releaseItem = holdEach(processesOf(service.program.child.pid), cores);
-      return await creates(workplace, service, 'items', round, heldConnections * workers);
+      return await creates(environment, service, 'items', round, heldConnections * workers);
     } finally {
-      await workplace.stop(service.program);
+      await environment.stop(service.program);
       await sleep(100);
       releaseItem?.();
     }
@@ -143,7 +145,7 @@ async function measureProcesses(workplace: Workplace, conditions: Conditions): P
     };
   };
   const name = `create in ${processes} processes, an engine with 5 ms latency`;
-  const nameHeld = `${name}, each process held to ${heldTo} of a core`;
+  const nameHeld = `${name}, each process limited to ${heldTo} of a core`;
   const missing = whyNotHeld();
   return [
     await compared(name),
@@ -154,13 +156,13 @@ async function measureProcesses(workplace: Workplace, conditions: Conditions): P
 }
 
 async function creates(
-  workplace: Workplace,
+  environment: Environment,
   { origin }: Server,
   table: string,
   { seconds }: Round,
   connections = usualConnections,
 ): Promise<number> {
-  const outcome = await putUnderLoad(workplace, {
+  const outcome = await putUnderLoad(environment, {
     url: `${origin}/v3/table/${table}/create`,
     connections,
     seconds,
@@ -184,7 +186,7 @@ async function fill({ origin }: Server, table: string, count: number): Promise<v
   }
 }
 
-async function sdk(workplace: Workplace, endpoint: string, args: readonly unknown[]): Promise<number> {
+async function sdk(environment: Environment, endpoint: string, args: readonly unknown[]): Promise<number> {
   const all = [sourceFile('dynamodb-client.ts'), endpoint, ...args.map(String)];
-  return Number(await workplace.run(process.execPath, all));
+  return Number(await environment.run(process.execPath, all));
 }

@@ -7,34 +7,34 @@ import { shortNumber } from '../measure.ts';
 import { newKey, startService } from '../servers.ts';
 
 const requestsPerSide = 100_000;
-/** Answers that something else has held up say nothing of the check; without them the test sees smaller differences. */
-const keptShare = 0.9;
+/** The slowest responses were delayed by something else than the check; without them the test sees smaller differences. */
+const fastestShare = 0.9;
 
 /**
- * Whether the time of a refusal tells if there is a key of an id: Welch's t between an id that is unknown and a wrong
- * secret of one that is known, in random order (after Reparaz, Balasch and Verbauwhede, "Dude, is my code constant time?",
- * whose bound is 4.5).
+ * Whether the time of a 401 response reveals that a key id exists: Welch's t between unknown ids and wrong secrets of a
+ * known id, in random order (after Reparaz, Balasch and Verbauwhede, "Dude, is my code constant time?", whose bound is
+ * 4.5).
  */
 export const keyTiming: Case = {
   name: 'key-timing',
-  summary: `tells by ${requestsPerSide.toLocaleString('en')} requests a side whether an unknown key takes another time than a wrong secret`,
+  summary: `compares the times for an unknown key and for a wrong secret, with ${requestsPerSide.toLocaleString('en')} requests each`,
 
-  async measure(workplace, conditions) {
-    const data = join(workplace.folder, 'data');
-    const key = await newKey(workplace, data, ['admin']);
+  async measure(environment, conditions) {
+    const data = join(environment.folder, 'data');
+    const key = await newKey(environment, data, ['admin']);
     const settings = { COUNTERFOIL_LIMIT_REQUESTS: '0', COUNTERFOIL_LOG_LEVEL: 'silent' };
-    const { origin } = await startService(workplace, conditions, data, settings);
+    const { origin } = await startService(environment, conditions, data, settings);
     const known = key.slice(0, key.indexOf('.'));
     const ts: number[] = [];
     const remarks: string[] = [];
     for (let round = 1; round <= conditions.rounds; round++) {
       const times = await measureTimes(origin, known);
-      const [unknown, wrong] = kept(times);
+      const [unknown, wrong] = fastestOf(times);
       ts.push(Math.abs(welch(unknown, wrong)));
       const raw = Math.abs(welch(sampleOf(times.unknown), sampleOf(times.wrong)));
-      const told = `unknown ${shortNumber(unknown.mean)} µs, wrong ${shortNumber(wrong.mean)} µs, t ${ts.at(-1)?.toFixed(2)}, of all answers ${raw.toFixed(2)}`;
-      conditions.tell(`  round-${round}: ${told}`);
-      remarks.push(`Round ${round}: ${told}.`);
+      const summary = `unknown ${shortNumber(unknown.mean)} µs, wrong ${shortNumber(wrong.mean)} µs, t ${ts.at(-1)?.toFixed(2)}, of all responses ${raw.toFixed(2)}`;
+      conditions.log(`  round-${round}: ${summary}`);
+      remarks.push(`Round ${round}: ${summary}.`);
     }
     return {
       rows: [
@@ -65,18 +65,18 @@ async function measureTimes(origin: string, known: string): Promise<Times> {
     const [choice, ...random] = randomBytes(41) as unknown as [number, ...number[]];
     const bytes = Buffer.from(random);
     const isKnown = choice % 2 === 0;
-    // Both are made alike, so that they come to the socket in the same state.
+    // Both kinds of requests are built by the same code, so that only the service can make a difference.
     const id = `cfk_${bytes.subarray(0, 8).toString('hex')}`;
     const secret = bytes.subarray(8).toString('base64url').padEnd(43, 'A').slice(0, 43);
     const authorization = `Bearer ${isKnown ? known : id}.${secret}`;
-    // As bytes, so that how the text was put together is not measured.
+    // Encoded before the clock starts, so that the time to build the text is not measured.
     const request = Buffer.from(
       `GET /v3/table/a/read HTTP/1.1\r\nHost: ${host}\r\nAuthorization: ${authorization}\r\n\r\n`,
     );
     const began = process.hrtime.bigint();
-    const answer = await exchange(socket, request);
+    const response = await exchange(socket, request);
     const took = Number(process.hrtime.bigint() - began) / 1_000;
-    if (!answer.startsWith('HTTP/1.1 401')) throw new Error(`not refused: ${answer}`);
+    if (!response.startsWith('HTTP/1.1 401')) throw new Error(`expected a 401: ${response}`);
     times[isKnown ? 'wrong' : 'unknown'].push(took);
   }
   socket.destroy();
@@ -97,10 +97,10 @@ interface Sample {
   readonly variance: number;
 }
 
-/** The fastest share of all answers: one bound for both sides, or it would itself make them differ. */
-function kept({ unknown, wrong }: Times): readonly [Sample, Sample] {
+/** The fastest share of all responses. Both sides have the same bound, because two bounds could make them differ. */
+function fastestOf({ unknown, wrong }: Times): readonly [Sample, Sample] {
   const sorted = [...unknown, ...wrong].sort((one, other) => one - other);
-  const bound = sorted[Math.floor(sorted.length * keptShare)] as number;
+  const bound = sorted[Math.floor(sorted.length * fastestShare)] as number;
   const within = (times: readonly number[]) => sampleOf(times.filter((time) => time < bound));
   return [within(unknown), within(wrong)];
 }

@@ -1,33 +1,33 @@
 import type { Case, Row } from '../case.ts';
-import { refuseMemory } from '../disk.ts';
+import { requireDisk } from '../disk.ts';
 import { compareInRounds, type Round } from '../measure.ts';
 import { peakDuring, processesOf } from '../memory.ts';
 import { chargePath, charges } from '../paying.ts';
 import { startPayingService, startProcessor } from '../servers.ts';
 import { putUnderLoad } from '../wrk.ts';
 
-/** More of them make charging no faster. */
+/** With more connections, the service makes no more charges per second. */
 const saturating = 256;
 const overloading = 5 * saturating;
-/** Far beyond what the service takes at once. */
+/** Far more than the service accepts at once. */
 const flooding = 6_000;
 const floodMegabytesMax = 768;
 
-/** What callers beyond the limit cost those who are served. */
+/** How much slower the served callers become when there are more callers than the limit. */
 export const overload: Case = {
   name: 'overload',
-  summary: 'takes payments from five times as many callers as keep it busy, and from far too many',
+  summary: 'makes charges for five times as many callers as saturate it, and for far too many',
 
-  async measure(workplace, conditions) {
-    refuseMemory(workplace.folder);
-    const { origin: processor } = await startProcessor(workplace);
-    const { origin, program } = await startPayingService(workplace, conditions, processor);
+  async measure(environment, conditions) {
+    requireDisk(environment.folder);
+    const { origin: processor } = await startProcessor(environment);
+    const { origin, program } = await startPayingService(environment, conditions, processor);
     const memory: number[] = [];
     const load =
       (connections: number) =>
       async ({ seconds, number }: Round) => {
         const url = origin + chargePath;
-        const work = putUnderLoad(workplace, {
+        const work = putUnderLoad(environment, {
           url,
           seconds,
           connections,
@@ -63,7 +63,7 @@ export const overload: Case = {
           goal: { of: 'figure', side: 'most', bound: floodMegabytesMax },
         },
       ],
-      remarks: ['Whoever is shed asks again at once, as no honest client does: the harshest load there is.'],
+      remarks: ['Clients that are shed retry at once, without the backoff of a real client: the worst case.'],
     };
   },
 };

@@ -10,27 +10,28 @@ const items = Array.from({ length: 10 }, (_, index) => ({
   name: `The name of item number ${index}`,
 }));
 
-/** What checking who calls costs where there is least else to do. */
+/** The cost of authorization and limits, for the request that does the least other work. */
 export const readTenWithKey: Case = {
   name: 'read-10-with-key',
   summary: 'reads a table of 10 items with an API key and limits, and without',
 
-  async measure(workplace, conditions) {
-    const data = join(workplace.folder, 'with-key');
-    const key = await newKey(workplace, data, ['tables:read', 'tables:write']);
+  async measure(environment, conditions) {
+    const data = join(environment.folder, 'with-key');
+    const key = await newKey(environment, data, ['tables:read', 'tables:write']);
     const withKey = { authorization: `Bearer ${key}` };
-    // On, and beyond what the load can reach.
+    // Limits are on, but higher than the load can reach.
     const limits = { COUNTERFOIL_LIMIT_REQUESTS: '1000000' };
-    const { origin: checking } = await startService(workplace, conditions, data, limits);
+    const { origin: checking } = await startService(environment, conditions, data, limits);
     const silent = { COUNTERFOIL_LOG_LEVEL: 'silent' };
-    const { origin: open } = await startService(workplace, conditions, undefined, silent);
+    const { origin: open } = await startService(environment, conditions, undefined, silent);
     await fill(checking, withKey);
     await fill(open, {});
 
     const load =
       (origin: string, headers: Readonly<Record<string, string>>) =>
       async ({ seconds }: Round) =>
-        (await putUnderLoad(workplace, { url: `${origin}${path}/read`, seconds, headers })).requestsPerSecond;
+        (await putUnderLoad(environment, { url: `${origin}${path}/read`, seconds, headers }))
+          .requestsPerSecond;
     const figures = await compareInRounds(conditions, {
       open: load(open, {}),
       ours: load(checking, withKey),
@@ -58,6 +59,6 @@ async function fill(origin: string, headers: Readonly<Record<string, string>>): 
       body: JSON.stringify(item),
     });
     if (response.status !== 200)
-      throw new Error(`create answered ${response.status}: ${await response.text()}`);
+      throw new Error(`create returned ${response.status}: ${await response.text()}`);
   }
 }

@@ -11,25 +11,25 @@ const items = Array.from({ length: 10 }, (_, index) => ({
   name: `The name of item number ${index}`,
 }));
 
-/** What most requests are: a small table, read as a whole. */
+/** The most common request: a read of a small table. */
 export const readTen: Case = {
   name: 'read-10',
   summary: 'reads a table of 10 items',
 
-  async measure(workplace, conditions) {
-    const { origin: service } = await startService(workplace, conditions);
+  async measure(environment, conditions) {
+    const { origin: service } = await startService(environment, conditions);
     for (const item of items) await create(service, item);
     const path = `/v3/table/${table}/read`;
     const body = await readAll(service + path);
 
-    const bodyFile = join(workplace.folder, 'body.json');
+    const bodyFile = join(environment.folder, 'body.json');
     writeFileSync(bodyFile, body);
-    const { origin: yardstick } = await startYardstick(workplace, bodyFile);
+    const { origin: yardstick } = await startYardstick(environment, bodyFile);
 
     const load =
       (origin: string) =>
       async ({ seconds }: Round) =>
-        (await putUnderLoad(workplace, { url: origin + path, seconds })).requestsPerSecond;
+        (await putUnderLoad(environment, { url: origin + path, seconds })).requestsPerSecond;
     const figures = await compareInRounds(conditions, { yardstick: load(yardstick), ours: load(service) });
     return {
       rows: [
@@ -53,15 +53,15 @@ async function create(service: string, item: { id: string; name: string }): Prom
     body: JSON.stringify(item),
   });
   if (response.status !== 200)
-    throw new Error(`create answered ${response.status}: ${await response.text()}`);
+    throw new Error(`create returned ${response.status}: ${await response.text()}`);
 }
 
-/** The service's own bytes, once it is sure that they are the whole table. */
+/** Returns the service's own bytes, after checking that they are the whole table. */
 async function readAll(url: string): Promise<Buffer> {
   const response = await fetch(url);
   const bytes = Buffer.from(await response.arrayBuffer());
   if (bytes.toString() !== JSON.stringify({ statusCode: 200, body: items })) {
-    throw new Error(`read answered ${response.status}: ${bytes}`);
+    throw new Error(`read returned ${response.status}: ${bytes}`);
   }
   return bytes;
 }

@@ -4,24 +4,24 @@ import { openSpace } from '../../src/payments/ownership/marker.ts';
 import type { LedgerBooks } from '../../src/processors/simulated/ledger.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import type { Case } from '../case.ts';
+import type { Environment } from '../environment.ts';
 import { countText } from '../measure.ts';
 import { startPayingService, startProcessor } from '../servers.ts';
 import { sourceFile } from '../source-file.ts';
-import type { Workplace } from '../workplace.ts';
 
 const pollMs = 10;
 
-/** What a killed process leaves must be told soon after the next start, and none of it charged twice. */
+/** The charges that a killed process left open are resolved soon after the next start, and none is made twice. */
 export const recovery: Case = {
   name: 'recovery',
-  summary: 'starts on charges that a killed process has left open, until none is',
+  summary: 'starts on charges that a killed process left open, until all are resolved',
 
-  async measure(workplace, conditions) {
+  async measure(environment, conditions) {
     const count = conditions.sizes.small;
     const seconds: number[] = [];
     for (let round = 1; round <= conditions.rounds; round++) {
-      seconds.push(await recover(workplace, conditions, `round-${round}`, count));
-      conditions.tell(`  round-${round}: ${seconds.at(-1)?.toFixed(0)} ms`);
+      seconds.push(await recover(environment, conditions, `round-${round}`, count));
+      conditions.log(`  round-${round}: ${seconds.at(-1)?.toFixed(0)} ms`);
     }
     return {
       rows: [
@@ -34,23 +34,23 @@ export const recovery: Case = {
       ],
       remarks: [
         'From the start of the process; half of the charges had been made before, and none was made twice. ' +
-          'Until a driver has been silent for 5 s its charges are not touched.',
+          'The charges of an owner are not touched until its heartbeat has been missing for 5 s.',
       ],
     };
   },
 };
 
 async function recover(
-  workplace: Workplace,
+  environment: Environment,
   conditions: Parameters<Case['measure']>[1],
   name: string,
   count: number,
 ): Promise<number> {
-  const { origin: processor } = await startProcessor(workplace);
-  const data = join(workplace.folder, name, 'data');
-  await workplace.run(process.execPath, [sourceFile('open-charges.ts'), data, `${count}`, processor]);
+  const { origin: processor } = await startProcessor(environment);
+  const data = join(environment.folder, name, 'data');
+  await environment.run(process.execPath, [sourceFile('open-charges.ts'), data, `${count}`, processor]);
   const began = performance.now();
-  const { program } = await startPayingService(workplace, conditions, processor, data);
+  const { program } = await startPayingService(environment, conditions, processor, data);
   const engine = openLmdbEngine(data);
   while ((await engine.describe(openSpace))?.count !== 0) await sleep(pollMs);
   const took = performance.now() - began;

@@ -9,22 +9,22 @@ const items = Array.from({ length: 10 }, (_, index) => ({
   name: `The name of item ${index}`,
 }));
 
-/** A client that is not sure sends its charge again: that must be cheap. */
+/** A client without a response sends its charge again, which must be cheap. */
 export const replay: Case = {
   name: 'replay',
   summary: 'repeats a finished payment under its idempotency key',
 
-  async measure(workplace, conditions) {
-    const { origin: processor } = await startProcessor(workplace);
-    const { origin: service } = await startPayingService(workplace, conditions, processor);
+  async measure(environment, conditions) {
+    const { origin: processor } = await startProcessor(environment);
+    const { origin: service } = await startPayingService(environment, conditions, processor);
     for (const item of items) await create(service, item);
     const repeating = async ({ seconds }: Round) => {
       const headers = { 'idempotency-key': 'order-1042' };
       const load = { url: service + chargePath, headers, seconds, body: sameCharge };
-      return (await putUnderLoad(workplace, load)).requestsPerSecond;
+      return (await putUnderLoad(environment, load)).requestsPerSecond;
     };
     const reading = async ({ seconds }: Round) =>
-      (await putUnderLoad(workplace, { url: `${service}/v3/table/ten/read`, seconds })).requestsPerSecond;
+      (await putUnderLoad(environment, { url: `${service}/v3/table/ten/read`, seconds })).requestsPerSecond;
     const figures = await compareInRounds(conditions, { reading, repeating });
     return {
       rows: [
@@ -45,5 +45,5 @@ async function create(origin: string, item: object): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   const url = `${origin}/v3/table/ten/create`;
   const { status } = await fetch(url, { method: 'POST', headers, body: JSON.stringify(item) });
-  if (status !== 200) throw new Error(`create answered ${status}`);
+  if (status !== 200) throw new Error(`create returned ${status}`);
 }

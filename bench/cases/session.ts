@@ -8,13 +8,13 @@ const items = Array.from({ length: 10 }, (_, index) => ({
   name: `The name of item number ${index}`,
 }));
 
-/** Who is signed in, which a page asks at every turn. */
+/** Reading the session, which a web page does on every view. */
 export const session: Case = {
   name: 'session',
-  summary: 'tells who is signed in',
+  summary: 'reads the session of a signed-in user',
 
-  async measure(workplace, conditions) {
-    const signing = await startSigningIn(workplace, conditions);
+  async measure(environment, conditions) {
+    const signing = await startSigningIn(environment, conditions);
     const { origin } = signing.service;
     const browser = await knownBrowser(signing, 'ursula');
     for (const item of items) {
@@ -24,12 +24,13 @@ export const session: Case = {
     }
     const sessionUrl = `${origin}/v3/auth/session`;
     const headers = { cookie: browser.cookieHeader(sessionUrl) };
-    const asked = await browser.open(sessionUrl);
-    if (JSON.parse(asked.text).body.subject !== 'ursula') throw new Error(`the session is ${asked.text}`);
+    const response = await browser.open(sessionUrl);
+    if (JSON.parse(response.text).body.subject !== 'ursula')
+      throw new Error(`the session is ${response.text}`);
     const load =
       (url: string, headers: Readonly<Record<string, string>> = {}) =>
       async ({ seconds }: Round) =>
-        (await putUnderLoad(workplace, { url, seconds, headers })).requestsPerSecond;
+        (await putUnderLoad(environment, { url, seconds, headers })).requestsPerSecond;
     const figures = await compareInRounds(conditions, {
       read: load(`${origin}/v3/table/ten/read`),
       ours: load(sessionUrl, headers),
@@ -44,7 +45,7 @@ export const session: Case = {
           goal: { of: 'ratio', side: 'least', bound: 0.6 },
         },
       ],
-      remarks: [`The answer is ${Buffer.byteLength(asked.text)} bytes.`],
+      remarks: [`The response has ${Buffer.byteLength(response.text)} bytes.`],
     };
   },
 };

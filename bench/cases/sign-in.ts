@@ -1,21 +1,21 @@
 import type { Case } from '../case.ts';
-import { flushRemark, refuseMemory } from '../disk.ts';
+import { flushRemark, requireDisk } from '../disk.ts';
 import { compareInRounds, type Round, spreadOf } from '../measure.ts';
 import { knownBrowser, signInAgain, startSigningIn } from '../signing-in.ts';
 
 const signIns = 1_000;
 const atOnce = 32;
-/** One after the other, for what a single one takes. */
+/** Sign-ins that are made one after the other, to measure the time of a single one. */
 const measured = 200;
 
-/** Sign-ins with a real identity provider, and what of one is the service's own. */
+/** Sign-ins with a real identity provider, and the service's own share of the time. */
 export const signIn: Case = {
   name: 'sign-in',
   summary: `signs ${signIns} times in, ${atOnce} at once, and one after the other`,
 
-  async measure(workplace, conditions) {
-    refuseMemory(workplace.folder);
-    const signing = await startSigningIn(workplace, conditions, true);
+  async measure(environment, conditions) {
+    requireDisk(environment.folder);
+    const signing = await startSigningIn(environment, conditions, true);
     const logins = Array.from({ length: atOnce }, (_, index) => `user-${index}`);
     const browsers = await Promise.all(logins.map((login) => knownBrowser(signing, login)));
 
@@ -36,7 +36,7 @@ export const signIn: Case = {
       const from = finishedMs.length;
       const count = number === 0 ? 20 : measured;
       for (let each = 0; each < count; each++) await signInAgain(signing, browser);
-      // Its last lines may still be on their way; the first ones are of the same kind.
+      // The last lines of the log may not have arrived yet; the median of the others is as good.
       const median = (figures: readonly number[]) => spreadOf(figures.slice(from)).median;
       return median(begunMs) + median(finishedMs) - median(exchangesMs);
     };
@@ -58,8 +58,8 @@ export const signIn: Case = {
       ],
       remarks: [
         'The provider is oidc-provider in a process of its own; browsers, service and provider share the cores.',
-        'The own share is what both requests took by the service’s own log, less the provider’s time for the exchange; the connection to it counts as ours, and so does the log.',
-        flushRemark(workplace.folder),
+        'The own share is the time of both requests in the service’s own log, less the provider’s time for the code exchange; the connection to the provider and the log count as ours.',
+        flushRemark(environment.folder),
       ],
     };
   },

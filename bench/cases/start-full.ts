@@ -1,24 +1,24 @@
 import { join } from 'node:path';
 import type { Case } from '../case.ts';
+import { fixtureTable } from '../fixtures.ts';
 import { compareInRounds, countText } from '../measure.ts';
 import { serviceFile } from '../servers.ts';
 import { pollMs, timeStart } from '../start-time.ts';
-import { stockTable } from '../stock.ts';
 
-/** A restart must not take longer because there is much to serve. */
+/** A restart with a huge table must not take longer than one without data. */
 export const startFull: Case = {
   name: 'start-full',
-  summary: 'from the start of `serve` on a data folder with a huge table to the first 200 of /readyz',
+  summary: 'times `serve` on a data folder with a huge table, from its start to the first 200 of /readyz',
 
-  async measure(workplace, conditions) {
-    const { sizes, stock, serveArguments, tell } = conditions;
-    const full = await stock.with(workplace, { [stockTable(sizes.huge)]: sizes.huge }, tell);
-    const empty = join(workplace.folder, 'data');
+  async measure(environment, conditions) {
+    const { sizes, fixtures, serveArguments, log } = conditions;
+    const full = await fixtures.with(environment, { [fixtureTable(sizes.huge)]: sizes.huge }, log);
+    const empty = join(environment.folder, 'data');
     const startOn = (data: string) => () =>
-      timeStart(workplace, {
+      timeStart(environment, {
         command: process.execPath,
         args: [serviceFile, 'serve', ...serveArguments],
-        folder: workplace.folder,
+        folder: environment.folder,
         data,
       });
     const figures = await compareInRounds(conditions, { empty: startOn(empty), full: startOn(full) });
@@ -32,9 +32,7 @@ export const startFull: Case = {
           goal: { of: 'difference', side: 'most', bound: 50 },
         },
       ],
-      remarks: [
-        `Without npm, and asked for /readyz every ${pollMs} ms; the files are in the system's memory.`,
-      ],
+      remarks: [`Without npm, polling /readyz every ${pollMs} ms; the files are in the system's page cache.`],
     };
   },
 };

@@ -1,60 +1,60 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Case } from '../case.ts';
+import { type Environment, firstLine } from '../environment.ts';
 import { spreadOf } from '../measure.ts';
 import { sourceFile } from '../source-file.ts';
 import { pollMs, timeStart } from '../start-time.ts';
-import { firstLine, type Workplace } from '../workplace.ts';
 
 /** Single starts differ more than rounds of load do, and cost a second each. */
 const startsBesideRounds = 2;
 
-/** What a developer waits for after every change. */
+/** The time that a developer waits after every change. */
 export const start: Case = {
   name: 'start',
-  summary: 'from `npm start` in a clone that has run before to the first 200 of /readyz',
+  summary: 'times `npm start` in a clone that has run before, from its start to the first 200 of /readyz',
 
-  async measure(workplace, { rounds, tell }) {
+  async measure(environment, { rounds, log }) {
     const runs = rounds + startsBesideRounds;
     const npmStart = {
       command: 'npm',
       args: ['start'],
       folder: sourceFile('..'),
-      data: join(workplace.folder, 'data'),
+      data: join(environment.folder, 'data'),
     };
-    // Uncounted: it fills the compile cache and makes the data folder, as the first start in a clone does.
-    await timeStart(workplace, npmStart);
+    // Not counted: it fills the compile cache and creates the data folder, as the first start in a clone does.
+    await timeStart(environment, npmStart);
     const ours: number[] = [];
     for (let run = 1; run <= runs; run++) {
-      const ms = await timeStart(workplace, npmStart);
+      const ms = await timeStart(environment, npmStart);
       ours.push(ms);
-      tell(`  start ${run}: ${Math.round(ms)} ms`);
+      log(`  start ${run}: ${Math.round(ms)} ms`);
     }
-    const npm = spreadOf(await timeNpm(workplace, runs));
+    const npm = spreadOf(await timeNpm(environment, runs));
     return {
       rows: [{ name: 'start', unit: 'ms', ours, goal: { of: 'figure', side: 'most', bound: 700 } }],
       remarks: [
-        `${runs} starts on the same data folder after one uncounted, asked for /readyz every ${pollMs} ms.`,
+        `${runs} starts on the same data folder after one that is not counted, polling /readyz every ${pollMs} ms.`,
         `Of this about ${Math.round(npm.median)} ms are npm's own ` +
-          `[${Math.round(npm.min)}–${Math.round(npm.max)}]: what it takes, in runs of their own, until \`npm run\` ` +
-          'has begun a script that does nothing else than say so.',
+          `[${Math.round(npm.min)}–${Math.round(npm.max)}]: the time until \`npm run\` begins a script, measured in ` +
+          'separate runs of a script that prints one line.',
       ],
     };
   },
 };
 
-/** How long npm takes, in a package that is nothing but one script, until that script runs. */
-async function timeNpm(workplace: Workplace, runs: number): Promise<number[]> {
+/** The time that npm takes to run the only script of a small package. */
+async function timeNpm(environment: Environment, runs: number): Promise<number[]> {
   const scripts = { begin: 'echo begun' };
-  writeFileSync(join(workplace.folder, 'package.json'), JSON.stringify({ private: true, scripts }));
+  writeFileSync(join(environment.folder, 'package.json'), JSON.stringify({ private: true, scripts }));
   const times: number[] = [];
-  // The first is uncounted, as with the service.
+  // The first run is not counted, as with the service.
   for (let run = 0; run <= runs; run++) {
     const began = performance.now();
-    const program = workplace.start('npm', ['run', 'begin']);
+    const program = environment.start('npm', ['run', 'begin']);
     await firstLine(program, (line) => line === 'begun');
     if (run > 0) times.push(performance.now() - began);
-    await workplace.stop(program);
+    await environment.stop(program);
   }
   return times;
 }

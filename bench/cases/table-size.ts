@@ -1,15 +1,15 @@
 import type { Case, Conditions, Goal, Row } from '../case.ts';
+import { fixtureTable } from '../fixtures.ts';
 import { anyId, takeStream } from '../items.ts';
 import { compareInRounds, countText, type Round, roundLabels } from '../measure.ts';
 import { startService } from '../servers.ts';
-import { stockTable } from '../stock.ts';
 import { idPlaceholder, itemBody, type Load, putUnderLoad } from '../wrk.ts';
 
 const goal: Goal = { of: 'ratio', side: 'least', bound: 0.75 };
 
 interface Operation {
   readonly name: string;
-  /** @param count how many items the table had at first */
+  /** @param count the number of items that the table had at first */
   readonly load: (table: string, count: number) => Omit<Load, 'seconds'>;
 }
 
@@ -35,28 +35,33 @@ const readOne: Operation = {
   }),
 };
 
-/** What one item costs must not grow with the table that it is in. */
+/** The cost of an operation on one item must not grow with its table. */
 export const tableSize: Case = {
   name: 'table-size',
   summary: 'creates, updates and reads single items of a huge table and of a small one',
 
-  async measure(workplace, conditions) {
-    const { sizes, stock, tell } = conditions;
-    const huge = stockTable(sizes.huge);
+  async measure(environment, conditions) {
+    const { sizes, fixtures, log } = conditions;
+    const huge = fixtureTable(sizes.huge);
     const tables = { [huge]: sizes.huge, ...smallTables(conditions) };
-    const service = await startService(workplace, conditions, await stock.with(workplace, tables, tell));
+    const service = await startService(
+      environment,
+      conditions,
+      await fixtures.with(environment, tables, log),
+    );
 
     const rows: Row[] = [];
     for (const operation of [create, update, readOne]) {
       const name = `${operation.name}, ${countText(sizes.huge)} items`;
-      tell(`  ${operation.name}`);
-      if (operation === readOne && !(await answersIds(`${service.origin}/v3/table/${huge}`, sizes.huge))) {
-        rows.push({ name, goal, missing: 'the service does not answer ?id= yet' });
+      log(`  ${operation.name}`);
+      if (operation === readOne && !(await readsById(`${service.origin}/v3/table/${huge}`, sizes.huge))) {
+        rows.push({ name, goal, missing: 'the service does not support ?id= yet' });
         continue;
       }
       const load = async (table: string, count: number, { seconds }: Round) => {
         const url = `${service.origin}/v3/table/${table}`;
-        return (await putUnderLoad(workplace, { ...operation.load(url, count), seconds })).requestsPerSecond;
+        return (await putUnderLoad(environment, { ...operation.load(url, count), seconds }))
+          .requestsPerSecond;
       };
       const figures = await compareInRounds(conditions, {
         small: (round) => load(smallTable(round.label), sizes.small, round),
@@ -75,7 +80,7 @@ export const tableSize: Case = {
   },
 };
 
-/** One for each round, so that creates do not make a large one of it. */
+/** One table for each round, so that the creates of many rounds do not make it large. */
 function smallTables(conditions: Conditions): Record<string, number> {
   const { small } = conditions.sizes;
   return Object.fromEntries(roundLabels(conditions).map((label) => [smallTable(label), small]));
@@ -85,7 +90,7 @@ function smallTable(roundLabel: string): string {
   return `small-${roundLabel}`;
 }
 
-async function answersIds(table: string, count: number): Promise<boolean> {
+async function readsById(table: string, count: number): Promise<boolean> {
   const { status } = await fetch(`${table}/read?id=${anyId(count)}`);
   return status === 200;
 }

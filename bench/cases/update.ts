@@ -1,12 +1,12 @@
 import type { Case } from '../case.ts';
 import { measureWrites } from '../durable-writes.ts';
 
-/** A write that finds its item first, and changes it durably. */
+/** A write that reads its item first and replaces it durably. */
 export const update: Case = {
   name: 'update',
-  summary: 'changes the names of items durably, any item of the table at random',
+  summary: 'changes the names of random items of the table durably',
 
-  measure: (workplace, conditions) =>
+  measure: (environment, conditions) =>
     measureWrites(
       {
         name: 'update',
@@ -15,7 +15,7 @@ export const update: Case = {
         items: (count) => ({ kind: 'known', count }),
         isStored: ({ before, after }) => after === before,
       },
-      workplace,
+      environment,
       conditions,
     ),
 };

@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Environment } from '../environment.ts';
 import { freePort, type Server, startListening } from '../servers.ts';
-import type { Workplace } from '../workplace.ts';
 
-/** nginx with `sendfile`: the file goes from the system's memory to the socket and nobody ever sees its bytes. */
-export async function startNginx(workplace: Workplace, root: string): Promise<Server> {
+/** nginx with `sendfile`: the kernel copies the file from the page cache to the socket. */
+export async function startNginx(environment: Environment, root: string): Promise<Server> {
   const port = await freePort();
-  const file = join(workplace.folder, 'nginx.conf');
-  writeFileSync(file, configuration(workplace.folder, root, port));
-  const program = workplace.start('nginx', ['-e', 'stderr', '-p', workplace.folder, '-c', file]);
+  const file = join(environment.folder, 'nginx.conf');
+  writeFileSync(file, configuration(environment.folder, root, port));
+  const program = environment.start('nginx', ['-e', 'stderr', '-p', environment.folder, '-c', file]);
   return startListening(program, port);
 }
 

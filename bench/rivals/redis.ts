@@ -2,29 +2,29 @@ import { on, once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { type Environment, within } from '../environment.ts';
 import { itemAt } from '../items.ts';
 import { freePort, type Server, startListening } from '../servers.ts';
-import { type Workplace, within } from '../workplace.ts';
 
-/** Enough that Redis is never idle while the keys are brought in, and few enough that its output buffer stays small. */
+/** Enough to keep Redis busy while the keys are loaded, and few enough to keep its output buffer small. */
 const pieceItems = 10_000;
 const fillMsMax = 60_000;
 
 /**
- * Redis behind its HTTP door webdis, each write flushed before its answer. `SETNX` is our create, `SET … XX` our
- * update.
+ * Redis behind its HTTP server webdis. Each write is flushed before its response. `SETNX` corresponds to our create,
+ * `SET … XX` to our update.
  */
-export async function startWebdis(workplace: Workplace, items: number): Promise<Server> {
+export async function startWebdis(environment: Environment, items: number): Promise<Server> {
   const redisPort = await freePort();
-  // Nor is the log rewritten in the background, which would cost Redis, and whoever is measured at that moment.
   const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
-  const unbothered = ['--auto-aof-rewrite-percentage', '0'];
-  const place = ['--bind', '127.0.0.1', '--port', String(redisPort), '--dir', workplace.folder];
-  await startListening(workplace.start('redis-server', [...place, ...durable, ...unbothered]), redisPort);
+  // A rewrite of the log in the background would slow the side that is measured at that moment.
+  const noRewrite = ['--auto-aof-rewrite-percentage', '0'];
+  const place = ['--bind', '127.0.0.1', '--port', String(redisPort), '--dir', environment.folder];
+  await startListening(environment.start('redis-server', [...place, ...durable, ...noRewrite]), redisPort);
   await within(fillMsMax, fill(redisPort, items));
 
   const port = await freePort();
-  const file = join(workplace.folder, 'webdis.json');
+  const file = join(environment.folder, 'webdis.json');
   const settings = {
     redis_host: '127.0.0.1',
     redis_port: redisPort,
@@ -33,10 +33,10 @@ export async function startWebdis(workplace: Workplace, items: number): Promise<
     threads: 2,
     daemonize: false,
     verbosity: 0,
-    logfile: join(workplace.folder, 'webdis.log'),
+    logfile: join(environment.folder, 'webdis.log'),
   };
   writeFileSync(file, JSON.stringify(settings));
-  return startListening(workplace.start('webdis', [file]), port);
+  return startListening(environment.start('webdis', [file]), port);
 }
 
 async function fill(port: number, items: number): Promise<void> {
@@ -50,10 +50,10 @@ async function fill(port: number, items: number): Promise<void> {
       return `SET ${id} ${name}\r\n`;
     });
     socket.write(commands.join(''));
-    for (let answered = 0; answered < '+OK\r\n'.length * count; ) {
+    for (let received = 0; received < '+OK\r\n'.length * count; ) {
       const [piece] = (await pieces.next()).value as [Buffer];
       if (piece.includes('-')) throw new Error(`redis-server: ${piece}`);
-      answered += piece.length;
+      received += piece.length;
     }
   }
   socket.destroy();

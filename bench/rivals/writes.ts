@@ -1,20 +1,20 @@
 import type { Goal } from '../case.ts';
+import type { Environment } from '../environment.ts';
 import { nameText, takeStream } from '../items.ts';
 import { etcd, go, missingTool, redis, type Tool, webdis } from '../tools.ts';
-import type { Workplace } from '../workplace.ts';
 import { idPlaceholder, putUnderLoad, versionPlaceholder } from '../wrk.ts';
 import { buildEtcdClient, putToEtcd, startEtcd } from './etcd.ts';
 import { startWebdis } from './redis.ts';
 
-/** Another store that flushes every write before it answers, with as many items in it as our table has. */
+/** Another store that flushes every write before it responds, with as many items as our table. */
 export interface Rival {
-  /** As the report calls it. */
+  /** Its name in the report. */
   readonly name: string;
-  /** What we are to be beside it. */
+  /** The goal of our service compared with it. */
   readonly goal: Goal;
   /** How it is set up and loaded. */
   readonly remark: string;
-  /** @returns writes per second, or why there are none */
+  /** Returns writes per second; or the reason why it cannot be measured. */
   readonly load: ((load: RivalLoad) => Promise<number>) | { readonly missing: string };
 }
 
@@ -22,41 +22,41 @@ export interface RivalLoad {
   readonly operation: 'create' | 'update';
   readonly connections: number;
   readonly seconds: number;
-  /** Of which updates are. */
+  /** Updates go to the first so many items. */
   readonly items: number;
 }
 
-/** How many of etcd's clients take one connection, where they share. */
+/** The number of etcd's clients on a shared connection. */
 const clientsPerConnection = 16;
-/** Of what load etcd's client is to make it knows the amount, not the time: a first guess for the warm-up. */
+/** etcd's client takes a number of puts, not a duration. The warm-up assumes so many puts per second. */
 const etcdRateGuessed = 5_000;
 
-/** All rivals whose programs are there, started and filled. */
-export async function startRivals(workplace: Workplace, items: number): Promise<Rival[]> {
-  return [...(await etcdRivals(workplace, items)), await redisRival(workplace, items)];
+/** Starts and fills all rivals whose programs are installed. */
+export async function startRivals(environment: Environment, items: number): Promise<Rival[]> {
+  return [...(await etcdRivals(environment, items)), await redisRival(environment, items)];
 }
 
 const etcdRemark =
-  'etcd is one member, loaded over gRPC by its own client (`tools/benchmark`), which costs less than its HTTP ' +
-  'gateway would: with a connection for each client, as all others here have, and with ' +
-  `${clientsPerConnection} clients to a connection. A put is unconditional, where our create looks for the id first.`;
+  'etcd has one member, and its own client (`tools/benchmark`) loads it over gRPC, which costs less than its HTTP ' +
+  'gateway would: with one connection per client, as all others here, and with ' +
+  `${clientsPerConnection} clients per connection. A put is unconditional, while our create looks for the id first.`;
 const redisRemark =
-  'Redis has `appendfsync always` and stands behind webdis with two threads, so that wrk loads it over HTTP as it ' +
-  'loads us: create is SETNX, update is SET with XX.';
+  'Redis has `appendfsync always` and is behind webdis with two threads, so that wrk loads it over HTTP, as it loads ' +
+  'our service: create is SETNX, update is SET with XX.';
 
-async function etcdRivals(workplace: Workplace, items: number): Promise<Rival[]> {
+async function etcdRivals(environment: Environment, items: number): Promise<Rival[]> {
   const ways = [
     { name: 'etcd put', perConnection: 1, goal: atLeast({ bound: 2.5 }) },
     { name: 'etcd put, connections shared', perConnection: clientsPerConnection, goal: atLeast({}) },
   ];
-  const client = missingOf(etcd, go) ?? (await buildEtcdClient(workplace).catch(notBuilt));
+  const client = missingOf(etcd, go) ?? (await buildEtcdClient(environment).catch(notBuilt));
   if (typeof client !== 'string')
     return ways.map(({ name, goal }) => ({ name, goal, remark: etcdRemark, load: client }));
-  const server = await startEtcd(workplace, client, items);
+  const server = await startEtcd(environment, client, items);
   return ways.map(({ name, perConnection, goal }) => {
     let rate = etcdRateGuessed;
     const load = async ({ operation, connections, seconds, items: count }: RivalLoad) => {
-      rate = await putToEtcd(workplace, server, {
+      rate = await putToEtcd(environment, server, {
         clients: connections,
         connections: connections / perConnection,
         total: Math.round(rate * seconds),
@@ -68,16 +68,16 @@ async function etcdRivals(workplace: Workplace, items: number): Promise<Rival[]>
   });
 }
 
-async function redisRival(workplace: Workplace, items: number): Promise<Rival> {
+async function redisRival(environment: Environment, items: number): Promise<Rival> {
   const name = 'Redis behind webdis';
   const goal = atLeast({ aim: 0.7 });
   const missing = missingOf(redis, webdis);
   if (missing !== undefined) return { name, goal, remark: redisRemark, load: missing };
-  const { origin } = await startWebdis(workplace, items);
+  const { origin } = await startWebdis(environment, items);
   const pair = `${idPlaceholder}/${nameText(versionPlaceholder)}`;
   const load = async ({ operation, connections, seconds, items: count }: RivalLoad) => {
     const isCreate = operation === 'create';
-    const { requestsPerSecond } = await putUnderLoad(workplace, {
+    const { requestsPerSecond } = await putUnderLoad(environment, {
       url: `${origin}${isCreate ? `/SETNX/${pair}` : `/SET/${pair}/XX`}`,
       connections,
       seconds,
@@ -96,7 +96,7 @@ function atLeast(levels: Pick<Goal, 'bound' | 'aim'>): Goal {
   return { of: 'ratio', side: 'least', ...levels };
 }
 
-/** Building needs the network once; without it the others are measured all the same. */
+/** The first build needs the network. If it fails, the other stores are measured nevertheless. */
 function notBuilt(error: Error): { missing: string } {
   const lastLine = error.message.trimEnd().split('\n').at(-1);
   return { missing: `its load client could not be built: ${lastLine}` };

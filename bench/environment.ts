@@ -5,36 +5,36 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Far beyond any honest start, so that only what hangs runs into it. */
+/** Far more than any start needs, so that only a hanging program reaches it. */
 const startMsMax = 30_000;
-/** The service itself promises to exit within 10 s. */
+/** The service exits within 10 s. */
 const stopMsMax = 12_000;
-/** No single program of any case honestly needs longer, and one that hangs must not hang the whole run. */
+/** Far more than any program of a case needs, so that a hanging program does not block the whole run. */
 const runMsMax = 600_000;
-/** Where Debian puts servers such as nginx; not on every user's path. */
+/** The folders of servers such as nginx on Debian, which are not on every user's path. */
 const systemFolders = ['/usr/sbin', '/sbin'];
-/** The last lines of a failed program say why. */
+/** The last lines of a failed program show the reason. */
 const tailCharactersMax = 4_000;
 
 export interface Program {
   readonly child: ChildProcess;
-  /** Rejects when the program ends or cannot be started; never resolves. For races with what it should do. */
+  /** Rejects when the program ends or cannot be started; never resolves. For `Promise.race`. */
   readonly failed: Promise<never>;
 }
 
 export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** The folder of the workplace, unless the program needs another. */
+  /** The working folder; by default the folder of the environment. */
   readonly folder?: string;
 }
 
 export interface RunOptions extends ProgramOptions {
-  /** A run that takes longer is ended, and fails. */
+  /** A run that takes longer is killed, and fails. */
   readonly msMax?: number;
 }
 
-/** Where one case is measured: a folder of its own and all processes that the case starts, gone after `close`. */
-export class Workplace {
+/** The folder and the processes of one case. `close` removes them. */
+export class Environment {
   readonly folder = mkdtempSync(join(tmpdir(), 'counterfoil-bench-'));
   readonly #children = new Set<ChildProcess>();
   #isClosed = false;
@@ -46,7 +46,7 @@ export class Workplace {
       cwd: folder,
       env: { ...shellEnvironment(), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // Makes it the head of a process group, which `stopGroup` ends as a whole.
+      // Makes it the leader of a process group, which `stopGroup` stops as a whole.
       detached: true,
     });
     this.#children.add(child);
@@ -83,10 +83,10 @@ export class Workplace {
   }
 }
 
-/** The first line on standard output that is looked for. */
+/** Waits for the first matching line on standard output. */
 export async function firstLine(
   { child, failed }: Program,
-  isLookedFor: (line: string) => boolean,
+  matches: (line: string) => boolean,
   msMax = startMsMax,
 ): Promise<string> {
   let text = '';
@@ -94,18 +94,18 @@ export async function firstLine(
     child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
       const lines = `${text}${piece}`.split('\n');
       text = lines.pop() ?? '';
-      const line = lines.find(isLookedFor);
+      const line = lines.find(matches);
       if (line !== undefined) resolve(line);
     });
   });
   return within(msMax, Promise.race([found, failed]));
 }
 
-/** Rejects when the work takes longer than any honest run of it. */
+/** Rejects when the work takes longer than `msMax`. */
 export async function within<Result>(msMax: number, work: Promise<Result>): Promise<Result> {
   const done = new AbortController();
   const late = sleep(msMax, undefined, { signal: done.signal }).then(() => {
-    throw new Error(`nothing came within ${msMax / 1_000} s`);
+    throw new Error(`timed out after ${msMax / 1_000} s`);
   });
   try {
     return await Promise.race([work, late]);
@@ -116,15 +116,15 @@ export async function within<Result>(msMax: number, work: Promise<Result>): Prom
 }
 
 /**
- * The environment of a plain shell: without what `npm run bench` adds, such as the path of another Node for npm
- * itself to run on, and without settings of the user's own service.
+ * The environment variables of a plain shell: without those that `npm run bench` adds, such as the path of another Node
+ * for npm itself, and without the settings of the user's own service.
  */
 export function shellEnvironment(): NodeJS.ProcessEnv {
   const added = /^(npm_.*|INIT_CWD|NODE|COUNTERFOIL_.*|(HOST|PORT)(_FILE)?)$/;
-  const kept = Object.entries(process.env).filter(([name]) => !added.test(name));
+  const own = Object.entries(process.env).filter(([name]) => !added.test(name));
   const folders = (process.env.PATH ?? '').split(delimiter);
   const path = folders.filter((folder) => !/node_modules\/\.bin$|node-gyp-bin$/.test(folder));
-  return { ...Object.fromEntries(kept), PATH: [...path, ...systemFolders].join(delimiter) };
+  return { ...Object.fromEntries(own), PATH: [...path, ...systemFolders].join(delimiter) };
 }
 
 function failureOf(command: string, child: ChildProcess): Promise<never> {
@@ -138,14 +138,14 @@ function failureOf(command: string, child: ChildProcess): Promise<never> {
       reject(new Error(`${command} ended (${signal ?? `exit code ${code}`})\n${tail}`.trimEnd()));
     });
   });
-  // Every program ends at last; that is a failure only for those who wait for something else of it.
+  // Every program ends; only a caller that awaits `failed` treats that as an error.
   failed.catch(() => undefined);
   return failed;
 }
 
 /**
- * Ends a program with all that it has started in turn: npm hands a signal on to its shell alone, and the service
- * under that shell would live on. They share their output, so that it closes when the last of them is gone.
+ * Stops a program and all processes that it has started: npm forwards a signal only to its shell, so that the service
+ * under that shell would keep running. The processes share their output, which closes when the last of them has ended.
  */
 async function stopGroup(child: ChildProcess): Promise<void> {
   const { pid } = child;
@@ -164,7 +164,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    // It has ended by itself in the meantime.
+    // The group has ended in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
