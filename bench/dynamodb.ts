@@ -32,7 +32,7 @@ export async function startDynamo(environment: Environment): Promise<string> {
   return firstLine(program, (line) => line.startsWith('http://'), startMsMax);
 }
 
-/** Starts an engine that responds to each write after 5 ms and stores nothing (`slow-engine.ts`). @returns its endpoint */
+/** Starts an engine that responds after 5 ms and stores nothing (`slow-engine.ts`). @returns its endpoint */
 export async function startSlowEngine(environment: Environment): Promise<string> {
   const program = environment.start(process.execPath, [sourceFile('slow-engine.ts')]);
   return firstLine(program, (line) => line.startsWith('http://'));

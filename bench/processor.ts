@@ -4,14 +4,14 @@ import { json as readJson } from 'node:stream/consumers';
 import type { LedgerBooks, LedgerCharge, LedgerRequest } from '../src/processors/simulated/ledger.ts';
 
 /**
- * A payment processor that responds at once: the simulated ledger over HTTP, where every charge succeeds. `/books` lists
- * the charges by their keys, so that a case can count those that were made twice. Usage: node bench/processor.ts
+ * A payment processor that responds at once: the simulated ledger over HTTP, where every charge succeeds. `/books`
+ * lists the charges by their keys, so that a case can count those that were made twice. Usage: node bench/processor.ts
  */
 const charges = new Map<string, LedgerCharge>();
 let calls = 0;
 
 const server = createServer(async (request, response) => {
-  const reply = request.method === 'POST' ? charge((await readJson(request)) as LedgerRequest) : books();
+  const reply = request.method === 'POST' ? charge((await readJson(request)) as LedgerRequest) : records();
   const text = JSON.stringify(reply);
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
   response.end(text);
@@ -30,6 +30,6 @@ function charge(request: LedgerRequest) {
   return { kind: 'paid', chargeId: made?.chargeId ?? chargeId };
 }
 
-function books(): LedgerBooks {
+function records(): LedgerBooks {
   return { charges: [...charges.values()], refunds: [] };
 }

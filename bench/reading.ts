@@ -42,7 +42,8 @@ export interface WholeResponse {
 }
 
 /**
- * Reads a table once, to learn the length of the complete response. Throws when it has fewer items than the table must have.
+ * Reads a table once, to learn the length of the complete response. Throws when it has fewer items than the table must
+ * have.
  *
  * @param file where the response is stored, for other servers to serve
  */

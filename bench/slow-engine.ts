@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer } from 'node:net';
 
 /**
- * A stand-in for a distributed engine: it implements as much of DynamoDB's protocol as a `create` needs, responds to each
- * request after 5 ms with an empty object, and takes almost no CPU time. Prints its endpoint.
+ * A stand-in for a distributed engine: it implements as much of DynamoDB's protocol as a `create` needs, responds to
+ * each request after 5 ms with an empty object, and takes almost no CPU time. Prints its endpoint.
  */
 const latencyMs = 5;
 const response = Buffer.from(

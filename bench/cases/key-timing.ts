@@ -7,13 +7,13 @@ import { shortNumber } from '../measure.ts';
 import { newKey, startService } from '../servers.ts';
 
 const requestsPerSide = 100_000;
-/** The slowest responses were delayed by something else than the check; without them the test sees smaller differences. */
+/** Something else than the check delays the slowest responses; without them the test sees smaller differences. */
 const fastestShare = 0.9;
 
 /**
- * Whether the time of a 401 response reveals that a key id exists: Welch's t between unknown ids and wrong secrets of a
- * known id, in random order (after Reparaz, Balasch and Verbauwhede, "Dude, is my code constant time?", whose bound is
- * 4.5).
+ * Whether the time of a 401 response reveals that a key id exists: Welch's t between unknown ids and wrong secrets of
+ * a known id, in random order (after Reparaz, Balasch and Verbauwhede, "Dude, is my code constant time?", whose bound
+ * is 4.5).
  */
 export const keyTiming: Case = {
   name: 'key-timing',

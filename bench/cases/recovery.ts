@@ -55,10 +55,10 @@ async function recover(
   while ((await engine.describe(openSpace))?.count !== 0) await sleep(pollMs);
   const took = performance.now() - began;
   await engine.close();
-  const books = (await (await fetch(`${processor}/books`)).json()) as LedgerBooks;
-  const paid = new Set(books.charges.map(({ paymentId }) => paymentId)).size;
-  if (books.charges.length !== count || paid !== count) {
-    throw new Error(`${books.charges.length} charges were made for ${paid} of ${count} payments`);
+  const records = (await (await fetch(`${processor}/books`)).json()) as LedgerBooks;
+  const paid = new Set(records.charges.map(({ paymentId }) => paymentId)).size;
+  if (records.charges.length !== count || paid !== count) {
+    throw new Error(`${records.charges.length} charges were made for ${paid} of ${count} payments`);
   }
   program.child.kill('SIGTERM');
   return took;
