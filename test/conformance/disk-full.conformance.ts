@@ -14,7 +14,7 @@ import { assertWhole } from '../support/storage/verify-command.ts';
 import { load, verifyTable, watchedTable } from '../support/tables/table-load.ts';
 import { type Item, itemsIn, readTable, writeTable } from '../support/tables/table-operations.ts';
 
-/** Disks that take no more (promise 12): writes are refused, reads go on, nothing is charged, nothing is lost. */
+/** Disks that take no more (promise 12): writes are rejected, reads go on, nothing is charged, nothing is lost. */
 needRootAnd('mount', 'losetup', 'mkfs.ext4');
 
 const smallMegabytes = 24;
@@ -24,7 +24,7 @@ const fillingLengths = [50_000, 2_000, 20];
 /** What an item takes beside its name, at least. */
 const itemBytesMin = 20;
 const fillersAtOnce = 16;
-/** A folding of the journal may make room once more, so that not every order is refused. */
+/** A folding of the journal may make room once more, so that not every order is rejected. */
 const ordersMax = 1_000;
 const refusedOrdersWanted = 3;
 const loadMs = 1_000;
@@ -42,7 +42,7 @@ test('refuses writes with 507 on a full disk, reads on, charges nobody, and reco
   const orders = await orderUntilRefused(origin, ledger);
   const whileFull = await load({ origin, tables: [watched], callers: 8, random, until: sleep(loadMs) });
   assert.equal(whileFull.lost, 0, `the service is gone: ${service.errors}`);
-  assert.deepEqual([...whileFull.failed.keys()], [507], 'what is not written is refused as storage_full');
+  assert.deepEqual([...whileFull.failed.keys()], [507], 'what is not written is rejected as storage_full');
   assert.ok(whileFull.read > 0, 'the table is read while the disk is full');
   await assertHolds(origin, filled);
 
@@ -121,7 +121,7 @@ async function fill(origin: string): Promise<ReadonlyMap<string, number>> {
 /** @returns whether the item was created; a refusal has to be the documented one */
 async function created200(caller: Caller, id: string, length: number): Promise<boolean> {
   const heard = await writeTable(caller, 'filling', [{ kind: 'create', id, name: 'f'.repeat(length) }]);
-  assert.ok(heard.kind === 'answered', 'a full disk is told, not met with silence');
+  assert.ok(heard.kind === 'responded', 'a full disk is told, not met with silence');
   if (heard.status === 200) return true;
   const { body } = JSON.parse(heard.text);
   const { code, retryable } = body.error;
@@ -129,12 +129,12 @@ async function created200(caller: Caller, id: string, length: number): Promise<b
   return false;
 }
 
-/** The table of the filling is what was acknowledged: all of it, and nothing that was refused. */
+/** The table of the filling is what was acknowledged: all of it, and nothing that was rejected. */
 async function assertHolds(origin: string, acknowledged: ReadonlyMap<string, number>): Promise<void> {
   const caller = new Caller(origin);
   const heard = await readTable(caller, 'filling');
   caller.close();
-  assert.ok(heard.kind === 'answered' && heard.status === 200);
+  assert.ok(heard.kind === 'responded' && heard.status === 200);
   const items: readonly Item[] = itemsIn(heard.text);
   const found = new Map(
     items.map(({ id, name }) => [id, name === 'f'.repeat(name.length) ? name.length : -1]),
@@ -146,17 +146,17 @@ async function assertHolds(origin: string, acknowledged: ReadonlyMap<string, num
 async function orderUntilRefused(origin: string, ledger: Ledger): Promise<Orders> {
   const orders = new Orders();
   const caller = new Caller(origin);
-  let refused = 0;
-  for (let order = 0; order < ordersMax && refused < refusedOrdersWanted; order++) {
+  let rejected = 0;
+  for (let order = 0; order < ordersMax && rejected < refusedOrdersWanted; order++) {
     const before = (await ledger.charges()).length;
     const status = await orders.orderOnce(caller);
     const charges = (await ledger.charges()).length - before;
-    if (status === 503 || status === 507) refused++;
+    if (status === 503 || status === 507) rejected++;
     // What was charged and could not be noted is in doubt, and told so.
     assert.ok(charges === 0 || status === 200 || status === 504, `${status} was answered to a charge`);
   }
   caller.close();
-  assert.equal(refused, refusedOrdersWanted, 'orders are refused while nothing can be written');
+  assert.equal(rejected, refusedOrdersWanted, 'orders are rejected while nothing can be written');
   return orders;
 }
 
@@ -165,8 +165,8 @@ async function untilWritable(origin: string): Promise<void> {
   const giveUpAt = Date.now() + recoverMsMax;
   for (let attempt = 0; ; attempt++) {
     const heard = await writeTable(caller, 'after', [{ kind: 'create', id: `after-${attempt}`, name: '' }]);
-    if (heard.kind === 'answered' && heard.status === 200) break;
-    assert.ok(Date.now() < giveUpAt, 'writes are still refused though there is space');
+    if (heard.kind === 'responded' && heard.status === 200) break;
+    assert.ok(Date.now() < giveUpAt, 'writes are still rejected though there is space');
     await sleep(50);
   }
   caller.close();

@@ -23,10 +23,12 @@ test('one of 64 concurrent creates of an id wins, through three processes', asyn
   for (const caller of callers) await caller.send('GET', '/livez');
   for (let round = 0; round < 3; round++) {
     const id = `item-${round}`;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       callers.map((caller, n) => writeTable(caller, 'prizes', [{ kind: 'create', id, name: `caller ${n}` }])),
     );
-    const statuses = answers.map((answer) => (answer.kind === 'answered' ? answer.status : answer.kind));
+    const statuses = responses.map((response) =>
+      response.kind === 'responded' ? response.status : response.kind,
+    );
     assert.deepEqual(
       [...statuses].sort(),
       [200, ...Array(63).fill(409)],
@@ -35,24 +37,24 @@ test('one of 64 concurrent creates of an id wins, through three processes', asyn
     const winner = `{"id":"${id}","name":"caller ${statuses.indexOf(200)}"}`;
     for (const caller of callers.slice(0, processes)) {
       const read = await readTable(caller, 'prizes', id);
-      assert.ok(read.kind === 'answered' && read.text.includes(winner), JSON.stringify(read));
+      assert.ok(read.kind === 'responded' && read.text.includes(winner), JSON.stringify(read));
     }
   }
   for (const caller of callers) caller.close();
 });
 
-test('an idempotency key that is used in three processes at once charges once, with one answer', async (t) => {
+test('an idempotency key that is used in three processes at once charges once, with one response', async (t) => {
   const { origins, ledger } = await startAll(t);
   for (let round = 1; round <= 4; round++) {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
         tryToPost(origins[n % processes] + chargePath, order, { 'idempotency-key': `order-${round}` }),
       ),
     );
-    const told = new Set(answers.map((answer) => `${answer?.status} ${answer?.text}`));
+    const told = new Set(responses.map((response) => `${response?.status} ${response?.text}`));
     assert.equal(told.size, 1, [...told].join('\n'));
     assert.match([...told][0] as string, /^200 /);
-    const first = answers.filter((answer) => answer?.headers.get('idempotent-replayed') === null);
+    const first = responses.filter((response) => response?.headers.get('idempotent-replayed') === null);
     assert.equal(first.length, 1);
     assert.equal((await ledger.charges()).length, round);
   }
@@ -70,8 +72,8 @@ test('what a killed process was charging is finished by another within 30 s, eac
   await sleep(between(random, 150, 600));
   await services[0]?.kill();
   const killedAt = Date.now();
-  const answers = await Promise.all(asked);
-  const cut = keys.filter((_, n) => answers[n] === undefined);
+  const responses = await Promise.all(asked);
+  const cut = keys.filter((_, n) => responses[n] === undefined);
   assert.ok(cut.length > 0, 'the kill met no charge');
 
   // Nobody sends them again: what was reserved, the others find by themselves.
@@ -82,7 +84,7 @@ test('what a killed process was charging is finished by another within 30 s, eac
   t.diagnostic(`${cut.length} cut off, ${reserved.length} of them reserved, ${charges.length} charges`);
 
   const known = keys.flatMap((_, n) => {
-    const { charge_id: id } = JSON.parse(answers[n]?.text ?? '{"body":{}}').body.message ?? {};
+    const { charge_id: id } = JSON.parse(responses[n]?.text ?? '{"body":{}}').body.message ?? {};
     return id === undefined ? [] : [id as string];
   });
   const foundIds = reserved.map((payment) => (payment as { charge_id: string }).charge_id);
@@ -100,11 +102,11 @@ test('processes that ask for one charge at once, and recover it at once, end wit
   const first = await Promise.all(
     keys.flatMap((key) => Array.from({ length: processes }, (_, n) => send(key, n))),
   );
-  assert.ok(first.some((answer) => answer?.status === 504));
+  assert.ok(first.some((response) => response?.status === 504));
   for (const key of keys) {
     const payment = await ended(origins, key, Date.now() + takenOverMsMax);
     const told = await Promise.all(Array.from({ length: processes }, (_, n) => send(key, n)));
-    assert.equal(new Set(told.map((answer) => answer?.text)).size, 1);
+    assert.equal(new Set(told.map((response) => response?.text)).size, 1);
     assert.ok(told[0]?.text.includes((payment as { charge_id: string }).charge_id));
   }
   const charges = await ledger.charges();
@@ -143,13 +145,13 @@ async function ended(origins: readonly string[], key: string, giveUpAt: number):
     const found = await Promise.all(
       origins.map((origin) => tryToSend(`${origin}${chargePath}?idempotency_key=${key}`)),
     );
-    if (found.every((answer) => answer?.status === 404)) return undefined;
-    const payments = found.map((answer) => JSON.parse(answer?.text ?? '{}').body);
+    if (found.every((response) => response?.status === 404)) return undefined;
+    const payments = found.map((response) => JSON.parse(response?.text ?? '{}').body);
     if (payments.every((payment) => payment?.status === 'succeeded')) {
       for (const payment of payments) assert.deepEqual(payment, payments[0]);
       return payments[0];
     }
-    assert.ok(Date.now() < giveUpAt, `${key}: ${found.map((answer) => answer?.text)}`);
+    assert.ok(Date.now() < giveUpAt, `${key}: ${found.map((response) => response?.text)}`);
     await sleep(100);
   }
 }

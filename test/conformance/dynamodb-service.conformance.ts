@@ -34,14 +34,14 @@ test('a throttled engine is told with when to try again, and it goes on by itsel
   const { service, proxy } = await start(t);
   await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
   proxy.script = () => throttled;
-  for (const answer of [
+  for (const response of [
     await service.post('/v3/table/books/create', { id: 'b', name: 'Beta' }),
     await service.send('PUT', '/v3/table/books/update', { id: 'a', name: 'Alef' }),
     await service.get('/v3/table/books/read'),
     await service.post(chargePath, order),
   ]) {
-    assert.deepEqual([answer.status, answer.json.body.error.code], [503, 'overloaded']);
-    assert.ok(Number(answer.headers.get('retry-after')) >= 1);
+    assert.deepEqual([response.status, response.json.body.error.code], [503, 'overloaded']);
+    assert.ok(Number(response.headers.get('retry-after')) >= 1);
   }
   proxy.script = () => undefined;
   assert.deepEqual((await service.get('/v3/table/books/read')).json.body, [{ id: 'a', name: 'Alpha' }]);
@@ -116,8 +116,8 @@ function loseCommits(proxy: FaultProxy, fault: Fault, isOfReservation: boolean):
 async function untilKnown<A extends { readonly status: number }>(send: () => Promise<A>): Promise<A> {
   const giveUpAt = Date.now() + 20_000;
   for (;;) {
-    const answer = await send();
-    if ((answer.status !== 504 && answer.status !== 409) || Date.now() > giveUpAt) return answer;
+    const response = await send();
+    if ((response.status !== 504 && response.status !== 409) || Date.now() > giveUpAt) return response;
     await sleep(100);
   }
 }

@@ -95,12 +95,12 @@ async function goesOnAfter(t: TestContext, error: Injected): Promise<void> {
   await load({ ...anyWrites, until: sleep(beforeErrorMs) });
   await injectErrors(t, service.pid, { ...error, folder: options.data });
   const result = await load({ ...anyWrites, until: Promise.race([ended, sleep(afterErrorMs)]) });
-  t.diagnostic(toldOf(result));
+  t.diagnostic(summaryOf(result));
   assert.ok(result.lost + result.failed.size > 0, 'the error has met a request');
   const code = await Promise.race([ended, sleep(0, stillRunning)]);
   if (code === stillRunning) {
     const after = await load({ ...anyWrites, until: sleep(beforeErrorMs) });
-    assert.ok(after.acknowledged > 0 && after.failed.size === 0, `afterwards: ${toldOf(after)}`);
+    assert.ok(after.acknowledged > 0 && after.failed.size === 0, `afterwards: ${summaryOf(after)}`);
     await service.kill();
   }
   assert.notEqual(code, 0);
@@ -126,7 +126,7 @@ async function drill(t: TestContext, { options, fail, repair }: Drill): Promise<
   await fail(service);
   const result = await loading;
 
-  t.diagnostic(toldOf(result));
+  t.diagnostic(summaryOf(result));
   const code = await until;
   // Null is an end by a signal: after a failed write LMDB's binding may abort on the way out.
   assert.ok(code !== 0 && code !== stillRunning, `the service ended with ${code}: ${service.errors}`);
@@ -156,7 +156,7 @@ async function assertKept(
   await assertWhole(options.data);
 }
 
-function toldOf({ acknowledged, lost, failed }: LoadResult): string {
+function summaryOf({ acknowledged, lost, failed }: LoadResult): string {
   const statuses = [...failed].map(([status, times]) => `${times} × ${status}`).join(', ');
   return `${acknowledged} acknowledged, ${lost} lost, 5xx: ${statuses || 'none'}`;
 }

@@ -65,17 +65,17 @@ test('starts again after a cut at any moment of its first start', async (t) => {
   }
 });
 
-test('starts again with its first item after a cut that follows the first answer', async (t) => {
+test('starts again with its first item after a cut that follows the first response', async (t) => {
   const disk = PowerDisk.plugIn(t);
   const service = await ServeProcess.start(t, { data: join(disk.folder, 'store') });
   const caller = new Caller(await service.ready());
-  const answer = await writeTable(caller, 'first', [{ kind: 'create', id: 'a', name: '1' }]);
-  assert.ok(answer.kind === 'answered' && answer.status === 200);
+  const response = await writeTable(caller, 'first', [{ kind: 'create', id: 'a', name: '1' }]);
+  assert.ok(response.kind === 'responded' && response.status === 200);
   await disk.cut(service.pids);
   await disk.restore();
   const again = await ServeProcess.start(t, { data: join(disk.folder, 'store') });
   const found = await readTable(new Caller(await again.ready()), 'first');
-  assert.ok(found.kind === 'answered');
+  assert.ok(found.kind === 'responded');
   assert.equal(found.text, '{"statusCode":200,"body":[{"id":"a","name":"1"}]}');
   await again.kill();
 });
@@ -128,7 +128,7 @@ async function drillDisk(t: TestContext, random: Random, totals: Totals): Promis
   }
   const last = await reopened(t, options, tables);
   await orders.repeatAll(await last.ready(), ledger.charges);
-  t.diagnostic(`${orders.answered} orders paid, ${orders.unanswered} without an answer`);
+  t.diagnostic(`${orders.answered} orders paid, ${orders.unanswered} without a response`);
   assert.equal(await last.terminate(), 0, last.errors);
   await assertWhole(options.data);
   await disk.scrap();
@@ -202,8 +202,8 @@ async function assertTakesItems(t: TestContext, disk: PowerDisk, when: string): 
   const again = ServeProcess.spawn(t, { data: join(disk.folder, 'store') });
   const origin = await again.ready().catch((error: Error) => assert.fail(`${when}: ${error.message}`));
   const caller = new Caller(origin);
-  const answer = await writeTable(caller, 'first', [{ kind: 'create', id: 'a', name: '1' }]);
-  assert.ok(answer.kind === 'answered' && answer.status === 200);
+  const response = await writeTable(caller, 'first', [{ kind: 'create', id: 'a', name: '1' }]);
+  assert.ok(response.kind === 'responded' && response.status === 200);
   caller.close();
   await again.kill();
 }

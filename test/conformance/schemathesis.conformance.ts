@@ -19,7 +19,7 @@ const checks = [
 /** Pages for people, and a provider that is elsewhere. */
 const notForPrograms = '/(sign-in|callback)$';
 
-test('answers whatever schemathesis makes of its description as it describes', async (t) => {
+test('responses whatever schemathesis makes of its description as it describes', async (t) => {
   assert.ok(
     schemathesis,
     'this needs schemathesis: scripts/conformance-inputs.sh installs it and sets SCHEMATHESIS',

@@ -20,7 +20,7 @@ const honestPauseMs = 5;
 const servedPartMin = 0.999;
 /** Promised are 100 ms, which the diagnostic tells; a machine that has other things to do shall not fail the test. */
 const honestMsMax = 500;
-/** The answer that is read slowly is longer than what the system keeps of it. */
+/** The response that is read slowly is longer than what the system keeps of it. */
 const itemCount = 20;
 const itemCharacters = 390_000;
 
@@ -40,7 +40,7 @@ const modes: Readonly<Record<string, Mode>> = {
     ...neverEnding,
     options: ['-B', '-i', '2', '-s', '8192', '-f', 'application/json'],
   },
-  'answers that nobody reads': {
+  'responses that nobody reads': {
     options: ['-X', '-w', '64', '-y', '128', '-n', '3', '-z', '16', '-k', '2'],
     seconds: responseStallMsMax / 1_000 + rampSeconds + 10,
     closedMsMax: responseStallMsMax + 10_000,
@@ -135,9 +135,9 @@ async function askOnAndOn(origin: string, signal: AbortSignal) {
 
 function isServed(url: string, agent: Agent): Promise<boolean> {
   return new Promise((resolve) => {
-    const asking = get(url, { agent }, (answer) => {
-      answer.resume();
-      answer.once('end', () => resolve(answer.statusCode === 200)).once('error', () => resolve(false));
+    const asking = get(url, { agent }, (response) => {
+      response.resume();
+      response.once('end', () => resolve(response.statusCode === 200)).once('error', () => resolve(false));
     });
     asking.once('error', () => resolve(false));
   });

@@ -20,7 +20,7 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
  * service, so that what one caller smuggles would come to be answered, or carried out, among the requests of another.
  */
 const canaryKey = 'smuggled';
-const answerMsMax = 2_000;
+const responseMsMax = 2_000;
 
 test('carries out nothing that nginx did not take for a request', async (t) => {
   need('nginx');
@@ -32,8 +32,8 @@ test('carries out nothing that nginx did not take for a request', async (t) => {
   const direct = await service.ready();
   const proxied = await startNginx(t, direct, key);
 
-  const refused = await exchange(proxied, requestText(proxied, `GET ${payment.path}`));
-  assert.equal(refused.status, 403, 'payments are not to be had here');
+  const rejected = await exchange(proxied, requestText(proxied, `GET ${payment.path}`));
+  assert.equal(rejected.status, 403, 'payments are not to be had here');
   const headers = { ...authorization, 'Content-Type': 'application/json', 'Idempotency-Key': canaryKey };
   const request = requestText(direct, `POST ${payment.path}`, headers, JSON.stringify(payment.body));
   const canary = { host: new URL(proxied).host, request };
@@ -41,7 +41,7 @@ test('carries out nothing that nginx did not take for a request', async (t) => {
     await t.test(what, async () => {
       const connection = await RawConnection.open(proxied);
       connection.send(Buffer.from(bytes, 'latin1'));
-      await Promise.race([connection.response().catch(() => undefined), sleep(answerMsMax)]);
+      await Promise.race([connection.response().catch(() => undefined), sleep(responseMsMax)]);
       connection.close();
       for (let n = 0; n < 3; n++) {
         const next = await exchange(proxied, requestText(proxied, 'GET /v3/table/honest/read'));

@@ -8,7 +8,7 @@ import { dynamoEndpoint, dynamoRegion, newPrefix } from '../support/dynamodb/sto
 import { between, pick, randomFrom, seedOf } from '../support/random.ts';
 import { ServeProcess } from '../support/serve-process.ts';
 import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
-import { contentOf, fill, items } from '../support/storage/moving-stores.ts';
+import { contentOf, fill, items } from '../support/storage/copied-stores.ts';
 import { assertWhole } from '../support/storage/verify-command.ts';
 
 const path = '/stage/payment/simulated/charge';
@@ -146,9 +146,9 @@ test('tells the tables that a service on the target would not serve, and keeps w
   const env = { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'films' };
   const first = await copy(`lmdb:${folder}`, `lmdb:${target}`, env);
   assert.match(first.output, /^declare these tables \(COUNTERFOIL_DECLARED_TABLES\), .*: books$/m);
-  const refused = await copy(`lmdb:${folder}`, `lmdb:${target}`);
-  assert.deepEqual([refused.status, refused.output], [2, '']);
-  assert.match(refused.errors, /is not empty: service:payments has items; use --into-existing/);
+  const rejected = await copy(`lmdb:${folder}`, `lmdb:${target}`);
+  assert.deepEqual([rejected.status, rejected.output], [2, '']);
+  assert.match(rejected.errors, /is not empty: service:payments has items; use --into-existing/);
   const again = await copy(`lmdb:${folder}`, `lmdb:${target}`, {}, ['--into-existing']);
   assert.deepEqual([again.status, again.output], [0, '800 items of 2 spaces copied and verified\n']);
 });

@@ -7,7 +7,7 @@ import { chargeOf } from '../contracts/processor.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 /**
- * The service in front of stripe-mock, which checks every request against Stripe's OpenAPI document and answers
+ * The service in front of stripe-mock, which checks every request against Stripe's OpenAPI document and responses
  * from fixtures. Run by `npm run test:conformance`, which starts it.
  */
 const origin = fromEnvironment('STRIPE_MOCK_ORIGIN');
@@ -75,8 +75,8 @@ for (const currency of ['EUR', 'usd', 'JPY']) {
     const service = await start(t);
     let paymentId = '';
     const exchanges = await exchangesOf(2, async () => {
-      const answer = await service.post(path, { amount: 1_050, currency, token: 'tok_visa' });
-      paymentId = answer.headers.get('payment-id') ?? '';
+      const response = await service.post(path, { amount: 1_050, currency, token: 'tok_visa' });
+      paymentId = response.headers.get('payment-id') ?? '';
     });
     assert.deepEqual(
       exchanges.map(({ request, status }) => [request, status]),
@@ -106,15 +106,15 @@ test('stripe-mock accepts the one request of a charge by payment method', async 
 test('a PaymentIntent that has not succeeded is told as 402, never as a success, though Stripe answered 200', async (t) => {
   const service = await start(t);
   const order = { amount: 1_050, currency: 'EUR', token: 'tok_visa' };
-  const answer = await service.post(path, order, { 'idempotency-key': 'order-1042' });
-  assert.equal(answer.status, 402, answer.text);
-  const { error, message } = answer.json.body;
+  const response = await service.post(path, order, { 'idempotency-key': 'order-1042' });
+  assert.equal(response.status, 402, response.text);
+  const { error, message } = response.json.body;
   assert.deepEqual([error.code, error.decline_code], ['card_declined', 'generic_decline']);
   assert.deepEqual(message, { message: error.message });
-  const told = await service.get(answer.headers.get('location') ?? '');
+  const told = await service.get(response.headers.get('location') ?? '');
   assert.deepEqual([told.json.body.status, told.json.body.charge_id], ['declined', null]);
   const again = await service.post(path, order, { 'idempotency-key': 'order-1042' });
-  assert.equal(again.text, answer.text);
+  assert.equal(again.text, response.text);
 });
 
 test('an amount that Stripe refuses is refused, and leaves no doubt', async () => {

@@ -16,7 +16,7 @@ import {
   writeTable,
 } from '../support/tables/table-operations.ts';
 
-/** Under load, `kill -9` at random: what was acknowledged is there again, and nothing that was refused (promise 8). */
+/** Under load, `kill -9` at random: what was acknowledged is there again, and nothing that was rejected (promise 8). */
 const kills = count({ short: 4, long: 5_000 });
 const killsWithWorkers = count({ short: 2, long: 500 });
 /** Then a new folder: its first start is killed as well, and a failure is found again in less time. */
@@ -69,10 +69,10 @@ test('opens again within 5 s of a kill with 1,000,000 items', {
   t.diagnostic(`ready after ${Math.round(again.readyMs)} ms`);
   assert.ok(again.readyMs < reopenMsMax, `ready after ${again.readyMs} ms`);
   const caller = new Caller(await again.ready());
-  const answer = await readTable(caller, 'many');
+  const response = await readTable(caller, 'many');
   caller.close();
-  assert.ok(answer.kind === 'answered');
-  assert.equal(itemsIn(answer.text).length, manyItems);
+  assert.ok(response.kind === 'responded');
+  assert.equal(itemsIn(response.text).length, manyItems);
 });
 
 async function drill(
@@ -86,7 +86,7 @@ async function drill(
     await drillFolder(run, Math.min(killsPerFolder, options.kills - totals.kills));
   }
   t.diagnostic(
-    `${totals.kills} kills, ${totals.acknowledged} writes acknowledged, ${totals.lost} answers lost, ` +
+    `${totals.kills} kills, ${totals.acknowledged} writes acknowledged, ${totals.lost} responses lost, ` +
       `${totals.workersKilled} single workers killed, ready after at most ${Math.round(totals.slowestMs)} ms`,
   );
   assert.ok(totals.lost > 0, 'no kill has met a request');
@@ -142,7 +142,7 @@ async function loadUntilKilled(
   await killed;
   totals.acknowledged += result.acknowledged;
   totals.lost += result.lost;
-  if (!run.killsWorkers) assert.deepEqual([...result.failed], [], 'only a kill keeps from an answer');
+  if (!run.killsWorkers) assert.deepEqual([...result.failed], [], 'only a kill keeps from a response');
 }
 
 async function killAtRandom({ random, totals, killsWorkers }: Drill, service: ServeProcess): Promise<void> {
@@ -170,7 +170,7 @@ async function createMany(origin: string, items: number): Promise<void> {
         return { kind: 'create', id, name: `name of ${id}` };
       });
       const outcome = await writeTable(caller, 'many', writes);
-      assert.ok(outcome.kind === 'answered' && resultOf(writes, outcome) === 'done');
+      assert.ok(outcome.kind === 'responded' && resultOf(writes, outcome) === 'done');
     }
     caller.close();
   };

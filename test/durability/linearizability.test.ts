@@ -10,7 +10,7 @@ import {
   type Row,
   read,
   readOne,
-  refused,
+  rejected,
   unknown,
 } from '../support/durability/judged-histories.ts';
 import { type Operation, type Outcome, violationIn } from '../support/durability/linearizability.ts';
@@ -27,7 +27,7 @@ suite('the checker of histories', () => {
     test(`rejects ${title}`, () => assert.notEqual(violationIn(historyOf(rows)), undefined));
   }
 
-  test('tells the answer that fits no order, and what the table may have held', () => {
+  test('tells the response that fits no order, and what the table may have held', () => {
     const history = historyOf(corrupted['a resurrected delete'] ?? []);
     const violation = violationIn(history);
     assert.equal(violation?.operation, history[2]);
@@ -61,7 +61,7 @@ const items = fc.oneof(
   fc.tuple(ids, fc.option(names, { nil: undefined })).map(([id, name]) => readOne(id, name)),
 );
 const action: fc.Arbitrary<[ItemWrite[], Outcome]> = fc.oneof(
-  fc.tuple(writes, fc.constantFrom(done, done, refused, unknown)),
+  fc.tuple(writes, fc.constantFrom(done, done, rejected, unknown)),
   fc.tuple(fc.constant(nothing), items),
 );
 
@@ -80,9 +80,9 @@ const smallHistory = fc
 /** Tries every operation that may come first, then every one that may follow. */
 function hasAnOrder(history: readonly Operation[], state: ReadonlyMap<string, string>): boolean {
   if (history.every(({ outcome }) => outcome.kind === 'unknown')) return true;
-  const firstAnswer = Math.min(...history.map(({ answeredAt }) => answeredAt));
+  const firstReturn = Math.min(...history.map(({ returnedAt }) => returnedAt));
   return history.some((operation) => {
-    if (operation.calledAt > firstAnswer) return false;
+    if (operation.calledAt > firstReturn) return false;
     const rest = history.filter((other) => other !== operation);
     if (operation.outcome.kind === 'unknown' && hasAnOrder(rest, state)) return true;
     const next = stateAfter(operation, state);
@@ -96,7 +96,7 @@ function stateAfter(
 ): ReadonlyMap<string, string> | undefined {
   if (outcome.kind === 'read') return isSeen(outcome, state) ? state : undefined;
   const holds = call.writes.every(({ kind, id }) => state.has(id) === (kind !== 'create'));
-  if (outcome.kind === 'refused') return holds ? undefined : state;
+  if (outcome.kind === 'rejected') return holds ? undefined : state;
   if (!holds) return undefined;
   const next = new Map(state);
   for (const each of call.writes) {

@@ -39,7 +39,7 @@ async function drill(t: TestContext, options: { rounds: number; processes: numbe
     await last.kill();
     totals.operations += history.operations.length;
     totals.unknown += history.unknown;
-    if (options.processes === 1) assert.equal(history.failures, 0, 'only a kill keeps from an answer');
+    if (options.processes === 1) assert.equal(history.failures, 0, 'only a kill keeps from a response');
     const violation = violationIn(history.operations);
     if (violation !== undefined) assert.fail(`round ${round}: ${told(violation, history.operations)}`);
   }

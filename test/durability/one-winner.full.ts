@@ -40,10 +40,12 @@ async function race(t: TestContext, processes: number): Promise<void> {
 /** @returns the name that won */
 async function winnerOf(callers: readonly Caller[], id: string): Promise<string> {
   const nameOf = (caller: number) => `${id} of caller ${caller}`;
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     callers.map((caller, index) => writeTable(caller, table, [{ kind: 'create', id, name: nameOf(index) }])),
   );
-  const told = answers.map((answer) => (answer.kind === 'answered' ? answer : assert.fail(answer.kind)));
+  const told = responses.map((response) =>
+    response.kind === 'responded' ? response : assert.fail(response.kind),
+  );
   const won = told.flatMap(({ status }, index) => (status === 200 ? [index] : []));
   assert.equal(won.length, 1, `${won.length} callers were told that they had created ${id}`);
   for (const { status, text } of told) {
@@ -54,9 +56,9 @@ async function winnerOf(callers: readonly Caller[], id: string): Promise<string>
   }
   const winner = nameOf(won[0] as number);
   // Each caller, so each process, sees the winner at once.
-  for (const answer of await Promise.all(callers.slice(0, 8).map((caller) => readTable(caller, table)))) {
-    assert.ok(answer.kind === 'answered');
-    assert.equal(itemsIn(answer.text).find((item) => item.id === id)?.name, winner);
+  for (const response of await Promise.all(callers.slice(0, 8).map((caller) => readTable(caller, table)))) {
+    assert.ok(response.kind === 'responded');
+    assert.equal(itemsIn(response.text).find((item) => item.id === id)?.name, winner);
   }
   return winner;
 }
@@ -67,10 +69,10 @@ async function assertKept(
 ): Promise<void> {
   const service = await ServeProcess.start(t, { data });
   const caller = new Caller(await service.ready());
-  const answer = await readTable(caller, table);
+  const response = await readTable(caller, table);
   caller.close();
-  assert.ok(answer.kind === 'answered');
-  assert.deepEqual(new Map(itemsIn(answer.text).map(({ id, name }) => [id, name])), winners);
+  assert.ok(response.kind === 'responded');
+  assert.deepEqual(new Map(itemsIn(response.text).map(({ id, name }) => [id, name])), winners);
 }
 
 /** That the callers are connected to more than one process, without which the race would be within one. */

@@ -19,7 +19,7 @@ const items = 20_000;
 const writers = 6;
 const itemsPerWriter = 300;
 const readingMs = count({ short: 1_500, long: 300_000 });
-/** What the readers wait after each piece of 64 KiB: the slow ones' answers of 12 MB outlive hundreds of writes. */
+/** What the readers wait after each piece of 64 KiB: the slow ones' responses of 12 MB outlive hundreds of writes. */
 const readers = [8, 8, 4, 0];
 /** Between two reads, so that the writers come to their turn. */
 const betweenReadsMs = 250;
@@ -71,8 +71,8 @@ async function createAll(origin: string, ids: readonly string[]): Promise<void> 
     while (left.length > 0) {
       const some = left.splice(0, batchItems);
       const writes = some.map((id) => ({ kind: 'create', id, name: nameAs(0) }) as const);
-      const answer = await writeTable(caller, table, writes);
-      assert.ok(answer.kind === 'answered' && resultOf(writes, answer) === 'done');
+      const response = await writeTable(caller, table, writes);
+      assert.ok(response.kind === 'responded' && resultOf(writes, response) === 'done');
     }
     caller.close();
   };

@@ -7,7 +7,6 @@ import { checkIsWhole } from '../../src/storage/copying/marker.ts';
 import { CommitUnknown, type Write } from '../../src/storage/engine.ts';
 import { itemBytesMax } from '../../src/tables/limits.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
-import { idMaker } from '../support/storage/hard-ids.ts';
 import {
   type Content,
   committing,
@@ -17,7 +16,8 @@ import {
   Killed,
   MortalEngine,
   newStore,
-} from '../support/storage/moving-stores.ts';
+} from '../support/storage/copied-stores.ts';
+import { idMaker } from '../support/storage/hard-ids.ts';
 
 const directions = [
   ['LMDB', 'LMDB'],
@@ -121,9 +121,9 @@ for (const [from, to] of directions.slice(1)) {
 test('a store that is at its limit for a moment is asked again', async (t) => {
   const [source, target] = [await newStore(t, 'LMDB'), await newStore(t, 'LMDB')];
   await fill(source, { 'table:books': items(150) });
-  let refused = 0;
+  let rejected = 0;
   const busy = committing(target.engine, async (writes) => {
-    if (writes.length > 40 && refused++ === 0) throw new ServiceError('overloaded');
+    if (writes.length > 40 && rejected++ === 0) throw new ServiceError('overloaded');
     return target.engine.commit(writes);
   });
   assert.deepEqual((await copyStore({ source, target: { ...target, engine: busy } })).differences, []);
@@ -139,10 +139,10 @@ test('a commit whose reply was lost is looked for, and not made again', async (t
   await fill(source, { 'table:books': items(250) });
   const written: Write[] = [];
   const forgetful = committing(target.engine, async (writes) => {
-    const refusal = await target.engine.commit(writes);
-    if (refusal === undefined) written.push(...writes);
-    if (refusal === undefined && writes.length > 90) throw new CommitUnknown('lost');
-    return refusal;
+    const rejection = await target.engine.commit(writes);
+    if (rejection === undefined) written.push(...writes);
+    if (rejection === undefined && writes.length > 90) throw new CommitUnknown('lost');
+    return rejection;
   });
   assert.deepEqual((await copyStore({ source, target: { ...target, engine: forgetful } })).differences, []);
   assert.deepEqual(await contentOf(target), await contentOf(source));

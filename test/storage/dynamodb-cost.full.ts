@@ -37,9 +37,9 @@ const operations: Readonly<
   },
   'read a page of 4 small items': (service) => service.get(`${read}?limit=4`),
   'read a table of 1 MB': async (service) => {
-    const answer = await service.get('/v3/table/large/read');
-    assert.ok(answer.text.length > 1_000_000);
-    return answer;
+    const response = await service.get('/v3/table/large/read');
+    assert.ok(response.text.length > 1_000_000);
+    return response;
   },
   'charge that is declined': (service) => service.post(chargePath, { ...order, token: 'tok_card_declined' }),
   'charge with an idempotency key': (service) => service.post(chargePath, order, { 'idempotency-key': '1' }),

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SettingsError } from '../../src/errors.ts';
 import { type DynamoSettings, initDynamo, openDynamoEngine } from '../../src/storage/dynamodb/open.ts';
-import { accessDenied, FaultProxy, refusal, unknownClient } from '../support/dynamodb/fault-proxy.ts';
+import { accessDenied, apiError, FaultProxy, unknownClient } from '../support/dynamodb/fault-proxy.ts';
 import { dynamoEndpoint, dynamoRegion, newPrefix } from '../support/dynamodb/stores.ts';
 
 /** What an operator reads when the engine cannot be used: one line that says what is wrong. */
@@ -67,7 +67,7 @@ test('an endpoint where nobody listens is told as such', async (t) => {
   assert.match(await problem(openDynamoEngine(away)), /cannot be reached \(ECONNREFUSED\)/);
 });
 
-test('an engine that never answers is told as such', async (t) => {
+test('an engine that never responses is told as such', async (t) => {
   const { settings, proxy } = await behindProxy(t);
   proxy.script = () => ({ kind: 'hang' });
   const silent = { ...settings, attemptMsMax: 50, callMsMax: 100 };
@@ -77,7 +77,7 @@ test('an engine that never answers is told as such', async (t) => {
 test('an engine without transactions is told as such', async (t) => {
   const { settings, proxy } = await behindProxy(t);
   proxy.script = ({ operation }) =>
-    operation === 'TransactWriteItems' ? refusal('UnknownOperationException') : undefined;
+    operation === 'TransactWriteItems' ? apiError('UnknownOperationException') : undefined;
   assert.match(await problem(initDynamo(settings)), /does not support transactions/);
   assert.match(await problem(openDynamoEngine(settings)), /does not support transactions/);
 });

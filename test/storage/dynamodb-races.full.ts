@@ -36,7 +36,7 @@ test('a create whose reply was lost is no create of something that exists, be it
   assert.equal(await store.direct.get(space, 'a'), 'updated');
 });
 
-test('a create of what existed before is refused, also when the first refusal was lost', async (t) => {
+test('a create of what existed before is rejected, also when the first refusal was lost', async (t) => {
   const store = await faultyStore(t, ['books']);
   for (const [id, made] of [
     ['alone', [create('alone', 'before')]],
@@ -50,7 +50,7 @@ test('a create of what existed before is refused, also when the first refusal wa
   }
 });
 
-test('a create of the same value by another one is refused', async (t) => {
+test('a create of the same value by another one is rejected', async (t) => {
   const store = await faultyStore(t, ['books']);
   store.proxy.script = async ({ operation }, count) => {
     if (operation !== 'PutItem' || count > 1) return undefined;
@@ -102,7 +102,7 @@ test('increments of one counter by many writers count once each, whatever is los
   assert.deepEqual(missing, [], 'was told as made');
   assert.equal(told.done.length, writers * incrementsEach);
   const unforeseen = [...made].filter((id) => !told.done.includes(id) && !told.unknown.includes(id));
-  assert.deepEqual(unforeseen, [], 'was told as refused');
+  assert.deepEqual(unforeseen, [], 'was told as rejected');
   assert.equal(Number(await store.direct.get(space, 'first')), made.size);
   assert.equal(Number(await store.direct.get(space, 'last')), made.size);
   t.diagnostic(`${told.done.length} made, ${told.unknown.length} unknown, ${store.proxy.count()} requests`);
@@ -126,13 +126,13 @@ async function count(
     try {
       const before = await store.direct.get(space, 'first');
       const after = String(Number(before) + 1);
-      const refused = await engine.commit([
+      const rejected = await engine.commit([
         replace('first', after, before),
         create(id, after),
         replace('last', after, before),
       ]);
-      if (refused !== undefined) {
-        assert.deepEqual(refused, { write: 0, reason: 'differs' });
+      if (rejected !== undefined) {
+        assert.deepEqual(rejected, { write: 0, reason: 'differs' });
         continue;
       }
       told.done.push(id);

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { dynamoScanSegments } from '../../src/storage/dynamodb/limits.ts';
 import type { Engine, Space } from '../../src/storage/engine.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';
-import { type Fault, refusal, unknownClient } from '../support/dynamodb/fault-proxy.ts';
+import { apiError, type Fault, unknownClient } from '../support/dynamodb/fault-proxy.ts';
 import { type FaultyStore, openFaultyStore } from '../support/dynamodb/faulty-store.ts';
 
 /** A table of 16 MB: about four pages of 1 MB for each of the segments in which a large table is read. */
@@ -45,7 +45,7 @@ describe('scans on DynamoDB', () => {
 
     for (const [what, fault] of [
       ['fails', unknownClient],
-      ['finds no table any more', refusal('ResourceNotFoundException')],
+      ['finds no table any more', apiError('ResourceNotFoundException')],
     ] as const) {
       test(`a read whose later page ${what} never ends as if it were whole: ${how}`, async () => {
         const chunks = await begin(store, fault);

@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import type { Engine, Space, Write } from '../../src/storage/engine.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';
-import { refusal } from '../support/dynamodb/fault-proxy.ts';
+import { apiError } from '../support/dynamodb/fault-proxy.ts';
 import { type FaultyStore, faultyStore } from '../support/dynamodb/faulty-store.ts';
 import { dynamoEndpoint, dynamoRegion } from '../support/dynamodb/stores.ts';
 
@@ -40,9 +40,9 @@ test('an item without a name is neither left out nor made up, and an update give
     await client.send(
       new PutItemCommand({ TableName: `${tablePrefix}theirs`, Item: { id: { S: 'a' }, ...more } }),
     );
-  const refused = { name: 'ServiceError', code: 'unavailable', message: /no string "name"/ };
-  await assert.rejects(direct.get(space, 'a'), refused);
-  await assert.rejects(itemsIn(direct), refused);
+  const rejected = { name: 'ServiceError', code: 'unavailable', message: /no string "name"/ };
+  await assert.rejects(direct.get(space, 'a'), rejected);
+  await assert.rejects(itemsIn(direct), rejected);
   const guarded = await direct.commit([{ ...replace, ifValue: 'old' } as Write]);
   assert.deepEqual(guarded, { write: 0, reason: 'differs' });
   assert.equal(await direct.commit([replace]), undefined);
@@ -95,20 +95,19 @@ test('a create while somebody else makes the table waits for it', async (t) => {
 test('a write in a table that comes and goes comes to an end', async (t) => {
   const { proxy, patient } = await faultyStore(t, ['theirs']);
   proxy.script = ({ operation }) =>
-    operation === 'PutItem' ? refusal('ResourceNotFoundException') : undefined;
+    operation === 'PutItem' ? apiError('ResourceNotFoundException') : undefined;
   await assert.rejects(patient.commit([create]), { code: 'unavailable' });
 });
 
 /** As DynamoDB does: what is being made is not found yet, and cannot be made twice. */
 function makeSlowly(proxy: FaultyStore['proxy']): void {
   proxy.script = ({ operation }, count) => {
-    if (operation === 'CreateTable' && count === 1)
-      return { kind: 'answer', after: true, reply: inUse.reply };
-    return operation === 'DescribeTable' && count <= 2 ? refusal('ResourceNotFoundException') : undefined;
+    if (operation === 'CreateTable' && count === 1) return { kind: 'reply', after: true, reply: inUse.reply };
+    return operation === 'DescribeTable' && count <= 2 ? apiError('ResourceNotFoundException') : undefined;
   };
 }
 
-const inUse = refusal('ResourceInUseException') as { reply: { status: number; body: unknown } };
+const inUse = apiError('ResourceInUseException') as { reply: { status: number; body: unknown } };
 
 async function tableMade(
   tablePrefix: string,

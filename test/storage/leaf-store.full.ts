@@ -10,7 +10,7 @@ import { Memtable } from '../../src/storage/lmdb/memtable.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
-import { assertAllFolded } from '../support/storage/leaf-walk.ts';
+import { assertCompacted } from '../support/storage/leaf-walk.ts';
 import { StoreOpener } from '../support/storage/store-opener.ts';
 
 const program = join(import.meta.dirname, '../support/storage/drill-sequences.ts');
@@ -18,7 +18,7 @@ const hotIds = Array.from({ length: 50 }, (_, index) => `hot-${index}`);
 const sequencesAtOnce = 500;
 const sequences = count({ short: 80, long: 10_000 });
 
-test('a store holds and answers what a map would, whatever is written, folded, reopened or fails, in any order', async (t) => {
+test('a store holds and responses what a map would, whatever is written, folded, reopened or fails, in any order', async (t) => {
   const first = seedOf(t);
   for (let n = 0; n < sequences; n += sequencesAtOnce) {
     const values = [program, `${(first + n) >>> 0}`, `${Math.min(sequencesAtOnce, sequences - n)}`];
@@ -57,8 +57,8 @@ test('a space whose changes are not folded yet is known, however many other spac
   for (const space of spaces) assert.equal(reader.describe(space)?.count, 1);
   const alsoThere = { ...create('table:first', 'c'), makeSpace: false } as Write;
   assert.deepEqual(commit([alsoThere]), [undefined]);
-  opener.foldAll();
-  assertAllFolded(opener.store);
+  opener.compactAll();
+  assertCompacted(opener.store);
   assert.equal(reader.describe('table:first')?.count, 3);
   await opener.close();
 });
@@ -74,7 +74,7 @@ test('what is folded stays in nobody’s memory', async (t) => {
       second.transact(() => recent.catchUp());
     }
     assert.equal(recent.changesOf('table:a').length, 500);
-    first.foldAll();
+    first.compactAll();
     second.transact(() => recent.catchUp());
     assert.equal(recent.isEmpty, true);
     assert.ok(recent.journalSize < 100, `${recent.journalSize} characters are in the journal`);

@@ -149,7 +149,7 @@ test('a long scan shows one state, however much is written and folded while it i
         commits.push(writes);
         return engine.commit(writes);
       });
-      for (const refusal of await Promise.all(some)) assert.equal(refusal, undefined);
+      for (const rejection of await Promise.all(some)) assert.equal(rejection, undefined);
     }
   };
   const read = async () => {
@@ -205,7 +205,7 @@ function assertStates(reads: readonly Read[], commits: readonly (readonly Write[
   assert.deepEqual([...byState.keys()], [], 'states that never were');
 }
 
-test('however many scans are held at once, what is read is right, or refused as too much', async (t) => {
+test('however many scans are held at once, what is read is right, or rejected as too much', async (t) => {
   const { engine } = await openFilled(t);
   const held: { readonly chunks: Iterator<Buffer>; readonly expected: number }[] = [];
   const unlessOverloaded = async <Result>(read: () => Promise<Result>): Promise<Result | undefined> =>

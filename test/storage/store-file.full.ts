@@ -50,70 +50,71 @@ async function makeLmdb(file: string, fill: (root: ReturnType<typeof openLmdb>) 
 }
 
 /** Files that are no store of this version: how they are made, and what must be said of them. */
-const refused: Readonly<Record<string, { make: (file: string, folder: string) => unknown; said: RegExp }>> = {
-  'somebody else’s LMDB file': {
-    make: (file) => makeLmdb(file, (root) => root.put('theirs', 'data')),
-    said: /is not a store of Counterfoil/,
-  },
-  'somebody else’s LMDB file with named databases': {
-    make: (file) => makeLmdb(file, (root) => root.openDB({ name: 'theirs' }).put('a', 'data')),
-    said: /is not a store of Counterfoil/,
-  },
-  'a store of the format before, which had no entry that said so': {
-    make: (file) =>
-      makeLmdb(file, (root) => {
-        root.openDB({ name: 'spaces', encoding: 'string' }).put('table:kept', '{"count":1}');
-        root.openDB({ name: 'items', encoding: 'string' }).put('table:kept\0a', 'Alpha');
-      }),
-    said: /is not a store of Counterfoil|has a format/,
-  },
-  'a store of a newer version': {
-    make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":3,"id":"0a0b0c0d"}')),
-    said: /written by a newer version of Counterfoil \(format 3/,
-  },
-  'a store of a format without a number': {
-    make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":"x"}')),
-    said: /has a format that this version does not support/,
-  },
-  text: { make: (file) => writeFileSync(file, 'not a store\n'), said: /is not a store of Counterfoil/ },
-  'one byte': { make: (file) => writeFileSync(file, '\0'), said: /is not a store of Counterfoil/ },
-  'a page of zeroes': {
-    make: (file) => writeFileSync(file, Buffer.alloc(pageBytes)),
-    said: /is not a store of Counterfoil/,
-  },
-  'random bytes': { make: (file) => writeFileSync(file, randomBytes(100_000)), said: /is not a store/ },
-  'another database’s file': {
-    make: (file) =>
-      writeFileSync(file, Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(20_000)])),
-    said: /is not a store of Counterfoil/,
-  },
-  'a store cut off in its first page': {
-    make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 200)),
-    said: /is not a store of Counterfoil, or is damaged|is damaged/,
-  },
-  'a store of which one page is left': {
-    make: (file, folder) => makeStore(folder).then(() => truncateSync(file, pageBytes)),
-    said: /is damaged/,
-  },
-  'a store of which the two meta pages are left': {
-    make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 2 * pageBytes)),
-    said: /is damaged/,
-  },
-  'half a store': {
-    make: (file, folder) =>
-      makeStore(folder).then(() =>
-        truncateSync(file, Math.floor(statSync(file).size / 2 / pageBytes) * pageBytes),
-      ),
-    said: /is damaged/,
-  },
-  'a store cut off within a page': {
-    make: (file, folder) =>
-      makeStore(folder).then(() => truncateSync(file, Math.floor(statSync(file).size / 2) - 7)),
-    said: /is damaged/,
-  },
-};
+const rejected: Readonly<Record<string, { make: (file: string, folder: string) => unknown; said: RegExp }>> =
+  {
+    'somebody else’s LMDB file': {
+      make: (file) => makeLmdb(file, (root) => root.put('theirs', 'data')),
+      said: /is not a store of Counterfoil/,
+    },
+    'somebody else’s LMDB file with named databases': {
+      make: (file) => makeLmdb(file, (root) => root.openDB({ name: 'theirs' }).put('a', 'data')),
+      said: /is not a store of Counterfoil/,
+    },
+    'a store of the format before, which had no entry that said so': {
+      make: (file) =>
+        makeLmdb(file, (root) => {
+          root.openDB({ name: 'spaces', encoding: 'string' }).put('table:kept', '{"count":1}');
+          root.openDB({ name: 'items', encoding: 'string' }).put('table:kept\0a', 'Alpha');
+        }),
+      said: /is not a store of Counterfoil|has a format/,
+    },
+    'a store of a newer version': {
+      make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":3,"id":"0a0b0c0d"}')),
+      said: /written by a newer version of Counterfoil \(format 3/,
+    },
+    'a store of a format without a number': {
+      make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":"x"}')),
+      said: /has a format that this version does not support/,
+    },
+    text: { make: (file) => writeFileSync(file, 'not a store\n'), said: /is not a store of Counterfoil/ },
+    'one byte': { make: (file) => writeFileSync(file, '\0'), said: /is not a store of Counterfoil/ },
+    'a page of zeroes': {
+      make: (file) => writeFileSync(file, Buffer.alloc(pageBytes)),
+      said: /is not a store of Counterfoil/,
+    },
+    'random bytes': { make: (file) => writeFileSync(file, randomBytes(100_000)), said: /is not a store/ },
+    'another database’s file': {
+      make: (file) =>
+        writeFileSync(file, Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(20_000)])),
+      said: /is not a store of Counterfoil/,
+    },
+    'a store cut off in its first page': {
+      make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 200)),
+      said: /is not a store of Counterfoil, or is damaged|is damaged/,
+    },
+    'a store of which one page is left': {
+      make: (file, folder) => makeStore(folder).then(() => truncateSync(file, pageBytes)),
+      said: /is damaged/,
+    },
+    'a store of which the two meta pages are left': {
+      make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 2 * pageBytes)),
+      said: /is damaged/,
+    },
+    'half a store': {
+      make: (file, folder) =>
+        makeStore(folder).then(() =>
+          truncateSync(file, Math.floor(statSync(file).size / 2 / pageBytes) * pageBytes),
+        ),
+      said: /is damaged/,
+    },
+    'a store cut off within a page': {
+      make: (file, folder) =>
+        makeStore(folder).then(() => truncateSync(file, Math.floor(statSync(file).size / 2) - 7)),
+      said: /is damaged/,
+    },
+  };
 
-for (const [title, { make, said }] of Object.entries(refused)) {
+for (const [title, { make, said }] of Object.entries(rejected)) {
   test(`refuses ${title}, says so, and leaves it as it is`, async (t) => {
     const { folder, file } = newStoreFile(t);
     await make(file, folder);

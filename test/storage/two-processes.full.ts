@@ -57,12 +57,12 @@ test('two processes that count up the same items at once lose no count', async (
     let done = 0;
     while (done < perCounter) {
       const ifValue = (await by.get(space, id)) as string;
-      const refusal = await by.commit([
+      const rejection = await by.commit([
         { kind: 'replace', space, id, value: `${Number(ifValue) + 1}`, ifValue },
       ]);
-      if (refusal === undefined) done++;
+      if (rejection === undefined) done++;
       // Long enough for the other one to fold meanwhile.
-      if (refusal === undefined && done % 20 === 0) await sleep(idleMs);
+      if (rejection === undefined && done % 20 === 0) await sleep(idleMs);
     }
   };
   await Promise.all(ids.flatMap((id) => [countUp(here, id), countUp(there, id)]));

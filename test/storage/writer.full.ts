@@ -13,7 +13,7 @@ import { itemBytesMax } from '../../src/tables/limits.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
 import { EngineProcess } from '../support/storage/engine-process.ts';
-import { assertAllFolded, walkLeaves } from '../support/storage/leaf-walk.ts';
+import { assertCompacted, walkLeaves } from '../support/storage/leaf-walk.ts';
 import { untilAtRest } from '../support/storage/rest.ts';
 import { SpaceModel } from '../support/storage/space-model.ts';
 
@@ -45,7 +45,7 @@ test('an idle store folds its journal into the leaves, loses nothing by it, and 
     assert.deepEqual(new Set(await Promise.all(writing)), new Set([undefined]));
     await untilAtRest(file);
     const store = openStore(file);
-    assertAllFolded(store);
+    assertCompacted(store);
     assert.deepEqual(walkLeaves(store).get(space), model.items(space));
     await store.close();
     const scan = await engine.scan(space);
@@ -53,7 +53,7 @@ test('an idle store folds its journal into the leaves, loses nothing by it, and 
   }
 });
 
-test('commits beyond the queue’s count are refused as overloaded, and all that were taken are carried out', async (t) => {
+test('commits beyond the queue’s count are rejected as overloaded, and all that were taken are carried out', async (t) => {
   const { engine } = open(t);
   const beyond = 500;
   const commits = Array.from({ length: commitQueueMax + beyond }, (_, n) =>
@@ -62,7 +62,7 @@ test('commits beyond the queue’s count are refused as overloaded, and all that
   await assertTaken(engine, commits, commitQueueMax);
 });
 
-test('commits beyond the queue’s size are refused as overloaded, and all that were taken are carried out', async (t) => {
+test('commits beyond the queue’s size are rejected as overloaded, and all that were taken are carried out', async (t) => {
   const { engine } = open(t);
   const value = 'v'.repeat(itemBytesMax);
   // The one that reaches the bound is still taken.

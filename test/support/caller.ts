@@ -1,11 +1,11 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 
 /**
- * What became of a request. `lost`: it may have been carried out or not; `text` is what came of the answer.
+ * What became of a request. `lost`: it may have been carried out or not; `text` is what came of the response.
  * `not sent`: nobody listened, so that it certainly was not.
  */
 export type Outcome =
-  | { readonly kind: 'answered'; readonly status: number; readonly text: string }
+  | { readonly kind: 'responded'; readonly status: number; readonly text: string }
   | { readonly kind: 'lost'; readonly text: string }
   | { readonly kind: 'not sent' };
 
@@ -23,7 +23,7 @@ export class Caller {
     this.#origin = origin;
   }
 
-  /** Rejects when the service stays silent: a lost answer is a broken connection, a hang is a failure. */
+  /** Rejects when the service stays silent: a lost response is a broken connection, a hang is a failure. */
   send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Outcome> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const ofBody: Record<string, string> =
@@ -36,7 +36,7 @@ export class Caller {
         void readResponse(response).then(resolve);
       });
       sent.setTimeout(silentMsMax, () => {
-        reject(new Error(`${method} ${path}: no answer in ${silentMsMax} ms`));
+        reject(new Error(`${method} ${path}: no response in ${silentMsMax} ms`));
         sent.destroy();
       });
       sent.on('error', ({ code }: NodeJS.ErrnoException) =>
@@ -56,7 +56,7 @@ async function readResponse(response: IncomingMessage): Promise<Outcome> {
   try {
     for await (const chunk of response) chunks.push(chunk);
     return {
-      kind: 'answered',
+      kind: 'responded',
       status: response.statusCode as number,
       text: Buffer.concat(chunks).toString(),
     };

@@ -63,14 +63,14 @@ test('refuses every batch that is none, and nothing comes of it', async (t) => {
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });
   for (const [body, param] of badBodies) {
     await t.test(body.slice(0, 60), async () => {
-      const answer = await service.post(`${table}/batch`, body);
-      assertError(answer, {
+      const response = await service.post(`${table}/batch`, body);
+      assertError(response, {
         status: 400,
         code: 'invalid_request',
         ...(param === undefined ? {} : { param }),
       });
-      assert.deepEqual(Object.keys(answer.json.body), ['message', 'error']);
-      assert.equal(answer.json.body.message, answer.json.body.error.message);
+      assert.deepEqual(Object.keys(response.json.body), ['message', 'error']);
+      assert.equal(response.json.body.message, response.json.body.error.message);
     });
   }
   const { text } = await service.get(`${table}/read`);
@@ -87,9 +87,13 @@ test('refuses every bad write of a batch by its place, and writes none of the ot
       [1, [good, write]],
     ] as const) {
       await t.test(`${what}, at ${at} of ${writes.length}`, async () => {
-        const answer = await service.post(`${table}/batch`, `{"writes":[${writes.join()}]}`);
-        assertError(answer, { status: 400, code: 'invalid_request' });
-        assert.match(String(answer.json.body.error.param), new RegExp(`^writes\\.${at}(\\.|$)`), answer.text);
+        const response = await service.post(`${table}/batch`, `{"writes":[${writes.join()}]}`);
+        assertError(response, { status: 400, code: 'invalid_request' });
+        assert.match(
+          String(response.json.body.error.param),
+          new RegExp(`^writes\\.${at}(\\.|$)`),
+          response.text,
+        );
       });
     }
   }
@@ -109,8 +113,8 @@ test('refuses a table name outside the alphabet, as the other operations do', as
       [`GET ${at}/read?limit=1`, undefined],
     ] as const) {
       const headers = { 'Content-Type': 'application/json' };
-      const answer = await ask(origin, line, headers, JSON.stringify(body));
-      assertError(answer, { status: 400, code: 'invalid_request', param: 'TABLE_NAME' });
+      const response = await ask(origin, line, headers, JSON.stringify(body));
+      assertError(response, { status: 400, code: 'invalid_request', param: 'TABLE_NAME' });
     }
   }
 });
@@ -125,9 +129,9 @@ test('refuses a batch that is no JSON, or larger than 1 MiB', async () => {
     [good, { 'content-encoding': 'gzip' }, 415, 'unsupported_media_type'],
     [good.padEnd(2 ** 20 + 1), {}, 413, 'body_too_large'],
   ] as const) {
-    const answer = await service.post(`${table}/batch`, body, headers);
-    assertError(answer, { status, code });
-    assert.equal(answer.json.body.message, answer.json.body.error.message);
+    const response = await service.post(`${table}/batch`, body, headers);
+    assertError(response, { status, code });
+    assert.equal(response.json.body.message, response.json.body.error.message);
   }
   assertError(await service.get(`${table}/read`), { status: 404, code: 'table_not_found' });
   const large = await service.post(`${table}/batch`, good.padEnd(2 ** 20));

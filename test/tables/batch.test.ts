@@ -45,10 +45,10 @@ test('takes batches of 1 to 100 writes', async () => {
   }
 });
 
-test('writes nothing of a batch of which one write is refused, wherever it stands, and names that one', async () => {
+test('writes nothing of a batch of which one write is rejected, wherever it stands, and names that one', async () => {
   const table = await tableOfBooks();
   const before = await service.get(`${table}/read`);
-  const refusedWrites = [
+  const rejectedWrites = [
     { write: { create: { id: 'a', name: '' } }, status: 409, code: 'item_exists' },
     { write: { update: { id: 'x', name: '' } }, status: 404, code: 'item_not_found' },
     { write: { delete: { id: 'x' } }, status: 404, code: 'item_not_found' },
@@ -58,14 +58,14 @@ test('writes nothing of a batch of which one write is refused, wherever it stand
     { update: { id: 'b', name: 'changed' } },
     { delete: { id: 'c' } },
   ];
-  for (const { write, status, code } of refusedWrites) {
+  for (const { write, status, code } of rejectedWrites) {
     for (const at of [0, 1, 50, 99]) {
       const writes = good.toSpliced(at, 0, write);
-      const refused = await service.post(`${table}/batch`, { writes });
-      assertError(refused, { status, code, param: `writes.${at}.id` });
-      assert.deepEqual(Object.keys(refused.json.body), ['message', 'error']);
-      assert.equal(refused.json.body.message, refused.json.body.error.message);
-      assert.match(refused.json.body.message, new RegExp(`\\b${at}\\b`), 'the sentence names the write too');
+      const rejected = await service.post(`${table}/batch`, { writes });
+      assertError(rejected, { status, code, param: `writes.${at}.id` });
+      assert.deepEqual(Object.keys(rejected.json.body), ['message', 'error']);
+      assert.equal(rejected.json.body.message, rejected.json.body.error.message);
+      assert.match(rejected.json.body.message, new RegExp(`\\b${at}\\b`), 'the sentence names the write too');
       const after = await service.get(`${table}/read`);
       assert.equal(after.text, before.text);
       assert.equal(after.headers.get('etag'), before.headers.get('etag'));
@@ -100,8 +100,8 @@ test('refuses two writes of one item, whichever they are, and names the second',
     for (const first of kinds(id)) {
       for (const second of kinds(id)) {
         const writes = [{ create: { id: 'e', name: '' } }, first, { update: { id: 'b', name: '' } }, second];
-        const refused = await service.post(`${table}/batch`, { writes });
-        assertError(refused, { status: 400, code: 'invalid_request', param: 'writes.3.id' });
+        const rejected = await service.post(`${table}/batch`, { writes });
+        assertError(rejected, { status: 400, code: 'invalid_request', param: 'writes.3.id' });
       }
     }
   }
@@ -111,7 +111,7 @@ test('refuses two writes of one item, whichever they are, and names the second',
   assert.equal((await service.post(`${table}/batch`, { writes: alike })).text, written);
 });
 
-test('makes a table by its first batch where tables are open, and not by one that is refused', async () => {
+test('makes a table by its first batch where tables are open, and not by one that is rejected', async () => {
   const table = newTable();
   const noTable = { status: 404, code: 'table_not_found', param: 'TABLE_NAME' };
   for (const write of [{ update: { id: 'a', name: '' } }, { delete: { id: 'a' } }]) {
@@ -173,7 +173,7 @@ test('shows readers all of a batch or nothing of it', async () => {
 
 test('lets one of many batches win that create the same item, with all of its items', async () => {
   const table = newTable();
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 24 }, (_, n) => {
       const own = items(10, 5).map(({ id }) => ({ create: { id: `${n}-${id}`, name: '' } }));
       return service.post(`${table}/batch`, {
@@ -181,9 +181,9 @@ test('lets one of many batches win that create the same item, with all of its it
       });
     }),
   );
-  const winners = answers.flatMap(({ status }, n) => (status === 200 ? [n] : []));
+  const winners = responses.flatMap(({ status }, n) => (status === 200 ? [n] : []));
   assert.equal(winners.length, 1);
-  assert.equal(answers.filter(({ status }) => status === 409).length, 23);
+  assert.equal(responses.filter(({ status }) => status === 409).length, 23);
   const found = await itemsOf(table);
   assert.equal(found.length, 11);
   assert.equal(found.find(({ id }) => id === 'same')?.name, String(winners[0]));

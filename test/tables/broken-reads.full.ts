@@ -8,7 +8,7 @@ import { givenUpMs } from '../support/busy-machine.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { ask, type ExactResponse } from '../support/http/exact-response.ts';
 import { requestText } from '../support/http/raw-http.ts';
-import { chunksOf, type DoorOverEngine, openDoorOver, scanOf } from '../support/tables/app-over.ts';
+import { type AppOverEngine, chunksOf, openAppOver, scanOf } from '../support/tables/app-over.ts';
 import { items } from '../support/tables/filled-tables.ts';
 
 /**
@@ -28,78 +28,78 @@ for (const coding of ['identity', 'gzip', 'zstd'] as const) {
     test(`breaks the connection when ${what} ends a read (${coding})`, async (t) => {
       let broken = 0;
       let chunks: () => Scan['chunks'] = () => [];
-      const door = await openDoorOver(t, { scan: async () => scanOf(all, chunks()) });
+      const app = await openAppOver(t, { scan: async () => scanOf(all, chunks()) });
       for (const make of [syncChunks, asyncChunks]) {
         for (const after of failingAfter) {
           chunks = () => make(after, error);
-          const answer = await ask(door.origin, read, { 'Accept-Encoding': coding }).catch(isHangUp);
-          // Of a compressed answer nothing may have gone out yet; then it may be told as what it is.
-          if (answer !== undefined && answer.status >= 500) continue;
-          if (answer !== undefined) assertBroken(answer, coding);
+          const response = await ask(app.origin, read, { 'Accept-Encoding': coding }).catch(isHangUp);
+          // Of a compressed response nothing may have gone out yet; then it may be told as what it is.
+          if (response !== undefined && response.status >= 500) continue;
+          if (response !== undefined) assertBroken(response, coding);
           broken++;
         }
       }
-      assert.ok(broken >= failingAfter.length, 'most of the failures came in the middle of an answer');
+      assert.ok(broken >= failingAfter.length, 'most of the failures came in the middle of a response');
     });
   }
 }
 
 test('does not look whole to a client of HTTP/1.0 either, when a read fails', async (t) => {
   let chunks: () => Scan['chunks'] = () => [];
-  const door = await openDoorOver(t, { scan: async () => scanOf(all, chunks()) });
+  const app = await openAppOver(t, { scan: async () => scanOf(all, chunks()) });
   for (const coding of ['identity', 'gzip', 'zstd'] as const) {
     let broken = 0;
     for (const after of failingAfter) {
       chunks = () => asyncChunks(after, new Error(canary));
-      const bytes = await allThatComes(door.origin, coding);
+      const bytes = await allThatComes(app.origin, coding);
       const bodyAt = bytes.indexOf('\r\n\r\n') + 4;
       if (bytes.toString('latin1', 9, 12) !== '200') continue;
       assertNoJson(bytes.subarray(bodyAt), coding);
       broken++;
     }
-    assert.ok(broken > 0, 'some of the failures came in the middle of an answer');
+    assert.ok(broken > 0, 'some of the failures came in the middle of a response');
   }
 });
 
-test('answers a failure before the first item as what it is, in the envelope', async (t) => {
+test('responses a failure before the first item as what it is, in the envelope', async (t) => {
   for (const make of [syncChunks, asyncChunks]) {
-    const unforeseen = await openDoorOver(t, { scan: async () => scanOf(all, make(0, new Error(canary))) });
-    const answer = await ask(unforeseen.origin, read);
-    assertError(answer, { status: 500, code: 'internal' });
-    assert.ok(!`${answer.text}${unforeseen.logged()}`.includes(canary));
-    const known = await openDoorOver(t, {
+    const unforeseen = await openAppOver(t, { scan: async () => scanOf(all, make(0, new Error(canary))) });
+    const response = await ask(unforeseen.origin, read);
+    assertError(response, { status: 500, code: 'internal' });
+    assert.ok(!`${response.text}${unforeseen.logged()}`.includes(canary));
+    const known = await openAppOver(t, {
       scan: async () => scanOf(all, make(0, new ServiceError('unavailable'))),
     });
     assertError(await ask(known.origin, read), { status: 503, code: 'unavailable' });
   }
 });
 
-test('fails a page or one item whole, and never answers a part of it', async (t) => {
+test('fails a page or one item whole, and never responses a part of it', async (t) => {
   for (const make of [syncChunks, asyncChunks]) {
-    const door = await openDoorOver(t, {
+    const app = await openAppOver(t, {
       scan: async () => scanOf(all, make(5, new Error(canary))),
       get: async () => Promise.reject(new ServiceError('unavailable')),
       describe: async () => Promise.reject(new ServiceError('unavailable')),
     });
     for (const query of ['limit=100', 'after=a', 'limit=6']) {
-      assertError(await ask(door.origin, `${read}?${query}`), { status: 500, code: 'internal' });
+      assertError(await ask(app.origin, `${read}?${query}`), { status: 500, code: 'internal' });
     }
-    assertError(await ask(door.origin, `${read}?id=a`), { status: 503, code: 'unavailable' });
-    const conditional = await ask(door.origin, read, { 'If-None-Match': '"x"' });
+    assertError(await ask(app.origin, `${read}?id=a`), { status: 503, code: 'unavailable' });
+    const conditional = await ask(app.origin, read, { 'If-None-Match': '"x"' });
     assertError(conditional, { status: 503, code: 'unavailable' });
   }
 });
 
 test('tells in the log that a read has failed on its way, and not with what message', async (t) => {
   for (const coding of ['identity', 'gzip']) {
-    const door = await openDoorOver(t, {
+    const app = await openAppOver(t, {
       scan: async () => scanOf(all, asyncChunks(30, new Error(canary))),
     });
-    const answer = await ask(door.origin, read, { 'Accept-Encoding': coding });
-    assert.equal(answer.status, 200);
-    assert.ok(!answer.isWhole);
-    assert.ok(!door.logged().includes(canary));
-    assert.match(door.logged(), /"level":"error".*"event":"unforeseen_error"/, coding);
+    const response = await ask(app.origin, read, { 'Accept-Encoding': coding });
+    assert.equal(response.status, 200);
+    assert.ok(!response.isWhole);
+    assert.ok(!app.logged().includes(canary));
+    assert.match(app.logged(), /"level":"error".*"event":"unforeseen_error"/, coding);
   }
 });
 
@@ -107,16 +107,16 @@ test('leaves a scan that nobody reads to its end, however the reading ends', asy
   for (const coding of ['identity', 'gzip']) {
     for (const bytesRead of [0, 1, 100_000]) {
       const scans: CountingChunks[] = [];
-      const door = await openDoorOver(t, {
+      const app = await openAppOver(t, {
         scan: async () => {
           const chunks = new CountingChunks();
           scans.push(chunks);
           return scanOf(all, chunks);
         },
       });
-      for (let n = 0; n < 10; n++) await hangUpAfter(door, bytesRead, coding);
+      for (let n = 0; n < 10; n++) await hangUpAfter(app, bytesRead, coding);
       // One that was served before the service heard of the hang-up has been begun; each of these must be left.
-      await ask(door.origin, `${read}?limit=1`);
+      await ask(app.origin, `${read}?limit=1`);
       await until(() => scans.every(({ isLeft }) => isLeft));
       assert.ok(scans.length > 0);
     }
@@ -139,12 +139,12 @@ async function allThatComes(origin: string, coding: string): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function assertBroken(answer: ExactResponse, coding: 'identity' | 'gzip' | 'zstd'): void {
-  assert.equal(answer.status, 200);
-  assert.ok(!answer.isWhole, 'the connection ends before the answer does');
-  const length = answer.headers.get('content-length');
-  assert.ok(length === undefined || Number(length) > answer.bytes.length);
-  assertNoJson(answer.bytes, coding);
+function assertBroken(response: ExactResponse, coding: 'identity' | 'gzip' | 'zstd'): void {
+  assert.equal(response.status, 200);
+  assert.ok(!response.isWhole, 'the connection ends before the response does');
+  const length = response.headers.get('content-length');
+  assert.ok(length === undefined || Number(length) > response.bytes.length);
+  assertNoJson(response.bytes, coding);
 }
 
 function assertNoJson(bytes: Buffer, coding: 'identity' | 'gzip' | 'zstd'): void {
@@ -187,7 +187,7 @@ class CountingChunks implements IterableIterator<Buffer> {
   }
 }
 
-async function hangUpAfter({ origin }: DoorOverEngine, bytes: number, coding: string): Promise<void> {
+async function hangUpAfter({ origin }: AppOverEngine, bytes: number, coding: string): Promise<void> {
   const { port, hostname } = new URL(origin);
   const socket = connect(Number(port), hostname);
   let received = 0;

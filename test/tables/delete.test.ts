@@ -30,11 +30,11 @@ test('deletes an item, in exactly these words, and leaves every other one', asyn
 test('deletes what is there once, and tells who comes later', async () => {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 64 }, () => service.send('DELETE', `${table}/delete`, { id: 'a' })),
   );
-  assert.equal(answers.filter(({ text }) => text === deleted).length, 1);
-  for (const answer of answers) if (answer.text !== deleted) assertError(answer, noItem);
+  assert.equal(responses.filter(({ text }) => text === deleted).length, 1);
+  for (const response of responses) if (response.text !== deleted) assertError(response, noItem);
 });
 
 test('lets an id that was deleted be created anew', async () => {
@@ -53,10 +53,10 @@ test('tells an item that is not there from a table that is not there, and makes 
     env: { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'books' },
   });
   const table = '/v3/table/books';
-  const refused = await service.send('DELETE', `${table}/delete`, { id: 'a' });
-  assertError(refused, noItem);
-  assert.deepEqual(Object.keys(refused.json.body), ['message', 'error']);
-  assert.equal(refused.json.body.message, refused.json.body.error.message);
+  const rejected = await service.send('DELETE', `${table}/delete`, { id: 'a' });
+  assertError(rejected, noItem);
+  assert.deepEqual(Object.keys(rejected.json.body), ['message', 'error']);
+  assert.equal(rejected.json.body.message, rejected.json.body.error.message);
   const missing = await service.send('DELETE', '/v3/table/songs/delete', { id: 'a' });
   assertError(missing, { status: 404, code: 'table_not_found', param: 'TABLE_NAME' });
   assertError(await service.get('/v3/table/songs/read'), { status: 404, code: 'table_not_found' });
@@ -77,7 +77,7 @@ test('keeps deleted what was deleted when the service stops and starts again', a
   );
 });
 
-/** Bodies that are refused, with the parameter at fault. */
+/** Bodies that are rejected, with the parameter at fault. */
 const badBodies: readonly (readonly [string, string | undefined])[] = [
   ['{}', 'id'],
   ['{"id":""}', 'id'],
@@ -104,13 +104,13 @@ test('refuses every bad body by the name of its field, and deletes nothing', asy
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });
   for (const [body, param] of badBodies) {
     await t.test(body.slice(0, 60), async () => {
-      const answer = await service.send('DELETE', `${table}/delete`, body);
-      assertError(answer, {
+      const response = await service.send('DELETE', `${table}/delete`, body);
+      assertError(response, {
         status: 400,
         code: 'invalid_request',
         ...(param === undefined ? {} : { param }),
       });
-      assert.equal(answer.json.body.message, answer.json.body.error.message);
+      assert.equal(response.json.body.message, response.json.body.error.message);
     });
   }
   assert.equal((await service.get(`${table}/read`)).json.body.length, 1);
@@ -137,9 +137,9 @@ test('refuses a delete without a body, or with one that is no JSON, and deletes 
     [requestText(origin, line, { ...json, 'Content-Encoding': 'gzip' }, good), notJson],
     [requestText(origin, line, json, good.padEnd(2 ** 20 + 1)), { status: 413, code: 'body_too_large' }],
   ] as const) {
-    const answer = await exchange(origin, request);
-    assertError(answer, expected ?? { status: 400, code: answer.json.body.error.code });
-    assert.equal(answer.json.body.message, answer.json.body.error.message);
+    const response = await exchange(origin, request);
+    assertError(response, expected ?? { status: 400, code: response.json.body.error.code });
+    assert.equal(response.json.body.message, response.json.body.error.message);
   }
   assert.equal((await service.get(`${table}/read`)).json.body.length, 1);
   assert.equal((await exchange(origin, requestText(origin, line, json, good.padEnd(2 ** 20)))).text, deleted);

@@ -25,7 +25,7 @@ const endings: Readonly<Record<string, (service: TestService) => Promise<unknown
       }
     }
   },
-  'hanging up in the middle of several answers asked for on one connection': async (service) => {
+  'hanging up in the middle of several responses asked for on one connection': async (service) => {
     const socket = await begun(service, ['identity', 'gzip', 'identity', 'zstd']);
     socket.destroy();
   },

@@ -32,7 +32,7 @@ for (const { method, operation, body } of operations) {
     }
   });
 
-  test(`${operation} is refused with 412 under every other tag, and changes nothing`, async () => {
+  test(`${operation} is rejected with 412 under every other tag, and changes nothing`, async () => {
     const table = await tableWithA();
     const path = `${table}/${operation}`;
     await service.post(`${table}/create`, { id: 'b', name: 'Alpha' });
@@ -58,10 +58,10 @@ for (const { method, operation, body } of operations) {
       ],
       ...[`W/${tag}`, `W/${tag}, "x"`, `"x", W/${tag}`, '"*"', `"W/${opaque}"`],
     ]) {
-      const refused = await service.send(method, path, body, { 'if-match': written });
-      assertError(refused, failed);
-      assert.deepEqual(Object.keys(refused.json.body), ['message', 'error']);
-      assert.equal(refused.json.body.message, refused.json.body.error.message);
+      const rejected = await service.send(method, path, body, { 'if-match': written });
+      assertError(rejected, failed);
+      assert.deepEqual(Object.keys(rejected.json.body), ['message', 'error']);
+      assert.equal(rejected.json.body.message, rejected.json.body.error.message);
     }
     const read = await service.get(`${table}/read`);
     assert.deepEqual(read.json.body, [
@@ -70,7 +70,7 @@ for (const { method, operation, body } of operations) {
     ]);
   });
 
-  test(`${operation} is refused with 400 where the condition cannot be read, and changes nothing`, async () => {
+  test(`${operation} is rejected with 400 where the condition cannot be read, and changes nothing`, async () => {
     const table = await tableWithA();
     const path = `${table}/${operation}`;
     const tag = await tagOf(table);
@@ -102,9 +102,9 @@ for (const { method, operation, body } of operations) {
     ]) {
       const headers = { 'Content-Type': 'application/json', 'If-Match': written };
       const request = requestText(service.origin, `${method} ${path}`, headers, JSON.stringify(body));
-      const refused = await exchange(service.origin, request);
-      assertError(refused, { status: 400, code: 'invalid_request', param: 'If-Match' });
-      assert.equal(refused.json.body.message, refused.json.body.error.message);
+      const rejected = await exchange(service.origin, request);
+      assertError(rejected, { status: 400, code: 'invalid_request', param: 'If-Match' });
+      assert.equal(rejected.json.body.message, rejected.json.body.error.message);
     }
     assert.equal(await tagOf(table), tag);
   });
@@ -148,16 +148,16 @@ for (const { method, operation, body } of operations) {
     const path = `${table}/${operation}`;
     for (let round = 0; round < 3; round++) {
       const headers = { 'if-match': await tagOf(table) };
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 24 }, (_, n) =>
           service.send(method, path, method === 'PUT' ? { id: 'a', name: `${round}.${n}` } : body, headers),
         ),
       );
-      const winners = answers.flatMap(({ status }, n) => (status === 200 ? [n] : []));
+      const winners = responses.flatMap(({ status }, n) => (status === 200 ? [n] : []));
       assert.equal(winners.length, 1);
       // Of what is gone there is no tag any more.
       const others = method === 'PUT' ? [412] : [412, 404];
-      assert.ok(answers.every(({ status }) => status === 200 || others.includes(status)));
+      assert.ok(responses.every(({ status }) => status === 200 || others.includes(status)));
       if (method === 'PUT')
         assert.equal((await service.get(`${table}/read?id=a`)).json.body.name, `${round}.${winners[0]}`);
       await putBack(table);

@@ -79,7 +79,7 @@ test('tells an item that is not there from a table that is not there', async (t)
   assertError(await service.get('/v3/table/Books/read?id=a'), noTable);
 });
 
-test('answers 304 as long as the item reads as it did, whatever becomes of the others', async (t) => {
+test('responses 304 as long as the item reads as it did, whatever becomes of the others', async (t) => {
   const first = await startTestService(t);
   const table = '/v3/table/books';
   await fill(first, table, [

@@ -185,6 +185,6 @@ function bytesOf({ id, name }: Item): number {
   return Buffer.byteLength(id) + Buffer.byteLength(name);
 }
 
-function idsOf(answer: Awaited<ReturnType<TestService['get']>>): string {
-  return answer.json.body.map(({ id }: Item) => id).join('');
+function idsOf(response: Awaited<ReturnType<TestService['get']>>): string {
+  return response.json.body.map(({ id }: Item) => id).join('');
 }

@@ -7,7 +7,7 @@ import { newTable, startSharedService } from '../support/tables/shared-service.t
 
 /**
  * Reads that go on at the same time take turns, piece by piece. What one has in hand must not be touched by another:
- * each answer is held, to the byte, against what was written to its table.
+ * each response is held, to the byte, against what was written to its table.
  */
 const service = await startSharedService();
 const tables = await Promise.all([...'ab'].map(makeTable));
@@ -76,12 +76,12 @@ suite('whole tables that are read at the same time', () => {
 });
 
 async function assertReads({ path, text }: FilledTable, coding: string): Promise<void> {
-  const answer = await ask(service.origin, `GET ${path}/read`, { 'Accept-Encoding': coding });
-  assert.ok(answer.isWhole);
-  const came = (coding === 'gzip' ? gunzipSync(answer.bytes) : answer.bytes).toString();
+  const response = await ask(service.origin, `GET ${path}/read`, { 'Accept-Encoding': coding });
+  assert.ok(response.isWhole);
+  const came = (coding === 'gzip' ? gunzipSync(response.bytes) : response.bytes).toString();
   if (came === text) return;
   const at = [...text].findIndex((character, index) => came[index] !== character);
-  assert.fail(`from byte ${at} on the answer reads ${JSON.stringify(came.slice(at - 20, at + 40))}`);
+  assert.fail(`from byte ${at} on the response reads ${JSON.stringify(came.slice(at - 20, at + 40))}`);
 }
 
 /** Of several chunks and of items that are all of one size, so that one in the place of another would look right. */

@@ -77,7 +77,7 @@ suite('a read whose reader is slow', { concurrency: true }, () => {
   });
 });
 
-test('writes nothing into an answer under way when the rest of its request turns out to be malformed', async () => {
+test('writes nothing into a response under way when the rest of its request turns out to be malformed', async () => {
   const { port, hostname } = new URL(service.origin);
   const socket = connect(Number(port), hostname);
   const chunked = { 'Transfer-Encoding': 'chunked' };
@@ -91,7 +91,7 @@ test('writes nothing into an answer under way when the rest of its request turns
   socket.resume();
   await new Promise((resolve) => socket.once('close', resolve));
   const came = Buffer.concat(chunks);
-  assert.ok(!came.includes('HTTP/1.1 '), 'a second answer stands in the middle of the first');
+  assert.ok(!came.includes('HTTP/1.1 '), 'a second response stands in the middle of the first');
 });
 
 test('finishes a read that is under way when the service is stopped', async () => {
@@ -110,7 +110,7 @@ async function assertCutOff(reading: SlowReading, withinMs: number): Promise<voi
   // What the system had taken from the service before still comes.
   await reading.readToEnd();
   assert.ok(wasClosed, `the connection is closed within ${withinMs} ms`);
-  assert.ok(!reading.isWhole, 'the answer is broken off');
+  assert.ok(!reading.isWhole, 'the response is broken off');
 }
 
 /** Reads the large table as slowly as a test wants. */
@@ -135,7 +135,7 @@ class SlowReading {
     });
   }
 
-  /** Asks, and reads a little of the answer. */
+  /** Asks, and reads a little of the response. */
   static async begin({ origin }: TestService, coding: string): Promise<SlowReading> {
     const { port, hostname } = new URL(origin);
     const socket = connect(Number(port), hostname);
@@ -168,7 +168,7 @@ class SlowReading {
 
   get isWhole(): boolean {
     const length = /\r\ncontent-length: (\d+)/i.exec(this.#head)?.[1];
-    // A compressed answer comes in chunks, of which the last is empty.
+    // A compressed response comes in chunks, of which the last is empty.
     return length === undefined
       ? this.#lastBytes.toString('latin1') === '\r\n0\r\n\r\n'
       : this.#bodyBytes >= Number(length);

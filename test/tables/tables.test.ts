@@ -30,9 +30,9 @@ test('refuses to update what is not there, and creates nothing', async (t) => {
   const update = () => service.send('PUT', '/v3/table/books/update', { id: 'x', name: 'X' });
   assert.equal((await update()).json.body.error.code, 'table_not_found');
   await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
-  const refused = await update();
-  assert.equal(refused.status, 404);
-  assert.equal(refused.json.body.error.code, 'item_not_found');
+  const rejected = await update();
+  assert.equal(rejected.status, 404);
+  assert.equal(rejected.json.body.error.code, 'item_not_found');
   assert.deepEqual((await service.get('/v3/table/books/read')).json.body, [{ id: 'a', name: 'Alpha' }]);
 });
 
@@ -54,12 +54,12 @@ test('tells a missing table from an empty one', async (t) => {
 test('lets one of 64 callers create an id, and tells the others', async (t) => {
   const service = await startTestService(t);
   const callers = Array.from({ length: 64 }, (_, n) => String(n));
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     callers.map((name) => service.post('/v3/table/t/create', { id: 'a', name })),
   );
-  const winners = callers.filter((_, n) => answers[n]?.status === 200);
+  const winners = callers.filter((_, n) => responses[n]?.status === 200);
   assert.equal(winners.length, 1);
-  assert.equal(answers.filter(({ status }) => status === 409).length, 63);
+  assert.equal(responses.filter(({ status }) => status === 409).length, 63);
   assert.deepEqual((await service.get('/v3/table/t/read')).json.body, [{ id: 'a', name: winners[0] }]);
 });
 

@@ -6,7 +6,7 @@ import { isLong } from '../support/extent.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { ask } from '../support/http/exact-response.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { chunksOf, openDoorOver, scanOf } from '../support/tables/app-over.ts';
+import { chunksOf, openAppOver, scanOf } from '../support/tables/app-over.ts';
 import { fill, items } from '../support/tables/filled-tables.ts';
 import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
@@ -35,8 +35,8 @@ test('tells a table by another ETag after every change, and by the same one as l
   const last = tags.at(-1);
   await own.send('PUT', `${table}/update`, { id: 'a', name: '' });
   await own.send('DELETE', `${table}/delete`, { id: 'a' });
-  const refused = { writes: [{ create: { id: 'd', name: '' } }, { delete: { id: 'a' } }] };
-  assert.equal((await own.post(`${table}/batch`, refused)).status, 404);
+  const rejected = { writes: [{ create: { id: 'd', name: '' } }, { delete: { id: 'a' } }] };
+  assert.equal((await own.post(`${table}/batch`, rejected)).status, 404);
   await own.post('/v3/table/films/create', { id: 'a', name: 'in another table' });
   assert.equal(await tagOf(table, own), last);
   // By then what was written has gone from the journal into the leaves.
@@ -46,7 +46,7 @@ test('tells a table by another ETag after every change, and by the same one as l
   assert.equal(await tagOf(table, again), last, 'the tag outlives the process');
 });
 
-test('answers 304, without a body, to who has the table as it is, and the table to everybody else', async () => {
+test('responses 304, without a body, to who has the table as it is, and the table to everybody else', async () => {
   for (const size of [0, 1, 300]) {
     const table = newTable();
     await fill(service, table, items(Math.max(size, 1), 300));
@@ -86,7 +86,7 @@ test('tells a table that is not there apart from one that has not changed', asyn
   assert.equal(created.json.body.length, 1, 'the first item of a declared table is a change');
 });
 
-test('never answers 304 to who has not seen the write that was just acknowledged', async () => {
+test('never responses 304 to who has not seen the write that was just acknowledged', async () => {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: '0' });
   let tag = await tagOf(table);
@@ -102,7 +102,7 @@ test('asks the engine for no item of a table of 100,000 that has not changed, no
   const all = chunksOf(items(100, 10));
   const facts = { count: 100_000, textBytes: 5_000_000, version: 'v1' };
   let scans = 0;
-  const door = await openDoorOver(t, {
+  const app = await openAppOver(t, {
     describe: async () => facts,
     scan: async () => {
       scans++;
@@ -112,20 +112,20 @@ test('asks the engine for no item of a table of 100,000 that has not changed, no
   const read = '/v3/table/books/read';
   for (const noneMatch of ['"v1"', 'W/"v1"', '"x", "v1-gzip"', '*']) {
     for (const method of ['GET', 'HEAD']) {
-      const unchanged = await ask(door.origin, `${method} ${read}`, { 'If-None-Match': noneMatch });
+      const unchanged = await ask(app.origin, `${method} ${read}`, { 'If-None-Match': noneMatch });
       assert.equal(unchanged.status, 304);
     }
   }
-  assert.equal((await ask(door.origin, `HEAD ${read}`)).status, 200);
-  assert.equal((await ask(door.origin, `HEAD ${read}`, { 'If-None-Match': '"x"' })).status, 200);
+  assert.equal((await ask(app.origin, `HEAD ${read}`)).status, 200);
+  assert.equal((await ask(app.origin, `HEAD ${read}`, { 'If-None-Match': '"x"' })).status, 200);
   assert.equal(scans, 0);
-  assert.equal((await ask(door.origin, `GET ${read}`, { 'If-None-Match': '"x"' })).json.body.length, 100);
+  assert.equal((await ask(app.origin, `GET ${read}`, { 'If-None-Match': '"x"' })).json.body.length, 100);
   assert.equal(scans, 1);
 });
 
 const skip = isLong ? false : 'fills a table for 10 s: LONG is not 1';
 
-test('answers 304 for a table of 100,000 items without reading it', { skip }, async () => {
+test('responses 304 for a table of 100,000 items without reading it', { skip }, async () => {
   const table = newTable();
   await fill(service, table, items(100_000, 20));
   const tag = await tagOf(table);

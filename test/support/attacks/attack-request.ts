@@ -7,7 +7,7 @@ export interface AttackKeys {
 }
 
 /** What a process of attackers is to do. */
-export interface AttackOrder {
+export interface AttackRequest {
   readonly attacks: readonly string[];
   /** Where: the service itself, or a proxy in front of it. */
   readonly origin: string;
@@ -35,7 +35,7 @@ export const attackAddresses = {
 export type AttackName = keyof typeof attackAddresses;
 
 /** One attack, as it is carried out. */
-export interface Attacking extends AttackOrder {
+export interface Attacking extends AttackRequest {
   readonly address: string;
   readonly signal: AbortSignal;
   /** Counts a response. */

@@ -1,4 +1,4 @@
-import { type AttackName, type AttackOrder, attackAddresses } from './attack-request.ts';
+import { type AttackName, type AttackRequest, attackAddresses } from './attack-request.ts';
 import { attackFunctions } from './attackers.ts';
 
 /**
@@ -7,13 +7,13 @@ import { attackFunctions } from './attackers.ts';
  */
 let end: (() => void) | undefined;
 
-process.on('message', (order: AttackOrder | 'end') => {
+process.on('message', (order: AttackRequest | 'end') => {
   if (order === 'end') end?.();
   else void carryOut(order);
 });
 process.once('disconnect', () => process.exit());
 
-async function carryOut(order: AttackOrder): Promise<void> {
+async function carryOut(order: AttackRequest): Promise<void> {
   const over = new AbortController();
   end = () => over.abort();
   const counts: Record<string, number> = {};

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { AttackOrder, AttackReport } from './attack-request.ts';
+import type { AttackReport, AttackRequest } from './attack-request.ts';
 
 /** A process of attackers; ended after the test. */
 export class Attacker {
@@ -19,19 +19,19 @@ export class Attacker {
   }
 
   /** Resolves when the attacks have begun. */
-  async begin(order: AttackOrder): Promise<void> {
-    assert.equal(await this.#answerTo(order), 'begun');
+  async begin(order: AttackRequest): Promise<void> {
+    assert.equal(await this.#responseTo(order), 'begun');
   }
 
   /** Ends the attacks. */
   async end(): Promise<AttackReport> {
-    return (await this.#answerTo('end')) as AttackReport;
+    return (await this.#responseTo('end')) as AttackReport;
   }
 
-  async #answerTo(message: AttackOrder | 'end'): Promise<unknown> {
-    const answer = once(this.#child, 'message');
+  async #responseTo(message: AttackRequest | 'end'): Promise<unknown> {
+    const response = once(this.#child, 'message');
     this.#child.send(message);
-    const [told] = await Promise.race([answer, this.#ended]);
+    const [told] = await Promise.race([response, this.#ended]);
     return told;
   }
 }

@@ -7,7 +7,7 @@ import { shopOrigin } from './attacked-service.ts';
 const readPauseMs = 10;
 /** Well within the charges that the shop's key has. */
 const payPauseMs = 50;
-const answerMsMax = 20_000;
+const responseMsMax = 20_000;
 
 /** What honest callers got of what they asked for. */
 export class Served {
@@ -72,7 +72,7 @@ async function pay(origin: string, keys: AttackKeys, signal: AbortSignal, figure
 
 function statusOf(url: string, options: object, body?: string): Promise<number | string> {
   return new Promise((resolve) => {
-    const asked = request(url, { ...options, timeout: answerMsMax }, (response) => {
+    const asked = request(url, { ...options, timeout: responseMsMax }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (bytes: Buffer) => chunks.push(bytes));
       response.once('error', ({ message }) => resolve(message));

@@ -19,12 +19,12 @@ export type Program = keyof typeof packages;
 
 /** Throws, with a word on everything that is missing, unless this is root on a machine with these programs. */
 export function needRootAnd(...programs: readonly Program[]): void {
-  tellNeeds([...(process.getuid?.() === 0 ? [] : ['to be run by root']), ...lacking(programs)]);
+  requireNone([...(process.getuid?.() === 0 ? [] : ['to be run by root']), ...lacking(programs)]);
 }
 
 /** Throws, with a word on everything that is missing, unless this is a machine with these programs. */
 export function need(...programs: readonly Program[]): void {
-  tellNeeds(lacking(programs));
+  requireNone(lacking(programs));
 }
 
 function lacking(programs: readonly Program[]): string[] {
@@ -33,7 +33,7 @@ function lacking(programs: readonly Program[]): string[] {
     .map((program) => `${program} (Debian package ${packages[program]})`);
 }
 
-function tellNeeds(problems: readonly string[]): void {
+function requireNone(problems: readonly string[]): void {
   if (problems.length > 0) throw new Error(`this needs ${problems.join(', ')}`);
 }
 

@@ -6,8 +6,8 @@ interface Order {
   readonly key: string;
   /** Unlike any other order's, so that its charges are told by it. */
   readonly amount: number;
-  /** Its final answer, word for word, once it has one. */
-  answer?: string;
+  /** Its final response, word for word, once it has one. */
+  response?: string;
 }
 
 const path = '/stage/payment/simulated/charge';
@@ -19,7 +19,7 @@ export class Orders {
   readonly #orders: Order[] = [];
 
   get answered(): number {
-    return this.#orders.filter(({ answer }) => answer !== undefined).length;
+    return this.#orders.filter(({ response }) => response !== undefined).length;
   }
 
   get unanswered(): number {
@@ -33,7 +33,7 @@ export class Orders {
     caller.close();
   }
 
-  /** @returns the status of the answer, or undefined where there was none */
+  /** @returns the status of the response, or undefined where there was none */
   async orderOnce(caller: Caller): Promise<number | undefined> {
     const number = this.#orders.length + 1;
     const order: Order = { key: `order-${number}`, amount: 1_000 + number };
@@ -41,14 +41,14 @@ export class Orders {
     return this.#send(caller, order);
   }
 
-  /** Sends every order once more: who has had an answer gets the same one, and nothing is charged twice. */
+  /** Sends every order once more: who has had a response gets the same one, and nothing is charged twice. */
   async repeatAll(origin: string, charges: () => Promise<readonly LedgerCharge[]>): Promise<void> {
     const left = [...this.#orders];
     const repeat = async () => {
       const caller = new Caller(origin);
       for (let order = left.pop(); order !== undefined; order = left.pop()) {
         const status = await this.#send(caller, order);
-        if (order.answer !== undefined) assert.equal(status, finalStatus, `${order.key} has been paid`);
+        if (order.response !== undefined) assert.equal(status, finalStatus, `${order.key} has been paid`);
       }
       caller.close();
     };
@@ -56,7 +56,7 @@ export class Orders {
     const amounts = (await charges()).map(({ amount }) => amount);
     const twice = amounts.filter((amount, index) => amounts.indexOf(amount) !== index);
     assert.deepEqual(twice, [], 'amounts that were charged twice');
-    const missing = this.#orders.filter(({ answer, amount }) => answer && !amounts.includes(amount));
+    const missing = this.#orders.filter(({ response, amount }) => response && !amounts.includes(amount));
     assert.deepEqual(missing, [], 'answered as paid, and never charged');
   }
 
@@ -64,10 +64,10 @@ export class Orders {
     const { key, amount } = order;
     const body = { amount, currency: 'EUR', token: 'tok_paid' };
     const heard = await caller.send('POST', path, body, { 'idempotency-key': key });
-    if (heard.kind !== 'answered') return undefined;
+    if (heard.kind !== 'responded') return undefined;
     if (heard.status === finalStatus) {
-      order.answer ??= heard.text;
-      assert.equal(heard.text, order.answer, `${key} has two answers`);
+      order.response ??= heard.text;
+      assert.equal(heard.text, order.response, `${key} has two answers`);
     }
     return heard.status;
   }

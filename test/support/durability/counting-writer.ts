@@ -27,8 +27,8 @@ export class CountingWriter {
       this.sent++;
       const id = this.#ids[(this.sent - 1) % this.#ids.length] as string;
       const write = { kind: 'update', id, name: nameAs(this.sent) } as const;
-      const answer = await writeTable(caller, this.#table, [write]);
-      assert.ok(answer.kind === 'answered' && answer.status === 200, 'an update is answered 200');
+      const response = await writeTable(caller, this.#table, [write]);
+      assert.ok(response.kind === 'responded' && response.status === 200, 'an update is answered 200');
       this.acknowledged = this.sent;
     }
     caller.close();

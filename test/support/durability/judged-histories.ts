@@ -4,7 +4,7 @@ import type { Operation, Outcome } from './linearizability.ts';
 /** Histories whose verdict is known, and the words to write them in. */
 
 export const done: Outcome = { kind: 'done' };
-export const refused: Outcome = { kind: 'refused' };
+export const rejected: Outcome = { kind: 'rejected' };
 export const unknown: Outcome = { kind: 'unknown' };
 export const readOne = (id: string, name?: string): Outcome => ({
   kind: 'read',
@@ -21,13 +21,13 @@ const remove = (id: string): ItemWrite[] => [{ kind: 'delete', id }];
 export const nothing: ItemWrite[] = [];
 
 /** An operation from one moment to another. */
-export type Row = readonly [calledAt: number, answeredAt: number, writes: ItemWrite[], outcome: Outcome];
+export type Row = readonly [calledAt: number, returnedAt: number, writes: ItemWrite[], outcome: Outcome];
 
 export function historyOf(rows: readonly Row[]): Operation[] {
-  return rows.map(([calledAt, answeredAt, writes, outcome], index) => ({
+  return rows.map(([calledAt, returnedAt, writes, outcome], index) => ({
     call: { caller: `caller ${index}`, writes },
     calledAt,
-    answeredAt,
+    returnedAt,
     outcome,
   }));
 }
@@ -48,16 +48,16 @@ export const good: Record<string, Row[]> = {
     [5, 6, nothing, readOne('a', '1')],
     [7, 8, nothing, readOne('c')],
   ],
-  'two creates at once, one of which is refused': [
-    [1, 4, create('a', '1'), refused],
+  'two creates at once, one of which is rejected': [
+    [1, 4, create('a', '1'), rejected],
     [2, 3, create('a', '2'), done],
     [5, 6, nothing, read({ a: '2' })],
   ],
-  'a lost answer to a write that happened': [
+  'a lost response to a write that happened': [
     [1, 5, create('a', '1'), unknown],
     [6, 7, nothing, read({ a: '1' })],
   ],
-  'a lost answer to a write that did not happen': [
+  'a lost response to a write that did not happen': [
     [1, 5, create('a', '1'), unknown],
     [6, 7, nothing, read({})],
   ],
@@ -77,9 +77,9 @@ export const good: Record<string, Row[]> = {
     [4, 5, create('a', '2'), done],
     [7, 8, nothing, read({ a: '2' })],
   ],
-  'a batch that is refused whole': [
+  'a batch that is rejected whole': [
     [1, 2, create('a', '1'), done],
-    [3, 4, [...create('b', '1'), ...create('a', '2')], refused],
+    [3, 4, [...create('b', '1'), ...create('a', '2')], rejected],
     [5, 6, nothing, read({ a: '1' })],
   ],
 };
@@ -120,11 +120,11 @@ export const corrupted: Record<string, Row[]> = {
   ],
   'a phantom after a refusal': [
     [1, 2, create('a', '1'), done],
-    [3, 4, create('a', '2'), refused],
+    [3, 4, create('a', '2'), rejected],
     [5, 6, nothing, read({ a: '2' })],
   ],
   'a refusal without a reason': [
-    [1, 2, create('a', '1'), refused],
+    [1, 2, create('a', '1'), rejected],
     [3, 4, nothing, read({})],
   ],
   'an update of what is not there': [[1, 2, update('a', '1'), done]],
@@ -155,9 +155,9 @@ export const corrupted: Record<string, Row[]> = {
     [3, 6, [...update('a', '2'), ...create('b', '2')], done],
     [4, 5, nothing, read({ a: '2' })],
   ],
-  'half of a batch that was refused': [
+  'half of a batch that was rejected': [
     [1, 2, create('a', '1'), done],
-    [3, 4, [...create('b', '2'), ...create('a', '2')], refused],
+    [3, 4, [...create('b', '2'), ...create('a', '2')], rejected],
     [5, 6, nothing, read({ a: '1', b: '2' })],
   ],
   'an inverted order: two readers see two writes in opposite orders': [
@@ -171,7 +171,7 @@ export const corrupted: Record<string, Row[]> = {
     [2, 3, nothing, read({ a: '1' })],
     [4, 5, nothing, read({})],
   ],
-  'a write whose answer was lost and that happens after the end of its process': [
+  'a write whose response was lost and that happens after the end of its process': [
     [1, 3, create('a', '1'), unknown],
     [4, 5, nothing, read({})],
     [6, 7, nothing, read({ a: '1' })],

@@ -2,25 +2,25 @@ import type { ItemWrite } from '../tables/table-operations.ts';
 
 /**
  * Whether a history of a table could have come from one table whose operations take effect one at a time, each at a
- * moment between its call and its answer (linearizability). The map of all items is one object, because a read shows
+ * moment between its call and its response (linearizability). The map of all items is one object, because a read shows
  * them all at once.
  *
- * The search is Lowe's just-in-time linearization of Wing and Gong's: it goes through the calls and answers in their
+ * The search is Lowe's just-in-time linearization of Wing and Gong's: it goes through the calls and responses in their
  * order and keeps every configuration that can have led here (a state of the table and which of the open operations
- * have already taken effect). An operation is made to take effect when its answer, or that of another which needs it,
- * leaves no choice. Configurations are kept once (memoised), and those that no answer fits die out. When none is left,
+ * have already taken effect). An operation is made to take effect when its response, or that of another which needs it,
+ * leaves no choice. Configurations are kept once (memoised), and those that no response fits die out. When none is left,
  * the history is not linearizable.
  */
 export interface Operation {
   readonly call: Call;
-  /** Moments of one clock that goes up at each call and each answer. */
+  /** Moments of one clock that goes up at each call and each response. */
   readonly calledAt: number;
   /** For an outcome that is unknown: from when on it cannot take effect any more; Infinity when it always may. */
-  readonly answeredAt: number;
+  readonly returnedAt: number;
   readonly outcome: Outcome;
 }
 
-/** No writes is a read. Several writes take effect together or, when one is refused, not at all. */
+/** No writes is a read. Several writes take effect together or, when one is rejected, not at all. */
 export interface Call {
   readonly caller: string;
   readonly writes: readonly ItemWrite[];
@@ -29,13 +29,13 @@ export interface Call {
 export type Outcome =
   | { readonly kind: 'done' }
   /** A condition did not hold: a create met the item, an update or a delete met none. */
-  | { readonly kind: 'refused' }
+  | { readonly kind: 'rejected' }
   | { readonly kind: 'unknown' }
   /** `only`: this item alone was asked for, and the others may be as they like. */
   | { readonly kind: 'read'; readonly items: ReadonlyMap<string, string>; readonly only?: string };
 
 export interface Violation {
-  /** The first operation whose answer fits no order. */
+  /** The first operation whose response fits no order. */
   readonly operation: Operation;
   /** What the table may have held when it was answered. */
   readonly states: readonly ReadonlyMap<string, string>[];
@@ -56,22 +56,22 @@ interface Configuration {
 const openOperationsMax = 30;
 /** A history that needs more is too wide to be searched; the loads of the tests need a few hundred. */
 const configurationsMax = 500_000;
-const statesToldMax = 5;
+const statesShownMax = 5;
 
 /** @returns undefined for a history that is linearizable, starting with an empty table */
 export function violationIn(history: readonly Operation[]): Violation | undefined {
   const search = new Search(history);
-  for (const { operation, isAnswer } of momentsOf(history)) {
-    if (!isAnswer) search.open(operation);
-    else if (!search.answer(operation)) return search.violation(operation);
+  for (const { operation, isReturn } of eventsOf(history)) {
+    if (!isReturn) search.open(operation);
+    else if (!search.complete(operation)) return search.violation(operation);
   }
   return undefined;
 }
 
-function momentsOf(history: readonly Operation[]): { operation: Operation; isAnswer: boolean }[] {
-  const calls = history.map((operation) => ({ at: operation.calledAt, operation, isAnswer: false }));
-  const answers = history.map((operation) => ({ at: operation.answeredAt, operation, isAnswer: true }));
-  return [...calls, ...answers].filter(({ at }) => at !== Infinity).sort((a, b) => a.at - b.at);
+function eventsOf(history: readonly Operation[]): { operation: Operation; isReturn: boolean }[] {
+  const calls = history.map((operation) => ({ at: operation.calledAt, operation, isReturn: false }));
+  const responses = history.map((operation) => ({ at: operation.returnedAt, operation, isReturn: true }));
+  return [...calls, ...responses].filter(({ at }) => at !== Infinity).sort((a, b) => a.at - b.at);
 }
 
 class Search {
@@ -103,8 +103,8 @@ class Search {
     this.#configurations = marked;
   }
 
-  /** @returns whether any configuration fits the answer */
-  answer(operation: Operation): boolean {
+  /** @returns whether any configuration fits the response */
+  complete(operation: Operation): boolean {
     const slot = this.#open.indexOf(operation);
     const bit = 1 << slot;
     const fitting = new Map<string, Configuration>();
@@ -123,7 +123,7 @@ class Search {
 
   violation(operation: Operation): Violation {
     const states = new Map(this.#before.map(({ state }) => [keyOf({ state, effected: 0 }), state]));
-    const told = [...states.values()].slice(0, statesToldMax);
+    const told = [...states.values()].slice(0, statesShownMax);
     return {
       operation,
       states: told.map((state) => this.#itemsOf(state)),
@@ -152,7 +152,7 @@ class Search {
   }
 
   /**
-   * Open operations that change nothing are taken to have happened as soon as the state fits their answer: earlier
+   * Open operations that change nothing are taken to have happened as soon as the state fits their response: earlier
    * is never worse for the others.
    */
   #withPassive({ state, effected }: Configuration): Configuration {
@@ -165,7 +165,7 @@ class Search {
   }
 
   #fits(state: State, { call, outcome }: Operation): boolean {
-    if (outcome.kind === 'refused') return this.#after(state, call.writes) === undefined;
+    if (outcome.kind === 'rejected') return this.#after(state, call.writes) === undefined;
     if (outcome.kind !== 'read') return false;
     const { items, only } = outcome;
     return this.#ids.every((id, index) => (only ?? id) !== id || state[index] === items.get(id));

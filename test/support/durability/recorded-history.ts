@@ -12,7 +12,7 @@ import {
 import type { Operation, Outcome, Violation } from './linearizability.ts';
 
 interface Recorded extends Operation {
-  answeredAt: number;
+  returnedAt: number;
   outcome: Outcome;
 }
 
@@ -23,7 +23,7 @@ const batchItemsMax = 3;
 /** Small items, and such that a table of a few spreads over many pages and is answered in several pieces. */
 const paddings = [0, 0, 50, 500, 3_000, 30_000];
 const reconnectMs = 10;
-const operationsToldMax = 12;
+const operationsShownMax = 12;
 
 /** What callers of one table have asked and heard, in the order of one clock. */
 export class RecordedHistory {
@@ -64,7 +64,7 @@ export class RecordedHistory {
     const operation: Recorded = {
       call: { caller: name, writes: writes.map(withoutPadding) },
       calledAt: ++this.#clock,
-      answeredAt: Number.POSITIVE_INFINITY,
+      returnedAt: Number.POSITIVE_INFINITY,
       outcome: { kind: 'unknown' },
     };
     const only =
@@ -78,7 +78,7 @@ export class RecordedHistory {
     // A read that was lost says nothing.
     if (writes.length === 0 && outcome.kind === 'unknown') return true;
     operation.outcome = outcome;
-    if (outcome.kind !== 'unknown') operation.answeredAt = ++this.#clock;
+    if (outcome.kind !== 'unknown') operation.returnedAt = ++this.#clock;
     this.operations.push(operation);
     return true;
   }
@@ -86,16 +86,16 @@ export class RecordedHistory {
   /** All processes have ended: what has not happened by now never will. */
   ended(): void {
     for (const operation of this.operations) {
-      if (operation.answeredAt === Number.POSITIVE_INFINITY) operation.answeredAt = ++this.#clock;
+      if (operation.returnedAt === Number.POSITIVE_INFINITY) operation.returnedAt = ++this.#clock;
     }
   }
 
   #outcomeOf(
     writes: readonly ItemWrite[],
     only: string | undefined,
-    answer: { status: number; text: string },
+    response: { status: number; text: string },
   ): Outcome {
-    const { status, text } = answer;
+    const { status, text } = response;
     if (status === 503) {
       this.failures++;
       return { kind: 'unknown' };
@@ -104,7 +104,7 @@ export class RecordedHistory {
       const items = status === 404 ? [] : only === undefined ? itemsIn(text) : [itemIn(text)];
       return { kind: 'read', items: namesOf(items), ...(only === undefined ? {} : { only }) };
     }
-    const result = resultOf(writes, { kind: 'answered', status, text });
+    const result = resultOf(writes, { kind: 'responded', status, text });
     if (result === 'failed') throw new Error(`a write was answered ${status}: ${text.slice(0, 300)}`);
     return { kind: result };
   }
@@ -146,30 +146,30 @@ function shortName(name: string): string {
   return short;
 }
 
-/** The answer that fits no order, and what went before it. */
+/** The response that fits no order, and what went before it. */
 export function told({ operation, states, open }: Violation, history: readonly Operation[]): string {
-  const before = history.filter(({ answeredAt }) => answeredAt <= operation.answeredAt);
-  before.sort((one, other) => one.answeredAt - other.answeredAt);
+  const before = history.filter(({ returnedAt }) => returnedAt <= operation.returnedAt);
+  before.sort((one, other) => one.returnedAt - other.returnedAt);
   return [
-    `no order of the operations explains:\n  ${toldOperation(operation)}`,
-    `the table may have held:\n${states.map((state) => `  ${toldItems(state)}`).join('\n')}`,
-    `open beside it:\n${open.map((each) => `  ${toldOperation(each)}`).join('\n')}`,
+    `no order of the operations explains:\n  ${describeOperation(operation)}`,
+    `the table may have held:\n${states.map((state) => `  ${describeItems(state)}`).join('\n')}`,
+    `open beside it:\n${open.map((each) => `  ${describeOperation(each)}`).join('\n')}`,
     `answered before it:\n${before
-      .slice(-operationsToldMax)
-      .map((each) => `  ${toldOperation(each)}`)
+      .slice(-operationsShownMax)
+      .map((each) => `  ${describeOperation(each)}`)
       .join('\n')}`,
   ].join('\n');
 }
 
-function toldOperation({ call, calledAt, answeredAt, outcome }: Operation): string {
+function describeOperation({ call, calledAt, returnedAt, outcome }: Operation): string {
   const writes = call.writes.map((write) =>
     write.kind === 'delete' ? `delete ${write.id}` : `${write.kind} ${write.id}=${write.name}`,
   );
   const what = writes.length === 0 ? 'read' : writes.join(', ');
-  const came = outcome.kind === 'read' ? toldItems(outcome.items) : outcome.kind;
-  return `${calledAt}–${answeredAt} ${call.caller}: ${what} → ${came}`;
+  const came = outcome.kind === 'read' ? describeItems(outcome.items) : outcome.kind;
+  return `${calledAt}–${returnedAt} ${call.caller}: ${what} → ${came}`;
 }
 
-function toldItems(items: ReadonlyMap<string, string>): string {
+function describeItems(items: ReadonlyMap<string, string>): string {
   return `{${[...items].map(([id, name]) => `${id}=${name}`).join(' ')}}`;
 }

@@ -50,8 +50,8 @@ async function askDynalite(store: unknown, { operation, body }: DynamoRequest): 
     const data = validations.checkTypes(body, types);
     validations.checkValidations(data, types, custom, store);
     return await new Promise((resolve, reject) => {
-      load(`actions/${name}`)(store, data, (error: unknown, answer: object) =>
-        error ? reject(error) : resolve({ status: 200, body: answer }),
+      load(`actions/${name}`)(store, data, (error: unknown, response: object) =>
+        error ? reject(error) : resolve({ status: 200, body: response }),
       );
     });
   } catch (error) {

@@ -6,12 +6,12 @@ import type { DynamoReply, DynamoRequest } from './request.ts';
 /**
  * What happens to one request. `drop request`: it never reaches the engine. `drop reply`: the engine has answered,
  * `meanwhile` happens, and the connection ends. `cut reply`: half of the reply comes. `hang`: nothing comes, for as long as the asker waits.
- * `answer`: this is answered in the engine's place, or, `after` the engine has carried it out, in its reply's.
+ * `response`: this is answered in the engine's place, or, `after` the engine has carried it out, in its reply's.
  */
 export type Fault =
   | { readonly kind: 'drop request' | 'cut reply' | 'hang' }
   | { readonly kind: 'drop reply'; readonly meanwhile?: () => Promise<unknown> }
-  | { readonly kind: 'answer'; readonly reply: DynamoReply; readonly after?: boolean }
+  | { readonly kind: 'reply'; readonly reply: DynamoReply; readonly after?: boolean }
   | { readonly kind: 'delay'; readonly delayMs: number };
 
 /** @param count which request of this operation it is, from 1 */
@@ -31,20 +31,20 @@ type Json = any;
 const prefix = 'com.amazonaws.dynamodb.v20120810#';
 
 /** A refusal in the shape of the API's. */
-export function refusal(name: string, more: object = {}, status = 400): Fault {
+export function apiError(name: string, more: object = {}, status = 400): Fault {
   const from = /Throttling|UnrecognizedClient|AccessDenied/.test(name) ? 'com.amazon.coral.service#' : prefix;
   const body = { __type: `${from}${name}`, message: `${name}, by the script of a test`, ...more };
-  return { kind: 'answer', reply: { status, body } };
+  return { kind: 'reply', reply: { status, body } };
 }
 
-export const throttled = refusal('ProvisionedThroughputExceededException');
-export const tooFast = refusal('ThrottlingException');
-export const failedBefore = refusal('InternalServerError', {}, 500);
+export const throttled = apiError('ProvisionedThroughputExceededException');
+export const tooFast = apiError('ThrottlingException');
+export const failedBefore = apiError('InternalServerError', {}, 500);
 export const failedAfter: Fault = { ...failedBefore, after: true } as Fault;
-export const inProgress = refusal('TransactionInProgressException');
-export const unknownClient = refusal('UnrecognizedClientException');
-export const accessDenied = refusal('AccessDeniedException');
-export const conflicting = refusal('TransactionCanceledException', {
+export const inProgress = apiError('TransactionInProgressException');
+export const unknownClient = apiError('UnrecognizedClientException');
+export const accessDenied = apiError('AccessDeniedException');
+export const conflicting = apiError('TransactionCanceledException', {
   CancellationReasons: [{ Code: 'TransactionConflict', Message: 'Transaction is ongoing for the item' }],
 });
 
@@ -113,7 +113,7 @@ export class FaultProxy {
     const fault = await this.script(request, count);
     if (fault?.kind === 'hang') return;
     if (fault?.kind === 'drop request') return void response.destroy();
-    if (fault?.kind === 'answer' && !fault.after) return send(response, fault.reply);
+    if (fault?.kind === 'reply' && !fault.after) return send(response, fault.reply);
     if (fault?.kind === 'delay') await sleep(fault.delayMs);
     const reply = await this.#ask(target, message, request);
     if (fault?.kind === 'drop reply') {
@@ -121,7 +121,7 @@ export class FaultProxy {
       return void response.destroy();
     }
     if (fault?.kind === 'cut reply') return cut(response, reply);
-    send(response, fault?.kind === 'answer' ? fault.reply : reply);
+    send(response, fault?.kind === 'reply' ? fault.reply : reply);
   }
 
   async #ask(

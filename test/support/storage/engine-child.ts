@@ -1,9 +1,9 @@
 import type { Worker } from 'node:worker_threads';
 import type { Engine, ScanOptions, Space, Write } from '../../../src/storage/engine.ts';
 import { openLmdbEngine } from '../../../src/storage/lmdb/open.ts';
-import type { EngineAnswer, EngineRequest } from './engine-process.ts';
+import type { EngineRequest, EngineResponse } from './engine-process.ts';
 
-/** The program of an `EngineProcess`: opens the folder it is given, says so, and answers what it is asked. */
+/** The program of an `EngineProcess`: opens the folder it is given, says so, and responses what it is asked. */
 let writer: Worker | undefined;
 process.on('worker', (worker) => {
   writer = worker;
@@ -14,7 +14,7 @@ process.send?.('opening');
 const engine = openLmdbEngine(folder);
 
 process.on('message', ({ number, verb, values }: EngineRequest) => {
-  void answer(verb, values).then(
+  void response(verb, values).then(
     (result) => say({ number, result }),
     (error: Error & { code?: string }) => say({ number, error: error.code ?? error.message }),
   );
@@ -22,11 +22,11 @@ process.on('message', ({ number, verb, values }: EngineRequest) => {
 process.on('disconnect', () => process.exit());
 process.send?.('open');
 
-function say(message: EngineAnswer): void {
+function say(message: EngineResponse): void {
   process.send?.(message);
 }
 
-async function answer(verb: string, values: readonly unknown[]): Promise<unknown> {
+async function response(verb: string, values: readonly unknown[]): Promise<unknown> {
   const [space, second] = values as [Space, string];
   if (verb === 'get') return engine.get(space, second);
   if (verb === 'describe') return engine.describe(space);

@@ -10,7 +10,7 @@ export interface EngineRequest {
   readonly values: readonly unknown[];
 }
 
-export type EngineAnswer =
+export type EngineResponse =
   | { readonly number: number; readonly result: unknown }
   | { readonly number: number; readonly error: string };
 
@@ -35,7 +35,7 @@ export class EngineProcess {
     this.opening = this.#said('opening');
     this.opened = this.#said('open');
     for (const promise of [this.opening, this.opened]) promise.catch(() => undefined);
-    this.#child.on('message', (message: EngineAnswer | string) => this.#hear(message));
+    this.#child.on('message', (message: EngineResponse | string) => this.#hear(message));
     void this.#ended.then(() => this.#failAll());
     t.after(() => this.kill());
   }
@@ -65,12 +65,12 @@ export class EngineProcess {
   /** Rejects with the error's code as its message. */
   ask(verb: string, ...values: readonly unknown[]): Promise<unknown> {
     const number = this.#requests++;
-    const answer = Promise.withResolvers<unknown>();
-    this.#waiting.set(number, answer);
+    const response = Promise.withResolvers<unknown>();
+    this.#waiting.set(number, response);
     this.#child.send({ number, verb, values } satisfies EngineRequest, (error) => {
-      if (error !== null) answer.reject(error);
+      if (error !== null) response.reject(error);
     });
-    return answer.promise;
+    return response.promise;
   }
 
   /** @returns the exit code, or the signal that ended it */
@@ -84,12 +84,12 @@ export class EngineProcess {
     await this.#ended;
   }
 
-  #hear(message: EngineAnswer | string): void {
+  #hear(message: EngineResponse | string): void {
     if (typeof message === 'string') return;
-    const answer = this.#waiting.get(message.number);
+    const response = this.#waiting.get(message.number);
     this.#waiting.delete(message.number);
-    if ('error' in message) answer?.reject(new Error(message.error));
-    else answer?.resolve(message.result);
+    if ('error' in message) response?.reject(new Error(message.error));
+    else response?.resolve(message.result);
   }
 
   #said(word: string): Promise<void> {
@@ -102,6 +102,6 @@ export class EngineProcess {
   }
 
   #failAll(): void {
-    for (const answer of this.#waiting.values()) answer.reject(new Error('the process has ended'));
+    for (const response of this.#waiting.values()) response.reject(new Error('the process has ended'));
   }
 }

@@ -43,7 +43,7 @@ export function walkLeaves(store: Store): Map<Space, Item[]> {
 }
 
 /** That nothing is left to fold, and that count and bytes of each space are those of its leaves. */
-export function assertAllFolded(store: Store): void {
+export function assertCompacted(store: Store): void {
   // What is left are entries without a change, by which a folding says what has left the journal.
   for (const { value } of store.journal.getRange({ start: 0 })) {
     assert.deepEqual((JSON.parse(value) as JournalEntry).spaces, []);

@@ -38,7 +38,7 @@ export class RandomWrites {
     this.ids = [...ids].sort((a, b) => byIdBytes({ id: a }, { id: b }));
   }
 
-  /** Commits of a few writes each, some of which are refused. */
+  /** Commits of a few writes each, some of which are rejected. */
   few(): Write[][] {
     return Array.from({ length: between(this.#random, 1, 4) }, () => {
       const ids = shuffled(this.#random, this.ids).slice(0, between(this.#random, 1, 5));
@@ -61,7 +61,7 @@ export class RandomWrites {
   #write(space: Space, id: string): Write {
     const held = this.#model.get(space, id);
     const kind = pick(this.#random, ['create', 'replace', 'delete'] as const);
-    // Mostly what is possible; now and then what is refused.
+    // Mostly what is possible; now and then what is rejected.
     const isCreate = this.#random() < 0.9 ? held === undefined : kind === 'create';
     if (isCreate) return this.#create(space, id, this.#random() < 0.8);
     const base =

@@ -15,13 +15,13 @@ interface SpaceState {
   text: Buffer | undefined;
 }
 
-/** What a store must hold and answer: the port's contract (src/storage/engine.ts) on maps. */
+/** What a store must hold and response: the port's contract (src/storage/engine.ts) on maps. */
 export class SpaceModel {
   readonly #spaces = new Map<Space, SpaceState>();
 
   commit(writes: readonly Write[]): Refusal | undefined {
     for (const [index, write] of writes.entries()) {
-      const reason = this.#refusalOf(write);
+      const reason = this.#rejectionOf(write);
       if (reason !== undefined) return { write: index, reason };
     }
     for (const write of writes) this.#set(write);
@@ -83,7 +83,7 @@ export class SpaceModel {
     }
   }
 
-  #refusalOf(write: Write): Refusal['reason'] | undefined {
+  #rejectionOf(write: Write): Refusal['reason'] | undefined {
     const value = this.get(write.space, write.id);
     if (write.kind === 'create') {
       if (value !== undefined) return 'exists';

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Chunks, Scan, ScanOptions, Space, Write } from '../../../src/storage/engine.ts';
 import { verifyStore } from '../../../src/storage/lmdb/verify.ts';
 import { between, pick, type Random, shuffled } from '../random.ts';
-import { assertAllFolded, walkLeaves } from './leaf-walk.ts';
+import { assertCompacted, walkLeaves } from './leaf-walk.ts';
 import { RandomWrites } from './random-writes.ts';
 import { SpaceModel } from './space-model.ts';
 import { StoreOpener } from './store-opener.ts';
@@ -43,8 +43,8 @@ export class StoreDrill {
     const steps: readonly (readonly [weight: number, step: () => unknown])[] = [
       [6, () => this.#commit(this.#writes.few())],
       [4, () => this.#commit(this.#writes.many())],
-      [5, () => this.#fold(pick(this.#random, [1, 50, 500, 5_000, 50_000]))],
-      [1, () => this.#fold(Number.MAX_SAFE_INTEGER)],
+      [5, () => this.#compact(pick(this.#random, [1, 50, 500, 5_000, 50_000]))],
+      [1, () => this.#compact(Number.MAX_SAFE_INTEGER)],
       [2, () => this.#fail()],
       [3, () => this.#beginScan()],
       [3, () => this.#endScan()],
@@ -68,14 +68,14 @@ export class StoreDrill {
   #commit(batch: readonly (readonly Write[])[]): void {
     if (batch.length === 0) return;
     const opener = this.#opener('commit', batch.length);
-    const refusals = opener.transact(() => opener.committer.carryOut(batch));
+    const rejections = opener.transact(() => opener.committer.carryOut(batch));
     assert.deepEqual(
-      refusals,
+      rejections,
       batch.map((writes) => this.#model.commit(writes)),
     );
   }
 
-  #fold(sizeMax: number): void {
+  #compact(sizeMax: number): void {
     const opener = this.#opener('fold', sizeMax);
     opener.transact(() => opener.committer.fold(sizeMax));
   }
@@ -83,12 +83,12 @@ export class StoreDrill {
   /** A transaction that comes to nothing after all that was done in it. */
   #fail(): void {
     const opener = this.#opener('fail', 0);
-    const isFold = this.#random() < 0.5;
+    const isCompaction = this.#random() < 0.5;
     const batch = this.#writes.few();
     assert.throws(
       () =>
         opener.transact(() => {
-          if (isFold) opener.committer.fold(between(this.#random, 1, 5_000));
+          if (isCompaction) opener.committer.fold(between(this.#random, 1, 5_000));
           else opener.committer.carryOut(batch);
           throw new WishedFailure();
         }),
@@ -182,8 +182,8 @@ export class StoreDrill {
     this.#readAll();
     assert.deepEqual((await verifyStore(this.#file)).problems, []);
     const opener = this.#opener('fold all', 0);
-    opener.foldAll();
-    assertAllFolded(opener.store);
+    opener.compactAll();
+    assertCompacted(opener.store);
     const leaves = walkLeaves(opener.store);
     for (const space of this.#writes.spaces)
       assert.deepEqual(leaves.get(space) ?? [], this.#model.items(space));

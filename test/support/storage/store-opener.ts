@@ -33,7 +33,7 @@ export class StoreOpener {
     }
   };
 
-  foldAll(): void {
+  compactAll(): void {
     // Twice: a folding that was under way ends first, and what came after its begin is folded next.
     for (let time = 0; time < 2; time++) {
       this.transact(() => this.committer.fold(Number.MAX_SAFE_INTEGER));

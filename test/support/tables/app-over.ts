@@ -9,20 +9,20 @@ import { Tables } from '../../../src/tables/tables.ts';
 import { unguarded } from '../http/unguarded.ts';
 import type { Item } from './filled-tables.ts';
 
-export interface DoorOverEngine {
+export interface AppOverEngine {
   readonly origin: string;
   /** Every log line so far. */
   readonly logged: () => string;
 }
 
-/** The door, the routes and the rules of tables as they are, over an engine that a test makes up. */
-export async function openDoorOver(t: TestContext, engine: Partial<Engine>): Promise<DoorOverEngine> {
+/** The app, the routes and the rules of tables as they are, over an engine that a test makes up. */
+export async function openAppOver(t: TestContext, engine: Partial<Engine>): Promise<AppOverEngine> {
   const lines = new PassThrough();
   const log: string[] = [];
   lines.on('data', (line: Buffer) => log.push(line.toString()));
   const tables = new Tables({ ...emptyEngine, ...engine }, { tables: 'open', declared: [] });
   const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
-  const door = await openApp(listener, {
+  const app = await openApp(listener, {
     log: openLog('debug', lines),
     ...unguarded,
     isStopping: () => false,
@@ -30,7 +30,7 @@ export async function openDoorOver(t: TestContext, engine: Partial<Engine>): Pro
   });
   t.after(async () => {
     await listener.stop();
-    await door.close();
+    await app.close();
   });
   return { origin: listener.origin, logged: () => log.join('') };
 }

@@ -52,7 +52,7 @@ function inBatches(items: readonly Item[]): Item[][] {
   return batches;
 }
 
-/** In the order of their ids; the names do not give in to compression, so that an answer is long in every coding. */
+/** In the order of their ids; the names do not give in to compression, so that a response is long in every coding. */
 export function items(count: number, nameCharacters: number): Item[] {
   return Array.from({ length: count }, (_, index) => ({
     id: `item-${String(index).padStart(7, '0')}`,

@@ -38,7 +38,7 @@ export interface Load {
 
 export interface LoadResult {
   acknowledged: number;
-  refused: number;
+  rejected: number;
   /** Answers of 5xx, by status. */
   readonly failed: Map<number, number>;
   lost: number;
@@ -47,7 +47,7 @@ export interface LoadResult {
 
 const batchItemsMax = 8;
 const batchShare = 0.2;
-/** After a refused connection: the service is dead, or a process of it is being replaced. */
+/** After a rejected connection: the service is dead, or a process of it is being replaced. */
 const reconnectMs = 10;
 
 /** Writes and reads the tables as fast as the callers can, and tells their witnesses what is heard. */
@@ -59,7 +59,7 @@ export async function load({
   until,
   readPauseMs = 20,
 }: Load): Promise<LoadResult> {
-  const result: LoadResult = { acknowledged: 0, refused: 0, failed: new Map(), lost: 0, read: 0 };
+  const result: LoadResult = { acknowledged: 0, rejected: 0, failed: new Map(), lost: 0, read: 0 };
   const run: Run = { random, result, readPauseMs, isOver: false };
   const over = until.finally(() => {
     run.isOver = true;
@@ -100,7 +100,7 @@ async function during(run: Run, origin: string, act: (caller: Caller) => Promise
   const caller = new Caller(origin);
   try {
     while (!run.isOver && (await act(caller))) {
-      // Each answer is waited for before the next request is sent.
+      // Each response is waited for before the next request is sent.
     }
   } catch (error) {
     run.isOver = true;
@@ -128,23 +128,23 @@ async function writeOnce(
   return true;
 }
 
-/** What the outcome of an operation means for its items. Throws on an answer that must not be. */
+/** What the outcome of an operation means for its items. Throws on a response that must not be. */
 export function settle(result: LoadResult, witness: Witness, operation: Operation, outcome: Outcome): void {
   if (outcome.kind === 'lost') result.lost++;
-  if (outcome.kind === 'not sent') witness.refuse(operation);
-  if (outcome.kind !== 'answered') return;
+  if (outcome.kind === 'not sent') witness.reject(operation);
+  if (outcome.kind !== 'responded') return;
   const { status, text } = outcome;
   const came = resultOf(operation.writes, outcome);
   if (came === 'failed' && status >= 503) {
     result.failed.set(status, (result.failed.get(status) ?? 0) + 1);
     // 507 says that nothing was written; of a write that fails otherwise nothing is known.
-    if (status === 507) witness.refuse(operation);
+    if (status === 507) witness.reject(operation);
     return;
   }
   if (came !== operation.expected)
-    throw new Error(`${toldWrites(operation.writes)} was answered ${status}: ${text.slice(0, 300)}`);
-  if (came === 'refused') {
-    result.refused++;
+    throw new Error(`${describeWrites(operation.writes)} was answered ${status}: ${text.slice(0, 300)}`);
+  if (came === 'rejected') {
+    result.rejected++;
     return;
   }
   result.acknowledged++;
@@ -155,7 +155,7 @@ async function readOnce(run: Run, caller: Caller, { name, witness }: WatchedTabl
   const horizon = witness.beginRead();
   const outcome = await readTable(caller, name);
   if (outcome.kind === 'lost') witness.endRead(horizon, itemsInPart(outcome.text), false);
-  if (outcome.kind === 'answered' && outcome.status < 500) {
+  if (outcome.kind === 'responded' && outcome.status < 500) {
     witness.endRead(horizon, itemsFound(outcome, name), true);
     run.result.read++;
   }
@@ -174,7 +174,7 @@ async function peekOnce(run: Run, caller: Caller, { name, witness }: WatchedTabl
   const horizon = witness.beginRead();
   const outcome = await readTable(caller, name, id);
   if (outcome.kind === 'not sent') await sleep(reconnectMs);
-  if (outcome.kind !== 'answered' || outcome.status >= 500) return true;
+  if (outcome.kind !== 'responded' || outcome.status >= 500) return true;
   witness.endReadOf(id, horizon, outcome.status === 404 ? undefined : itemIn(outcome.text).name);
   run.result.read++;
   return true;
@@ -182,11 +182,11 @@ async function peekOnce(run: Run, caller: Caller, { name, witness }: WatchedTabl
 
 /** A table that nobody has created an item in is not there yet. */
 function itemsFound(outcome: Outcome, name: string): Item[] {
-  if (outcome.kind !== 'answered') throw new Error(`${name} could not be read: ${outcome.kind}`);
+  if (outcome.kind !== 'responded') throw new Error(`${name} could not be read: ${outcome.kind}`);
   if (outcome.status === 404) return [];
   return itemsIn(outcome.text);
 }
 
-function toldWrites(writes: readonly ItemWrite[]): string {
+function describeWrites(writes: readonly ItemWrite[]): string {
   return writes.map(({ kind, id }) => `${kind} of "${id}"`).join(', ');
 }

@@ -19,7 +19,7 @@ const successes = {
 } as const;
 const batchWritten = '{"statusCode":200,"body":{"message":"Batch written"}}';
 /** What a write whose condition does not hold is answered. */
-export const refusals = { create: 409, update: 404, delete: 404 } as const;
+export const rejections = { create: 409, update: 404, delete: 404 } as const;
 
 export function tablePath(table: string, operation: string): string {
   return `/v3/table/${table}/${operation}`;
@@ -40,25 +40,25 @@ export function writeTable(caller: Caller, table: string, writes: readonly ItemW
   return caller.send(methods[first.kind], tablePath(table, first.kind), fieldsOf(first));
 }
 
-/** `done`: acknowledged, in the documented words; `refused`: a condition did not hold; `failed`: anything else. */
+/** `done`: acknowledged, in the documented words; `rejected`: a condition did not hold; `failed`: anything else. */
 export function resultOf(
   writes: readonly ItemWrite[],
-  answer: Extract<Outcome, { kind: 'answered' }>,
-): 'done' | 'refused' | 'failed' {
+  response: Extract<Outcome, { kind: 'responded' }>,
+): 'done' | 'rejected' | 'failed' {
   const [first] = writes as readonly [ItemWrite];
   if (writes.length > 1) {
-    if (answer.text === batchWritten) return 'done';
-    return answer.status === 409 || answer.status === 404 ? 'refused' : 'failed';
+    if (response.text === batchWritten) return 'done';
+    return response.status === 409 || response.status === 404 ? 'rejected' : 'failed';
   }
-  if (answer.text === successes[first.kind]) return 'done';
-  return answer.status === refusals[first.kind] ? 'refused' : 'failed';
+  if (response.text === successes[first.kind]) return 'done';
+  return response.status === rejections[first.kind] ? 'rejected' : 'failed';
 }
 
-/** The items of an answer to `read`. Throws when they are not well-formed, not in order, or one is there twice. */
+/** The items of a response to `read`. Throws when they are not well-formed, not in order, or one is there twice. */
 export function itemsIn(text: string): Item[] {
   const { statusCode, body, ...more } = JSON.parse(text) as { statusCode: number; body: Item[] };
   if (statusCode !== 200 || !Array.isArray(body) || Object.keys(more).length > 0)
-    throw new Error(`this is no answer to read: ${text.slice(0, 200)}`);
+    throw new Error(`this is no response to read: ${text.slice(0, 200)}`);
   let before = Buffer.alloc(0);
   for (const item of body) {
     checkItem(item);
@@ -69,7 +69,7 @@ export function itemsIn(text: string): Item[] {
   return body;
 }
 
-/** The item of an answer to `read?id=`. */
+/** The item of a response to `read?id=`. */
 export function itemIn(text: string): Item {
   const { body } = JSON.parse(text) as { body: Item };
   checkItem(body);
@@ -82,7 +82,7 @@ function checkItem(item: Item): void {
     throw new Error(`this is no item: ${JSON.stringify(item).slice(0, 200)}`);
 }
 
-/** The items that came whole in an answer that was broken off. */
+/** The items that came whole in a response that was broken off. */
 export function itemsInPart(text: string): Item[] {
   const items = text.matchAll(/\{"id":"(?:[^"\\]|\\.)*","name":"(?:[^"\\]|\\.)*"\}/g);
   return [...items].map(([item]) => JSON.parse(item) as Item);

@@ -15,7 +15,7 @@ interface Watched {
   readonly id: string;
   /** The last version that was acknowledged, or found after a reopening. */
   certain: Version;
-  /** A version whose write is under way, or whose answer was lost: it may have come to be. */
+  /** A version whose write is under way, or whose response was lost: it may have come to be. */
   pending: Version | undefined;
   /** The number of the newest version that a reader has seen. */
   shown: number;
@@ -29,20 +29,20 @@ interface Watched {
 
 export interface Operation {
   readonly writes: readonly ItemWrite[];
-  /** What the service has to answer, as far as anybody but this caller leaves these items alone. */
-  readonly expected: 'done' | 'refused';
+  /** What the service has to response, as far as anybody but this caller leaves these items alone. */
+  readonly expected: 'done' | 'rejected';
 }
 
 /** The numbers of the certain versions when a read began: what it shows must not be older. */
 export type Horizon = ReadonlyMap<string, Version>;
 
 /** The share of operations whose condition does not hold, so that a refusal is what they must be answered. */
-const refusedShare = 0.15;
-const violationsToldMax = 5;
+const rejectedShare = 0.15;
+const violationsShownMax = 5;
 
 /**
  * Knows what a table may hold. Each item is written by one caller at a time, so that after any end of the service it
- * reads as the last acknowledged write left it, or as the one write did whose answer never came; as the latter for
+ * reads as the last acknowledged write left it, or as the one write did whose response never came; as the latter for
  * certain, once a reader has seen that.
  */
 export class Witness {
@@ -57,13 +57,13 @@ export class Witness {
   /** One write, or with several ids a batch of them. The items may not be written by others until it is settled. */
   propose(ids: readonly string[], random: Random): Operation {
     const items = ids.map((id) => this.#item(id));
-    const isRefused = random() < refusedShare;
-    const wrong = isRefused ? between(random, 0, items.length - 1) : -1;
+    const isRejected = random() < rejectedShare;
+    const wrong = isRejected ? between(random, 0, items.length - 1) : -1;
     const writes = items.map((item, index) => writeFor(item, { random, holds: index !== wrong }));
-    const operation: Operation = { writes, expected: isRefused ? 'refused' : 'done' };
+    const operation: Operation = { writes, expected: isRejected ? 'rejected' : 'done' };
     for (const [index, item] of items.entries()) {
       const write = writes[index] as ItemWrite;
-      if (isRefused) item.void.add(item.last);
+      if (isRejected) item.void.add(item.last);
       else if (write.kind === 'delete') {
         item.lastDelete = item.last;
         item.pending = { number: item.last, name: undefined, operation };
@@ -72,7 +72,7 @@ export class Witness {
     return operation;
   }
 
-  /** The ids among these whose state is certain, so that the answer to a further write can be foretold. */
+  /** The ids among these whose state is certain, so that the response to a further write can be foretold. */
   settled(ids: readonly string[]): readonly string[] {
     return ids.filter((id) => this.#item(id).pending === undefined);
   }
@@ -86,7 +86,7 @@ export class Witness {
   }
 
   /** The service said that nothing was written, so that nothing of it may ever be seen. */
-  refuse({ writes }: Operation): void {
+  reject({ writes }: Operation): void {
     for (const { id } of writes) {
       const item = this.#item(id);
       if (item.pending !== undefined) item.void.add(item.pending.number);
@@ -108,7 +108,7 @@ export class Witness {
     tell(see(this.#item(id), horizon.get(id) as Version, name));
   }
 
-  /** @param isWhole false for an answer that was broken off: then an item that is missing says nothing */
+  /** @param isWhole false for a response that was broken off: then an item that is missing says nothing */
   endRead(horizon: Horizon, items: readonly Item[], isWhole: boolean): void {
     const seen = new Map(items.map(({ id, name }) => [id, name]));
     const violations = [...seen.keys()].filter((id) => !this.#watched.has(id)).map(unknownItem);
@@ -199,7 +199,7 @@ function unknownItem(id: string): string {
 
 function tell(violations: readonly string[]): void {
   if (violations.length === 0) return;
-  const more = violations.length - violationsToldMax;
-  const lines = violations.slice(0, violationsToldMax).join('\n');
+  const more = violations.length - violationsShownMax;
+  const lines = violations.slice(0, violationsShownMax).join('\n');
   throw new Error(`${lines}${more > 0 ? `\nand ${more} more` : ''}`);
 }

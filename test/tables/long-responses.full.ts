@@ -23,15 +23,15 @@ test('refuses an address one more large table while as many as it may have are o
     return reader;
   };
   const readers = Array.from({ length: longResponsesPerAddressMax }, newReader);
-  const refused = await until(503, async () => {
+  const rejected = await until(503, async () => {
     // It takes the place that the last question had.
     readers.push(newReader());
     await sleep(100);
     return service.get('/v3/table/large/read');
   });
-  assert.equal(refused.json.body.error.code, 'overloaded');
-  assert.equal(refused.headers.get('retry-after'), '1');
-  assert.equal(refused.headers.get('connection'), 'close');
+  assert.equal(rejected.json.body.error.code, 'overloaded');
+  assert.equal(rejected.headers.get('retry-after'), '1');
+  assert.equal(rejected.headers.get('connection'), 'close');
   assert.equal(
     await statusFrom('127.0.0.2', `${service.origin}/v3/table/large/read`),
     200,
@@ -56,9 +56,9 @@ async function until<Answer extends { status: number }>(
 ): Promise<Answer> {
   const giveUpAt = performance.now() + waitMsMax;
   for (;;) {
-    const answer = await ask();
-    if (answer.status === status) return answer;
-    assert.ok(performance.now() < giveUpAt, `it never answered ${status}, but ${answer.status}`);
+    const response = await ask();
+    if (response.status === status) return response;
+    assert.ok(performance.now() < giveUpAt, `it never answered ${status}, but ${response.status}`);
     await sleep(20);
   }
 }

@@ -129,18 +129,18 @@ export class MortalEngine {
   }
 
   #commit(inner: Engine, writes: readonly Write[]): Promise<Refusal | undefined> {
-    const answer = Promise.withResolvers<Refusal | undefined>();
+    const response = Promise.withResolvers<Refusal | undefined>();
     this.#waiting.push(async () => {
-      if (this.isDead) return answer.reject(new Killed());
-      const refusal = await inner.commit(writes);
-      // A commit that is refused, as one that only asks, is no step.
-      if (refusal !== undefined) return answer.resolve(refusal);
+      if (this.isDead) return response.reject(new Killed());
+      const rejection = await inner.commit(writes);
+      // A commit that is rejected, as one that only asks, is no step.
+      if (rejection !== undefined) return response.resolve(rejection);
       this.written.push(...writes);
-      if (--this.#left <= 0) answer.reject(new Killed());
-      else answer.resolve(refusal);
+      if (--this.#left <= 0) response.reject(new Killed());
+      else response.resolve(rejection);
     });
     if (!this.#isPumping) void this.#pump();
-    return answer.promise;
+    return response.promise;
   }
 
   async #pump(): Promise<void> {

@@ -11,7 +11,7 @@ import {
   Killed,
   MortalEngine,
   newStore,
-} from '../support/storage/moving-stores.ts';
+} from '../support/storage/copied-stores.ts';
 
 const books: Space = 'table:books';
 
@@ -33,7 +33,7 @@ async function copyAllButTheEnd(source: NamedEngine, target: NamedEngine, batche
 }
 
 for (const kind of ['LMDB', 'DynamoDB'] as const) {
-  test(`on ${kind} a target that is not empty is refused, and stays as it is`, async (t) => {
+  test(`on ${kind} a target that is not empty is rejected, and stays as it is`, async (t) => {
     for (const [space, held] of [[books], ['table:other'], ['service:sealing']].entries()) {
       const { source, target } = await stores(t, { [books]: items(3) }, kind);
       await fill(target, { [held[0] as string]: { a: String(space) } });
