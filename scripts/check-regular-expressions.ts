@@ -5,12 +5,12 @@ import { simple } from 'acorn-walk';
 import { check } from 'recheck';
 
 /**
- * Looks for regular expressions in src whose time grows faster than the text (https://makenowjust-labs.github.io/recheck/).
- * One that is only ever given a bounded text may be listed here, with its bound.
+ * Finds regular expressions in src that take more than linear time (https://makenowjust-labs.github.io/recheck/).
+ * An expression whose input is always short may be listed here, with its input.
  */
 const bounded: Readonly<Record<string, string>> = {
-  '\\.lock-(.+)-\\d+$': 'the name of a file of ours',
-  '(\\d+)$': 'the name of a file of ours',
+  '\\.lock-(.+)-\\d+$': "the name of the service's own file",
+  '(\\d+)$': "the name of the service's own file",
   '^\\s*(\\d+) ': 'a table of the kernel',
 };
 

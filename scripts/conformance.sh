@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All conformance tests; every part runs even if another one failed, and says what it needs. Parts that wait for disks or for Java
-# run at the same time; their output is printed when they have ended. The last part measures, and runs alone.
+# Runs all parts of the conformance tests, even if one fails. Each part reports what it needs. Parts that wait for disks
+# or for Java run at the same time, and their output is printed when they have ended. The last part measures, so it runs
+# alone.
 set -uo pipefail
 cd "$(dirname "$0")"
 

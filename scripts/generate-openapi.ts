@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startService } from '../src/app/service.ts';
 import { loadSettings } from '../src/settings/load.ts';
 
-/** Writes openapi.json as the service itself serves it; with `--check`, only tells whether it has drifted. */
+/** Writes openapi.json as the service serves it; with `--check`, only reports whether the file is out of date. */
 const file = new URL('../openapi.json', import.meta.url);
 const text = `${JSON.stringify(await servedDocument(), null, 2)}\n`;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What test:browser needs beyond npm: a Chromium of the system (Debian, Ubuntu). CHROMIUM names one elsewhere.
+# Installs what test:browser needs besides npm's packages: Chromium (Debian, Ubuntu). CHROMIUM is the path of another one.
 set -euo pipefail
 command -v "${CHROMIUM:-/usr/bin/chromium}" >/dev/null && exit 0
 apt-get update

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the conformance tests need beside npm's packages: on Debian or Ubuntu, as root. Go is for stripe-mock,
-# Java and Maven for DynamoDB Local, Python for schemathesis.
+# Installs what the conformance tests need besides npm's packages: on Debian or Ubuntu, as root. stripe-mock needs Go,
+# DynamoDB Local needs Java and Maven, and schemathesis needs Python.
 set -euo pipefail
 
 missing=()

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# A disk that loses its power. It is an ext4 file system on a block device whose write-back cache lives in one process:
-# what was flushed (fsync, fdatasync) is in the image, what was not is in that process alone. `cut` kills it with -9, so
-# that every block which was not flushed is gone. A kill of the service alone proves nothing about flushing: what it has
-# written is in the kernel, which goes on.
+# A disk whose power can be cut. It is an ext4 file system on a block device whose write-back cache is in one process:
+# flushed blocks (fsync, fdatasync) are in the image, all others only in that process. `cut` kills it with -9, so that
+# every block that was not flushed is lost. A kill of the service alone proves nothing about flushing: its writes are in
+# the kernel, which keeps running.
 #
-#   power-cut.sh on  STATE [SIZE_MB]   makes the disk, or connects it again; prints the folder to put data in
-#   power-cut.sh cut STATE PID...      the power fails, and with it the programs named; `on` again shows what is left
-#   power-cut.sh off STATE             a clean unmount that keeps everything
+#   power-cut.sh on  STATE [SIZE_MB]   creates the disk, or connects it again; prints the folder for the data
+#   power-cut.sh cut STATE PID...      cuts the power and kills the processes; `on` again shows what is left
+#   power-cut.sh off STATE             unmounts the disk cleanly, without loss
 #
-# Needs root and Debian's packages nbdkit, libnbd-bin, fuse3 and e2fsprogs. All unflushed blocks are lost: none is torn,
-# and none is written before another.
+# Needs root and Debian's packages nbdkit, libnbd-bin, fuse3 and e2fsprogs. All unflushed blocks are lost: there are no
+# torn or reordered writes.
 set -euo pipefail
 verb=${1:?on, cut or off}
 state=${2:?a folder for the state}
@@ -40,7 +40,7 @@ end_process_of() {
   rm -f "$1"
 }
 
-# The device's process is gone or idle: lets go of the mount, the loop device and the FUSE file.
+# Removes the mount, the loop device and the FUSE file. The device's process has ended or is idle.
 take_apart() {
   umount -l "$mount" 2>/dev/null || true
   losetup -j "$device" 2>/dev/null | cut -d: -f1 | while read -r loop; do losetup -d "$loop" 2>/dev/null || true; done
@@ -60,7 +60,7 @@ on)
   mkdir -p "$mount"
   : >"$device"
   rm -f "$socket"
-  # nbdkit begins to shut down when the process that started it ends; so this one stays.
+  # nbdkit shuts down when its parent process ends, so this shell keeps running.
   setsid bash -c 'cd "$1"
     nbdkit -f -U nbd.sock --filter=cache file disk.img cache=writeback cache-min-block-size=4096 & echo $! >nbdkit.pid
     until [ -S nbd.sock ]; do sleep .01; done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests of tables, payments and integrations on the DynamoDB engine: on AWS's DynamoDB Local where
-# DYNAMODB_ENDPOINT tells where it listens, on dynalite without it. With `short`, those that `npm test` has time for.
+# Runs the tests of tables, payments and integrations on the DynamoDB engine: on AWS's DynamoDB Local if DYNAMODB_ENDPOINT
+# is set, and otherwise on dynalite. With `short`, only those that `npm test` has time for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +26,7 @@ if [ "${1:-}" != short ]; then
   how=--test-concurrency=3
 fi
 
-# What is promised of the embedded store alone: the order of a table, its ETag, what lies in its files.
+# Promises that only the embedded store makes: the order of a table, its ETag, and the content of its files.
 embedded_alone='in exactly the words of the document|under every other tag|in clear|in the order of the ids|make no new store'
 
 export TEST_STORE=dynamodb

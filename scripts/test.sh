@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The tests that need npm alone and have time to run daily: on the embedded store, a share of them on dynalite at the same
-# time. What takes longer is `npm run test:full`.
+# Runs the tests that need only npm and are fast: all on the embedded store, and some on dynalite at the same time. The
+# slower ones are in `npm run test:full`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
-# Hundreds of short processes load the same modules: they are compiled once.
+# Hundreds of short processes load the same modules, which are compiled once.
 export NODE_COMPILE_CACHE="$PWD/node_modules/.cache/compiled"
 
-# Few processes that each run many files: a process for each file would spend most of its time on loading modules.
+# A few processes run many files each: a process per file would spend most of its time on loading modules.
 shards=4
 logs=$(mktemp -d)
 pids=()
@@ -20,12 +20,12 @@ done
 bash scripts/test-on-dynamodb.sh short >"$logs/$((shards + 1))" 2>&1 &
 pids+=($!)
 
-echo "${#pids[@]} processes are running; what each of them says is printed when it has ended."
+echo "${#pids[@]} processes are running; the output of each is printed when it has ended."
 status=0
 for part in $(seq "${#pids[@]}"); do
   wait "${pids[part - 1]}" || status=1
   cat "$logs/$part"
-  # Also where a test has ended the process with status 0.
+  # Detects a test that ended the process with status 0.
   grep -q '^ℹ fail 0$' "$logs/$part" || status=1
 done
 exit "$status"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tries what deploy/Dockerfile makes where there is no Docker: the files that it copies, installed without dev, served by
-# an unprivileged user on a root that is read-only but for the data and /tmp, until its health check says that it is
-# well; then SIGTERM must end it with 0. Needs root (for the mounts), npm and a Node of 24.12 or later as `node`.
+# Tests deploy/Dockerfile without Docker: installs the files that it copies without dev dependencies, and serves them as an
+# unprivileged user on a root file system that is read-only except for the data and /tmp, until the health check succeeds;
+# then SIGTERM must end the service with status 0. Needs root (for the mounts), npm and Node 24.12 or later as `node`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ trap 'rm -rf "$image"' EXIT
 cp package.json package-lock.json .npmrc LICENSE "$image"
 cp -r src bin "$image"
 mkdir "$image/scripts" && cp -r scripts/runtime "$image/scripts"
-# A lock file that is behind package.json is a fault of its own, that npm ci tells.
+# npm ci also fails if the lock file does not match package.json.
 (cd "$image" && npm ci --omit=dev --no-audit --no-fund >/dev/null)
 mkdir -m 0700 "$image/data" && chown 65534:65534 "$image/data" && chmod 755 "$image"
 printf 'installed: %s\n' "$(du -sh "$image/node_modules" | cut -f1)"

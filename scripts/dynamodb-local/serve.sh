@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# AWS's own DynamoDB Local, in memory, on a free port of loopback, which it tells in its first line.
+# Serves AWS's own DynamoDB Local, in memory, on a free port of loopback, and prints its endpoint in the first line.
 # Usage: serve.sh FOLDER (for its libraries). Needs Java and Maven.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -16,7 +16,7 @@ import {
 import { type Operation, type Outcome, violationIn } from '../support/durability/linearizability.ts';
 import type { ItemWrite } from '../support/tables/table-operations.ts';
 
-/** The checker of histories, tried on histories whose verdict is known. */
+/** Tests the checker with histories whose verdict is known. */
 
 suite('the checker of histories', () => {
   for (const [title, rows] of Object.entries(good)) {
@@ -27,14 +27,14 @@ suite('the checker of histories', () => {
     test(`rejects ${title}`, () => assert.notEqual(violationIn(historyOf(rows)), undefined));
   }
 
-  test('tells the response that fits no order, and what the table may have held', () => {
+  test('returns the operation that fits no order, and the states that the table may have had', () => {
     const history = historyOf(corrupted['a resurrected delete'] ?? []);
     const violation = violationIn(history);
     assert.equal(violation?.operation, history[2]);
     assert.deepEqual(violation?.states, [new Map()]);
   });
 
-  test('judges every small history as a trial of all orders does', () => {
+  test('gives every small history the same verdict as a search of all orders', () => {
     let linearizable = 0;
     const runs = 3_000;
     fc.assert(
@@ -65,11 +65,11 @@ const action: fc.Arbitrary<[ItemWrite[], Outcome]> = fc.oneof(
   fc.tuple(fc.constant(nothing), items),
 );
 
-/** Up to six operations that overlap as chance will have it. */
+/** Up to six operations that overlap at random. */
 const smallHistory = fc
   .array(fc.tuple(action, fc.nat(30), fc.integer({ min: 1, max: 12 })), { minLength: 1, maxLength: 6 })
   .map((actions) => {
-    // No two moments are the same, as of one clock that goes up at each.
+    // All times are different, as from one clock that advances at each event.
     const rows = actions.map(([[what, outcome], start, length], index): Row => {
       const calledAt = start + index / 20;
       return [calledAt, calledAt + length + 0.01, what, outcome];
@@ -77,7 +77,7 @@ const smallHistory = fc
     return historyOf(rows);
   });
 
-/** Tries every operation that may come first, then every one that may follow. */
+/** Tries every operation that may come first, and then every one that may follow. */
 function hasAnOrder(history: readonly Operation[], state: ReadonlyMap<string, string>): boolean {
   if (history.every(({ outcome }) => outcome.kind === 'unknown')) return true;
   const firstReturn = Math.min(...history.map(({ returnedAt }) => returnedAt));

@@ -3,25 +3,25 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Caller } from '../support/caller.ts';
 import { violationIn } from '../support/durability/linearizability.ts';
-import { RecordedHistory, told } from '../support/durability/recorded-history.ts';
+import { explain, RecordedHistory } from '../support/durability/recorded-history.ts';
 import { count, workers } from '../support/extent.ts';
 import { between, pick, type Random, randomFrom, seedOf } from '../support/random.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 
-/** Callers at a few items at once, with kills in between: their histories are linearizable (promise 10). */
+/** Concurrent callers of a few items, with kills in between: their histories are linearizable (promise 10). */
 const rounds = count({ short: 2, long: 1_000 });
 const roundsWithWorkers = count({ short: 2, long: 1_000 });
-/** Of one table, so that a history goes over kills. */
+/** The starts of the service for one table, so that a history includes kills. */
 const livesPerRound = 2;
 const lifeMsMin = 50;
 const lifeMsMax = 400;
 const callers = 8;
 const ids = ['a', 'b', 'c', 'd', 'e'];
 
-test('gives histories that one table could have given, over kills of the process', (t) =>
+test('returns only linearizable histories, despite kills of the process', (t) =>
   drill(t, { rounds, processes: 1 }));
 
-test('gives histories that one table could have given, over kills of workers and of all processes', (t) =>
+test('returns only linearizable histories, despite kills of workers and of all processes', (t) =>
   drill(t, { rounds: roundsWithWorkers, processes: workers }));
 
 async function drill(t: TestContext, options: { rounds: number; processes: number }): Promise<void> {
@@ -39,12 +39,12 @@ async function drill(t: TestContext, options: { rounds: number; processes: numbe
     await last.kill();
     totals.operations += history.operations.length;
     totals.unknown += history.unknown;
-    if (options.processes === 1) assert.equal(history.failures, 0, 'only a kill keeps from a response');
+    if (options.processes === 1) assert.equal(history.failures, 0, 'a request fails only by a kill');
     const violation = violationIn(history.operations);
-    if (violation !== undefined) assert.fail(`round ${round}: ${told(violation, history.operations)}`);
+    if (violation !== undefined) assert.fail(`round ${round}: ${explain(violation, history.operations)}`);
   }
   t.diagnostic(`${totals.operations} operations in ${options.rounds} rounds, ${totals.unknown} unknown`);
-  assert.ok(totals.unknown > 0, 'no kill has met a write');
+  assert.ok(totals.unknown > 0, 'no kill interrupted a write');
 }
 
 /** One life of the service, from its first request to its kill. */

@@ -6,16 +6,16 @@ import { count, workers } from '../support/extent.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { itemsIn, readTable, writeTable } from '../support/tables/table-operations.ts';
 
-/** Of 64 that create one id at once, one wins, and the others are told (promise 11). */
+/** One of 64 concurrent creates of an id succeeds, and the others are rejected (promise 11). */
 const table = 'prizes';
 const callersAtOnce = 64;
 const rounds = count({ short: 24, long: 2_000 });
-/** Some rounds end with a kill: the winner that was told stays the winner. */
+/** Some rounds end with a kill: the acknowledged winner stays the winner. */
 const roundsPerLife = count({ short: 12, long: 100 });
 
-test('lets one of 64 concurrent creates of an id win', (t) => race(t, 1));
+test('accepts one of 64 concurrent creates of an id', (t) => race(t, 1));
 
-test('lets one of 64 concurrent creates of an id win, across processes', (t) => race(t, workers));
+test('accepts one of 64 concurrent creates of an id, across processes', (t) => race(t, workers));
 
 async function race(t: TestContext, processes: number): Promise<void> {
   const data = newData(t);
@@ -24,7 +24,7 @@ async function race(t: TestContext, processes: number): Promise<void> {
     const service = await ServeProcess.start(t, { data, workers: processes });
     const origin = await service.ready();
     const callers = Array.from({ length: callersAtOnce }, () => new Caller(origin));
-    // Connected beforehand, so that the creates arrive together, and in turns, so that each process gets its share.
+    // Connects all callers first, so that the creates arrive together; one by one, so that each process gets its share.
     for (const caller of callers) await caller.send('GET', '/livez');
     if (processes > 1) assertSpread(service);
     for (let round = first; round < first + roundsPerLife; round++) {
@@ -34,10 +34,10 @@ async function race(t: TestContext, processes: number): Promise<void> {
     for (const caller of callers) caller.close();
     await service.kill();
   }
-  await assertKept(t, { data, winners });
+  await assertStored(t, { data, winners });
 }
 
-/** @returns the name that won */
+/** @returns the name of the item after all callers have tried to create it */
 async function winnerOf(callers: readonly Caller[], id: string): Promise<string> {
   const nameOf = (caller: number) => `${id} of caller ${caller}`;
   const responses = await Promise.all(
@@ -47,7 +47,7 @@ async function winnerOf(callers: readonly Caller[], id: string): Promise<string>
     response.kind === 'responded' ? response : assert.fail(response.kind),
   );
   const won = told.flatMap(({ status }, index) => (status === 200 ? [index] : []));
-  assert.equal(won.length, 1, `${won.length} callers were told that they had created ${id}`);
+  assert.equal(won.length, 1, `${won.length} callers received a 200 for ${id}`);
   for (const { status, text } of told) {
     if (status === 200) continue;
     assert.equal(status, 409, text);
@@ -63,7 +63,7 @@ async function winnerOf(callers: readonly Caller[], id: string): Promise<string>
   return winner;
 }
 
-async function assertKept(
+async function assertStored(
   t: TestContext,
   { data, winners }: { data: string; winners: ReadonlyMap<string, string> },
 ): Promise<void> {
@@ -75,7 +75,7 @@ async function assertKept(
   assert.deepEqual(new Map(itemsIn(response.text).map(({ id, name }) => [id, name])), winners);
 }
 
-/** That the callers are connected to more than one process, without which the race would be within one. */
+/** Asserts that the callers are connected to more than one process. */
 function assertSpread({ workerPids }: ServeProcess): void {
   const connected = workerPids.map(socketsOf);
   const busy = connected.filter((sockets) => sockets >= callersAtOnce / 8);
@@ -87,7 +87,7 @@ function socketsOf(pid: number): number {
   return readdirSync(folder).filter((name) => isSocket(`${folder}/${name}`)).length;
 }
 
-/** A descriptor may be closed between its being listed and its being looked at. */
+/** The descriptor may have been closed since it was listed. */
 function isSocket(path: string): boolean {
   try {
     return readlinkSync(path).startsWith('socket:');

@@ -10,18 +10,18 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
 import { itemsIn, resultOf, tablePath, writeTable } from '../support/tables/table-operations.ts';
 
 /**
- * Who reads a whole table sees one committed state of it, however long the reading takes (promise 10). Each writer
- * counts through items of its own, one acknowledged write after the other, so that one number says what all of its
- * items must read; a state of the table is one number per writer, and all states that were ever committed are a chain.
+ * A read of a whole table shows one committed state of it, however long it takes (promise 10). Each writer updates items
+ * of its own in turn, one acknowledged write after the other, so that one number determines the names of all its items.
+ * A state of the table is one number per writer, and the committed states are totally ordered.
  */
 const table = 'counters';
 const items = 20_000;
 const writers = 6;
 const itemsPerWriter = 300;
 const readingMs = count({ short: 1_500, long: 300_000 });
-/** What the readers wait after each piece of 64 KiB: the slow ones' responses of 12 MB outlive hundreds of writes. */
+/** The pause of each reader after every 64 KiB: hundreds of writes happen during the slow responses of 12 MB. */
 const readers = [8, 8, 4, 0];
-/** Between two reads, so that the writers come to their turn. */
+/** The pause between two reads, in which the writers get CPU time. */
 const betweenReadsMs = 250;
 const creatorsAtOnce = 4;
 const batchItems = 100;
@@ -83,11 +83,11 @@ interface Reading {
   readonly origin: string;
   readonly pauseMs: number;
   readonly counting: readonly CountingWriter[];
-  /** The ids that nobody writes. */
+  /** The ids that no writer updates. */
   readonly unwritten: readonly string[];
 }
 
-/** @returns the state that a read has shown: how far each writer had come */
+/** @returns the state that a read has shown: the number of the last write of each writer */
 async function readState({ origin, pauseMs, counting, unwritten }: Reading): Promise<readonly number[]> {
   const before = counting.map(({ acknowledged }) => acknowledged);
   const text = await readSlowly(origin, pauseMs);
@@ -122,7 +122,7 @@ async function readSlowly(origin: string, pauseMs: number): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Of two states that were both committed, one is at least as far as the other for every writer. */
+/** Asserts that of any two states, one is at least as new as the other for every writer. */
 function assertChain(states: readonly (readonly number[])[]): void {
   const sum = (state: readonly number[]) => state.reduce((total, number) => total + number, 0);
   const sorted = states.toSorted((one, other) => sum(one) - sum(other));

@@ -1,8 +1,8 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 
 /**
- * What became of a request. `lost`: it may have been carried out or not; `text` is what came of the response.
- * `not sent`: nobody listened, so that it certainly was not.
+ * The outcome of a request. `lost`: the service may have executed it or not; `text` is the received part of the response.
+ * `not sent`: the connection was refused, so that it was certainly not executed.
  */
 export type Outcome =
   | { readonly kind: 'responded'; readonly status: number; readonly text: string }
@@ -12,8 +12,8 @@ export type Outcome =
 const silentMsMax = 20_000;
 
 /**
- * A caller with one connection, on which it sends one request after the other and never one again by itself: what it
- * reports lost was sent once. It goes on over a new connection when its own has ended.
+ * A client with one connection, on which it sends one request after the other. It never retries: a request that it
+ * reports as lost was sent once. When its connection has ended, it opens a new one.
  */
 export class Caller {
   readonly #origin: string;
@@ -23,7 +23,7 @@ export class Caller {
     this.#origin = origin;
   }
 
-  /** Rejects when the service stays silent: a lost response is a broken connection, a hang is a failure. */
+  /** Rejects when the service does not respond: a broken connection is a lost response, but a hang is a failure. */
   send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Outcome> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const ofBody: Record<string, string> =

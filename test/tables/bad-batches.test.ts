@@ -9,7 +9,7 @@ const service = await startSharedService();
 const create = { create: { id: 'new', name: 'New' } };
 const newItem = '{"id":"new","name":"New"}';
 
-/** What is wrong with the batch as a whole; `writes` or nothing can be named. */
+/** Bodies that are invalid as a whole, with the parameter that the error names, if any. */
 const badBodies: readonly (readonly [string, string | undefined])[] = [
   ['{}', 'writes'],
   ['{"writes":[]}', 'writes'],
@@ -26,7 +26,7 @@ const badBodies: readonly (readonly [string, string | undefined])[] = [
   [JSON.stringify({ writes: Array(1_000).fill({}) }), 'writes'],
 ];
 
-/** A bad write, as JSON text, by what is wrong with it. */
+/** Invalid writes as JSON text, by their fault. */
 const badWrites: Readonly<Record<string, string>> = {
   'no kind': '{}',
   null: 'null',
@@ -58,7 +58,7 @@ const badWrites: Readonly<Record<string, string>> = {
   'an item of a byte more than 400 KB': `{"create":{"id":"new","name":"${'x'.repeat(400 * 1024 - 2)}"}}`,
 };
 
-test('refuses every batch that is none, and nothing comes of it', async (t) => {
+test('rejects every invalid batch, and writes nothing', async (t) => {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });
   for (const [body, param] of badBodies) {
@@ -77,7 +77,7 @@ test('refuses every batch that is none, and nothing comes of it', async (t) => {
   assert.equal(text, '{"statusCode":200,"body":[{"id":"a","name":"Alpha"}]}');
 });
 
-test('refuses every bad write of a batch by its place, and writes none of the others', async (t) => {
+test('rejects a batch with an invalid write, names its position, and writes none of the others', async (t) => {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });
   const good = JSON.stringify({ update: { id: 'a', name: 'changed' } });
@@ -101,7 +101,7 @@ test('refuses every bad write of a batch by its place, and writes none of the ot
   assert.equal(text, '{"statusCode":200,"body":[{"id":"a","name":"Alpha"}]}');
 });
 
-test('refuses a table name outside the alphabet, as the other operations do', async () => {
+test('rejects a table name with invalid characters, as the other operations do', async () => {
   const { origin } = service;
   for (const name of ['a%20b', 'a:b', '%2e%2e', 'a'.repeat(256), 'service%3Apayments']) {
     const at = `/v3/table/${name}`;
@@ -119,7 +119,7 @@ test('refuses a table name outside the alphabet, as the other operations do', as
   }
 });
 
-test('refuses a batch that is no JSON, or larger than 1 MiB', async () => {
+test('rejects a batch that is not JSON, or larger than 1 MiB', async () => {
   const table = newTable();
   const good = JSON.stringify({ writes: [create] });
   for (const [body, headers, status, code] of [

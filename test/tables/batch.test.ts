@@ -32,7 +32,7 @@ test('creates, updates and deletes with one batch, in exactly these words', asyn
   ]);
 });
 
-test('takes batches of 1 to 100 writes', async () => {
+test('accepts batches of 1 to 100 writes', async () => {
   for (const count of [1, 2, 99, 100]) {
     const all = items(count, 20);
     const table = newTable();
@@ -45,7 +45,7 @@ test('takes batches of 1 to 100 writes', async () => {
   }
 });
 
-test('writes nothing of a batch of which one write is rejected, wherever it stands, and names that one', async () => {
+test('writes nothing of a batch if one write is rejected, at any position, and names that write', async () => {
   const table = await tableOfBooks();
   const before = await service.get(`${table}/read`);
   const rejectedWrites = [
@@ -65,7 +65,7 @@ test('writes nothing of a batch of which one write is rejected, wherever it stan
       assertError(rejected, { status, code, param: `writes.${at}.id` });
       assert.deepEqual(Object.keys(rejected.json.body), ['message', 'error']);
       assert.equal(rejected.json.body.message, rejected.json.body.error.message);
-      assert.match(rejected.json.body.message, new RegExp(`\\b${at}\\b`), 'the sentence names the write too');
+      assert.match(rejected.json.body.message, new RegExp(`\\b${at}\\b`), 'the message names the write too');
       const after = await service.get(`${table}/read`);
       assert.equal(after.text, before.text);
       assert.equal(after.headers.get('etag'), before.headers.get('etag'));
@@ -74,7 +74,7 @@ test('writes nothing of a batch of which one write is rejected, wherever it stan
   assert.equal((await service.post(`${table}/batch`, { writes: good })).text, written);
 });
 
-test('names the first of several writes that cannot be', async () => {
+test('names the first of several writes that are rejected', async () => {
   const table = await tableOfBooks();
   const writes = [
     { update: { id: 'a', name: '' } },
@@ -88,7 +88,7 @@ test('names the first of several writes that cannot be', async () => {
   });
 });
 
-test('refuses two writes of one item, whichever they are, and names the second', async () => {
+test('rejects two writes of one item, of any kinds, and names the second', async () => {
   const table = await tableOfBooks();
   const before = await itemsOf(table);
   const kinds = (id: string) => [
@@ -106,12 +106,12 @@ test('refuses two writes of one item, whichever they are, and names the second',
     }
   }
   assert.deepEqual(await itemsOf(table), before);
-  // Ids that look or are written alike are not the same.
+  // Ids that only look alike are different ids.
   const alike = ['é', 'e\u0301', 'E', 'e', 'e ', 'e\0'].map((id) => ({ create: { id, name: '' } }));
   assert.equal((await service.post(`${table}/batch`, { writes: alike })).text, written);
 });
 
-test('makes a table by its first batch where tables are open, and not by one that is rejected', async () => {
+test('creates an open table by its first batch, and not by a rejected one', async () => {
   const table = newTable();
   const noTable = { status: 404, code: 'table_not_found', param: 'TABLE_NAME' };
   for (const write of [{ update: { id: 'a', name: '' } }, { delete: { id: 'a' } }]) {
@@ -128,7 +128,7 @@ test('makes a table by its first batch where tables are open, and not by one tha
   );
 });
 
-test('makes no table where tables are declared, and takes batches for those that are', async (t) => {
+test('creates no undeclared table when tables are declared, and accepts batches for declared ones', async (t) => {
   const service = await startTestService(t, {
     env: { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'books,films' },
   });
@@ -149,7 +149,7 @@ test('makes no table where tables are declared, and takes batches for those that
   assert.equal((await service.get(`${table}/read`)).json.body.length, 3);
 });
 
-test('shows readers all of a batch or nothing of it', async () => {
+test('shows readers all writes of a batch or none', async () => {
   const table = newTable();
   const ids = items(100, 0).map(({ id }) => id);
   const all = (round: number) => ids.map((id) => ({ id, name: `${round}:${'x'.repeat(900)}` }));
@@ -171,7 +171,7 @@ test('shows readers all of a batch or nothing of it', async () => {
   assert.ok(rounds.size > 1, 'there were reads between the batches');
 });
 
-test('lets one of many batches win that create the same item, with all of its items', async () => {
+test('accepts one of many concurrent batches that create the same item, with all of its items', async () => {
   const table = newTable();
   const responses = await Promise.all(
     Array.from({ length: 24 }, (_, n) => {
@@ -190,7 +190,7 @@ test('lets one of many batches win that create the same item, with all of its it
   assert.ok(found.every(({ id }) => id === 'same' || id.startsWith(`${winners[0]}-`)));
 });
 
-test('keeps an acknowledged batch when the service stops and starts again', async (t) => {
+test('still has an acknowledged batch after a restart', async (t) => {
   const first = await startTestService(t);
   const table = '/v3/table/books';
   await fill(first, table, books);

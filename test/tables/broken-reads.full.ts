@@ -12,20 +12,23 @@ import { type AppOverEngine, chunksOf, openAppOver, scanOf } from '../support/ta
 import { items } from '../support/tables/filled-tables.ts';
 
 /**
- * An engine that fails while a table is read. Who reads must notice: what came so far must not look like all there is.
+ * An engine that fails while a table is read. The client must notice it: a partial response must not look complete.
  */
 const all = chunksOf(items(40, 20_000));
 const canary = 'canary-in-an-exception';
-const failures = { 'an unforeseen error': new Error(canary), 'a known one': new ServiceError('unavailable') };
+const failures = {
+  'an unforeseen error': new Error(canary),
+  'a ServiceError': new ServiceError('unavailable'),
+};
 const decoders = { gzip: gunzipSync, zstd: zstdDecompressSync };
 const read = 'GET /v3/table/books/read';
 
-/** How many chunks come before the failure; the last count is that of all, so that only the end is missing. */
+/** The number of chunks before the failure. The last one is the number of all chunks, so that only the end is missing. */
 const failingAfter = [1, 20, all.length];
 
 for (const coding of ['identity', 'gzip', 'zstd'] as const) {
   for (const [what, error] of Object.entries(failures)) {
-    test(`breaks the connection when ${what} ends a read (${coding})`, async (t) => {
+    test(`closes the connection when ${what} ends a read (${coding})`, async (t) => {
       let broken = 0;
       let chunks: () => Scan['chunks'] = () => [];
       const app = await openAppOver(t, { scan: async () => scanOf(all, chunks()) });
@@ -33,18 +36,18 @@ for (const coding of ['identity', 'gzip', 'zstd'] as const) {
         for (const after of failingAfter) {
           chunks = () => make(after, error);
           const response = await ask(app.origin, read, { 'Accept-Encoding': coding }).catch(isHangUp);
-          // Of a compressed response nothing may have gone out yet; then it may be told as what it is.
+          // If nothing of a compressed response has been sent yet, the error itself may be the response.
           if (response !== undefined && response.status >= 500) continue;
           if (response !== undefined) assertBroken(response, coding);
           broken++;
         }
       }
-      assert.ok(broken >= failingAfter.length, 'most of the failures came in the middle of a response');
+      assert.ok(broken >= failingAfter.length, 'most of the failures happened in the middle of a response');
     });
   }
 }
 
-test('does not look whole to a client of HTTP/1.0 either, when a read fails', async (t) => {
+test('does not send a failed read to an HTTP/1.0 client as a complete response', async (t) => {
   let chunks: () => Scan['chunks'] = () => [];
   const app = await openAppOver(t, { scan: async () => scanOf(all, chunks()) });
   for (const coding of ['identity', 'gzip', 'zstd'] as const) {
@@ -57,11 +60,11 @@ test('does not look whole to a client of HTTP/1.0 either, when a read fails', as
       assertNoJson(bytes.subarray(bodyAt), coding);
       broken++;
     }
-    assert.ok(broken > 0, 'some of the failures came in the middle of a response');
+    assert.ok(broken > 0, 'some of the failures happened in the middle of a response');
   }
 });
 
-test('responses a failure before the first item as what it is, in the envelope', async (t) => {
+test('returns the error in the envelope when a read fails before the first item', async (t) => {
   for (const make of [syncChunks, asyncChunks]) {
     const unforeseen = await openAppOver(t, { scan: async () => scanOf(all, make(0, new Error(canary))) });
     const response = await ask(unforeseen.origin, read);
@@ -74,7 +77,7 @@ test('responses a failure before the first item as what it is, in the envelope',
   }
 });
 
-test('fails a page or one item whole, and never responses a part of it', async (t) => {
+test('returns an error for a page or an item that fails, and never a part of it', async (t) => {
   for (const make of [syncChunks, asyncChunks]) {
     const app = await openAppOver(t, {
       scan: async () => scanOf(all, make(5, new Error(canary))),
@@ -90,7 +93,7 @@ test('fails a page or one item whole, and never responses a part of it', async (
   }
 });
 
-test('tells in the log that a read has failed on its way, and not with what message', async (t) => {
+test('logs that a read has failed after its beginning, without the message of the error', async (t) => {
   for (const coding of ['identity', 'gzip']) {
     const app = await openAppOver(t, {
       scan: async () => scanOf(all, asyncChunks(30, new Error(canary))),
@@ -103,7 +106,7 @@ test('tells in the log that a read has failed on its way, and not with what mess
   }
 });
 
-test('leaves a scan that nobody reads to its end, however the reading ends', async (t) => {
+test('closes a scan that is not read to its end, however the read ends', async (t) => {
   for (const coding of ['identity', 'gzip']) {
     for (const bytesRead of [0, 1, 100_000]) {
       const scans: CountingChunks[] = [];
@@ -115,7 +118,7 @@ test('leaves a scan that nobody reads to its end, however the reading ends', asy
         },
       });
       for (let n = 0; n < 10; n++) await hangUpAfter(app, bytesRead, coding);
-      // One that was served before the service heard of the hang-up has been begun; each of these must be left.
+      // A scan that began before the service noticed the closed connection must be closed too.
       await ask(app.origin, `${read}?limit=1`);
       await until(() => scans.every(({ isLeft }) => isLeft));
       assert.ok(scans.length > 0);
@@ -123,12 +126,12 @@ test('leaves a scan that nobody reads to its end, however the reading ends', asy
   }
 });
 
-/** The connection was closed before anything came. */
+/** The connection was closed before the first byte of the response. */
 function isHangUp({ code }: NodeJS.ErrnoException): undefined {
   assert.equal(code, 'ECONNRESET');
 }
 
-/** To the end of the connection, also where it is a reset. */
+/** Reads to the end of the connection, even if that is a reset. */
 async function allThatComes(origin: string, coding: string): Promise<Buffer> {
   const { port, hostname } = new URL(origin);
   const socket = connect(Number(port), hostname);
@@ -141,18 +144,18 @@ async function allThatComes(origin: string, coding: string): Promise<Buffer> {
 
 function assertBroken(response: ExactResponse, coding: 'identity' | 'gzip' | 'zstd'): void {
   assert.equal(response.status, 200);
-  assert.ok(!response.isWhole, 'the connection ends before the response does');
+  assert.ok(!response.isWhole, 'the connection ends before the response is complete');
   const length = response.headers.get('content-length');
   assert.ok(length === undefined || Number(length) > response.bytes.length);
   assertNoJson(response.bytes, coding);
 }
 
 function assertNoJson(bytes: Buffer, coding: 'identity' | 'gzip' | 'zstd'): void {
-  assert.ok(!bytes.includes(canary), 'nothing of the error is shown');
+  assert.ok(!bytes.includes(canary), 'the message of the error is not sent');
   assert.throws(() => {
     const text = coding === 'identity' ? bytes : decoders[coding](bytes);
     JSON.parse(text.toString());
-  }, 'what has come is no JSON');
+  }, 'the partial response is not valid JSON');
 }
 
 function* syncChunks(count: number, error: Error): Generator<Buffer> {
@@ -168,7 +171,7 @@ async function* asyncChunks(count: number, error: Error): AsyncGenerator<Buffer>
   throw error;
 }
 
-/** Chunks without an end that know whether they were left. */
+/** Endless chunks that record whether the iteration was ended early. */
 class CountingChunks implements IterableIterator<Buffer> {
   isLeft = false;
   #next = 0;
@@ -209,7 +212,7 @@ async function hangUpAfter({ origin }: AppOverEngine, bytes: number, coding: str
 async function until(holds: () => boolean): Promise<void> {
   const giveUpAt = Date.now() + givenUpMs;
   while (!holds()) {
-    assert.ok(Date.now() < giveUpAt, `it did not come to be in ${givenUpMs} ms`);
+    assert.ok(Date.now() < giveUpAt, `it did not happen within ${givenUpMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

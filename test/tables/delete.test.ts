@@ -11,7 +11,7 @@ const deleted = '{"statusCode":200,"body":{"message":"Item deleted"}}';
 const json = { 'Content-Type': 'application/json' };
 const noItem = { status: 404, code: 'item_not_found', param: 'id' };
 
-test('deletes an item, in exactly these words, and leaves every other one', async () => {
+test('deletes an item, in exactly these words, and no other', async () => {
   const table = newTable();
   const all = items(5, 40);
   await fill(service, table, all);
@@ -27,7 +27,7 @@ test('deletes an item, in exactly these words, and leaves every other one', asyn
   assertError(await service.send('PUT', `${table}/update`, { id: 'item-0000002', name: 'x' }), noItem);
 });
 
-test('deletes what is there once, and tells who comes later', async () => {
+test('deletes an item once, and returns 404 to later callers', async () => {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });
   const responses = await Promise.all(
@@ -37,7 +37,7 @@ test('deletes what is there once, and tells who comes later', async () => {
   for (const response of responses) if (response.text !== deleted) assertError(response, noItem);
 });
 
-test('lets an id that was deleted be created anew', async () => {
+test('creates an item again after it was deleted', async () => {
   const table = newTable();
   for (let n = 0; n < 8; n++) {
     const created = await service.post(`${table}/create`, { id: 'a', name: String(n) });
@@ -48,7 +48,7 @@ test('lets an id that was deleted be created anew', async () => {
   }
 });
 
-test('tells an item that is not there from a table that is not there, and makes neither', async (t) => {
+test('distinguishes a missing item from a missing table, and creates neither', async (t) => {
   const service = await startTestService(t, {
     env: { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'books' },
   });
@@ -62,7 +62,7 @@ test('tells an item that is not there from a table that is not there, and makes 
   assertError(await service.get('/v3/table/songs/read'), { status: 404, code: 'table_not_found' });
 });
 
-test('keeps deleted what was deleted when the service stops and starts again', async (t) => {
+test('does not bring deleted items back after a restart', async (t) => {
   const first = await startTestService(t);
   const table = '/v3/table/books';
   const all = items(90, 100);
@@ -77,7 +77,7 @@ test('keeps deleted what was deleted when the service stops and starts again', a
   );
 });
 
-/** Bodies that are rejected, with the parameter at fault. */
+/** Bodies that are rejected, with the parameter that the error names. */
 const badBodies: readonly (readonly [string, string | undefined])[] = [
   ['{}', 'id'],
   ['{"id":""}', 'id'],
@@ -99,7 +99,7 @@ const badBodies: readonly (readonly [string, string | undefined])[] = [
   ['null', undefined],
 ];
 
-test('refuses every bad body by the name of its field, and deletes nothing', async (t) => {
+test('rejects every invalid body, names its field, and deletes nothing', async (t) => {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });
   for (const [body, param] of badBodies) {
@@ -116,7 +116,7 @@ test('refuses every bad body by the name of its field, and deletes nothing', asy
   assert.equal((await service.get(`${table}/read`)).json.body.length, 1);
 });
 
-test('refuses a delete without a body, or with one that is no JSON, and deletes nothing', async () => {
+test('rejects a delete without a body, or with one that is not JSON, and deletes nothing', async () => {
   const table = newTable();
   const { origin } = service;
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });
@@ -145,7 +145,7 @@ test('refuses a delete without a body, or with one that is no JSON, and deletes 
   assert.equal((await exchange(origin, requestText(origin, line, json, good.padEnd(2 ** 20)))).text, deleted);
 });
 
-test('deletes an item of any id, under an alias and a base path too', async (t) => {
+test('deletes an item of any id, also by an alias and a base path', async (t) => {
   const env = { COUNTERFOIL_BASE_PATH: '/api', COUNTERFOIL_TABLE_ALIASES: 'dynamodb' };
   const service = await startTestService(t, { env });
   const ids = ['\0', '"', '\\', 'é', '\u2028', '🔑', '\u{10ffff}', 'x'.repeat(1024), '🔑'.repeat(256), '%61'];

@@ -9,13 +9,13 @@ import { fill, items } from '../support/tables/filled-tables.ts';
 import { fileBytes, GrowingStore } from '../support/tables/growing-store.ts';
 
 const path = '/v3/table/large/read';
-/** More than sockets and streams take in before anybody reads. */
+/** More than sockets and streams buffer when the client reads nothing. */
 const large = items(1_200, 10_000);
 const rounds = 8;
-/** While a snapshot is held so many rounds add several times as much; while none is they add nothing. */
+/** While a snapshot is held, these rounds add several times as much; otherwise they add nothing. */
 const growthBytesMax = 2 * 1024 * 1024;
 
-/** Ways in which a read ends early, or is none. After each the store must have its room back. */
+/** Ways in which a read ends early, or reads no table. After each of them, the store must reuse its pages again. */
 const endings: Readonly<Record<string, (service: TestService) => Promise<unknown>>> = {
   'hanging up in the middle': async (service) => {
     for (const coding of ['identity', 'gzip']) {
@@ -25,7 +25,7 @@ const endings: Readonly<Record<string, (service: TestService) => Promise<unknown
       }
     }
   },
-  'hanging up in the middle of several responses asked for on one connection': async (service) => {
+  'hanging up in the middle of several responses on one connection': async (service) => {
     const socket = await begun(service, ['identity', 'gzip', 'identity', 'zstd']);
     socket.destroy();
   },
@@ -53,23 +53,23 @@ const endings: Readonly<Record<string, (service: TestService) => Promise<unknown
   },
 };
 
-test('frees the snapshot of a read, however it ends, so that overwriting does not make the store grow', async (t) => {
+test('frees the snapshot of a read, however it ends, so that the store does not grow', async (t) => {
   const service = await startTestService(t);
   await fill(service, '/v3/table/large', large);
   const store = await GrowingStore.of(service);
   for (const [what, end] of Object.entries(endings)) {
     await t.test(what, async () => {
       await end(service);
-      // A closed connection is noticed in a later turn of the event loop.
+      // The service notices a closed connection in a later turn of the event loop.
       await sleep(50);
       const growth = await store.growthIn(rounds);
       assert.ok(growth < growthBytesMax, `the store grew by ${growth} bytes`);
     });
   }
-  await t.test('while a reader takes its time the snapshot is held, and then freed', async () => {
+  await t.test('the snapshot is held while a slow client reads, and then freed', async () => {
     const socket = await begun(service, ['identity']);
     const held = await store.growthIn(rounds);
-    assert.ok(held > growthBytesMax, `this is how a held snapshot shows: ${held} bytes`);
+    assert.ok(held > growthBytesMax, `a held snapshot makes the store grow: ${held} bytes`);
     socket.destroy();
     await sleep(50);
     const growth = await store.growthIn(rounds);
@@ -77,12 +77,12 @@ test('frees the snapshot of a read, however it ends, so that overwriting does no
   });
 });
 
-test('does not let the store grow while the same few items are written again and again', async (t) => {
+test('does not let the store grow while the same few items are written repeatedly', async (t) => {
   const service = await startTestService(t);
   const few = items(30, 4_000);
   await fill(service, '/v3/table/few', few);
   const began = fileBytes(service);
-  // All of it is 12 MB; what holds at the end is 0.12 MB, and the journal may hold 1 MB more.
+  // These are 12 MB of writes; the table has 0.12 MB at the end, and the journal up to 1 MB more.
   for (let round = 0; round < 100; round++) await fill(service, '/v3/table/few', few, 'update');
   const growth = fileBytes(service) - began;
   assert.ok(growth < 2 * growthBytesMax, `the store grew by ${growth} bytes`);
@@ -100,7 +100,7 @@ async function connected({ origin }: TestService): Promise<Socket> {
   return socket;
 }
 
-/** Asks, reads the beginning of what comes, and no more. */
+/** Sends requests, reads the beginning of the first response, and stops reading. */
 async function begun(service: TestService, codings: readonly string[]): Promise<Socket> {
   const socket = await connected(service);
   socket.write(codings.map((coding) => request(service, coding)).join(''));

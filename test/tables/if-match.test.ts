@@ -14,7 +14,7 @@ const operations = [
 ] as const;
 
 for (const { method, operation, body } of operations) {
-  test(`${operation} is carried out while the item has a tag that it names`, async () => {
+  test(`${operation} succeeds while the item has one of the tags in If-Match`, async () => {
     const table = await tableWithA();
     const path = `${table}/${operation}`;
     for (const written of [
@@ -44,7 +44,7 @@ for (const { method, operation, body } of operations) {
     const stale = await tagOf(table);
     await putBack(table);
     await service.send('PUT', `${table}/update`, { id: 'b', name: 'Beta' });
-    assert.equal(await tagOf(table), tag, 'what reads as it did has the tag that it had');
+    assert.equal(await tagOf(table), tag, 'the same content has the same tag');
     for (const written of [
       ...[
         '"x"',
@@ -70,7 +70,7 @@ for (const { method, operation, body } of operations) {
     ]);
   });
 
-  test(`${operation} is rejected with 400 where the condition cannot be read, and changes nothing`, async () => {
+  test(`${operation} is rejected with 400 when If-Match is malformed, and changes nothing`, async () => {
     const table = await tableWithA();
     const path = `${table}/${operation}`;
     const tag = await tagOf(table);
@@ -109,7 +109,7 @@ for (const { method, operation, body } of operations) {
     assert.equal(await tagOf(table), tag);
   });
 
-  test(`${operation} takes the tags of two If-Match lines as one list`, async () => {
+  test(`${operation} joins the tags of two If-Match headers into one list`, async () => {
     const table = await tableWithA();
     const path = `${table}/${operation}`;
     const lines = (one: string, other: string) =>
@@ -127,7 +127,7 @@ for (const { method, operation, body } of operations) {
     assert.equal((await exchange(service.origin, lines(tag, '"x"'))).status, 200);
   });
 
-  test(`${operation} of what is not there is 404 under any condition, and makes nothing`, async () => {
+  test(`${operation} of a missing item or table returns 404 for any condition, and creates nothing`, async () => {
     const table = await tableWithA();
     const path = `${table}/${operation}`;
     const tag = await tagOf(table);
@@ -143,7 +143,7 @@ for (const { method, operation, body } of operations) {
     assert.deepEqual((await service.get(`${table}/read`)).json.body, [{ id: 'a', name: 'Alpha' }]);
   });
 
-  test(`${operation} by many who have read the same is carried out once`, async () => {
+  test(`${operation} by many callers with the same tag succeeds once`, async () => {
     const table = await tableWithA();
     const path = `${table}/${operation}`;
     for (let round = 0; round < 3; round++) {
@@ -155,7 +155,7 @@ for (const { method, operation, body } of operations) {
       );
       const winners = responses.flatMap(({ status }, n) => (status === 200 ? [n] : []));
       assert.equal(winners.length, 1);
-      // Of what is gone there is no tag any more.
+      // A deleted item has no tag.
       const others = method === 'PUT' ? [412] : [412, 404];
       assert.ok(responses.every(({ status }) => status === 200 || others.includes(status)));
       if (method === 'PUT')
@@ -165,7 +165,7 @@ for (const { method, operation, body } of operations) {
   });
 }
 
-test('loses no increment of callers who read, add one, and write on condition', async () => {
+test('loses no increment of callers who read, add one, and write with If-Match', async () => {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: '0' });
   const callers = 6;
@@ -176,7 +176,7 @@ test('loses no increment of callers who read, add one, and write on condition', 
       const name = String(Number(read.json.body.name) + 1);
       const headers = { 'if-match': read.headers.get('etag') as string };
       const { status } = await service.send('PUT', `${table}/update`, { id: 'a', name }, headers);
-      assert.ok(status === 200 || status === 412, `answered ${status}`);
+      assert.ok(status === 200 || status === 412, `returned ${status}`);
       if (status === 200) done++;
     }
   };
@@ -184,7 +184,7 @@ test('loses no increment of callers who read, add one, and write on condition', 
   assert.equal((await service.get(`${table}/read?id=a`)).json.body.name, String(callers * increments));
 });
 
-test('tells the tag of an item that a condition names to HEAD too', async () => {
+test('returns the tag of an item to HEAD too', async () => {
   const table = await tableWithA();
   const head = await service.send('HEAD', `${table}/read?id=a`);
   assert.equal(head.headers.get('etag'), await tagOf(table));
@@ -196,7 +196,7 @@ async function tableWithA(): Promise<string> {
   return table;
 }
 
-/** So that item `a` reads as at the beginning, whatever was done to it. */
+/** Restores item `a` after it was updated or deleted. */
 async function putBack(table: string): Promise<void> {
   const item = { id: 'a', name: 'Alpha' };
   const updated = await service.send('PUT', `${table}/update`, item);

@@ -10,9 +10,9 @@ import { startSharedService } from '../support/tables/shared-service.ts';
 
 const waitMsMax = 30_000;
 
-test('refuses an address one more large table while as many as it may have are on their way, and no longer', async () => {
+test('rejects a large read of an address that has the maximum in progress, until they have ended', async () => {
   const service = await startSharedService();
-  // More than sockets and streams take in before anybody reads.
+  // More than sockets and streams buffer when the client reads nothing.
   await fill(service, '/v3/table/large', items(2_400, 10_000));
   const request = requestText(service.origin, 'GET /v3/table/large/read');
   const { port, hostname } = new URL(service.origin);
@@ -24,7 +24,7 @@ test('refuses an address one more large table while as many as it may have are o
   };
   const readers = Array.from({ length: longResponsesPerAddressMax }, newReader);
   const rejected = await until(503, async () => {
-    // It takes the place that the last question had.
+    // It takes the place of the previous request.
     readers.push(newReader());
     await sleep(100);
     return service.get('/v3/table/large/read');
@@ -35,7 +35,7 @@ test('refuses an address one more large table while as many as it may have are o
   assert.equal(
     await statusFrom('127.0.0.2', `${service.origin}/v3/table/large/read`),
     200,
-    'others are served',
+    'other addresses are served',
   );
   for (const reader of readers) reader.destroy();
   await until(200, () => service.get('/v3/table/large/read'));
@@ -43,22 +43,22 @@ test('refuses an address one more large table while as many as it may have are o
 
 function statusFrom(localAddress: string, url: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    const asked = get(url, { localAddress, agent: false }, (response) => {
+    const sent = get(url, { localAddress, agent: false }, (response) => {
       response.resume().once('end', () => resolve(response.statusCode));
     });
-    asked.once('error', reject);
+    sent.once('error', reject);
   });
 }
 
-async function until<Answer extends { status: number }>(
+async function until<Response extends { status: number }>(
   status: number,
-  ask: () => Promise<Answer>,
-): Promise<Answer> {
+  send: () => Promise<Response>,
+): Promise<Response> {
   const giveUpAt = performance.now() + waitMsMax;
   for (;;) {
-    const response = await ask();
+    const response = await send();
     if (response.status === status) return response;
-    assert.ok(performance.now() < giveUpAt, `it never answered ${status}, but ${response.status}`);
+    assert.ok(performance.now() < giveUpAt, `it never returned ${status}, but ${response.status}`);
     await sleep(20);
   }
 }

@@ -8,7 +8,7 @@ import { newTable, startSharedService } from '../support/tables/shared-service.t
 
 const service = await startSharedService();
 
-test('reads one item by its id, with an ETag, and nothing beside it', async () => {
+test('reads one item by its id, with an ETag, and no other', async () => {
   const table = newTable();
   await fill(service, table, [
     { id: 'a', name: 'Alpha' },
@@ -24,7 +24,7 @@ test('reads one item by its id, with an ETag, and nothing beside it', async () =
   );
 });
 
-/** What an id may hold and a query gives a meaning of its own, or writes otherwise. */
+/** Ids with characters that have a meaning in a query, or that a query encodes. */
 const hardIds = [
   ...[
     '%',
@@ -49,7 +49,7 @@ const hardIds = [
   ...['x'.repeat(1024), 'é'.repeat(512), '🔑'.repeat(256), '%'.repeat(1024)],
 ];
 
-test('finds every id there can be, percent-encoded, and no other that is written alike', async () => {
+test('finds an item by any percent-encoded id, and never one with a similar id', async () => {
   const table = newTable();
   const items = hardIds.map((id, index) => ({ id, name: `item ${index}` }));
   await fill(service, table, items);
@@ -60,10 +60,10 @@ test('finds every id there can be, percent-encoded, and no other that is written
   const spelledOut = await service.get(`${table}/read?id=%61%2B%62`);
   assert.deepEqual(spelledOut.json.body, { id: 'a+b', name: `item ${hardIds.indexOf('a+b')}` });
   const plus = await service.get(`${table}/read?id=a+b`);
-  assert.deepEqual(plus.json.body.id, 'a b', 'in a query a plus sign is a space, as forms have it');
+  assert.deepEqual(plus.json.body.id, 'a b', 'a plus sign in a query is a space, as in forms');
 });
 
-test('tells an item that is not there from a table that is not there', async (t) => {
+test('distinguishes a missing item from a missing table', async (t) => {
   const service = await startTestService(t, {
     env: { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'books,films' },
   });
@@ -79,7 +79,7 @@ test('tells an item that is not there from a table that is not there', async (t)
   assertError(await service.get('/v3/table/Books/read?id=a'), noTable);
 });
 
-test('responses 304 as long as the item reads as it did, whatever becomes of the others', async (t) => {
+test('returns 304 as long as the item has not changed, even if other items change', async (t) => {
   const first = await startTestService(t);
   const table = '/v3/table/books';
   await fill(first, table, [
@@ -106,7 +106,7 @@ test('responses 304 as long as the item reads as it did, whatever becomes of the
   }
   await first.stop();
   const again = await startTestService(t, { data: first.data });
-  assert.equal(await status(again.origin, tag), 304, 'the tag outlives the process');
+  assert.equal(await status(again.origin, tag), 304, 'the tag survives a restart');
 
   await again.send('PUT', `${table}/update`, { id: 'a', name: 'Omega' });
   assert.equal(await status(again.origin, tag), 200);
@@ -114,7 +114,7 @@ test('responses 304 as long as the item reads as it did, whatever becomes of the
   assert.equal(await status(again.origin, tag), 304, 'the same content has the same tag');
 });
 
-test('refuses to tell of what is not there, also to who knows how it read', async () => {
+test('returns 404 for a deleted item, even to a caller with its last tag', async () => {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });
   const tag = (await service.get(`${table}/read?id=a`)).headers.get('etag') as string;
@@ -123,10 +123,10 @@ test('refuses to tell of what is not there, also to who knows how it read', asyn
     const gone = await service.get(`${table}/read?id=a`, { 'if-none-match': noneMatch });
     assertError(gone, { status: 404, code: 'item_not_found' });
   }
-  assert.equal((await service.get(`${table}/read?id=a`)).headers.get('etag'), null, 'a refusal has no tag');
+  assert.equal((await service.get(`${table}/read?id=a`)).headers.get('etag'), null, 'an error has no tag');
 });
 
-test('shows an item as it was last written, at once, also under an alias and a base path', async (t) => {
+test('shows the last write of an item at once, also by an alias and a base path', async (t) => {
   const env = { COUNTERFOIL_BASE_PATH: '/api', COUNTERFOIL_TABLE_ALIASES: 'dynamodb' };
   const service = await startTestService(t, { env });
   await service.post('/api/v3/dynamodb/books/create', { id: 'a', name: '0' });

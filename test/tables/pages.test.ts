@@ -25,7 +25,7 @@ test('reads a table page by page, in exactly these words', async () => {
   assert.equal(await text('after=zz&limit=1'), '{"statusCode":200,"body":[]}');
 });
 
-test('goes on behind an id that is not there, or not there any more', async () => {
+test('continues after an id that does not exist, or no longer exists', async () => {
   const table = newTable();
   await fill(
     service,
@@ -47,7 +47,7 @@ test('goes on behind an id that is not there, or not there any more', async () =
   assert.equal(idsOf(await service.get(`${table}/read?after=d&limit=5`)), 'f');
 });
 
-test('tells an empty page of a table from a table that is not there', async (t) => {
+test('distinguishes an empty page from a missing table', async (t) => {
   const service = await startTestService(t, {
     env: { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'books' },
   });
@@ -58,7 +58,7 @@ test('tells an empty page of a table from a table that is not there', async (t) 
   assert.equal(missing.json.body.error.code, 'table_not_found');
 });
 
-test('comes page by page to exactly the items that read tells, small and up to 400 KB', async (t) => {
+test('returns page by page exactly the items of a full read, from small ones to 400 KB', async (t) => {
   const random = randomFrom(seedOf(t));
   const table = newTable();
   const makeId = idMaker(random);
@@ -81,7 +81,7 @@ test('comes page by page to exactly the items that read tells, small and up to 4
     byId.set(id, { id, name: index % 2 === 0 ? 'x'.repeat(bytes) : 'é'.repeat(bytes >> 1) });
   }
   await fill(service, table, shuffled(random, [...byId.values()]));
-  // Some of it anew, so that a part comes from the journal and a part from the leaves.
+  // Some are written again, so that a part comes from the journal and a part from the leaves.
   for (const { id, name } of shuffled(random, [...byId.values()]).slice(0, 30)) {
     if (name.length > 1_000) continue;
     byId.set(id, { id, name: `${name}!` });
@@ -90,13 +90,13 @@ test('comes page by page to exactly the items that read tells, small and up to 4
   const expected = [...byId.values()].sort(byIdBytes);
   assert.deepEqual((await service.get(`${table}/read`)).json.body, expected);
   for (const limit of [1, 7, 149, 150, 151, 1_000, undefined]) {
-    await t.test(`pages of ${limit ?? 'what one holds'}`, async () => {
+    await t.test(`pages of ${limit ?? 'the default size'}`, async () => {
       assert.deepEqual(await walk(table, limit), expected);
     });
   }
 });
 
-test('orders ids by their UTF-8 bytes, where UTF-16 would have them in another order', async () => {
+test('orders ids by their UTF-8 bytes, even if their UTF-16 order differs', async () => {
   const table = newTable();
   const ids = ['\u007f', '\u0080', '\u07ff', '\u0800', '\ud7ff', '\ue000', '\uffee', '\uffff', '\u{10000}'];
   ids.push('\u{1f600}', '\u{10ffff}');
@@ -116,7 +116,7 @@ test('orders ids by their UTF-8 bytes, where UTF-16 would have them in another o
   }
 });
 
-test('ends a page behind the item that brings it to 1 MiB, and says that there are more', async () => {
+test('ends a page after the item that brings it to 1 MiB, and returns next', async () => {
   const table = newTable();
   const large = items(7, itemBytesMax - 20);
   await fill(service, table, large);
@@ -131,7 +131,7 @@ test('ends a page behind the item that brings it to 1 MiB, and says that there a
   assert.deepEqual(await page(`after=${ids[5]}&limit=1`), { ids: ids.slice(6), next: undefined });
 });
 
-test('shows whoever walks every item once that was there all the time', async (t) => {
+test('returns every item once to a caller who reads all pages during writes', async (t) => {
   const random = randomFrom(seedOf(t));
   const table = newTable();
   const [staying, coming] = [0, 1].map((rest) =>
@@ -160,11 +160,11 @@ test('shows whoever walks every item once that was there all the time', async (t
   await writing;
 });
 
-/** Follows `next` to the end, and holds every page to what a page may be. */
+/** Follows `next` to the end, and checks the size of every page. */
 async function walk(table: string, limit: number | undefined): Promise<Item[]> {
   const all: Item[] = [];
   const size = limit === undefined ? '' : `limit=${limit}`;
-  // Without a limit and without an id to begin behind it would not be a page.
+  // Without `limit` and `after` the request would be a full read.
   let query = size === '' ? 'limit=1000' : size;
   for (;;) {
     const { status, json, text } = await service.get(`${table}/read?${query}`);

@@ -6,8 +6,8 @@ import { fill, type Item } from '../support/tables/filled-tables.ts';
 import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 /**
- * Reads that go on at the same time take turns, piece by piece. What one has in hand must not be touched by another:
- * each response is held, to the byte, against what was written to its table.
+ * Concurrent reads take turns, chunk by chunk, and must not change each other's chunks: each response is compared byte
+ * for byte with the items of its table.
  */
 const service = await startSharedService();
 const tables = await Promise.all([...'ab'].map(makeTable));
@@ -19,15 +19,15 @@ interface FilledTable {
   readonly text: string;
 }
 
-suite('whole tables that are read at the same time', () => {
+suite('concurrent reads of whole tables', () => {
   for (const coding of ['identity', 'gzip']) {
-    test(`come whole and as they are, each on its own connection (${coding})`, async () => {
+    test(`return complete and correct tables, each on its own connection (${coding})`, async () => {
       for (let round = 0; round < 2; round++) {
         await Promise.all([...tables, ...tables].map((table) => assertReads(table, coding)));
       }
     });
 
-    test(`come whole and as they are while single items and pages are read (${coding})`, async () => {
+    test(`return complete and correct tables while single items and pages are read (${coding})`, async () => {
       let isOver = false;
       const others = tables.map(async ({ path, items }) => {
         for (let n = 0; !isOver; n = (n + 311) % items.length) {
@@ -46,7 +46,7 @@ suite('whole tables that are read at the same time', () => {
     });
   }
 
-  test('come whole and as they are while their items are written with the same words', async () => {
+  test('return complete and correct tables while their items are overwritten with the same names', async () => {
     let isOver = false;
     const writing = tables.slice(1).map(async ({ path, items }) => {
       for (let n = 0; !isOver; n = (n + 60) % items.length) {
@@ -60,7 +60,7 @@ suite('whole tables that are read at the same time', () => {
     await Promise.all(writing);
   });
 
-  test('come whole and as they are by pages', async () => {
+  test('return complete and correct tables page by page', async () => {
     const walk = async ({ path, items }: FilledTable) => {
       const seen: Item[] = [];
       for (let after = ''; ; ) {
@@ -78,13 +78,13 @@ suite('whole tables that are read at the same time', () => {
 async function assertReads({ path, text }: FilledTable, coding: string): Promise<void> {
   const response = await ask(service.origin, `GET ${path}/read`, { 'Accept-Encoding': coding });
   assert.ok(response.isWhole);
-  const came = (coding === 'gzip' ? gunzipSync(response.bytes) : response.bytes).toString();
-  if (came === text) return;
-  const at = [...text].findIndex((character, index) => came[index] !== character);
-  assert.fail(`from byte ${at} on the response reads ${JSON.stringify(came.slice(at - 20, at + 40))}`);
+  const received = (coding === 'gzip' ? gunzipSync(response.bytes) : response.bytes).toString();
+  if (received === text) return;
+  const at = [...text].findIndex((character, index) => received[index] !== character);
+  assert.fail(`the response differs at ${at}: ${JSON.stringify(received.slice(at - 20, at + 40))}`);
 }
 
-/** Of several chunks and of items that are all of one size, so that one in the place of another would look right. */
+/** A table of several chunks. All items have the same size, so that a wrong item would not change the length. */
 async function makeTable(name: string): Promise<FilledTable> {
   const path = newTable();
   const items = Array.from({ length: 2_500 }, (_, index) => {

@@ -11,33 +11,33 @@ import type { TestService } from '../support/service.ts';
 import { fill, items } from '../support/tables/filled-tables.ts';
 import { startSharedService } from '../support/tables/shared-service.ts';
 
-/** How long a reader may stall: nobody would wait for the real bound in every run. */
+/** How long a reader may stall. The real bound would take too long for every run. */
 const stallMs = isLong ? responseStallMsMax : 400;
-/** A reader only stalls when the system takes no more for it: a slow engine has pages to read until then. */
+/** A reader stalls only when the socket buffers are full; a slow engine needs time to fill them. */
 const cutOffMsMax = stallMs * 2.5 + 12 * busyMachineMs;
 
 const service = await startSharedService({ responseStallMs: stallMs });
 
-/** The ports from which connections have come whose other end the service has closed. */
+/** The client ports of connections that the service has closed. */
 const closedPorts = new Set<number>();
 const seen = new WeakSet<Socket>();
 subscribe('http.server.request.start', (message) => {
   const { socket } = message as { readonly socket: Socket };
   const { localPort, remotePort } = socket;
-  // Other files' services may run in this process.
+  // The services of other test files may run in this process.
   if (seen.has(socket) || `${localPort}` !== new URL(service.origin).port) return;
   seen.add(socket);
   socket.once('close', () => closedPorts.add(remotePort as number));
 });
 
-/** More than sockets and streams take in before anybody reads. */
+/** More than sockets and streams buffer when the client reads nothing. */
 const large = items(1_200, 10_000);
 await fill(service, '/v3/table/large', large);
 await fill(service, '/v3/table/medium', large.slice(0, 20));
 
 suite('a read whose reader is slow', { concurrency: true }, () => {
   for (const coding of ['identity', 'gzip']) {
-    test(`is broken off when the reader takes nothing (${coding})`, async () => {
+    test(`is aborted when the reader reads nothing (${coding})`, async () => {
       const reading = await SlowReading.begin(service, coding);
       await assertCutOff(reading, cutOffMsMax);
     });
@@ -48,7 +48,7 @@ suite('a read whose reader is slow', { concurrency: true }, () => {
     'one more request, byte by byte': (n: number) => 'GET /livez HTTP/1.1\r\nX-A: '[n] ?? 'a',
   };
   for (const [what, piece] of Object.entries(sent)) {
-    test(`is broken off when the reader takes nothing, though it sends ${what}`, async () => {
+    test(`is aborted when the reader reads nothing, even if it sends ${what}`, async () => {
       const reading = await SlowReading.begin(service, 'identity');
       let n = 0;
       const sending = setInterval(() => reading.send(piece(n++)), stallMs / 4);
@@ -56,7 +56,7 @@ suite('a read whose reader is slow', { concurrency: true }, () => {
     });
   }
 
-  test('comes to its end when the reader takes something now and then', async () => {
+  test('is completed when the reader reads something now and then', async () => {
     const reading = await SlowReading.begin(service, 'identity');
     for (let n = 0; n < 12; n++) {
       await reading.readMore(800_000);
@@ -66,7 +66,7 @@ suite('a read whose reader is slow', { concurrency: true }, () => {
     assert.ok(reading.isWhole);
   });
 
-  test('leaves its connection open for the next request, for longer than a reader may stall', async () => {
+  test('keeps its connection open for the next request, for longer than a reader may stall', async () => {
     const connection = await RawConnection.open(service.origin);
     connection.send(requestText(service.origin, 'GET /v3/table/medium/read'));
     assert.equal((await connection.response()).json.body.length, 20);
@@ -77,7 +77,7 @@ suite('a read whose reader is slow', { concurrency: true }, () => {
   });
 });
 
-test('writes nothing into a response under way when the rest of its request turns out to be malformed', async () => {
+test('writes nothing into a response in progress when the rest of its request is malformed', async () => {
   const { port, hostname } = new URL(service.origin);
   const socket = connect(Number(port), hostname);
   const chunked = { 'Transfer-Encoding': 'chunked' };
@@ -90,11 +90,11 @@ test('writes nothing into a response under way when the rest of its request turn
   socket.on('data', (data: Buffer) => chunks.push(data)).on('error', () => undefined);
   socket.resume();
   await new Promise((resolve) => socket.once('close', resolve));
-  const came = Buffer.concat(chunks);
-  assert.ok(!came.includes('HTTP/1.1 '), 'a second response stands in the middle of the first');
+  const received = Buffer.concat(chunks);
+  assert.ok(!received.includes('HTTP/1.1 '), 'a second response is in the middle of the first');
 });
 
-test('finishes a read that is under way when the service is stopped', async () => {
+test('completes a read that is in progress when the service is stopped', async () => {
   const reading = await SlowReading.begin(service, 'identity');
   const stopped = service.stop();
   await sleep(100);
@@ -107,16 +107,16 @@ async function assertCutOff(reading: SlowReading, withinMs: number): Promise<voi
   const giveUpAt = performance.now() + withinMs;
   while (!reading.isClosedByService && performance.now() < giveUpAt) await sleep(5);
   const wasClosed = reading.isClosedByService;
-  // What the system had taken from the service before still comes.
+  // The bytes in the socket buffers still arrive.
   await reading.readToEnd();
   assert.ok(wasClosed, `the connection is closed within ${withinMs} ms`);
-  assert.ok(!reading.isWhole, 'the response is broken off');
+  assert.ok(!reading.isWhole, 'the response is incomplete');
 }
 
 /** Reads the large table as slowly as a test wants. */
 class SlowReading {
   readonly #socket: Socket;
-  /** A socket that has ended does not know it any more. */
+  /** Stored here, because a closed socket does not have it. */
   readonly #port: number | undefined;
   #head = '';
   #isInBody = false;
@@ -135,7 +135,7 @@ class SlowReading {
     });
   }
 
-  /** Asks, and reads a little of the response. */
+  /** Sends the request, and reads a little of the response. */
   static async begin({ origin }: TestService, coding: string): Promise<SlowReading> {
     const { port, hostname } = new URL(origin);
     const socket = connect(Number(port), hostname);
@@ -168,7 +168,7 @@ class SlowReading {
 
   get isWhole(): boolean {
     const length = /\r\ncontent-length: (\d+)/i.exec(this.#head)?.[1];
-    // A compressed response comes in chunks, of which the last is empty.
+    // A compressed response is chunked, and its last chunk is empty.
     return length === undefined
       ? this.#lastBytes.toString('latin1') === '\r\n0\r\n\r\n'
       : this.#bodyBytes >= Number(length);

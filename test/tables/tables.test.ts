@@ -15,7 +15,7 @@ test('creates, updates and reads items in exactly the words of the document', as
   assert.equal(read.headers.get('content-type'), 'application/json');
 });
 
-test('refuses an id that is there, and changes nothing', async (t) => {
+test('rejects a create of an existing id, and changes nothing', async (t) => {
   const service = await startTestService(t);
   await service.post('/v3/table/books/create', { id: 'a', name: 'first' });
   const again = await service.post('/v3/table/books/create', { id: 'a', name: 'second' });
@@ -25,7 +25,7 @@ test('refuses an id that is there, and changes nothing', async (t) => {
   assert.deepEqual(read.json.body, [{ id: 'a', name: 'first' }]);
 });
 
-test('refuses to update what is not there, and creates nothing', async (t) => {
+test('rejects an update of a missing item or table, and creates nothing', async (t) => {
   const service = await startTestService(t);
   const update = () => service.send('PUT', '/v3/table/books/update', { id: 'x', name: 'X' });
   assert.equal((await update()).json.body.error.code, 'table_not_found');
@@ -36,7 +36,7 @@ test('refuses to update what is not there, and creates nothing', async (t) => {
   assert.deepEqual((await service.get('/v3/table/books/read')).json.body, [{ id: 'a', name: 'Alpha' }]);
 });
 
-test('tells a missing table from an empty one', async (t) => {
+test('distinguishes a missing table from an empty one', async (t) => {
   const service = await startTestService(t, {
     env: { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'books,films' },
   });
@@ -51,7 +51,7 @@ test('tells a missing table from an empty one', async (t) => {
   assert.deepEqual((await service.get('/v3/table/films/read')).json.body, [{ id: 'a', name: 'A' }]);
 });
 
-test('lets one of 64 callers create an id, and tells the others', async (t) => {
+test('accepts one of 64 concurrent creates of an id, and rejects the others', async (t) => {
   const service = await startTestService(t);
   const callers = Array.from({ length: 64 }, (_, n) => String(n));
   const responses = await Promise.all(
@@ -63,7 +63,7 @@ test('lets one of 64 callers create an id, and tells the others', async (t) => {
   assert.deepEqual((await service.get('/v3/table/t/read')).json.body, [{ id: 'a', name: winners[0] }]);
 });
 
-test('keeps acknowledged items when the service stops and starts again', async (t) => {
+test('still has acknowledged items after a restart', async (t) => {
   const first = await startTestService(t);
   await first.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
   await first.stop();
@@ -71,7 +71,7 @@ test('keeps acknowledged items when the service stops and starts again', async (
   assert.deepEqual((await second.get('/v3/table/books/read')).json.body, [{ id: 'a', name: 'Alpha' }]);
 });
 
-test('gives back every string byte for byte, in the order of the ids', async (t) => {
+test('returns every string byte for byte, in the order of the ids', async (t) => {
   const service = await startTestService(t);
   const text = fc.string({ unit: 'binary', maxLength: 30 }).filter((value) => value.isWellFormed());
   const written = new Map<string, string>();
@@ -91,7 +91,7 @@ test('gives back every string byte for byte, in the order of the ids', async (t)
   assert.deepEqual(json.body, expected);
 });
 
-test('reads a table of many chunks whole', async (t) => {
+test('reads all of a table of many chunks', async (t) => {
   const service = await startTestService(t);
   const name = 'n'.repeat(30_000);
   const ids = Array.from({ length: 40 }, (_, n) => `item-${String(n).padStart(2, '0')}`);
@@ -103,12 +103,12 @@ test('reads a table of many chunks whole', async (t) => {
   );
 });
 
-test("cannot reach the service's own spaces by any table name", async (t) => {
+test("exposes none of the service's own spaces by a table name", async (t) => {
   const service = await startTestService(t);
   await service.post('/stage/payment/simulated/charge', { amount: 1, currency: 'eur', token: 'tok_paid' });
   for (const name of ['payments', 'service', 'service%3Apayments', 'service:payments', 'table:payments']) {
     const { status } = await service.get(`/v3/table/${name}/read`);
-    assert.ok(status === 404 || status === 400, `${name} answered ${status}`);
+    assert.ok(status === 404 || status === 400, `${name} returned ${status}`);
     await service.post(`/v3/table/${name}/create`, { id: 'a', name: 'A' });
   }
   const { status } = await service.get('/readyz');

@@ -12,7 +12,7 @@ import { newTable, startSharedService } from '../support/tables/shared-service.t
 
 const service = await startSharedService();
 
-test('tells a table by another ETag after every change, and by the same one as long as there is none', async (t) => {
+test('returns another ETag of a table after every change, and the same one until then', async (t) => {
   const own = await startTestService(t);
   const table = '/v3/table/books';
   await own.post(`${table}/create`, { id: 'a', name: 'Alpha' });
@@ -30,7 +30,7 @@ test('tells a table by another ETag after every change, and by the same one as l
     assert.equal(changed.status, 200, changed.text);
     tags.push(await tagOf(table, own));
   }
-  assert.equal(new Set(tags).size, tags.length, 'no state of the table goes by the tag of another');
+  assert.equal(new Set(tags).size, tags.length, 'every state of the table has its own tag');
 
   const last = tags.at(-1);
   await own.send('PUT', `${table}/update`, { id: 'a', name: '' });
@@ -39,14 +39,14 @@ test('tells a table by another ETag after every change, and by the same one as l
   assert.equal((await own.post(`${table}/batch`, rejected)).status, 404);
   await own.post('/v3/table/films/create', { id: 'a', name: 'in another table' });
   assert.equal(await tagOf(table, own), last);
-  // By then what was written has gone from the journal into the leaves.
+  // By then compaction has moved the writes from the journal into the leaves.
   await sleep(3 * compactionIdleMs);
   await own.stop();
   const again = await startTestService(t, { data: own.data });
-  assert.equal(await tagOf(table, again), last, 'the tag outlives the process');
+  assert.equal(await tagOf(table, again), last, 'the tag survives a restart');
 });
 
-test('responses 304, without a body, to who has the table as it is, and the table to everybody else', async () => {
+test('returns 304, without a body, for the current tag, and the table for any other', async () => {
   for (const size of [0, 1, 300]) {
     const table = newTable();
     await fill(service, table, items(Math.max(size, 1), 300));
@@ -72,7 +72,7 @@ test('responses 304, without a body, to who has the table as it is, and the tabl
   }
 });
 
-test('tells a table that is not there apart from one that has not changed', async (t) => {
+test('distinguishes a missing table from an unchanged one', async (t) => {
   const service = await startTestService(t, {
     env: { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'books' },
   });
@@ -86,7 +86,7 @@ test('tells a table that is not there apart from one that has not changed', asyn
   assert.equal(created.json.body.length, 1, 'the first item of a declared table is a change');
 });
 
-test('never responses 304 to who has not seen the write that was just acknowledged', async () => {
+test('never returns 304 for the tag before a write that was just acknowledged', async () => {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: '0' });
   let tag = await tagOf(table);
@@ -98,7 +98,7 @@ test('never responses 304 to who has not seen the write that was just acknowledg
   }
 });
 
-test('asks the engine for no item of a table of 100,000 that has not changed, nor for HEAD', async (t) => {
+test('reads no item of an unchanged table of 100,000 items, nor for HEAD', async (t) => {
   const all = chunksOf(items(100, 10));
   const facts = { count: 100_000, textBytes: 5_000_000, version: 'v1' };
   let scans = 0;
@@ -125,7 +125,7 @@ test('asks the engine for no item of a table of 100,000 that has not changed, no
 
 const skip = isLong ? false : 'fills a table for 10 s: LONG is not 1';
 
-test('responses 304 for a table of 100,000 items without reading it', { skip }, async () => {
+test('returns 304 for a table of 100,000 items without reading it', { skip }, async () => {
   const table = newTable();
   await fill(service, table, items(100_000, 20));
   const tag = await tagOf(table);
@@ -138,7 +138,7 @@ test('responses 304 for a table of 100,000 items without reading it', { skip }, 
     }
     return shortest;
   };
-  // No measurement: a 304 that took a scan would take nearly as long as the read.
+  // Not a measurement: a 304 that needs a scan would take nearly as long as the read.
   const readMs = await shortestMs(5, {}, 200);
   const unchangedMs = await shortestMs(30, { 'If-None-Match': tag }, 304);
   assert.ok(unchangedMs < readMs / 5, `${unchangedMs} ms against ${readMs} ms`);

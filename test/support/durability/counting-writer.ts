@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { Caller } from '../caller.ts';
 import { writeTable } from '../tables/table-operations.ts';
 
-/** The name that carries a number; long enough for a table of tens of thousands to be answered in many pieces. */
+/** A name with a number; so long that a table of tens of thousands of items is sent in many chunks. */
 export function nameAs(number: number): string {
   return `${number}:${'.'.repeat(560)}`;
 }
 
-/** Counts through its items, round after round: its write number n gives the next of them the name of n. */
+/** Updates its items in turn, round after round: write number n gives the next item the name of n. */
 export class CountingWriter {
   readonly #table: string;
   readonly #ids: readonly string[];
@@ -28,13 +28,13 @@ export class CountingWriter {
       const id = this.#ids[(this.sent - 1) % this.#ids.length] as string;
       const write = { kind: 'update', id, name: nameAs(this.sent) } as const;
       const response = await writeTable(caller, this.#table, [write]);
-      assert.ok(response.kind === 'responded' && response.status === 200, 'an update is answered 200');
+      assert.ok(response.kind === 'responded' && response.status === 200, 'an update returns 200');
       this.acknowledged = this.sent;
     }
     caller.close();
   }
 
-  /** How far it had come in the state that these names are of. Throws when they are of no single state. */
+  /** The number of the last write in the state with these names. Throws when they are from several states. */
   shownIn(names: ReadonlyMap<string, string>): number {
     const numbers = this.#ids.map((id) => Number.parseInt(names.get(id) ?? '', 10));
     const last = Math.max(...numbers);
@@ -44,7 +44,7 @@ export class CountingWriter {
     return last;
   }
 
-  /** The last write to an item, up to and including `last`; 0 where it has not been written. */
+  /** The number of the last write to an item, up to and including `last`; 0 if there was none. */
   #numberAt(index: number, last: number): number {
     const behind = (((last - 1 - index) % this.#ids.length) + this.#ids.length) % this.#ids.length;
     return Math.max(0, last - behind);

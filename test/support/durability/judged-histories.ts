@@ -1,7 +1,7 @@
 import type { ItemWrite } from '../tables/table-operations.ts';
 import type { Operation, Outcome } from './linearizability.ts';
 
-/** Histories whose verdict is known, and the words to write them in. */
+/** Histories whose verdict is known, and helpers to write them. */
 
 export const done: Outcome = { kind: 'done' };
 export const rejected: Outcome = { kind: 'rejected' };
@@ -20,7 +20,7 @@ const update = (id: string, name: string): ItemWrite[] => [{ kind: 'update', id,
 const remove = (id: string): ItemWrite[] => [{ kind: 'delete', id }];
 export const nothing: ItemWrite[] = [];
 
-/** An operation from one moment to another. */
+/** An operation, with the times of its call and its return. */
 export type Row = readonly [calledAt: number, returnedAt: number, writes: ItemWrite[], outcome: Outcome];
 
 export function historyOf(rows: readonly Row[]): Operation[] {
@@ -37,12 +37,12 @@ export const good: Record<string, Row[]> = {
     [1, 2, create('a', '1'), done],
     [3, 4, nothing, read({ a: '1' })],
   ],
-  'a read beside a write that shows it, then one that was called earlier and does not': [
+  'a read during a write that shows it, then one that was called earlier and does not': [
     [1, 8, create('a', '1'), done],
     [2, 6, nothing, read({})],
     [3, 5, nothing, read({ a: '1' })],
   ],
-  'a read of one item, whatever the others are': [
+  'a read of one item, with any others': [
     [1, 2, create('a', '1'), done],
     [3, 4, create('b', '1'), done],
     [5, 6, nothing, readOne('a', '1')],
@@ -61,12 +61,12 @@ export const good: Record<string, Row[]> = {
     [1, 5, create('a', '1'), unknown],
     [6, 7, nothing, read({})],
   ],
-  'a lost write that happens late, while it still may': [
+  'a lost write that happens late, while its process still runs': [
     [1, Infinity, create('a', '1'), unknown],
     [2, 3, nothing, read({})],
     [4, 5, nothing, read({ a: '1' })],
   ],
-  'two lost writes of which the one needs the other': [
+  'two lost writes, one of which needs the other': [
     [1, 6, update('a', '2'), unknown],
     [2, 6.5, create('a', '1'), unknown],
     [7, 8, nothing, read({ a: '2' })],
@@ -77,7 +77,7 @@ export const good: Record<string, Row[]> = {
     [4, 5, create('a', '2'), done],
     [7, 8, nothing, read({ a: '2' })],
   ],
-  'a batch that is rejected whole': [
+  'a rejected batch': [
     [1, 2, create('a', '1'), done],
     [3, 4, [...create('b', '1'), ...create('a', '2')], rejected],
     [5, 6, nothing, read({ a: '1' })],
@@ -95,7 +95,7 @@ export const corrupted: Record<string, Row[]> = {
     [3, 4, create('b', '1'), done],
     [5, 6, nothing, readOne('a')],
   ],
-  'two reads of one item each that no one order explains': [
+  'two reads of one item each that no single order explains': [
     [1, 12, create('a', '1'), done],
     [2, 13, create('b', '1'), done],
     [3, 4, nothing, readOne('a', '1')],
@@ -107,7 +107,7 @@ export const corrupted: Record<string, Row[]> = {
     [1, 2, create('a', '1'), done],
     [3, 4, nothing, read({})],
   ],
-  'a write that is lost with the process that acknowledged it': [
+  'an acknowledged write that is lost by a crash': [
     [1, 2, create('a', '1'), done],
     [3, 5, create('b', '1'), unknown],
     [6, 7, nothing, read({ b: '1' })],
@@ -118,16 +118,16 @@ export const corrupted: Record<string, Row[]> = {
     [4, 5, update('a', '3'), done],
     [7, 8, nothing, read({ a: '1' })],
   ],
-  'a phantom after a refusal': [
+  'a rejected write that is visible': [
     [1, 2, create('a', '1'), done],
     [3, 4, create('a', '2'), rejected],
     [5, 6, nothing, read({ a: '2' })],
   ],
-  'a refusal without a reason': [
+  'a rejection without a reason': [
     [1, 2, create('a', '1'), rejected],
     [3, 4, nothing, read({})],
   ],
-  'an update of what is not there': [[1, 2, update('a', '1'), done]],
+  'an update of a missing item': [[1, 2, update('a', '1'), done]],
   'two winners of one id': [
     [1, 4, create('a', '1'), done],
     [2, 3, create('a', '2'), done],
@@ -166,17 +166,17 @@ export const corrupted: Record<string, Row[]> = {
     [3, 10, nothing, read({ a: '1' })],
     [4, 11, nothing, read({ b: '1' })],
   ],
-  'a read that goes back behind one that ended before it began': [
+  'a read of an older state than one that ended before it began': [
     [1, 8, create('a', '1'), done],
     [2, 3, nothing, read({ a: '1' })],
     [4, 5, nothing, read({})],
   ],
-  'a write whose response was lost and that happens after the end of its process': [
+  'a write with a lost response that happens after the end of its process': [
     [1, 3, create('a', '1'), unknown],
     [4, 5, nothing, read({})],
     [6, 7, nothing, read({ a: '1' })],
   ],
-  'a name that nobody has written': [
+  'a name that was never written': [
     [1, 2, create('a', '1'), done],
     [3, 4, nothing, read({ a: '7' })],
   ],

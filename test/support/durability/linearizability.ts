@@ -1,26 +1,25 @@
 import type { ItemWrite } from '../tables/table-operations.ts';
 
 /**
- * Whether a history of a table could have come from one table whose operations take effect one at a time, each at a
- * moment between its call and its response (linearizability). The map of all items is one object, because a read shows
- * them all at once.
+ * Checks whether a history of a table is linearizable: its operations could have taken effect one at a time, each between
+ * its call and its return. The map of all items is one object, because a read shows them all at once.
  *
- * The search is Lowe's just-in-time linearization of Wing and Gong's: it goes through the calls and responses in their
- * order and keeps every configuration that can have led here (a state of the table and which of the open operations
- * have already taken effect). An operation is made to take effect when its response, or that of another which needs it,
- * leaves no choice. Configurations are kept once (memoised), and those that no response fits die out. When none is left,
- * the history is not linearizable.
+ * The algorithm is Lowe's just-in-time variant of Wing and Gong's: it goes through the calls and returns in their order,
+ * with the set of all configurations that are possible so far (a state of the table, and which of the open operations
+ * have taken effect). An operation takes effect only when its return, or that of another operation that needs it,
+ * requires it. Equal configurations are merged, and those that contradict a return are dropped. When none is left, the
+ * history is not linearizable.
  */
 export interface Operation {
   readonly call: Call;
-  /** Moments of one clock that goes up at each call and each response. */
+  /** Times of one clock that advances at each call and each return. */
   readonly calledAt: number;
-  /** For an outcome that is unknown: from when on it cannot take effect any more; Infinity when it always may. */
+  /** For an unknown outcome: the time after which it cannot take effect any more; Infinity if it always can. */
   readonly returnedAt: number;
   readonly outcome: Outcome;
 }
 
-/** No writes is a read. Several writes take effect together or, when one is rejected, not at all. */
+/** A call without writes is a read. Several writes take effect together or, if one is rejected, not at all. */
 export interface Call {
   readonly caller: string;
   readonly writes: readonly ItemWrite[];
@@ -28,33 +27,33 @@ export interface Call {
 
 export type Outcome =
   | { readonly kind: 'done' }
-  /** A condition did not hold: a create met the item, an update or a delete met none. */
+  /** A condition did not hold: a create found the item, or an update or a delete found none. */
   | { readonly kind: 'rejected' }
   | { readonly kind: 'unknown' }
-  /** `only`: this item alone was asked for, and the others may be as they like. */
+  /** `only`: the read was of this item alone, and shows nothing of the others. */
   | { readonly kind: 'read'; readonly items: ReadonlyMap<string, string>; readonly only?: string };
 
 export interface Violation {
-  /** The first operation whose response fits no order. */
+  /** The first operation whose outcome fits no order. */
   readonly operation: Operation;
-  /** What the table may have held when it was answered. */
+  /** The states that the table may have had when it returned. */
   readonly states: readonly ReadonlyMap<string, string>[];
   /** The operations that were open then. */
   readonly open: readonly Operation[];
 }
 
-/** One state of the table: a name per id, in the order of the ids; undefined where the item is not there. */
+/** One state of the table: a name per id, in the order of the ids; undefined for an item that does not exist. */
 type State = readonly (string | undefined)[];
 
 interface Configuration {
   readonly state: State;
-  /** One bit per slot: set when the operation that is open there has taken effect. */
+  /** One bit per slot, set if the open operation in it has taken effect. */
   readonly effected: number;
 }
 
 /** One bit each in a small integer. */
 const openOperationsMax = 30;
-/** A history that needs more is too wide to be searched; the loads of the tests need a few hundred. */
+/** A history that needs more has too many concurrent operations to check; those of the tests need a few hundred. */
 const configurationsMax = 500_000;
 const statesShownMax = 5;
 
@@ -103,7 +102,7 @@ class Search {
     this.#configurations = marked;
   }
 
-  /** @returns whether any configuration fits the response */
+  /** @returns whether any configuration fits the outcome of the operation */
   complete(operation: Operation): boolean {
     const slot = this.#open.indexOf(operation);
     const bit = 1 << slot;
@@ -111,7 +110,7 @@ class Search {
     const tried = new Set<string>();
     for (const each of this.#configurations.values()) {
       const isEffected = (each.effected & bit) !== 0;
-      // Of what nobody has heard, it may also be that it never happened.
+      // An operation with an unknown outcome may never have happened.
       if (isEffected || operation.outcome.kind === 'unknown') this.#keep(fitting, without(each, bit));
       if (!isEffected) this.#effectUntil(bit, each, fitting, tried);
     }
@@ -123,15 +122,15 @@ class Search {
 
   violation(operation: Operation): Violation {
     const states = new Map(this.#before.map(({ state }) => [keyOf({ state, effected: 0 }), state]));
-    const told = [...states.values()].slice(0, statesShownMax);
+    const shown = [...states.values()].slice(0, statesShownMax);
     return {
       operation,
-      states: told.map((state) => this.#itemsOf(state)),
+      states: shown.map((state) => this.#itemsOf(state)),
       open: this.#open.filter((each) => each !== undefined && each !== operation) as Operation[],
     };
   }
 
-  /** Every way of letting open operations take effect, one after the other, that ends with the one of the bit. */
+  /** Tries every sequence of open operations that ends with the operation of the bit. */
   #effectUntil(
     bit: number,
     from: Configuration,
@@ -152,8 +151,8 @@ class Search {
   }
 
   /**
-   * Open operations that change nothing are taken to have happened as soon as the state fits their response: earlier
-   * is never worse for the others.
+   * Open operations that change nothing take effect as soon as the state fits their outcome: an earlier time never
+   * excludes an order of the others.
    */
   #withPassive({ state, effected }: Configuration): Configuration {
     let marked = effected;
@@ -189,7 +188,7 @@ class Search {
 
   #keep(into: Map<string, Configuration>, configuration: Configuration): void {
     into.set(keyOf(configuration), configuration);
-    if (into.size > configurationsMax) throw new RangeError('the history is too wide to be searched');
+    if (into.size > configurationsMax) throw new RangeError('the history has too many concurrent operations');
   }
 }
 

@@ -20,12 +20,12 @@ const readShare = 0.35;
 const oneItemShare = 0.3;
 const batchShare = 0.2;
 const batchItemsMax = 3;
-/** Small items, and such that a table of a few spreads over many pages and is answered in several pieces. */
+/** Lengths from small items to ones of which a few fill many pages and are sent in several chunks. */
 const paddings = [0, 0, 50, 500, 3_000, 30_000];
 const reconnectMs = 10;
 const operationsShownMax = 12;
 
-/** What callers of one table have asked and heard, in the order of one clock. */
+/** The calls and outcomes of the callers of one table, in the order of one clock. */
 export class RecordedHistory {
   readonly operations: Recorded[] = [];
   readonly #table: string;
@@ -33,7 +33,7 @@ export class RecordedHistory {
   readonly #random: Random;
   #clock = 0;
   #lastName = 0;
-  /** Answers of 503, whose operations may have been carried out or not. */
+  /** The number of 503 responses, whose operations may have been executed or not. */
   failures = 0;
 
   constructor(table: string, ids: readonly string[], random: Random) {
@@ -46,7 +46,7 @@ export class RecordedHistory {
     return this.operations.filter(({ outcome }) => outcome.kind === 'unknown').length;
   }
 
-  /** One caller's requests, one after the other, until it is over. */
+  /** Sends one caller's requests, one after the other, until `isOver`. */
   async keepCalling(name: string, origin: string, isOver: () => boolean): Promise<void> {
     const caller = new Caller(origin);
     try {
@@ -69,13 +69,13 @@ export class RecordedHistory {
     };
     const only =
       writes.length === 0 && this.#random() < oneItemShare ? pick(this.#random, this.#ids) : undefined;
-    const heard = await (writes.length === 0
+    const result = await (writes.length === 0
       ? readTable(caller, this.#table, only)
       : writeTable(caller, this.#table, writes));
-    if (heard.kind === 'not sent') return false;
+    if (result.kind === 'not sent') return false;
     const outcome: Outcome =
-      heard.kind === 'lost' ? { kind: 'unknown' } : this.#outcomeOf(writes, only, heard);
-    // A read that was lost says nothing.
+      result.kind === 'lost' ? { kind: 'unknown' } : this.#outcomeOf(writes, only, result);
+    // A lost read shows nothing.
     if (writes.length === 0 && outcome.kind === 'unknown') return true;
     operation.outcome = outcome;
     if (outcome.kind !== 'unknown') operation.returnedAt = ++this.#clock;
@@ -83,7 +83,7 @@ export class RecordedHistory {
     return true;
   }
 
-  /** All processes have ended: what has not happened by now never will. */
+  /** All processes have ended: operations that have not happened by now never will. */
   ended(): void {
     for (const operation of this.operations) {
       if (operation.returnedAt === Number.POSITIVE_INFINITY) operation.returnedAt = ++this.#clock;
@@ -105,7 +105,7 @@ export class RecordedHistory {
       return { kind: 'read', items: namesOf(items), ...(only === undefined ? {} : { only }) };
     }
     const result = resultOf(writes, { kind: 'responded', status, text });
-    if (result === 'failed') throw new Error(`a write was answered ${status}: ${text.slice(0, 300)}`);
+    if (result === 'failed') throw new Error(`a write returned ${status}: ${text.slice(0, 300)}`);
     return { kind: result };
   }
 
@@ -126,7 +126,7 @@ export class RecordedHistory {
 
 const kinds = ['create', 'create', 'update', 'update', 'delete'] as const;
 
-/** Every name is written once, so that a read tells which write it saw. */
+/** Every name is written once, so that a read shows which write it saw. */
 function padded(name: string, length: number): string {
   return `${name}:${length}:${name.repeat(Math.ceil(length / name.length))}`;
 }
@@ -139,22 +139,22 @@ function namesOf(items: readonly Item[]): Map<string, string> {
   return new Map(items.map(({ id, name }) => [id, shortName(name)]));
 }
 
-/** Throws on a name that is not whole. */
+/** Throws on a name that is incomplete. */
 function shortName(name: string): string {
   const [short = '', length = ''] = name.split(':');
   if (name !== padded(short, Number(length))) throw new Error(`a name was read as ${name.slice(0, 50)}…`);
   return short;
 }
 
-/** The response that fits no order, and what went before it. */
-export function told({ operation, states, open }: Violation, history: readonly Operation[]): string {
+/** Describes the operation that fits no order, and the ones before it. */
+export function explain({ operation, states, open }: Violation, history: readonly Operation[]): string {
   const before = history.filter(({ returnedAt }) => returnedAt <= operation.returnedAt);
   before.sort((one, other) => one.returnedAt - other.returnedAt);
   return [
     `no order of the operations explains:\n  ${describeOperation(operation)}`,
-    `the table may have held:\n${states.map((state) => `  ${describeItems(state)}`).join('\n')}`,
-    `open beside it:\n${open.map((each) => `  ${describeOperation(each)}`).join('\n')}`,
-    `answered before it:\n${before
+    `the table may have had:\n${states.map((state) => `  ${describeItems(state)}`).join('\n')}`,
+    `open at that time:\n${open.map((each) => `  ${describeOperation(each)}`).join('\n')}`,
+    `returned before it:\n${before
       .slice(-operationsShownMax)
       .map((each) => `  ${describeOperation(each)}`)
       .join('\n')}`,
@@ -166,8 +166,8 @@ function describeOperation({ call, calledAt, returnedAt, outcome }: Operation): 
     write.kind === 'delete' ? `delete ${write.id}` : `${write.kind} ${write.id}=${write.name}`,
   );
   const what = writes.length === 0 ? 'read' : writes.join(', ');
-  const came = outcome.kind === 'read' ? describeItems(outcome.items) : outcome.kind;
-  return `${calledAt}–${returnedAt} ${call.caller}: ${what} → ${came}`;
+  const result = outcome.kind === 'read' ? describeItems(outcome.items) : outcome.kind;
+  return `${calledAt}–${returnedAt} ${call.caller}: ${what} → ${result}`;
 }
 
 function describeItems(items: ReadonlyMap<string, string>): string {

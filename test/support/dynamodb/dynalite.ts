@@ -17,19 +17,19 @@ export interface DynamoServer {
 }
 
 /**
- * dynalite on loopback, and before it what it lacks: transactions, the item that stood against a condition, and
- * continuous backups. One request is answered at a time, so that a transaction is alone.
+ * dynalite on loopback, with the features that it lacks: transactions, the item that failed a condition, and continuous
+ * backups. Requests are processed one at a time, so that transactions are isolated.
  */
 export async function serveDynalite(): Promise<DynamoServer> {
   const store = load('db').create({ createTableMs: 0, deleteTableMs: 0, updateTableMs: 0 });
-  const ask = (request: DynamoRequest) => askDynalite(store, request);
-  const transactions = new Transactions(ask);
+  const call = (request: DynamoRequest) => callDynalite(store, request);
+  const transactions = new Transactions(call);
   let last: Promise<unknown> = Promise.resolve();
   const server = createServer((message, response) => {
-    const answering = last.then(async () =>
-      send(response, await replyTo(await requestOf(message), ask, transactions)),
+    const processing = last.then(async () =>
+      send(response, await replyTo(await requestOf(message), call, transactions)),
     );
-    last = answering.catch(() => response.destroy());
+    last = processing.catch(() => response.destroy());
   });
   const endpoint = await listen(server);
   return {
@@ -42,8 +42,8 @@ export async function serveDynalite(): Promise<DynamoServer> {
   };
 }
 
-/** What its own server does with a request, without the way through a socket. */
-async function askDynalite(store: unknown, { operation, body }: DynamoRequest): Promise<DynamoReply> {
+/** Processes a request as dynalite's own server does, without a socket. */
+async function callDynalite(store: unknown, { operation, body }: DynamoRequest): Promise<DynamoReply> {
   const name = validations.toLowerFirst(operation);
   const { types, custom } = load(`validations/${name}`);
   try {
@@ -55,9 +55,9 @@ async function askDynalite(store: unknown, { operation, body }: DynamoRequest): 
       );
     });
   } catch (error) {
-    const { statusCode: status, body: told } = error as { statusCode?: number; body?: object };
+    const { statusCode: status, body } = error as { statusCode?: number; body?: object };
     if (status === undefined) throw error;
-    return { status, body: told };
+    return { status, body };
   }
 }
 
@@ -78,14 +78,14 @@ export function send(response: ServerResponse, { status, body }: DynamoReply): v
 
 async function replyTo(
   request: DynamoRequest,
-  ask: (request: DynamoRequest) => Promise<DynamoReply>,
+  call: (request: DynamoRequest) => Promise<DynamoReply>,
   transactions: Transactions,
 ): Promise<DynamoReply> {
   const { operation, body } = request;
   if (operation === 'TransactWriteItems') return transactions.write(body);
   if (operation === 'UpdateContinuousBackups') return { status: 200, body: {} };
   const { ReturnValuesOnConditionCheckFailure: returned, ...known } = body;
-  const reply = await ask({ operation, body: known });
+  const reply = await call({ operation, body: known });
   if (returned !== 'ALL_OLD' || !String(reply.body.__type).endsWith('ConditionalCheckFailedException'))
     return reply;
   return { ...reply, body: { ...reply.body, Item: await transactions.itemOf(body) } };

@@ -3,7 +3,7 @@ import { dynamoEndpoint, dynamoRegion } from './stores.ts';
 
 const endpoint = await dynamoEndpoint();
 
-/** What makes a service keep its data in tables that go with a data folder: started there anew, it finds them again. */
+/** The environment of a service on tables that belong to its data folder: a restart with the same folder uses them again. */
 export function environmentOf(data: string): Record<string, string> {
   return {
     AWS_ACCESS_KEY_ID: 'test',

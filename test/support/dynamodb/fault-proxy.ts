@@ -4,9 +4,9 @@ import { listen, requestOf } from './dynalite.ts';
 import type { DynamoReply, DynamoRequest } from './request.ts';
 
 /**
- * What happens to one request. `drop request`: it never reaches the engine. `drop reply`: the engine has answered,
- * `meanwhile` happens, and the connection ends. `cut reply`: half of the reply comes. `hang`: nothing comes, for as long as the asker waits.
- * `response`: this is answered in the engine's place, or, `after` the engine has carried it out, in its reply's.
+ * The fault of one request. `drop request`: it never reaches the engine. `drop reply`: the engine replies, `meanwhile`
+ * runs, and the connection is closed. `cut reply`: half of the reply is sent. `hang`: there is no reply. `reply`: the
+ * proxy sends this reply itself, instead of a call to the engine, or `after` the engine has executed the request.
  */
 export type Fault =
   | { readonly kind: 'drop request' | 'cut reply' | 'hang' }
@@ -30,7 +30,7 @@ type Json = any;
 
 const prefix = 'com.amazonaws.dynamodb.v20120810#';
 
-/** A refusal in the shape of the API's. */
+/** An error in the format of the API. */
 export function apiError(name: string, more: object = {}, status = 400): Fault {
   const from = /Throttling|UnrecognizedClient|AccessDenied/.test(name) ? 'com.amazon.coral.service#' : prefix;
   const body = { __type: `${from}${name}`, message: `${name}, by the script of a test`, ...more };
@@ -51,17 +51,17 @@ export const conflicting = apiError('TransactionCanceledException', {
 const metered = new Set(['GetItem', 'PutItem', 'Query', 'Scan', 'TransactWriteItems']);
 const writing = new Set(['PutItem', 'TransactWriteItems']);
 
-/** Capacity units, by what they are taken from. */
+/** Consumed capacity units. */
 export interface Units {
   readonly read: number;
   readonly write: number;
 }
 
-/** A proxy on loopback before an engine: it does to each request what the script says, and counts. */
+/** A proxy on loopback in front of an engine. It injects the faults of a script, and counts requests and capacity units. */
 export class FaultProxy {
   readonly endpoint: string;
   script: Script = () => undefined;
-  /** Whose units are summed up. */
+  /** Selects the requests whose units are counted. */
   isMetered: (request: DynamoRequest) => boolean = () => true;
   readonly #counts = new Map<string, number>();
   readonly #units = new Map<string, number>();
@@ -87,20 +87,20 @@ export class FaultProxy {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Requests that have come so far, of one operation or of all. */
+  /** The number of requests so far, of one operation or of all. */
   count(operation?: string): number {
     if (operation !== undefined) return this.#counts.get(operation) ?? 0;
     return this.#counts.values().reduce((sum, count) => sum + count, 0);
   }
 
-  /** What has been taken so far, by operations that the engine has carried out. */
+  /** The units consumed so far by operations that the engine has executed. */
   get units(): Units {
     const sumOf = (isWrite: boolean) =>
       this.#units.entries().reduce((sum, [name, n]) => (writing.has(name) === isWrite ? sum + n : sum), 0);
     return { read: sumOf(false), write: sumOf(true) };
   }
 
-  /** Counts from nothing. */
+  /** Resets the counts. */
   reset(): void {
     this.#counts.clear();
     this.#units.clear();
@@ -115,7 +115,7 @@ export class FaultProxy {
     if (fault?.kind === 'drop request') return void response.destroy();
     if (fault?.kind === 'reply' && !fault.after) return send(response, fault.reply);
     if (fault?.kind === 'delay') await sleep(fault.delayMs);
-    const reply = await this.#ask(target, message, request);
+    const reply = await this.#forward(target, message, request);
     if (fault?.kind === 'drop reply') {
       await fault.meanwhile?.();
       return void response.destroy();
@@ -124,12 +124,12 @@ export class FaultProxy {
     send(response, fault?.kind === 'reply' ? fault.reply : reply);
   }
 
-  async #ask(
+  async #forward(
     target: string,
     { headers }: IncomingMessage,
     { operation, body }: DynamoRequest,
   ): Promise<DynamoReply> {
-    const asked = metered.has(operation) ? { ...body, ReturnConsumedCapacity: 'TOTAL' } : body;
+    const meteredBody = metered.has(operation) ? { ...body, ReturnConsumedCapacity: 'TOTAL' } : body;
     const reply = await fetch(target, {
       method: 'POST',
       headers: {
@@ -138,27 +138,27 @@ export class FaultProxy {
         'x-amz-date': String(headers['x-amz-date']),
         authorization: String(headers.authorization),
       },
-      body: JSON.stringify(asked),
+      body: JSON.stringify(meteredBody),
     });
-    const told = (await reply.json()) as Json;
+    const replyBody = (await reply.json()) as Json;
     if (reply.status === 200 && this.isMetered({ operation, body }))
-      this.#units.set(operation, (this.#units.get(operation) ?? 0) + unitsOf({ operation, body }, told));
-    return { status: reply.status, body: told };
+      this.#units.set(operation, (this.#units.get(operation) ?? 0) + unitsOf({ operation, body }, replyBody));
+    return { status: reply.status, body: replyBody };
   }
 }
 
 /**
- * As DynamoDB counts, where the engines of the tests count otherwise: of a consistent query that finds nothing one unit,
- * of a transaction two for each KB of each item.
+ * The units as DynamoDB counts them. The engines of the tests differ in two cases: a consistent query without a match
+ * takes one unit, and a transaction takes two for each KB of each item.
  */
-function unitsOf({ operation, body }: DynamoRequest, { ConsumedCapacity: told }: Json): number {
+function unitsOf({ operation, body }: DynamoRequest, { ConsumedCapacity: consumed }: Json): number {
   if (operation === 'TransactWriteItems')
     return body.TransactItems.reduce((sum: number, action: Json) => sum + 2 * kilobytes(action), 0);
-  const units = told?.CapacityUnits ?? 0;
+  const units = consumed?.CapacityUnits ?? 0;
   return operation === 'Query' ? Math.max(1, units) : units;
 }
 
-/** Of the item as it is written; of an update the larger of what it was known to be and what it becomes. */
+/** The size of the written item; for an update, the larger one of the expected and the new value. */
 function kilobytes(action: Json): number {
   const [{ Item, Key, ExpressionAttributeValues: values = {} }] = Object.values(action) as [Json];
   const larger = Math.max(0, ...Object.values(values).map((value) => bytesOf({ value })));

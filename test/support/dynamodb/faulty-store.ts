@@ -4,16 +4,16 @@ import type { Engine } from '../../../src/storage/engine.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { dynamoEndpoint, dynamoRegion, newPrefix } from './stores.ts';
 
-/** A store of its own on the engine of the tests, reached past the proxy and through it. */
+/** A store of its own on the engine of the tests, with engines through the proxy and one without it. */
 export interface FaultyStore {
   readonly proxy: FaultProxy;
-  /** Past the proxy. */
+  /** Without the proxy. */
   readonly direct: Engine;
-  /** Through it, with attempts enough for whatever comes once. */
+  /** Through the proxy, with enough attempts to survive any single fault. */
   readonly patient: Engine;
-  /** Through it, with the bounds that a service has: on a busy machine nothing is asked twice. */
+  /** Through the proxy, with a long time limit: even a busy machine causes no retries. */
   readonly calm: Engine;
-  /** Through it, and soon at its end; 100 calls at once. */
+  /** Through the proxy, with short time limits and at most 100 concurrent calls. */
   readonly hasty: Engine;
   readonly tablePrefix: string;
   close(): Promise<void>;
@@ -22,7 +22,7 @@ export interface FaultyStore {
 const patience = { attemptMsMax: 400, callMsMax: 20_000 };
 const haste = { attemptMsMax: 300, callMsMax: 100, callsMax: 100 };
 
-/** @param declared tables that are made beforehand */
+/** @param declared tables that are created first */
 export async function openFaultyStore(declared: readonly string[] = []): Promise<FaultyStore> {
   const endpoint = await dynamoEndpoint();
   const proxy = await FaultProxy.open(endpoint);
@@ -36,7 +36,7 @@ export async function openFaultyStore(declared: readonly string[] = []): Promise
   const direct = await openDynamoEngine(settings);
   const patient = await openDynamoEngine({ ...through, ...patience });
   const calm = await openDynamoEngine({ ...through, attemptMsMax: 30_000 });
-  const hasty = await openAtLast({ ...through, ...haste });
+  const hasty = await openWithRetries({ ...through, ...haste });
   proxy.reset();
   const close = async () => {
     await Promise.all([direct, patient, calm, hasty].map((engine) => engine.close()));
@@ -45,13 +45,13 @@ export async function openFaultyStore(declared: readonly string[] = []): Promise
   return { proxy, direct, patient, calm, hasty, tablePrefix, close };
 }
 
-/** Its haste is for the faults of a test, not for a machine that is busy while it opens. */
-async function openAtLast(settings: DynamoSettings): Promise<Engine> {
-  for (let tries = 1; ; tries++) {
+/** Retries the opening: the short time limits are for the faults of a test, not for a busy machine. */
+async function openWithRetries(settings: DynamoSettings): Promise<Engine> {
+  for (let attempts = 1; ; attempts++) {
     try {
       return await openDynamoEngine(settings);
     } catch (error) {
-      if (tries === 30) throw error;
+      if (attempts === 30) throw error;
     }
   }
 }

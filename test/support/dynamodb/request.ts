@@ -1,4 +1,4 @@
-/** What a request asks for. */
+/** A request of DynamoDB's API. */
 export interface DynamoRequest {
   readonly operation: string;
   // biome-ignore lint/suspicious/noExplicitAny: each operation has a shape of its own

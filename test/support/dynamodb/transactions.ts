@@ -18,36 +18,36 @@ const kinds = {
 } as const;
 type Kind = keyof typeof kinds;
 
-/** TransactWriteItems over single operations; whoever calls it sees to it that nothing else runs meanwhile. */
+/** Implements TransactWriteItems by single operations. The caller must run nothing else at the same time. */
 export class Transactions {
-  readonly #ask: (request: DynamoRequest) => Promise<DynamoReply>;
-  /** Client request tokens that have had their effect. */
+  readonly #call: (request: DynamoRequest) => Promise<DynamoReply>;
+  /** The actions of the transactions that were committed, by client request token. */
   readonly #done = new Map<string, string>();
 
-  constructor(ask: (request: DynamoRequest) => Promise<DynamoReply>) {
-    this.#ask = ask;
+  constructor(call: (request: DynamoRequest) => Promise<DynamoReply>) {
+    this.#call = call;
   }
 
   async write({ TransactItems: actions, ClientRequestToken: token, ...rest }: Json): Promise<DynamoReply> {
     const text = JSON.stringify(actions);
     const earlier = this.#done.get(token);
-    if (earlier !== undefined) return earlier === text ? this.#answered(actions, rest) : mismatch;
+    if (earlier !== undefined) return earlier === text ? this.#success(actions, rest) : mismatch;
     const reasons: Json[] = [];
     for (const action of actions) {
       const [kind, parts] = Object.entries(action)[0] as [Kind, Json];
-      const found = await this.#ask({ operation: 'GetItem', body: keyed(parts) });
+      const found = await this.#call({ operation: 'GetItem', body: keyed(parts) });
       if (found.status !== 200) return found;
       reasons.push(reasonAgainst(kind, parts, found.body.Item));
     }
     if (reasons.some(({ Code }) => Code !== 'None')) return cancelled(reasons);
     for (const action of actions) await this.#apply(action);
     if (token !== undefined) this.#done.set(token, text);
-    return this.#answered(actions, rest);
+    return this.#success(actions, rest);
   }
 
-  /** The item that an operation is about, as it stands. */
+  /** The current item of an operation. */
   async itemOf(parts: Json): Promise<Json> {
-    return (await this.#ask({ operation: 'GetItem', body: keyed(parts) })).body.Item;
+    return (await this.#call({ operation: 'GetItem', body: keyed(parts) })).body.Item;
   }
 
   async #apply(action: Json): Promise<void> {
@@ -57,11 +57,11 @@ export class Transactions {
     ];
     const operation = kinds[kind];
     if (operation === undefined) return;
-    const { status, body } = await this.#ask({ operation, body: parts });
+    const { status, body } = await this.#call({ operation, body: parts });
     if (status !== 200) throw new Error(`half a transaction: ${JSON.stringify(body)}`);
   }
 
-  #answered(actions: Json, { ReturnConsumedCapacity: wanted }: Json): DynamoReply {
+  #success(actions: Json, { ReturnConsumedCapacity: wanted }: Json): DynamoReply {
     if (wanted === undefined) return { status: 200, body: {} };
     const [table] = Object.values(actions[0]) as Json[];
     // Two write units for each item of up to 1 KB.
@@ -95,7 +95,7 @@ function reasonAgainst(kind: Kind, parts: Json, item: Json): object {
   };
 }
 
-/** By dynalite's own parser, which keeps what it has read beside the request; it wants every value to be used. */
+/** Parses the condition with dynalite's own parser, which rejects unused names and values. */
 function parsedCondition(parts: Json): Json {
   const { TableName, ConditionExpression = '', ExpressionAttributeNames, ExpressionAttributeValues } = parts;
   const data: Json = { TableName, Item: { id: { S: 'any' } }, ConditionExpression };

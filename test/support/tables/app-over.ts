@@ -15,7 +15,7 @@ export interface AppOverEngine {
   readonly logged: () => string;
 }
 
-/** The app, the routes and the rules of tables as they are, over an engine that a test makes up. */
+/** Opens the real app with its table routes over an engine that a test provides. */
 export async function openAppOver(t: TestContext, engine: Partial<Engine>): Promise<AppOverEngine> {
   const lines = new PassThrough();
   const log: string[] = [];
@@ -51,7 +51,7 @@ export function chunksOf(all: readonly Item[]): readonly Buffer[] {
   return all.map((item, index) => Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(item)}`));
 }
 
-/** A scan that says of itself what all its chunks say, whatever it then gives. */
+/** A scan whose count and length are those of `all`, even if its chunks are others. */
 export function scanOf(all: readonly Buffer[], chunks: Scan['chunks'] = all): Scan {
   return { count: all.length, textBytes: Buffer.concat(all).length, version: 'v1', chunks };
 }

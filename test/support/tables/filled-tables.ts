@@ -9,13 +9,13 @@ export interface Item {
   readonly name: string;
 }
 
-/** Of a body's items as JSON; what is around them has room beside it. */
+/** For the items as JSON, with room for the rest of the body. */
 const batchBytesMax = requestBodyBytesMax - 10_000;
-/** Requests under way at once share their flushes. */
+/** Concurrent requests share their flushes. */
 const requestsAtOnce = 8;
 
 /**
- * Writes many items, as many with one request as it takes.
+ * Writes many items, in batches of the largest allowed size.
  *
  * @param table its path: `/v3/table/NAME`
  */
@@ -52,7 +52,7 @@ function inBatches(items: readonly Item[]): Item[][] {
   return batches;
 }
 
-/** In the order of their ids; the names do not give in to compression, so that a response is long in every coding. */
+/** Items in the order of their ids. The names are random, so that a response is long even when it is compressed. */
 export function items(count: number, nameCharacters: number): Item[] {
   return Array.from({ length: count }, (_, index) => ({
     id: `item-${String(index).padStart(7, '0')}`,
@@ -62,7 +62,7 @@ export function items(count: number, nameCharacters: number): Item[] {
   }));
 }
 
-/** The order in which a table tells its items. */
+/** Compares items in the order in which a table returns them. */
 export function byIdBytes(one: Item, other: Item): number {
   return Buffer.compare(Buffer.from(one.id), Buffer.from(other.id));
 }

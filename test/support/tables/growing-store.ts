@@ -4,15 +4,15 @@ import type { TestService } from '../service.ts';
 import { fill, items } from './filled-tables.ts';
 
 const overwritten = '/v3/table/overwritten';
-/** Rounds until the file has all the room that overwriting takes. */
+/** The rounds after which the file has all the space that overwriting needs. */
 const firstRounds = 10;
 const roundItems = 80;
-/** More than the journal keeps, so that each round brings older ones into the leaves, and frees pages. */
+/** More than the journal holds, so that each round moves older changes into the leaves and frees pages. */
 const watchedItems = items(400, 10_000);
 
 /**
- * Tells by the size of the store's file whether a snapshot is held: while one is, nothing that is overwritten makes
- * room for what comes, and the file grows with each round.
+ * Shows by the size of the store's file whether a snapshot is held: while one is, overwritten pages are not reused, and
+ * the file grows with each round.
  */
 export class GrowingStore {
   readonly #service: TestService;
@@ -29,7 +29,7 @@ export class GrowingStore {
     return store;
   }
 
-  /** Overwrites a fifth of a table so many times. @returns by how many bytes the file has grown */
+  /** Overwrites a fifth of a table `rounds` times. @returns the growth of the file in bytes */
   async growthIn(rounds: number): Promise<number> {
     const before = fileBytes(this.#service);
     for (let left = rounds; left > 0; left--) {

@@ -27,19 +27,19 @@ export function watchedTable(name: string, items: number): WatchedTable {
 export interface Load {
   readonly origin: string;
   readonly tables: readonly WatchedTable[];
-  /** Callers per table; the items are dealt out among them. */
+  /** Callers per table; the items are divided among them. */
   readonly callers: number;
   readonly random: Random;
-  /** When it resolves no further request is sent. */
+  /** When it resolves, no further request is sent. */
   readonly until: Promise<unknown>;
-  /** Between two reads of a table, which keep the writers of this process waiting. */
+  /** The pause between two reads of a table. Reads take CPU time from the writers in this process. */
   readonly readPauseMs?: number;
 }
 
 export interface LoadResult {
   acknowledged: number;
   rejected: number;
-  /** Answers of 5xx, by status. */
+  /** The number of 5xx responses, by status. */
   readonly failed: Map<number, number>;
   lost: number;
   read: number;
@@ -47,10 +47,10 @@ export interface LoadResult {
 
 const batchItemsMax = 8;
 const batchShare = 0.2;
-/** After a rejected connection: the service is dead, or a process of it is being replaced. */
+/** After a refused connection: the service has ended, or a worker is being replaced. */
 const reconnectMs = 10;
 
-/** Writes and reads the tables as fast as the callers can, and tells their witnesses what is heard. */
+/** Writes and reads the tables as fast as possible, and passes the responses to their witnesses. */
 export async function load({
   origin,
   tables,
@@ -77,7 +77,7 @@ export async function load({
   return result;
 }
 
-/** Reads a table after a reopening and holds it against its witness. @returns how many items it has */
+/** Reads a table after a restart and compares it with its witness. @returns the number of items */
 export async function verifyTable(origin: string, { name, witness }: WatchedTable): Promise<number> {
   const caller = new Caller(origin);
   try {
@@ -100,7 +100,7 @@ async function during(run: Run, origin: string, act: (caller: Caller) => Promise
   const caller = new Caller(origin);
   try {
     while (!run.isOver && (await act(caller))) {
-      // Each response is waited for before the next request is sent.
+      // Each caller waits for the response before it sends the next request.
     }
   } catch (error) {
     run.isOver = true;
@@ -110,7 +110,7 @@ async function during(run: Run, origin: string, act: (caller: Caller) => Promise
   }
 }
 
-/** @returns whether there is more to do */
+/** @returns whether the caller has more to do */
 async function writeOnce(
   run: Run,
   caller: Caller,
@@ -128,22 +128,22 @@ async function writeOnce(
   return true;
 }
 
-/** What the outcome of an operation means for its items. Throws on a response that must not be. */
+/** Records the outcome of an operation. Throws on an unexpected response. */
 export function settle(result: LoadResult, witness: Witness, operation: Operation, outcome: Outcome): void {
   if (outcome.kind === 'lost') result.lost++;
   if (outcome.kind === 'not sent') witness.reject(operation);
   if (outcome.kind !== 'responded') return;
   const { status, text } = outcome;
-  const came = resultOf(operation.writes, outcome);
-  if (came === 'failed' && status >= 503) {
+  const writeResult = resultOf(operation.writes, outcome);
+  if (writeResult === 'failed' && status >= 503) {
     result.failed.set(status, (result.failed.get(status) ?? 0) + 1);
-    // 507 says that nothing was written; of a write that fails otherwise nothing is known.
+    // 507 means that nothing was written; after any other failure the write may have happened.
     if (status === 507) witness.reject(operation);
     return;
   }
-  if (came !== operation.expected)
-    throw new Error(`${describeWrites(operation.writes)} was answered ${status}: ${text.slice(0, 300)}`);
-  if (came === 'rejected') {
+  if (writeResult !== operation.expected)
+    throw new Error(`${describeWrites(operation.writes)} returned ${status}: ${text.slice(0, 300)}`);
+  if (writeResult === 'rejected') {
     result.rejected++;
     return;
   }
@@ -163,7 +163,7 @@ async function readOnce(run: Run, caller: Caller, { name, witness }: WatchedTabl
   return true;
 }
 
-/** Reads an item that is being written: what is shown of it before its writer is answered must last as well. */
+/** Reads an item that is being written: a value that a reader has seen must not disappear, even if unacknowledged. */
 async function peekOnce(run: Run, caller: Caller, { name, witness }: WatchedTable): Promise<boolean> {
   const { pending } = witness;
   if (pending.length === 0) {
@@ -180,7 +180,7 @@ async function peekOnce(run: Run, caller: Caller, { name, witness }: WatchedTabl
   return true;
 }
 
-/** A table that nobody has created an item in is not there yet. */
+/** A table does not exist until an item is created in it. */
 function itemsFound(outcome: Outcome, name: string): Item[] {
   if (outcome.kind !== 'responded') throw new Error(`${name} could not be read: ${outcome.kind}`);
   if (outcome.status === 404) return [];

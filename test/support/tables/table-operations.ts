@@ -18,20 +18,20 @@ const successes = {
   delete: '{"statusCode":200,"body":{"message":"Item deleted"}}',
 } as const;
 const batchWritten = '{"statusCode":200,"body":{"message":"Batch written"}}';
-/** What a write whose condition does not hold is answered. */
-export const rejections = { create: 409, update: 404, delete: 404 } as const;
+/** The status of a write whose condition does not hold. */
+export const rejectionStatuses = { create: 409, update: 404, delete: 404 } as const;
 
 export function tablePath(table: string, operation: string): string {
   return `/v3/table/${table}/${operation}`;
 }
 
-/** @param only the one item that is asked for; without it the whole table */
+/** @param only the id of a single item; without it, the whole table is read */
 export function readTable(caller: Caller, table: string, only?: string): Promise<Outcome> {
   const query = only === undefined ? '' : `?id=${encodeURIComponent(only)}`;
   return caller.send('GET', tablePath(table, 'read') + query);
 }
 
-/** One write as itself, several as a batch. */
+/** Sends one write by its own route, and several as a batch. */
 export function writeTable(caller: Caller, table: string, writes: readonly ItemWrite[]): Promise<Outcome> {
   const [first] = writes;
   if (first === undefined) throw new RangeError('nothing to write');
@@ -40,7 +40,7 @@ export function writeTable(caller: Caller, table: string, writes: readonly ItemW
   return caller.send(methods[first.kind], tablePath(table, first.kind), fieldsOf(first));
 }
 
-/** `done`: acknowledged, in the documented words; `rejected`: a condition did not hold; `failed`: anything else. */
+/** `done`: acknowledged as documented; `rejected`: a condition did not hold; `failed`: anything else. */
 export function resultOf(
   writes: readonly ItemWrite[],
   response: Extract<Outcome, { kind: 'responded' }>,
@@ -51,19 +51,19 @@ export function resultOf(
     return response.status === 409 || response.status === 404 ? 'rejected' : 'failed';
   }
   if (response.text === successes[first.kind]) return 'done';
-  return response.status === rejections[first.kind] ? 'rejected' : 'failed';
+  return response.status === rejectionStatuses[first.kind] ? 'rejected' : 'failed';
 }
 
-/** The items of a response to `read`. Throws when they are not well-formed, not in order, or one is there twice. */
+/** The items of a response to `read`. Throws if they are malformed, out of order or duplicated. */
 export function itemsIn(text: string): Item[] {
   const { statusCode, body, ...more } = JSON.parse(text) as { statusCode: number; body: Item[] };
   if (statusCode !== 200 || !Array.isArray(body) || Object.keys(more).length > 0)
-    throw new Error(`this is no response to read: ${text.slice(0, 200)}`);
+    throw new Error(`not a response to read: ${text.slice(0, 200)}`);
   let before = Buffer.alloc(0);
   for (const item of body) {
     checkItem(item);
     const key = Buffer.from(item.id);
-    if (Buffer.compare(before, key) >= 0) throw new Error(`"${item.id}" stands after "${before}"`);
+    if (Buffer.compare(before, key) >= 0) throw new Error(`"${item.id}" comes after "${before}"`);
     before = key;
   }
   return body;
@@ -79,10 +79,10 @@ export function itemIn(text: string): Item {
 function checkItem(item: Item): void {
   const { id, name } = item;
   if (typeof id !== 'string' || typeof name !== 'string' || Object.keys(item).length !== 2)
-    throw new Error(`this is no item: ${JSON.stringify(item).slice(0, 200)}`);
+    throw new Error(`not an item: ${JSON.stringify(item).slice(0, 200)}`);
 }
 
-/** The items that came whole in a response that was broken off. */
+/** The complete items in a truncated response. */
 export function itemsInPart(text: string): Item[] {
   const items = text.matchAll(/\{"id":"(?:[^"\\]|\\.)*","name":"(?:[^"\\]|\\.)*"\}/g);
   return [...items].map(([item]) => JSON.parse(item) as Item);

@@ -1,8 +1,8 @@
 import { between, pick, randomFrom } from '../random.ts';
 
 /**
- * The name that the write of a number gives an item. It begins with the number and follows from id and number alone,
- * so that whatever is read can be held against what was sent, to the byte, however long ago that was.
+ * The name that write number `number` gives an item. It begins with the number and depends only on id and number, so
+ * that every name that is read can be compared with the one that was written, byte for byte.
  */
 export function nameOf(id: string, number: number): string {
   const random = randomFrom(hashOf(`${id} ${number}`));
@@ -11,15 +11,15 @@ export function nameOf(id: string, number: number): string {
   return `${number}:${unit.repeat(Math.ceil(between(random, from, to) / unit.length))}`;
 }
 
-/** The number of the write that gave this name, or NaN where no write has. */
+/** The number of the write that gave this name, or NaN if no write did. */
 export function numberIn(id: string, name: string): number {
   const number = Number.parseInt(name, 10);
   return name === nameOf(id, number) ? number : Number.NaN;
 }
 
-/** What has to be escaped in JSON, and characters of one to four bytes. */
+/** Texts that JSON escapes, and characters of one to four bytes. */
 const units = ['x', 'abcdefgh', '"', '\\', '\n\u0001', 'é', '\u20ac', '\u{1f4d6}', '","name":"', '},{"id":"'];
-/** Mostly small items, some longer than a page of the disk, a few as long as many pages. */
+/** Mostly small items, some longer than a disk page, a few as long as many pages. */
 const lengths: readonly (readonly [number, number])[] = [
   ...Array<[number, number]>(24).fill([0, 200]),
   ...Array<[number, number]>(5).fill([200, 5_000]),

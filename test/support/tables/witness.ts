@@ -3,47 +3,47 @@ import { between, pick } from '../random.ts';
 import type { Item, ItemWrite } from './table-operations.ts';
 import { nameOf, numberIn } from './watched-names.ts';
 
-/** What a write makes of an item; without a name the item is not there. */
+/** The state of an item after a write; without a name, the item does not exist. */
 interface Version {
   readonly number: number;
   readonly name: string | undefined;
-  /** The operation it belongs to: with a batch, all of its versions come to be or none. */
+  /** The operation that wrote it. All versions of a batch exist, or none. */
   readonly operation?: Operation;
 }
 
 interface Watched {
   readonly id: string;
-  /** The last version that was acknowledged, or found after a reopening. */
+  /** The last version that was acknowledged, or found after a restart. */
   certain: Version;
-  /** A version whose write is under way, or whose response was lost: it may have come to be. */
+  /** A version whose write is in progress, or whose response was lost: it may exist. */
   pending: Version | undefined;
   /** The number of the newest version that a reader has seen. */
   shown: number;
-  /** The last number that was given out. */
+  /** The last number that was assigned. */
   last: number;
   /** The number of the last delete that was sent. */
   lastDelete: number;
-  /** The numbers of writes that changed nothing, so that nobody may ever see them. */
+  /** The numbers of writes that were rejected, so that no read may show them. */
   readonly void: Set<number>;
 }
 
 export interface Operation {
   readonly writes: readonly ItemWrite[];
-  /** What the service has to response, as far as anybody but this caller leaves these items alone. */
+  /** The result that the service must return, since only this caller writes these items. */
   readonly expected: 'done' | 'rejected';
 }
 
-/** The numbers of the certain versions when a read began: what it shows must not be older. */
+/** The certain versions when a read began: the read must not show older ones. */
 export type Horizon = ReadonlyMap<string, Version>;
 
-/** The share of operations whose condition does not hold, so that a refusal is what they must be answered. */
+/** The share of operations whose condition does not hold, so that the service must reject them. */
 const rejectedShare = 0.15;
 const violationsShownMax = 5;
 
 /**
- * Knows what a table may hold. Each item is written by one caller at a time, so that after any end of the service it
- * reads as the last acknowledged write left it, or as the one write did whose response never came; as the latter for
- * certain, once a reader has seen that.
+ * Knows the states that a table may have. Each item is written by one caller at a time. So after a crash it has the
+ * value of the last acknowledged write, or of the one write whose response was lost. If a reader has seen the latter,
+ * it must be the latter.
  */
 export class Witness {
   readonly #watched: ReadonlyMap<string, Watched>;
@@ -54,7 +54,7 @@ export class Witness {
     this.#watched = new Map(ids.map((id) => [id, { id, ...start, void: new Set() }]));
   }
 
-  /** One write, or with several ids a batch of them. The items may not be written by others until it is settled. */
+  /** Proposes one write, or a batch for several ids. Others must not write the items until it is settled. */
   propose(ids: readonly string[], random: Random): Operation {
     const items = ids.map((id) => this.#item(id));
     const isRejected = random() < rejectedShare;
@@ -72,7 +72,7 @@ export class Witness {
     return operation;
   }
 
-  /** The ids among these whose state is certain, so that the response to a further write can be foretold. */
+  /** Those of the ids whose state is certain, so that the result of a further write is known in advance. */
   settled(ids: readonly string[]): readonly string[] {
     return ids.filter((id) => this.#item(id).pending === undefined);
   }
@@ -85,7 +85,7 @@ export class Witness {
     }
   }
 
-  /** The service said that nothing was written, so that nothing of it may ever be seen. */
+  /** The service reported that nothing was written, so that no read may show these writes. */
   reject({ writes }: Operation): void {
     for (const { id } of writes) {
       const item = this.#item(id);
@@ -94,7 +94,7 @@ export class Witness {
     }
   }
 
-  /** The items that are being written: what is read of them may be older or newer. */
+  /** The items that are being written: a read may show the older or the newer version. */
   get pending(): readonly string[] {
     return [...this.#watched.values()].filter(({ pending }) => pending !== undefined).map(({ id }) => id);
   }
@@ -103,12 +103,12 @@ export class Witness {
     return new Map([...this.#watched.values()].map(({ id, certain }) => [id, certain]));
   }
 
-  /** For a read of one item, which it may have found or not. */
+  /** Checks a read of one item. @param name undefined if the item was not found */
   endReadOf(id: string, horizon: Horizon, name: string | undefined): void {
-    tell(see(this.#item(id), horizon.get(id) as Version, name));
+    throwIfAny(see(this.#item(id), horizon.get(id) as Version, name));
   }
 
-  /** @param isWhole false for a response that was broken off: then an item that is missing says nothing */
+  /** Checks a read of the table. @param isWhole false for a truncated response, in which items may be missing */
   endRead(horizon: Horizon, items: readonly Item[], isWhole: boolean): void {
     const seen = new Map(items.map(({ id, name }) => [id, name]));
     const violations = [...seen.keys()].filter((id) => !this.#watched.has(id)).map(unknownItem);
@@ -116,43 +116,43 @@ export class Witness {
       if (!isWhole && !seen.has(item.id)) continue;
       violations.push(...see(item, horizon.get(item.id) as Version, seen.get(item.id)));
     }
-    tell(violations);
+    throwIfAny(violations);
   }
 
-  /** Holds everything the table has, after a reopening, against what it may have; from then on that is certain. */
+  /** Compares the table after a restart with the states that it may have. The items found are certain from then on. */
   verify(items: readonly Item[]): void {
     const found = new Map(items.map(({ id, name }) => [id, name]));
     const violations = [...found.keys()].filter((id) => !this.#watched.has(id)).map(unknownItem);
-    const came = new Map<Operation, boolean>();
+    const happened = new Map<Operation, boolean>();
     for (const item of this.#watched.values()) {
       const name = found.get(item.id);
       const version = [item.certain, item.pending].find((each) => each !== undefined && each.name === name);
       if (version === undefined || version.number < item.shown) {
-        violations.push(`${told(item)}, and holds ${shortly(name)}`);
+        violations.push(`${describe(item)}, but the table has ${shortly(name)}`);
         continue;
       }
       const { operation } = item.pending ?? {};
       const isNew = version === item.pending;
-      if (operation !== undefined && (came.get(operation) ?? isNew) !== isNew)
-        violations.push(`"${item.id}" has ${isNew ? 'its' : 'no'} part of a batch, another item not`);
-      if (operation !== undefined) came.set(operation, isNew);
+      if (operation !== undefined && (happened.get(operation) ?? isNew) !== isNew)
+        violations.push(`only a part of a batch was written: "${item.id}" is ${isNew ? 'new' : 'old'}`);
+      if (operation !== undefined) happened.set(operation, isNew);
       item.certain = version;
       item.pending = undefined;
       item.shown = version.number;
     }
-    tell(violations);
+    throwIfAny(violations);
   }
 
   #item(id: string): Watched {
     const item = this.#watched.get(id);
-    if (item === undefined) throw new RangeError(`nobody watches "${id}"`);
+    if (item === undefined) throw new RangeError(`"${id}" is not watched`);
     return item;
   }
 }
 
 interface Wish {
   readonly random: Random;
-  /** Whether the write's condition is to hold. */
+  /** Whether the write's condition shall hold. */
   readonly holds: boolean;
 }
 
@@ -165,25 +165,25 @@ function writeFor(item: Watched, { random, holds }: Wish): ItemWrite {
   return kind === 'delete' ? { kind, id } : { kind, id, name: nameOf(id, item.last) };
 }
 
-/** What a reader's view of an item proves, and what is wrong with it. */
+/** Records the version of an item that a reader saw. @returns what is wrong with it */
 function see(item: Watched, horizon: Version, name: string | undefined): string[] {
   if (name === undefined) {
     if (horizon.name === undefined) return [];
-    // What was there has been deleted since, by a later write.
+    // A later write has deleted the item.
     item.shown = Math.max(item.shown, horizon.number + 1);
     const mayBeGone = item.lastDelete > horizon.number;
-    return mayBeGone ? [] : [`"${item.id}" was not in a read, though nobody deleted it`];
+    return mayBeGone ? [] : [`"${item.id}" is missing from a read, though it was not deleted`];
   }
   const number = numberIn(item.id, name);
   if (Number.isNaN(number) || number > item.last || item.void.has(number))
-    return [`"${item.id}" was read as ${shortly(name)}, which no write has made of it`];
+    return [`"${item.id}" was read as ${shortly(name)}, which no write has written`];
   if (number < horizon.number)
     return [`"${item.id}" was read as of write ${number}, though ${horizon.number} was acknowledged before`];
   item.shown = Math.max(item.shown, number);
   return [];
 }
 
-function told({ id, certain, pending, shown }: Watched): string {
+function describe({ id, certain, pending, shown }: Watched): string {
   const under = pending === undefined ? '' : `, perhaps ${pending.number}: ${shortly(pending.name)}`;
   return `"${id}" was acknowledged as ${certain.number}: ${shortly(certain.name)}${under}, shown as ${shown}`;
 }
@@ -194,10 +194,10 @@ function shortly(name: string | undefined): string {
 }
 
 function unknownItem(id: string): string {
-  return `"${id}" is there, though nobody wrote it`;
+  return `"${id}" exists, though it was not written`;
 }
 
-function tell(violations: readonly string[]): void {
+function throwIfAny(violations: readonly string[]): void {
   if (violations.length === 0) return;
   const more = violations.length - violationsShownMax;
   const lines = violations.slice(0, violationsShownMax).join('\n');
