@@ -21,19 +21,19 @@ async function stores(t: TestContext, content: Content, kind: 'LMDB' | 'DynamoDB
   return { source, target };
 }
 
-/** Copies until so many commits are made. */
+/** Copies until the target has made `commits` commits. */
 async function copyInPart(source: NamedEngine, target: NamedEngine, commits: number): Promise<void> {
   const { engine } = new MortalEngine(target.engine, commits, randomFrom(1));
   await assert.rejects(copyStore({ source, target: { ...target, engine } }), Killed);
 }
 
-/** All that is left to be done is comparing, and removing the marker. */
+/** Copies until only the comparison and the removal of the marker are left. */
 async function copyAllButTheEnd(source: NamedEngine, target: NamedEngine, batches: number): Promise<void> {
   await copyInPart(source, target, batches + 1);
 }
 
 for (const kind of ['LMDB', 'DynamoDB'] as const) {
-  test(`on ${kind} a target that is not empty is rejected, and stays as it is`, async (t) => {
+  test(`rejects a target on ${kind} that is not empty, and does not change it`, async (t) => {
     for (const [space, held] of [[books], ['table:other'], ['service:sealing']].entries()) {
       const { source, target } = await stores(t, { [books]: items(3) }, kind);
       await fill(target, { [held[0] as string]: { a: String(space) } });
@@ -44,7 +44,7 @@ for (const kind of ['LMDB', 'DynamoDB'] as const) {
   });
 }
 
-test('into an existing target it adds what is missing, and leaves the rest as it is', async (t) => {
+test('adds missing items to an existing target, and does not change the others', async (t) => {
   const { source, target } = await stores(t, { [books]: items(250), 'service:payments': items(5) });
   const [first, last] = [await newestOf(source, 3), await newestOf(source, 200)];
   await fill(target, { [books]: { ...first, ...last, mine: 'stays' }, 'table:mine': { a: '1' } });
@@ -56,7 +56,7 @@ test('into an existing target it adds what is missing, and leaves the rest as it
   assert.deepEqual(Object.keys(rest), ['service:payments']);
 });
 
-test('into an existing target that contradicts it changes nothing there, and says where', async (t) => {
+test('does not change an existing target with a different value, and names the item', async (t) => {
   const { source, target } = await stores(t, { [books]: items(50) });
   await fill(target, { [books]: { 'id-00030': 'other' } });
   const copying = copyStore({ source, target, isIntoExisting: true });
@@ -64,7 +64,7 @@ test('into an existing target that contradicts it changes nothing there, and say
   assert.deepEqual((await contentOf(target))[books], { 'id-00030': 'other' });
 });
 
-test('into an existing target it finds, at the end, what has been changed or taken away meanwhile', async (t) => {
+test('finds items that were changed or deleted in an existing target during the copy', async (t) => {
   const { source, target } = await stores(t, { [books]: items(150) });
   await fill(target, { 'table:mine': { a: '1' } });
   const { engine } = new MortalEngine(target.engine, 3, randomFrom(1));
@@ -74,45 +74,45 @@ test('into an existing target it finds, at the end, what has been changed or tak
     { kind: 'replace', space: books, id: 'id-00007', value: 'other' },
     { kind: 'delete', space: books, id: 'id-00009' },
   ]);
-  // Also without the option: what was begun is what goes on.
+  // An unfinished copy continues with the option that it began with.
   const { differences } = await copyStore({ source, target });
   assert.match(differences.join('\n'), /^table:books: 2 of 150 items are missing or different in the target/);
 });
 
-const sabotages: Readonly<Record<string, { readonly write: Write; readonly told: RegExp }>> = {
-  'an item that has another value': {
+const sabotages: Readonly<Record<string, { readonly write: Write; readonly difference: RegExp }>> = {
+  'an item with another value': {
     write: { kind: 'replace', space: books, id: 'id-00001', value: 'other' },
-    told: /^table:books: 8 items in both, but not the same ones$/,
+    difference: /^table:books: 8 items in both, but not the same ones$/,
   },
-  'an item that is missing': {
+  'a missing item': {
     write: { kind: 'delete', space: 'service:payments', id: 'id-00001' },
-    told: /^service:payments: 4 items in the source, 3 in the target$/,
+    difference: /^service:payments: 4 items in the source, 3 in the target$/,
   },
-  'an item too many': {
+  'an additional item': {
     write: { kind: 'create', space: books, id: 'more', value: '', makeSpace: true },
-    told: /^table:books: 8 items in the source, 9 in the target$/,
+    difference: /^table:books: 8 items in the source, 9 in the target$/,
   },
-  'a table too many': {
+  'an additional table': {
     write: { kind: 'create', space: 'table:more', id: 'more', value: '', makeSpace: true },
-    told: /^table:more: 0 items in the source, 1 in the target$/,
+    difference: /^table:more: 0 items in the source, 1 in the target$/,
   },
 };
 
 for (const kind of ['LMDB', 'DynamoDB'] as const) {
-  // That the engine makes no difference, one shows.
+  // One case is enough to show that the engine makes no difference.
   const some = Object.entries(sabotages).slice(0, kind === 'LMDB' ? undefined : 1);
-  for (const [name, { write, told }] of some) {
-    test(`the comparison on ${kind} finds ${name}, and the copy stays marked as unfinished`, async (t) => {
+  for (const [name, { write, difference }] of some) {
+    test(`finds ${name} in the comparison on ${kind}, and the copy stays marked as unfinished`, async (t) => {
       const { source, target } = await stores(t, { [books]: items(8), 'service:payments': items(4) }, kind);
       await copyAllButTheEnd(source, target, 1);
       assert.equal(await target.engine.commit([write]), undefined);
-      assert.match((await copyStore({ source, target })).differences.join('\n'), told);
+      assert.match((await copyStore({ source, target })).differences.join('\n'), difference);
       assert.notEqual(await target.engine.get('service:copying', 'copy'), undefined);
     });
   }
 }
 
-test('two values that have changed places are found', async (t) => {
+test('finds two values that were swapped', async (t) => {
   const { source, target } = await stores(t, { [books]: { a: 'one', b: 'two' } });
   await copyAllButTheEnd(source, target, 1);
   await target.engine.commit([
@@ -122,7 +122,7 @@ test('two values that have changed places are found', async (t) => {
   assert.match((await copyStore({ source, target })).differences.join(), /not the same ones/);
 });
 
-test('an unfinished copy takes no other source, and is none itself', async (t) => {
+test('rejects another source for an unfinished copy, and an unfinished copy as a source', async (t) => {
   const { source, target } = await stores(t, { [books]: items(250) });
   await copyInPart(source, target, 2);
   const [other, third] = [await newStore(t, 'LMDB'), await newStore(t, 'LMDB')];
@@ -141,7 +141,7 @@ test('an unfinished copy takes no other source, and is none itself', async (t) =
   assert.deepEqual(await contentOf(third), {});
 });
 
-test('a source that was written while the copying stood still is found', async (t) => {
+test('finds or copies items that were written to the source while the copy was interrupted', async (t) => {
   for (const id of ['id-00000-new', 'id-00120-new', 'id-00249-new']) {
     const { source, target } = await stores(t, { [books]: items(250) });
     await copyInPart(source, target, 4);
@@ -150,13 +150,13 @@ test('a source that was written while the copying stood still is found', async (
       ({ differences }) => differences.join(),
       (error: Error) => error.message,
     );
-    // What comes behind all that was copied is copied as well.
+    // An item after the last copied one is copied as well.
     if (outcome === '') assert.deepEqual(await contentOf(target), await contentOf(source));
     else assert.match(outcome, /251 items in the source|has changed since this copy began/, id);
   }
 });
 
-test('an item that somebody else writes into the target meanwhile is not overwritten', async (t) => {
+test('does not overwrite an item that was added to the target during the copy', async (t) => {
   const { source, target } = await stores(t, { [books]: items(250) });
   await copyInPart(source, target, 1);
   await target.engine.commit([
@@ -166,14 +166,14 @@ test('an item that somebody else writes into the target meanwhile is not overwri
   assert.equal(await target.engine.get(books, 'id-00240'), 'mine');
 });
 
-test('a table that DynamoDB cannot have is told before anything is copied', async (t) => {
+test('rejects a table name that DynamoDB does not allow, before it copies anything', async (t) => {
   const space: Space = `table:${'t'.repeat(250)}`;
   const { source, target } = await stores(t, { [books]: items(1), [space]: items(1) }, 'DynamoDB');
   await assert.rejects(copyStore({ source, target }), /cannot have a table with the name that table:ttt/);
   assert.deepEqual(await contentOf(target), {});
 });
 
-/** Items of books from the end. */
+/** Forty items of the table of books, from the given index on. */
 async function newestOf(source: NamedEngine, from: number): Promise<Record<string, string>> {
   const all = Object.entries((await contentOf(source))[books] as Record<string, string>);
   return Object.fromEntries(all.slice(from, from + 40));

@@ -26,7 +26,7 @@ const directions = [
 ] as const;
 
 for (const [from, to] of directions) {
-  test(`from ${from} to ${to}: everything comes over as it was, whatever its ids, and nothing is left behind`, async (t) => {
+  test(`from ${from} to ${to}: copies every item unchanged, with any id`, async (t) => {
     const random = randomFrom(seedOf(t));
     const [source, target] = [await newStore(t, from), await newStore(t, to)];
     const makeId = idMaker(random);
@@ -52,7 +52,7 @@ for (const [from, to] of directions) {
 }
 
 for (const count of [0, 1, 99, 100, 101, 250]) {
-  test(`${count} items are copied by as few commits as can be, each with its marker`, async (t) => {
+  test(`copies ${count} items with the fewest possible commits, each with its marker`, async (t) => {
     const [source, target] = [await newStore(t, 'LMDB'), await newStore(t, 'LMDB')];
     await fill(source, { 'table:books': items(count) });
     const sizes: number[] = [];
@@ -62,16 +62,16 @@ for (const count of [0, 1, 99, 100, 101, 250]) {
     });
     assert.equal((await copyStore({ source, target: { ...target, engine: watched } })).items, count);
     const batches = Math.ceil(count / copyItemsMax);
-    // One asks whether the table can be there, one begins, and the last one removes the marker.
+    // One commit checks that the table is possible, one begins the copy, and the last one removes the marker.
     assert.equal(sizes.length, batches + (count === 0 ? 2 : 3));
     assert.deepEqual(await contentOf(target), await contentOf(source));
   });
 }
 
-test('killed after any number of commits, whatever was under way, it goes on and writes nothing twice', async (t) => {
+test('continues after a kill at any commit, and writes nothing twice', async (t) => {
   const random = randomFrom(seedOf(t));
   const source = await newStore(t, 'LMDB');
-  // Each fills a commit by its size.
+  // Each of these items is so large that it fills a commit.
   const large = 'x'.repeat(300_000);
   await fill(source, {
     'table:a': items(6, large),
@@ -84,7 +84,7 @@ test('killed after any number of commits, whatever was under way, it goes on and
     const first = new MortalEngine(target.engine, commits, random);
     const copying = copyStore({ source, target: { name: target.name, engine: first.engine } });
     if (!first.isDead && (await outcomeOf(copying)) === 'copied') {
-      assert.ok(commits > 12, 'every commit was a last one');
+      assert.ok(commits > 12, 'there were too few commits to interrupt');
       break;
     }
     const isDone = (await target.engine.get('service:copying', 'copy')) === undefined;
@@ -100,10 +100,10 @@ test('killed after any number of commits, whatever was under way, it goes on and
 });
 
 for (const [from, to] of directions.slice(1)) {
-  test(`from ${from} to ${to}: killed again and again it comes to its end, and writes nothing twice`, async (t) => {
+  test(`from ${from} to ${to}: completes despite repeated kills, and writes nothing twice`, async (t) => {
     const random = randomFrom(seedOf(t));
     const [source, target] = [await newStore(t, from), await newStore(t, to)];
-    // Several to a commit, and no more than a stand-in for DynamoDB writes in a moment.
+    // Several items per commit, and few enough for dynalite to write quickly.
     const large = 'x'.repeat(120_000);
     await fill(source, { 'table:books': items(20, large), 'service:charges': items(9, large) });
     const written: Write[] = [];
@@ -111,19 +111,19 @@ for (const [from, to] of directions.slice(1)) {
       const mortal = new MortalEngine(target.engine, between(random, 1, 4), random, written);
       const outcome = await outcomeOf(copyStore({ source, target: { ...target, engine: mortal.engine } }));
       if (outcome === 'copied' || (await target.engine.get('service:copying', 'copy')) === undefined) break;
-      assert.ok(lives < 20, 'it makes no progress');
+      assert.ok(lives < 20, 'the copy makes no progress');
     }
     assert.deepEqual(await contentOf(target), await contentOf(source));
     assert.deepEqual(twice(written), []);
   });
 }
 
-test('a store that is at its limit for a moment is asked again', async (t) => {
+test('retries a commit that is rejected as overloaded', async (t) => {
   const [source, target] = [await newStore(t, 'LMDB'), await newStore(t, 'LMDB')];
   await fill(source, { 'table:books': items(150) });
-  let rejected = 0;
+  let overloaded = 0;
   const busy = committing(target.engine, async (writes) => {
-    if (writes.length > 40 && rejected++ === 0) throw new ServiceError('overloaded');
+    if (writes.length > 40 && overloaded++ === 0) throw new ServiceError('overloaded');
     return target.engine.commit(writes);
   });
   assert.deepEqual((await copyStore({ source, target: { ...target, engine: busy } })).differences, []);
@@ -134,7 +134,7 @@ test('a store that is at its limit for a moment is asked again', async (t) => {
   await assert.rejects(copyStore(full), { code: 'storage_full' });
 });
 
-test('a commit whose reply was lost is looked for, and not made again', async (t) => {
+test('looks for a commit whose reply was lost, and does not repeat it', async (t) => {
   const [source, target] = [await newStore(t, 'LMDB'), await newStore(t, 'LMDB')];
   await fill(source, { 'table:books': items(250) });
   const written: Write[] = [];
@@ -159,7 +159,7 @@ async function outcomeOf(copying: Promise<unknown>): Promise<'copied' | 'killed'
   }
 }
 
-/** Items that were created more than once. */
+/** Returns the items that were created more than once. */
 function twice(written: readonly Write[]): string[] {
   const seen = new Set<string>();
   return written

@@ -11,14 +11,14 @@ import type { DynamoRequest } from '../support/dynamodb/request.ts';
 import { dynamoEnvironment } from '../support/dynamodb/stores.ts';
 import { startTestService, type TestResponse, type TestService } from '../support/service.ts';
 
-/** No operation costs more than its row of docs/operating/dynamodb.md says. */
+/** No operation costs more than its row in docs/operating/dynamodb.md. */
 const batchItems = 5;
 const chargePath = '/stage/payment/simulated/charge';
-const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+const chargeBody = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
 const read = '/v3/table/books/read';
 const item = (id: string) => ({ id, name: 'a name of some length' });
 
-/** Rows of the table, in the order in which they are measured; what one makes, the next ones use. */
+/** The rows of the table, in the order in which they are measured; later ones use the data of earlier ones. */
 const operations: Readonly<
   Record<
     string,
@@ -41,12 +41,12 @@ const operations: Readonly<
     assert.ok(response.text.length > 1_000_000);
     return response;
   },
-  'charge that is declined': (service) => service.post(chargePath, { ...order, token: 'tok_card_declined' }),
-  'charge with an idempotency key': (service) => service.post(chargePath, order, { 'idempotency-key': '1' }),
-  'the same request again': (service) => service.post(chargePath, order, { 'idempotency-key': '1' }),
+  'charge that is declined': (service) => service.post(chargePath, { ...chargeBody, token: 'tok_card_declined' }),
+  'charge with an idempotency key': (service) => service.post(chargePath, chargeBody, { 'idempotency-key': '1' }),
+  'the same request again': (service) => service.post(chargePath, chargeBody, { 'idempotency-key': '1' }),
   'the same request once more, in the same process': (service) =>
-    service.post(chargePath, order, { 'idempotency-key': '1' }),
-  'charge without a key': (service) => service.post(chargePath, order),
+    service.post(chargePath, chargeBody, { 'idempotency-key': '1' }),
+  'charge without a key': (service) => service.post(chargePath, chargeBody),
   'read a payment': (service) => service.get(location),
   'find a payment by its key': (service) => service.get(`${chargePath}?idempotency_key=1`),
   'list 10 payments': (service) => service.get(`${chargePath}?limit=10`),
@@ -63,7 +63,7 @@ const operations: Readonly<
 };
 let location = '';
 
-test('no operation costs more on DynamoDB than its row says', async (t) => {
+test('consumes no more DynamoDB capacity for an operation than its row says', async (t) => {
   const store = await faultyStore(t, ['books', 'large']);
   for (let n = 0; n < 10; n++) {
     const value = 'x'.repeat(104_000);
@@ -72,7 +72,7 @@ test('no operation costs more on DynamoDB than its row says', async (t) => {
     ]);
   }
   const rows = rowsOf(readFileSync('docs/operating/dynamodb.md', 'utf8'));
-  assert.deepEqual([...rows.keys()].sort(), Object.keys(operations).sort(), 'the rows are what is measured');
+  assert.deepEqual([...rows.keys()].sort(), Object.keys(operations).sort(), 'every row is measured');
 
   const env = {
     ...dynamoEnvironment(store.proxy.endpoint, store.tablePrefix),
@@ -81,9 +81,9 @@ test('no operation costs more on DynamoDB than its row says', async (t) => {
   const service = await startTestService(t, { env });
   for (const [name, operation] of Object.entries(operations)) {
     await t.test(name, async (row) => {
-      // What the services read by themselves has a row of its own.
+      // The background reads of a service have a row of their own.
       store.proxy.isMetered = (request) =>
-        !isOfAccess(request) && (name.startsWith('a minute') || !isByItself(request));
+        !isOfAccess(request) && (name.startsWith('a minute') || !isInBackground(request));
       store.proxy.reset();
       const { status, headers, units: own } = await operation(service, store);
       assert.ok(status === 200 || status === 402, `status ${status}`);
@@ -97,19 +97,19 @@ test('no operation costs more on DynamoDB than its row says', async (t) => {
   }
 });
 
-/** The looks of recovery, the beats of who drives a charge, and the sweeps of what is over. */
-function isByItself({ operation, body }: DynamoRequest): boolean {
+/** Whether the request belongs to recovery, the heartbeats of charge owners, or the removal of expired records. */
+function isInBackground({ operation, body }: DynamoRequest): boolean {
   const text = JSON.stringify(body);
   if (operation !== 'Query') return text.includes('"heartbeats"');
   return !/"payments#\d+"/.test(text);
 }
 
-/** The looks whether an API key has changed. */
+/** Whether the request checks if an API key has changed. */
 function isOfAccess({ body }: DynamoRequest): boolean {
   return /"(access|api-keys)"/.test(JSON.stringify(body));
 }
 
-/** Of the section "What each operation costs": operation, read units, write units. */
+/** The rows of the section "What each operation costs": operation, read units, write units. */
 function rowsOf(text: string): Map<string, Units> {
   const section = text.split('## What each operation costs')[1]?.split('\n## ')[0] ?? '';
   const rows = section.matchAll(/^\| ([^|]+?) \| ([\d.]+) \| ([\d.]+) \|/gm);

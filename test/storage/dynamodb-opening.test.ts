@@ -6,14 +6,14 @@ import { type DynamoSettings, initDynamo, openDynamoEngine } from '../../src/sto
 import { accessDenied, apiError, FaultProxy, unknownClient } from '../support/dynamodb/fault-proxy.ts';
 import { dynamoEndpoint, dynamoRegion, newPrefix } from '../support/dynamodb/stores.ts';
 
-/** What an operator reads when the engine cannot be used: one line that says what is wrong. */
-const nobody = 'http://127.0.0.1:1';
+/** When the engine cannot be used, the operator gets one line with the cause. */
+const closedPort = 'http://127.0.0.1:1';
 
 for (const [fault, name] of [
   [unknownClient, 'UnrecognizedClientException'],
   [accessDenied, 'AccessDeniedException'],
 ] as const) {
-  test(`credentials that are not taken are told as such: ${name}`, async (t) => {
+  test(`reports rejected credentials: ${name}`, async (t) => {
     const { settings, proxy } = await behindProxy(t);
     await initDynamo(settings);
     proxy.script = () => fault;
@@ -22,14 +22,14 @@ for (const [fault, name] of [
   });
 }
 
-test('credentials that are nowhere to be found are told as such', async (t) => {
+test('reports missing credentials', async (t) => {
   const { settings } = await behindProxy(t);
   const nowhere = { AWS_EC2_METADATA_DISABLED: 'true', AWS_SHARED_CREDENTIALS_FILE: '/nonexistent' };
   withEnvironment(t, { ...nowhere, AWS_ACCESS_KEY_ID: undefined, AWS_SECRET_ACCESS_KEY: undefined });
   assert.match(await problem(openDynamoEngine(settings)), /credentials are rejected/);
 });
 
-test('a store that was never made is told as such, with the command that makes it', async (t) => {
+test('reports a store that was never created, with the command that creates it', async (t) => {
   const { settings } = await behindProxy(t);
   assert.match(
     await problem(openDynamoEngine(settings)),
@@ -37,7 +37,7 @@ test('a store that was never made is told as such, with the command that makes i
   );
 });
 
-test('a table of that name that is none of the service is told as such', async (t) => {
+test('reports a table of that name with another key schema', async (t) => {
   const { settings } = await behindProxy(t);
   const client = new DynamoDBClient({ endpoint: await dynamoEndpoint(), region: dynamoRegion });
   const made = new CreateTableCommand({
@@ -52,7 +52,7 @@ test('a table of that name that is none of the service is told as such', async (
     assert.match(await problem(begin(settings)), /is not the strings "space" and "id"/);
 });
 
-test('no region is told as such', async (t) => {
+test('reports a missing region', async (t) => {
   const { settings } = await behindProxy(t);
   withEnvironment(t, { AWS_REGION: undefined, AWS_CONFIG_FILE: '/nonexistent' });
   assert.match(
@@ -61,20 +61,20 @@ test('no region is told as such', async (t) => {
   );
 });
 
-test('an endpoint where nobody listens is told as such', async (t) => {
+test('reports an endpoint that refuses connections', async (t) => {
   const { settings } = await behindProxy(t);
-  const away = { ...settings, endpoint: nobody, callMsMax: 50 };
+  const away = { ...settings, endpoint: closedPort, callMsMax: 50 };
   assert.match(await problem(openDynamoEngine(away)), /cannot be reached \(ECONNREFUSED\)/);
 });
 
-test('an engine that never responses is told as such', async (t) => {
+test('reports an engine that never responds', async (t) => {
   const { settings, proxy } = await behindProxy(t);
   proxy.script = () => ({ kind: 'hang' });
   const silent = { ...settings, attemptMsMax: 50, callMsMax: 100 };
   assert.match(await problem(openDynamoEngine(silent)), /cannot be reached \((AbortError|TimeoutError)\)/);
 });
 
-test('an engine without transactions is told as such', async (t) => {
+test('reports an engine without transactions', async (t) => {
   const { settings, proxy } = await behindProxy(t);
   proxy.script = ({ operation }) =>
     operation === 'TransactWriteItems' ? apiError('UnknownOperationException') : undefined;

@@ -17,7 +17,7 @@ import { type FaultyStore, faultyStore } from '../support/dynamodb/faulty-store.
 import { count as extent } from '../support/extent.ts';
 import { between, pick, type Random, randomFrom, seedOf } from '../support/random.ts';
 
-/** Lost replies while somebody else writes too: each effect once, and nobody told what is not so. */
+/** Lost replies during concurrent writes: each commit takes effect once, and every reported result is true. */
 const space: Space = 'table:books';
 const create = (id: string, value: string): Write => ({ kind: 'create', space, id, value, makeSpace: false });
 const replace = (id: string, value: string, ifValue?: string): Write => ({
@@ -29,14 +29,14 @@ const replace = (id: string, value: string, ifValue?: string): Write => ({
 });
 const remove = (id: string): Write => ({ kind: 'delete', space, id });
 
-test('a create whose reply was lost is no create of something that exists, be it updated meanwhile', async (t) => {
+test('accepts a create whose reply was lost, even if the item was updated before the retry', async (t) => {
   const store = await faultyStore(t, ['books']);
   loseFirstReply(store, 'PutItem', () => store.direct.commit([replace('a', 'updated')]));
   assert.equal(await store.patient.commit([create('a', 'first')]), undefined);
   assert.equal(await store.direct.get(space, 'a'), 'updated');
 });
 
-test('a create of what existed before is rejected, also when the first refusal was lost', async (t) => {
+test('rejects a create of an existing item, even if the first reply was lost', async (t) => {
   const store = await faultyStore(t, ['books']);
   for (const [id, made] of [
     ['alone', [create('alone', 'before')]],
@@ -50,7 +50,7 @@ test('a create of what existed before is rejected, also when the first refusal w
   }
 });
 
-test('a create of the same value by another one is rejected', async (t) => {
+test('rejects a create if another writer has created the item with the same value', async (t) => {
   const store = await faultyStore(t, ['books']);
   store.proxy.script = async ({ operation }, count) => {
     if (operation !== 'PutItem' || count > 1) return undefined;
@@ -62,11 +62,11 @@ test('a create of the same value by another one is rejected', async (t) => {
 
 for (const [verb, commit, meanwhile, left] of [
   ['an update', [replace('a', 'ours')], [replace('a', 'theirs')], 'theirs'],
-  ['an update of what was read', [replace('a', 'ours', 'old')], [replace('a', 'old')], 'old'],
+  ['a conditional update', [replace('a', 'ours', 'old')], [replace('a', 'old')], 'old'],
   ['a delete', [remove('a')], [create('a', 'theirs')], 'theirs'],
   ['a batch', [replace('a', 'ours'), create('b', 'ours')], [replace('a', 'theirs'), remove('b')], 'theirs'],
 ] as const) {
-  test(`${verb} whose reply was lost is not made again after what another one wrote`, async (t) => {
+  test(`does not repeat ${verb} whose reply was lost after another writer's commit`, async (t) => {
     const store = await faultyStore(t, ['books']);
     await store.direct.commit([create('a', 'old')]);
     loseFirstReply(store, 'TransactWriteItems', () => store.direct.commit(meanwhile));
@@ -80,17 +80,17 @@ for (const [verb, commit, meanwhile, left] of [
 const writers = extent({ short: 6, long: 32 });
 const incrementsEach = extent({ short: 4, long: 100 });
 
-test('increments of one counter by many writers count once each, whatever is lost on the way', async (t) => {
+test('counts each increment of many writers once, even if requests or replies are lost', async (t) => {
   const random = randomFrom(seedOf(t));
   const store = await faultyStore(t, ['books']);
   await store.direct.commit([create('first', '0'), create('last', '0')]);
   store.proxy.script = ({ operation }) =>
     operation === 'TransactWriteItems' || operation === 'GetItem' ? faultAt(random) : undefined;
 
-  const told: MetricsSnapshot = { done: [], unknown: [] };
+  const reported: Reported = { done: [], unknown: [] };
   let isOver = false;
   const watching = watchPair(store.direct, () => isOver);
-  const counting = Array.from({ length: writers }, (_, writer) => count(store, random, writer, told));
+  const counting = Array.from({ length: writers }, (_, writer) => count(store, random, writer, reported));
   await Promise.all(counting).finally(() => {
     isOver = true;
   });
@@ -98,27 +98,28 @@ test('increments of one counter by many writers count once each, whatever is los
 
   store.proxy.script = () => undefined;
   const made = new Set((await ids(store.direct)).filter((id) => id.startsWith('by ')));
-  const missing = told.done.filter((id) => !made.has(id));
-  assert.deepEqual(missing, [], 'was told as made');
-  assert.equal(told.done.length, writers * incrementsEach);
-  const unforeseen = [...made].filter((id) => !told.done.includes(id) && !told.unknown.includes(id));
-  assert.deepEqual(unforeseen, [], 'was told as rejected');
+  const missing = reported.done.filter((id) => !made.has(id));
+  assert.deepEqual(missing, [], 'reported as committed, but missing');
+  assert.equal(reported.done.length, writers * incrementsEach);
+  const unforeseen = [...made].filter((id) => !reported.done.includes(id) && !reported.unknown.includes(id));
+  assert.deepEqual(unforeseen, [], 'reported as rejected, but committed');
   assert.equal(Number(await store.direct.get(space, 'first')), made.size);
   assert.equal(Number(await store.direct.get(space, 'last')), made.size);
-  t.diagnostic(`${told.done.length} made, ${told.unknown.length} unknown, ${store.proxy.count()} requests`);
+  t.diagnostic(`${reported.done.length} made, ${reported.unknown.length} unknown, ${store.proxy.count()} requests`);
 });
 
-interface MetricsSnapshot {
+/** The ids of the increments, by the reported result of their commits. */
+interface Reported {
   readonly done: string[];
   readonly unknown: string[];
 }
 
-/** Each increment makes an item too, in the same commit: so it can be told afterwards which there were. */
+/** Each increment also creates an item in the same commit, so that the committed increments are known afterwards. */
 async function count(
   store: FaultyStore,
   random: Random,
   writer: number,
-  told: MetricsSnapshot,
+  reported: Reported,
 ): Promise<void> {
   for (let n = 0, tries = 0; n < incrementsEach; tries++) {
     const engine = random() < 0.3 ? store.hasty : store.patient;
@@ -135,16 +136,16 @@ async function count(
         assert.deepEqual(rejected, { write: 0, reason: 'differs' });
         continue;
       }
-      told.done.push(id);
+      reported.done.push(id);
       n++;
     } catch (error) {
-      if (error instanceof CommitUnknown) told.unknown.push(id);
+      if (error instanceof CommitUnknown) reported.unknown.push(id);
       else assert.equal((error as { code?: string }).code, 'overloaded', String(error));
     }
   }
 }
 
-/** Two items that each commit changes alike: what was read second cannot be behind what was read first. */
+/** Reads two items that each commit changes alike: the second read must not show an older value than the first. */
 async function watchPair(engine: Engine, isOver: () => boolean): Promise<number> {
   let looks = 0;
   for (; !isOver(); looks++) {

@@ -6,7 +6,7 @@ import { itemsOf } from '../../src/storage/item-text.ts';
 import { apiError, type Fault, unknownClient } from '../support/dynamodb/fault-proxy.ts';
 import { type FaultyStore, openFaultyStore } from '../support/dynamodb/faulty-store.ts';
 
-/** A table of 16 MB: about four pages of 1 MB for each of the segments in which a large table is read. */
+/** A table of 16 MB: about four pages of 1 MB in each of the segments of a parallel scan. */
 const space: Space = 'table:large';
 const itemsCount = 48;
 const name = 'x'.repeat(350_000);
@@ -21,22 +21,22 @@ describe('scans on DynamoDB', () => {
   });
   after(() => store.close());
 
-  /** The first read of an engine goes page by page; it learns that the table is large. */
+  /** The first scan of an engine is sequential; by it the engine learns that the table is large. */
   for (const [how, pagesMax] of [
     ['one page after the other', 2],
     ['in segments', dynamoScanSegments + 1],
   ] as const) {
-    test(`a stalled reader has a page of each run at hand, and no more is asked for: ${how}`, async () => {
+    test(`reads one page of each segment ahead of a stalled reader, and no more: ${how}`, async () => {
       const chunks = await begin(store);
       await chunks.next();
       await settle(store);
-      assert.equal(asked.size, pagesMax);
+      assert.equal(requestedPages.size, pagesMax);
       await chunks.return?.();
       await settle(store);
-      assert.equal(asked.size, pagesMax, 'more was asked for when the reader had left');
+      assert.equal(requestedPages.size, pagesMax, 'more pages were requested after the reader had left');
     });
 
-    test(`a page that fails when the reader has left troubles nobody: ${how}`, async () => {
+    test(`ignores a page that fails after the reader has left: ${how}`, async () => {
       const chunks = await begin(store, unknownClient);
       await chunks.next();
       await chunks.return?.();
@@ -45,9 +45,9 @@ describe('scans on DynamoDB', () => {
 
     for (const [what, fault] of [
       ['fails', unknownClient],
-      ['finds no table any more', apiError('ResourceNotFoundException')],
+      ['finds that the table was deleted', apiError('ResourceNotFoundException')],
     ] as const) {
-      test(`a read whose later page ${what} never ends as if it were whole: ${how}`, async () => {
+      test(`rejects a scan of which a later page ${what}: ${how}`, async () => {
         const chunks = await begin(store, fault);
         await assert.rejects(Array.fromAsync({ [Symbol.asyncIterator]: () => chunks }), {
           name: 'ServiceError',
@@ -56,7 +56,7 @@ describe('scans on DynamoDB', () => {
       });
     }
 
-    test(`every item is read once: ${how}`, async () => {
+    test(`reads every item once: ${how}`, async () => {
       store.proxy.script = () => undefined;
       const seen = await all(store.calm);
       assert.equal(seen.length, itemsCount);
@@ -64,7 +64,7 @@ describe('scans on DynamoDB', () => {
     });
   }
 
-  test('a table of a page in each segment is read in segments every time, not every other', async () => {
+  test('reads a table with one page per segment in segments every time', async () => {
     const middling: Space = 'table:middling';
     for (let n = 0; n < 6; n++)
       await store.direct.commit([
@@ -79,11 +79,11 @@ describe('scans on DynamoDB', () => {
       segments.length = 0;
       const scan = await store.calm.scan(middling);
       assert.equal((await Array.fromAsync(itemsOf(scan?.chunks ?? []))).length, 6);
-      if (time > 0) assert.ok(segments.includes(dynamoScanSegments), `read ${time} asked in ${segments}`);
+      if (time > 0) assert.ok(segments.includes(dynamoScanSegments), `read ${time} used ${segments} segments`);
     }
   });
 
-  test('a page of a table is one page of the engine, and nothing is read ahead', async () => {
+  test('reads a page of a table with one scan request, and nothing ahead', async () => {
     store.proxy.reset();
     const page = await all(store.calm, { limit: 2 });
     assert.equal(page.length, 2);
@@ -91,7 +91,7 @@ describe('scans on DynamoDB', () => {
     assert.equal(store.proxy.count('Scan'), 1);
   });
 
-  test('a list of the service reads little where its reader leaves early', async () => {
+  test('sends few queries for a limited scan of a service space', async () => {
     for (let n = 0; n < 300; n += 100) {
       const writes = Array.from({ length: 100 }, (_, k) => {
         const id = `pay_${String(n + k).padStart(3, '0')}`;
@@ -111,22 +111,22 @@ describe('scans on DynamoDB', () => {
   });
 });
 
-/** The pages that were asked for, once each, however often. */
-const asked = new Set<string>();
+/** The pages that were requested, without repetitions. */
+const requestedPages = new Set<string>();
 
-/** @param fault of every page but the first ones */
+/** @param fault the fault of every page except the first ones */
 async function begin({ proxy, patient }: FaultyStore, fault?: Fault): Promise<AsyncIterator<Buffer>> {
-  asked.clear();
+  requestedPages.clear();
   proxy.script = ({ operation, body }) => {
     if (operation !== 'Scan') return undefined;
-    asked.add(JSON.stringify([body.Segment, body.ExclusiveStartKey]));
+    requestedPages.add(JSON.stringify([body.Segment, body.ExclusiveStartKey]));
     return body.ExclusiveStartKey === undefined ? undefined : fault;
   };
   const chunks = (await patient.scan(space))?.chunks as AsyncIterable<Buffer>;
   return chunks[Symbol.asyncIterator]();
 }
 
-/** What had been asked for before has come by then. */
+/** Waits until earlier requests have completed. */
 async function settle({ patient }: FaultyStore): Promise<void> {
   for (let n = 0; n < 20; n++) await patient.get(space, `item-${n}`);
 }

@@ -13,13 +13,13 @@ import { apiError } from '../support/dynamodb/fault-proxy.ts';
 import { type FaultyStore, faultyStore } from '../support/dynamodb/faulty-store.ts';
 import { dynamoEndpoint, dynamoRegion } from '../support/dynamodb/stores.ts';
 
-/** Tables that a user made before the service, by whatever means. */
+/** Tables that were created by other means than the service. */
 const space: Space = 'table:theirs';
 const create: Write = { kind: 'create', space, id: 'new', value: 'n', makeSpace: true };
 const replace: Write = { kind: 'replace', space, id: 'a', value: 'new' };
 const remove: Write = { kind: 'delete', space, id: 'a' };
 
-test('an item with attributes of its own is read as id and name, and keeps them when it is updated', async (t) => {
+test('reads only id and name of an item, and preserves its other attributes in an update', async (t) => {
   const { direct, tablePrefix } = await faultyStore(t);
   const client = await tableMade(tablePrefix, [['id', 'S']]);
   const TableName = `${tablePrefix}theirs`;
@@ -33,7 +33,7 @@ test('an item with attributes of its own is read as id and name, and keeps them 
   client.destroy();
 });
 
-test('an item without a name is neither left out nor made up, and an update gives it one', async (t) => {
+test('rejects reads of an item without a name, and an update adds the name', async (t) => {
   const { direct, tablePrefix } = await faultyStore(t);
   const client = await tableMade(tablePrefix, [['id', 'S']]);
   for (const more of [{}, { name: { N: '7' } }])
@@ -51,7 +51,7 @@ test('an item without a name is neither left out nor made up, and an update give
 });
 
 const others: Readonly<Record<string, readonly [string, ScalarAttributeType][]>> = {
-  'a sort key beside its id': [
+  'a sort key in addition to its id': [
     ['id', 'S'],
     ['at', 'S'],
   ],
@@ -69,15 +69,15 @@ const verbs: Readonly<Record<string, (engine: Engine) => Promise<unknown>>> = {
   'a batch': (engine) => engine.commit([create, remove]),
 };
 for (const [what, key] of Object.entries(others)) {
-  test(`a table with ${what} is told as one that cannot be served, whatever is asked of it`, async (t) => {
+  test(`rejects every operation on a table with ${what}`, async (t) => {
     const { direct, tablePrefix } = await faultyStore(t);
     const client = await tableMade(tablePrefix, key);
     const Item = Object.fromEntries(key.map(([name, type]) => [name, { [type]: '7' }]));
     const TableName = `${tablePrefix}theirs`;
     await client.send(new PutItemCommand({ TableName, Item: { ...Item, name: { S: 'n' } } as never }));
-    for (const [verb, ask] of Object.entries(verbs))
+    for (const [verb, operation] of Object.entries(verbs))
       await assert.rejects(
-        ask(direct),
+        operation(direct),
         { name: 'ServiceError', code: 'unavailable', message: /is not a single string "id"/ },
         verb,
       );
@@ -85,21 +85,21 @@ for (const [what, key] of Object.entries(others)) {
   });
 }
 
-test('a create while somebody else makes the table waits for it', async (t) => {
+test('waits in a create while another process creates the table', async (t) => {
   const { proxy, patient } = await faultyStore(t);
   makeSlowly(proxy);
   assert.equal(await patient.commit([create]), undefined);
   assert.equal(await patient.get(space, 'new'), 'n');
 });
 
-test('a write in a table that comes and goes comes to an end', async (t) => {
+test('rejects a write to a table that is repeatedly deleted', async (t) => {
   const { proxy, patient } = await faultyStore(t, ['theirs']);
   proxy.script = ({ operation }) =>
     operation === 'PutItem' ? apiError('ResourceNotFoundException') : undefined;
   await assert.rejects(patient.commit([create]), { code: 'unavailable' });
 });
 
-/** As DynamoDB does: what is being made is not found yet, and cannot be made twice. */
+/** Simulates DynamoDB: a table that is being created is not found yet, and cannot be created twice. */
 function makeSlowly(proxy: FaultyStore['proxy']): void {
   proxy.script = ({ operation }, count) => {
     if (operation === 'CreateTable' && count === 1) return { kind: 'reply', after: true, reply: inUse.reply };

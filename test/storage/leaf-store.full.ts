@@ -18,7 +18,7 @@ const hotIds = Array.from({ length: 50 }, (_, index) => `hot-${index}`);
 const sequencesAtOnce = 500;
 const sequences = count({ short: 80, long: 10_000 });
 
-test('a store holds and responses what a map would, whatever is written, folded, reopened or fails, in any order', async (t) => {
+test('holds the same items as a map after any sequence of writes, compactions, restarts and failures', async (t) => {
   const first = seedOf(t);
   for (let n = 0; n < sequences; n += sequencesAtOnce) {
     const values = [program, `${(first + n) >>> 0}`, `${Math.min(sequencesAtOnce, sequences - n)}`];
@@ -26,13 +26,13 @@ test('a store holds and responses what a map would, whatever is written, folded,
   }
 });
 
-test('a process that finds everything folded by another one sees what is committed next', async (t) => {
+test('sees the next commits after another process has compacted everything', async (t) => {
   const file = newFile(t);
   const [first, second] = [new StoreOpener(file), new StoreOpener(file)];
   const commit = ({ committer, transact }: StoreOpener, id: string) =>
     transact(() => committer.carryOut([[create('table:a', id)]]));
   for (let n = 0; n < 5; n++) {
-    // Either has something to fold, and the second one finds that it is folded.
+    // Both have something to compact, and the second one finds it compacted.
     for (const opener of [first, second]) commit(opener, `of ${opener === first} ${n}`);
     for (const { committer, transact } of [first, second]) transact(() => committer.fold(1_000));
     assert.deepEqual(commit(first, `${n}`), [undefined]);
@@ -42,7 +42,7 @@ test('a process that finds everything folded by another one sees what is committ
   for (const opener of [first, second]) await opener.close();
 });
 
-test('a space whose changes are not folded yet is known, however many other spaces there are', async (t) => {
+test('finds a space with uncompacted changes among many other spaces', async (t) => {
   const opener = new StoreOpener(newFile(t));
   const { committer, transact, reader } = opener;
   const spaces = Array.from({ length: 12_000 }, (_, n): Space => `table:${n}`);
@@ -63,14 +63,14 @@ test('a space whose changes are not folded yet is known, however many other spac
   await opener.close();
 });
 
-test('what is folded stays in nobody’s memory', async (t) => {
+test('frees the memory of compacted changes in all processes', async (t) => {
   const file = newFile(t);
   const [first, second] = [new StoreOpener(file), new StoreOpener(file)];
   const recent = new Memtable(second.store);
   for (let round = 0; round < 3; round++) {
     for (let n = 0; n < 5; n++) {
       first.transact(() => first.committer.carryOut([hundredNew(5 * round + n)]));
-      // Entry by entry, as who reads all the time does.
+      // Entry by entry, as in a process that reads all the time.
       second.transact(() => recent.catchUp());
     }
     assert.equal(recent.changesOf('table:a').length, 500);
@@ -83,12 +83,12 @@ test('what is folded stays in nobody’s memory', async (t) => {
 });
 
 for (const [title, commitsOf] of Object.entries<(n: number) => Write[]>({
-  'the same small items change again and again': (n) => hotIds.map((id) => replace(id, `${n}`.padEnd(200))),
-  'the same large item changes again and again': (n) => [replace('hot-0', `${n}`.padEnd(100_000))],
-  'large items follow on many small ones': (n) =>
+  'the same small items change repeatedly': (n) => hotIds.map((id) => replace(id, `${n}`.padEnd(200))),
+  'the same large item changes repeatedly': (n) => [replace('hot-0', `${n}`.padEnd(100_000))],
+  'large items follow many small ones': (n) =>
     n < 80 ? hundredNew(n) : [replace('hot-0', `${n}`.padEnd(100_000))],
 })) {
-  test(`the journal stays bounded without a pause in writing when ${title}`, async (t) => {
+  test(`bounds the journal during continuous writes when ${title}`, async (t) => {
     const opener = new StoreOpener(newFile(t));
     const { committer, transact, store } = opener;
     transact(() => committer.carryOut([hotIds.map((id) => create('table:a', id))]));

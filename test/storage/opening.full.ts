@@ -22,7 +22,7 @@ test('opens an empty file as a new store', async (t) => {
   await assertWrites(folder);
 });
 
-test('opens a store whose first start was killed at any moment', async (t) => {
+test('opens a store whose first start was killed at any time', async (t) => {
   const random = randomFrom(seedOf(t));
   const sizes = new Set<number>();
   await Promise.all([firstStarts(t, random, sizes), firstStarts(t, random, sizes)]);
@@ -34,7 +34,7 @@ async function firstStarts(t: TestContext, random: Random, sizes: Set<number>): 
     const folder = newDataFolder(t);
     const process = new EngineProcess(t, folder);
     await process.opening;
-    // Opening takes a few milliseconds, of which the first ones make the file.
+    // Opening takes a few milliseconds, and creates the file in the first ones.
     await sleep(between(random, 0, 12));
     await process.kill();
     const file = join(folder, 'store.mdb');
@@ -55,8 +55,8 @@ async function assertWrites(folder: string): Promise<void> {
   }
 }
 
-test('takes a store for whole however fast another process writes to it', async (t) => {
-  // In memory, where there is such a place, a flush takes no time and the file grows the faster.
+test('never takes a store for damaged while another process writes to it', async (t) => {
+  // In memory, if possible, because flushes take no time there and the file grows faster.
   const folder = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'counterfoil-test-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'store.mdb');

@@ -33,7 +33,7 @@ const hardId = fc.oneof(
   { weight: 2, arbitrary: fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 3 }) },
   {
     weight: 2,
-    // A long prefix that many ids share, up to the last byte that an id may have.
+    // A long prefix that many ids share, up to the maximum length of an id.
     arbitrary: fc
       .tuple(fc.constantFrom('x', '"', '\\', 'é', '\u{10000}'), fc.constantFrom(...hardCharacters))
       .map(([prefix, last]) => {
@@ -63,7 +63,7 @@ const size = fc.record<RunSize>({
   filled: fc.boolean(),
 });
 
-/** Never larger than a run may be, so that everything is one run. */
+/** The maximum size of a run, so that all items are in one run. */
 const oneRun: RunSize = { bytesMax: 0xffff, filled: true };
 
 function check<Values extends [unknown, ...unknown[]]>(
@@ -94,7 +94,7 @@ function itemsIn(runs: readonly SortedRun[]): Item[] {
   return runs.flatMap((run) => JSON.parse(`[${textOf(run).toString()}]`) as Item[]);
 }
 
-test('a run is exactly the JSON of its items joined by commas, and where each of them begins', (t) => {
+test('consists of the JSON of its items, joined by commas, and the offset of each item', (t) => {
   check<[Item[]]>(t, itemsOfOneRun, (made) => {
     const run = runOf(made);
     assert.deepEqual(run, plainRun(made));
@@ -109,7 +109,7 @@ test('a run is exactly the JSON of its items joined by commas, and where each of
   });
 });
 
-test('a run finds each of its ids, and for every other id the place where it belongs', (t) => {
+test('finds each of its ids, and the position of any other id', (t) => {
   check<[Item[], string[], number]>(
     t,
     itemsOfOneRun,
@@ -130,7 +130,7 @@ test('a run finds each of its ids, and for every other id the place where it bel
   );
 });
 
-test('a run orders ids by their UTF-8 bytes, not by their UTF-16 units nor as they are escaped', () => {
+test('orders ids by their UTF-8 bytes, neither by UTF-16 units nor by their escaped form', () => {
   const inOrder = ['\u0000', '\u0001', '\n', '!', '"', '"a', '#', '[', '\\', '\\\\', ']', 'z', '\u007f'];
   inOrder.push('\u0080', 'é', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}');
   assert.notDeepEqual([...inOrder].sort(), inOrder);
@@ -143,7 +143,7 @@ test('a run orders ids by their UTF-8 bytes, not by their UTF-16 units nor as th
   }
 });
 
-test('the text between any two items of a run is those items joined by commas', (t) => {
+test('returns the text of any range of items, joined by commas', (t) => {
   check<[Item[]]>(t, itemsOfOneRun, (made) => {
     const run = runOf(made.slice(0, 12));
     for (let first = 0; first <= countOf(run); first++) {
@@ -155,7 +155,7 @@ test('the text between any two items of a run is those items joined by commas', 
   });
 });
 
-test('changes to a run give what the same changes to a map give, in runs that are each well formed', (t) => {
+test('applies changes as a map does, and returns well-formed runs', (t) => {
   const change = fc.record({ id: hardId, name: fc.option(value, { nil: undefined }) });
   const changes = fc.uniqueArray(change, { selector: ({ id }) => id, maxLength: 40 });
   check<[Item[], { id: string; name: string | undefined }[], number[], RunSize]>(
@@ -167,7 +167,7 @@ test('changes to a run give what the same changes to a map give, in runs that ar
     (before, changed, alsoChanged, wanted) => {
       const model = new Map(before.map(({ id, name }) => [id, name]));
       const all = new Map(changed.map(({ id, name }) => [id, name]));
-      // Most made-up ids are not in the run; of these some are deleted and some replaced.
+      // Most random ids are not in the run, so some items of the run are deleted or replaced as well.
       for (const [n, index] of alsoChanged.entries()) {
         const item = before[index];
         if (item !== undefined) all.set(item.id, n % 2 === 0 ? undefined : 'replaced');
@@ -186,14 +186,14 @@ test('changes to a run give what the same changes to a map give, in runs that ar
   );
 });
 
-test('two runs joined are the items of the one and then of the other', (t) => {
+test('joins two runs in their order', (t) => {
   check<[Item[], number, RunSize]>(t, itemsOfOneRun, fc.nat(60), size, (made, at, wanted) => {
     const runs = joined(runOf(made.slice(0, at)), runOf(made.slice(at)), wanted);
     assertRuns(runs, made, wanted);
   });
 });
 
-test('a run that is full is cut in two that have room to grow', (t) => {
+test('splits a full run into two that have room to grow', (t) => {
   const full = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 500, maxLength: 500 });
   check<[number[]]>(t, full, (lengths) => {
     const made: Item[] = [];
@@ -212,9 +212,9 @@ test('a run that is full is cut in two that have room to grow', (t) => {
 
 for (const [title, character] of [
   ['plain', 'x'],
-  ['of which every character is escaped', '\u0001'],
+  ['with every character escaped', '\u0001'],
 ] as const) {
-  test(`the largest item, ${title}, has a run of its own among small ones`, () => {
+  test(`puts the largest item, ${title}, into a run of its own`, () => {
     const large = { id: 'm', name: character.repeat(itemBytesMax) };
     const small = ['a', 'b', 'y', 'z'].map((id) => ({ id, name: '' }));
     for (const filled of [true, false]) {
@@ -231,7 +231,7 @@ for (const [title, character] of [
   });
 }
 
-/** That the runs hold just these items, each run as the format says, and are as large as they should be. */
+/** Asserts that the runs contain exactly these items, in the right format and size. */
 function assertRuns(
   runs: readonly SortedRun[],
   expected: readonly Item[],
@@ -246,7 +246,7 @@ function assertRuns(
     assert.deepEqual(run, plainRun(held));
     assert.ok(run.length <= bytesMax || held.length === 1, `${held.length} items in ${run.length} bytes`);
     const next = expected[first];
-    // Its comma and its offset come with it.
+    // An item takes two more bytes for its offset and one for its comma.
     const room = bytesMax - run.length;
     if (filled && next !== undefined) assert.ok(textBytesOf(next) + 3 >= room, `${room} bytes were left`);
   }

@@ -21,7 +21,7 @@ const items = 3_000;
 const valueAt = (number: number) => `${number}`.padEnd(150, '.');
 const idOf = (index: number) => `item-${String(index).padStart(5, '0')}`;
 
-/** Spaces of several chunks. */
+/** Opens an engine with two spaces of several chunks. */
 async function openFilled(t: TestContext): Promise<{ engine: Engine; file: string }> {
   const folder = newDataFolder(t);
   const engine = openLmdbEngine(folder);
@@ -49,16 +49,16 @@ function iteratorOf(chunks: Chunks | undefined): Iterator<Buffer> {
   return (chunks as Iterable<Buffer>)[Symbol.iterator]();
 }
 
-test('a scan holds a snapshot until it is read, left, or left before it was begun', async (t) => {
+test('holds the snapshot of a scan until it is read to its end or closed, even before it began', async (t) => {
   const { engine, file } = await openFilled(t);
   const store = openStore(file);
   t.after(() => store.close());
   const { root } = store as unknown as { root: { readerList(): string } };
   const snapshotsHeld = () => root.readerList().match(/ \d+$/gm)?.length ?? 0;
   const endings: Readonly<Record<string, (chunks: Iterator<Buffer>) => unknown>> = {
-    'left before it was begun': (chunks) => chunks.return?.(),
-    'left in the middle': (chunks) => [chunks.next(), chunks.return?.()],
-    'left twice': (chunks) => [chunks.return?.(), chunks.return?.()],
+    'closed before it began': (chunks) => chunks.return?.(),
+    'closed in the middle': (chunks) => [chunks.next(), chunks.return?.()],
+    'closed twice': (chunks) => [chunks.return?.(), chunks.return?.()],
     'read to its end': (chunks) => {
       while (!chunks.next().done);
     },
@@ -66,18 +66,18 @@ test('a scan holds a snapshot until it is read, left, or left before it was begu
   for (const [title, end] of Object.entries(endings)) {
     for (const options of [{}, { after: idOf(7) }, { limit: 1_000 }]) {
       const chunks = iteratorOf((await engine.scan(space, options))?.chunks);
-      // By then the library has let go of what nobody holds.
+      // By then the library has released unused snapshots.
       await sleep(5);
       assert.equal(snapshotsHeld(), 1, `${title}: held before`);
       end(chunks);
       await sleep(5);
       assert.equal(snapshotsHeld(), 0, title);
-      assert.equal(chunks.next().done, true, `${title}: nothing comes after it`);
+      assert.equal(chunks.next().done, true, `${title}: there are no more chunks`);
     }
   }
 });
 
-test('the file grows while a scan is held, and no more when it is left', async (t) => {
+test('grows the file while a scan is open, and not after it is closed', async (t) => {
   const random = randomFrom(seedOf(t));
   const { engine, file } = await openFilled(t);
   const grownBy = async (eachTime: () => unknown) => {
@@ -94,19 +94,20 @@ test('the file grows while a scan is held, and no more when it is left', async (
   };
   await untilAtRest(file);
   for (let time = 0; time < 2; time++) await grownBy(() => undefined);
-  const left = await grownBy(async () => iteratorOf((await engine.scan(space))?.chunks).return?.());
+  const grownWhileClosed = await grownBy(async () => iteratorOf((await engine.scan(space))?.chunks).return?.());
   const held = iteratorOf((await engine.scan(space))?.chunks);
-  const kept = await grownBy(() => undefined);
+  const grownWhileOpen = await grownBy(() => undefined);
   held.return?.();
-  t.diagnostic(`grown by ${left} bytes with scans that were left, by ${kept} with one that was held`);
-  assert.ok(kept > 4 * left, `${left} bytes for scans that were left, ${kept} for one that was held`);
+  const summary = `grown by ${grownWhileClosed} bytes with closed scans, by ${grownWhileOpen} with an open one`;
+  t.diagnostic(summary);
+  assert.ok(grownWhileOpen > 4 * grownWhileClosed, summary);
 });
 
-test('a scan is not touched by what is read between its chunks', async (t) => {
+test('returns the right items although other reads happen between the chunks of a scan', async (t) => {
   const { engine, file } = await openFilled(t);
   const model = new SpaceModel();
   for (let first = 0; first < items; first += commitWritesMax) model.commit(initialWrites(space, first));
-  // From the journal, then from the leaves.
+  // First from the journal, then from the leaves.
   for (const wait of [() => undefined, () => untilAtRest(file)]) {
     await wait();
     const first = iteratorOf((await engine.scan(space))?.chunks);
@@ -121,7 +122,7 @@ test('a scan is not touched by what is read between its chunks', async (t) => {
     }
     second.return?.();
     assert.ok(read.length > 3);
-    assert.ok(read.join('') === model.text(space).toString(), 'items were read that are not in the space');
+    assert.ok(read.join('') === model.text(space).toString(), 'the scan did not return the items of its space');
   }
 });
 
@@ -130,7 +131,7 @@ interface Read {
   readonly text: string;
 }
 
-test('a long scan shows one state, however much is written and folded while it is read', async (t) => {
+test('shows one state in a long scan during writes and compactions', async (t) => {
   const random = randomFrom(seedOf(t));
   const { engine, file } = await openFilled(t);
   await untilAtRest(file);
@@ -163,7 +164,7 @@ test('a long scan shows one state, however much is written and folded while it i
   assertStates(reads, commits);
 });
 
-/** Each commit says in the first item which one it is; it replaces, deletes and creates among the others. */
+/** Each commit writes its number into the first item, and replaces, deletes and creates others. */
 function nextWrites(random: Random, model: SpaceModel, number: number): Write[] {
   const ids = new Set(Array.from({ length: 60 }, () => idOf(between(random, 1, items + 500))));
   return [idOf(0), ...ids].map((id): Write => {
@@ -178,10 +179,10 @@ async function readSlowly(random: Random, engine: Engine): Promise<Read> {
   const options = pick<ScanOptions>(random, [{}, {}, { limit: between(random, 1_500, items) }]);
   const scan = await engine.scan(space, options);
   const chunks: string[] = [];
-  // The snapshot is of when it was asked for, not of when it is begun.
+  // The snapshot is from the time of the call, not of the first chunk.
   await sleep(between(random, 0, 30));
   for await (const chunk of scan?.chunks ?? []) {
-    // Asked for again only when it is written, so that it may be one buffer for all.
+    // Copied before the next chunk is requested, because all chunks may share one buffer.
     chunks.push(chunk.toString());
     await sleep(between(random, 0, 15));
     await engine.get(other, idOf(between(random, 0, items - 1)));
@@ -198,14 +199,14 @@ function assertStates(reads: readonly Read[], commits: readonly (readonly Write[
   for (let state = 0; state <= commits.length; state++) {
     if (state > 0) model.commit(commits[state - 1] as Write[]);
     for (const { options, text } of byState.get(state) ?? []) {
-      assert.ok(text === model.text(space, options).toString(), `what was read is not state ${state}`);
+      assert.ok(text === model.text(space, options).toString(), `a read differs from state ${state}`);
     }
     byState.delete(state);
   }
-  assert.deepEqual([...byState.keys()], [], 'states that never were');
+  assert.deepEqual([...byState.keys()], [], 'states that never existed');
 }
 
-test('however many scans are held at once, what is read is right, or rejected as too much', async (t) => {
+test('returns the right items with many open scans, or rejects reads as overloaded', async (t) => {
   const { engine } = await openFilled(t);
   const held: { readonly chunks: Iterator<Buffer>; readonly expected: number }[] = [];
   const unlessOverloaded = async <Result>(read: () => Promise<Result>): Promise<Result | undefined> =>
@@ -225,5 +226,5 @@ test('however many scans are held at once, what is read is right, or rejected as
     assert.ok(first.toString().includes(`"${valueAt(expected)}"`), `state ${expected}`);
     chunks.return?.();
   }
-  assert.equal(await engine.get(space, idOf(0)), valueAt(200), 'reads go on when the scans are left');
+  assert.equal(await engine.get(space, idOf(0)), valueAt(200), 'reads succeed again after the scans are closed');
 });

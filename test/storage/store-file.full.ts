@@ -49,82 +49,82 @@ async function makeLmdb(file: string, fill: (root: ReturnType<typeof openLmdb>) 
   await root.close();
 }
 
-/** Files that are no store of this version: how they are made, and what must be said of them. */
-const rejected: Readonly<Record<string, { make: (file: string, folder: string) => unknown; said: RegExp }>> =
+/** Files that are not a store of this version: how they are created, and the expected error. */
+const rejected: Readonly<Record<string, { make: (file: string, folder: string) => unknown; problem: RegExp }>> =
   {
-    'somebody else’s LMDB file': {
+    'another program’s LMDB file': {
       make: (file) => makeLmdb(file, (root) => root.put('theirs', 'data')),
-      said: /is not a store of Counterfoil/,
+      problem: /is not a store of Counterfoil/,
     },
-    'somebody else’s LMDB file with named databases': {
+    'another program’s LMDB file with named databases': {
       make: (file) => makeLmdb(file, (root) => root.openDB({ name: 'theirs' }).put('a', 'data')),
-      said: /is not a store of Counterfoil/,
+      problem: /is not a store of Counterfoil/,
     },
-    'a store of the format before, which had no entry that said so': {
+    'a store of the previous format, which had no format entry': {
       make: (file) =>
         makeLmdb(file, (root) => {
           root.openDB({ name: 'spaces', encoding: 'string' }).put('table:kept', '{"count":1}');
           root.openDB({ name: 'items', encoding: 'string' }).put('table:kept\0a', 'Alpha');
         }),
-      said: /is not a store of Counterfoil|has a format/,
+      problem: /is not a store of Counterfoil|has a format/,
     },
     'a store of a newer version': {
       make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":3,"id":"0a0b0c0d"}')),
-      said: /written by a newer version of Counterfoil \(format 3/,
+      problem: /written by a newer version of Counterfoil \(format 3/,
     },
     'a store of a format without a number': {
       make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":"x"}')),
-      said: /has a format that this version does not support/,
+      problem: /has a format that this version does not support/,
     },
-    text: { make: (file) => writeFileSync(file, 'not a store\n'), said: /is not a store of Counterfoil/ },
-    'one byte': { make: (file) => writeFileSync(file, '\0'), said: /is not a store of Counterfoil/ },
+    text: { make: (file) => writeFileSync(file, 'not a store\n'), problem: /is not a store of Counterfoil/ },
+    'one byte': { make: (file) => writeFileSync(file, '\0'), problem: /is not a store of Counterfoil/ },
     'a page of zeroes': {
       make: (file) => writeFileSync(file, Buffer.alloc(pageBytes)),
-      said: /is not a store of Counterfoil/,
+      problem: /is not a store of Counterfoil/,
     },
-    'random bytes': { make: (file) => writeFileSync(file, randomBytes(100_000)), said: /is not a store/ },
+    'random bytes': { make: (file) => writeFileSync(file, randomBytes(100_000)), problem: /is not a store/ },
     'another database’s file': {
       make: (file) =>
         writeFileSync(file, Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(20_000)])),
-      said: /is not a store of Counterfoil/,
+      problem: /is not a store of Counterfoil/,
     },
-    'a store cut off in its first page': {
+    'a store truncated within its first page': {
       make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 200)),
-      said: /is not a store of Counterfoil, or is damaged|is damaged/,
+      problem: /is not a store of Counterfoil, or is damaged|is damaged/,
     },
-    'a store of which one page is left': {
+    'a store truncated to one page': {
       make: (file, folder) => makeStore(folder).then(() => truncateSync(file, pageBytes)),
-      said: /is damaged/,
+      problem: /is damaged/,
     },
-    'a store of which the two meta pages are left': {
+    'a store truncated to its two meta pages': {
       make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 2 * pageBytes)),
-      said: /is damaged/,
+      problem: /is damaged/,
     },
     'half a store': {
       make: (file, folder) =>
         makeStore(folder).then(() =>
           truncateSync(file, Math.floor(statSync(file).size / 2 / pageBytes) * pageBytes),
         ),
-      said: /is damaged/,
+      problem: /is damaged/,
     },
-    'a store cut off within a page': {
+    'a store truncated within a page': {
       make: (file, folder) =>
         makeStore(folder).then(() => truncateSync(file, Math.floor(statSync(file).size / 2) - 7)),
-      said: /is damaged/,
+      problem: /is damaged/,
     },
   };
 
-for (const [title, { make, said }] of Object.entries(rejected)) {
-  test(`refuses ${title}, says so, and leaves it as it is`, async (t) => {
+for (const [title, { make, problem }] of Object.entries(rejected)) {
+  test(`rejects ${title} with the cause, and does not change it`, async (t) => {
     const { folder, file } = newStoreFile(t);
     await make(file, folder);
     const before = hashOf(file);
     for (let time = 0; time < 2; time++) {
       assert.throws(
         () => openLmdbEngine(folder),
-        (error) => error instanceof SettingsError && error.problems.some((problem) => said.test(problem)),
+        (error) => error instanceof SettingsError && error.problems.some((line) => problem.test(line)),
       );
-      // What it has begun to close is closed by then.
+      // By then the failed open has closed the file.
       await sleep(20);
       assert.equal(hashOf(file), before);
     }
@@ -135,7 +135,7 @@ function hashOf(file: string): string {
   return createHash('sha256').update(readFileSync(file)).digest('hex');
 }
 
-test('refuses a store cut off at any page that is in use, and opens one that lacks only free ones', async (t) => {
+test('rejects a store truncated before any used page, and opens one without only free pages', async (t) => {
   const { folder, file } = newStoreFile(t);
   await makeStore(folder);
   const pages = statSync(file).size / pageBytes;
@@ -144,16 +144,16 @@ test('refuses a store cut off at any page that is in use, and opens one that lac
     const cut = newStoreFile(t);
     copyFileSync(file, cut.file);
     truncateSync(cut.file, left * pageBytes);
-    const isTaken = await opens(cut.folder);
-    verdicts.push(isTaken);
-    if (isTaken) await assertHolds(cut.folder);
+    const isAccepted = await opens(cut.folder);
+    verdicts.push(isAccepted);
+    if (isAccepted) await assertHolds(cut.folder);
   }
   assert.equal(verdicts.at(-1), true);
-  assert.deepEqual(verdicts, verdicts.toSorted(), 'from some length on every file is taken');
-  assert.ok(verdicts.filter((isTaken) => !isTaken).length > pages / 3);
+  assert.deepEqual(verdicts, verdicts.toSorted(), 'every file from some length on is accepted');
+  assert.ok(verdicts.filter((isAccepted) => !isAccepted).length > pages / 3);
 });
 
-test('refuses a store that lacks the last pages of a value, wherever what leads to it has moved', async (t) => {
+test('rejects a store without the last pages of a value, wherever its parent pages are', async (t) => {
   const { folder, file } = newStoreFile(t);
   await makeStore(folder);
   const value = Buffer.alloc(100 * pageBytes, 1);
@@ -166,16 +166,16 @@ test('refuses a store that lacks the last pages of a value, wherever what leads 
       copyFileSync(file, cut.file);
       truncateSync(cut.file, statSync(file).size - pagesCut * pageBytes);
       if (!(await opens(cut.folder))) continue;
-      // Reading what the file does not have ends the process.
-      const taken = openStore(cut.file);
-      assert.ok(taken.leaves.get('~')?.equals(value));
-      await taken.close();
+      // A read beyond the end of the file would crash the process.
+      const opened = openStore(cut.file);
+      assert.ok(opened.leaves.get('~')?.equals(value));
+      await opened.close();
     }
   }
   await store.close();
 });
 
-/** A branch page whose only node leads to the page itself, in the places where LMDB has them. */
+/** A branch page in LMDB's layout whose only node points to the page itself. */
 function pageToItself(number: number): Buffer {
   const page = Buffer.alloc(pageBytes);
   page.writeUInt16LE(1, 18);
@@ -188,9 +188,9 @@ function pageToItself(number: number): Buffer {
 for (const [title, pageOf] of Object.entries<(number: number) => Buffer>({
   'with text': () => Buffer.alloc(pageBytes, '{"id":"'),
   'with random bytes': () => randomBytes(pageBytes),
-  'with pages that lead to themselves': pageToItself,
+  'with pages that point to themselves': pageToItself,
 })) {
-  test(`refuses a store that is cut off and was overwritten ${title}`, async (t) => {
+  test(`rejects a truncated store that was overwritten ${title}`, async (t) => {
     const { folder, file } = newStoreFile(t);
     await makeStore(folder);
     const left = Math.floor(statSync(file).size / pageBytes) - 3;
@@ -199,7 +199,7 @@ for (const [title, pageOf] of Object.entries<(number: number) => Buffer>({
     for (let number = 2; number < left; number++)
       writeSync(descriptor, pageOf(number), 0, pageBytes, number * pageBytes);
     closeSync(descriptor);
-    // In a process of its own, for whoever follows such pages may never come back.
+    // In a process of its own, because following such pages may never end.
     const process = new EngineProcess(t, folder);
     const ending = await Promise.race([process.ended(), sleep(10_000, 'hangs', { ref: false })]);
     assert.equal(ending, 1);
@@ -207,7 +207,7 @@ for (const [title, pageOf] of Object.entries<(number: number) => Buffer>({
   });
 }
 
-test('opens a store whose last pages were taken and freed again by one transaction, and so never written', async (t) => {
+test('opens a store whose last pages were allocated and freed in one transaction, and never written', async (t) => {
   const { folder, file } = newStoreFile(t);
   await makeStore(folder);
   const store = openStore(file);
@@ -219,14 +219,14 @@ test('opens a store whose last pages were taken and freed again by one transacti
   });
   await store.close();
   assert.ok(
-    statSync(file).size < pagesSaid(file) * pageBytes,
-    'the file is as short as the test means it to be',
+    statSync(file).size < pagesInMeta(file) * pageBytes,
+    'the file is shorter than its meta page says',
   );
   await assertHolds(folder);
 });
 
-/** As the newer of the two meta pages says. */
-function pagesSaid(file: string): number {
+/** The number of pages according to the newer meta page. */
+function pagesInMeta(file: string): number {
   const descriptor = openSync(file, 'r');
   const metas = [Buffer.alloc(pageBytes), Buffer.alloc(pageBytes)] as const;
   for (const [n, meta] of metas.entries()) readSync(descriptor, meta, 0, pageBytes, n * pageBytes);

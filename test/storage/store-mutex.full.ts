@@ -32,7 +32,7 @@ test('writes nothing while another process opens the store', async (t) => {
   await commit(engine, 'before');
   await heldMutex(t, storeFile(folder), holdMs);
   assert.equal(await commit(engine, 'after'), undefined);
-  assert.ok(existsSync(`${storeFile(folder)}-let-go`), 'the commit waited');
+  assert.ok(existsSync(`${storeFile(folder)}-released`), 'the commit waited');
 });
 
 test('does not open the store while another process writes', async (t) => {
@@ -40,10 +40,10 @@ test('does not open the store while another process writes', async (t) => {
   mkdirSync(folder, { recursive: true });
   await heldMutex(t, storeFile(folder), holdMs);
   await EngineProcess.open(t, folder);
-  assert.ok(existsSync(`${storeFile(folder)}-let-go`), 'the opening waited');
+  assert.ok(existsSync(`${storeFile(folder)}-released`), 'the opening waited');
 });
 
-test('goes on when a process is killed that holds the mutex', async (t) => {
+test('continues when the process that holds the mutex is killed', async (t) => {
   const folder = newDataFolder(t);
   const engine = openLmdbEngine(folder);
   t.after(() => engine.close());
@@ -55,7 +55,7 @@ test('goes on when a process is killed that holds the mutex', async (t) => {
   assert.equal(await committed, undefined);
 });
 
-test('has one mutex for all processes that open a new store at once', async (t) => {
+test('creates one mutex for all processes that open a new store at once', async (t) => {
   const folder = newDataFolder(t);
   const processes = await Promise.all(Array.from({ length: 6 }, () => EngineProcess.open(t, folder)));
   const ids = processes.flatMap((_, by) => Array.from({ length: 20 }, (_, n) => `${by}-${n}`));
@@ -68,7 +68,7 @@ test('has one mutex for all processes that open a new store at once', async (t) 
   );
 });
 
-test('makes the mutex though a process of the same number was killed while it made one', async (t) => {
+test('creates the mutex although a process with the same id was killed while it created one', async (t) => {
   const folder = newDataFolder(t);
   mkdirSync(folder, { recursive: true });
   const draft = `${storeFile(folder)}-mutex-${process.pid}`;
@@ -78,11 +78,11 @@ test('makes the mutex though a process of the same number was killed while it ma
 });
 
 for (const [what, damage] of [
-  ['cut short', (file: string) => truncateSync(file, 100)],
+  ['truncated', (file: string) => truncateSync(file, 100)],
   ['empty', (file: string) => truncateSync(file, 0)],
   ['of zeros', (file: string) => writeFileSync(file, Buffer.alloc(8192))],
 ] as const) {
-  test(`refuses a mutex whose file is ${what}, with a word on what to do`, async (t) => {
+  test(`rejects a mutex whose file is ${what}, and says what to do`, async (t) => {
     const folder = newDataFolder(t);
     await openLmdbEngine(folder).close();
     damage(`${storeFile(folder)}-mutex`);

@@ -14,7 +14,7 @@ import { walkLeaves } from '../support/storage/leaf-walk.ts';
 
 const space: Space = 'table:shared';
 const rounds = count({ short: 1_200, long: 30_000 });
-/** Both processes fold when nobody has written for 100 ms, and find what the other one has folded. */
+/** Both processes compact after 100 ms without writes, and find what the other one has compacted. */
 const idleMs = 300;
 const roundsPerIdle = 250;
 
@@ -22,7 +22,7 @@ type Verbs = Pick<Engine, 'get' | 'describe' | 'commit'> & {
   text(space: Space): Promise<string | undefined>;
 };
 
-test('a write that one process was told is done is what the other one reads, in both directions', async (t) => {
+test('reads an acknowledged write of the other process at once, in both directions', async (t) => {
   const random = randomFrom(seedOf(t));
   const { here, there } = await openTwice(t);
   assert.equal(await here.commit([create('value', '0')]), undefined);
@@ -39,16 +39,16 @@ test('a write that one process was told is done is what the other one reads, in 
     assert.equal(await reader.text(space), await writer.text(space));
     const late = await reader.commit([{ ...write, ifValue: String(round - 1) }]);
     assert.deepEqual(late, { write: 0, reason: 'differs' });
-    const taken = create(`id-${round}`, 'first');
+    const created = create(`id-${round}`, 'first');
     if (round % 10 === 0) {
-      assert.equal(await writer.commit([taken]), undefined);
-      assert.deepEqual(await reader.commit([taken]), { write: 0, reason: 'exists' });
+      assert.equal(await writer.commit([created]), undefined);
+      assert.deepEqual(await reader.commit([created]), { write: 0, reason: 'exists' });
     }
     if (round % roundsPerIdle === 0) await sleep(between(random, idleMs, 2 * idleMs));
   }
 });
 
-test('two processes that count up the same items at once lose no count', async (t) => {
+test('loses no increment when two processes increment the same items', async (t) => {
   const { here, there, folder, close } = await openTwice(t);
   const ids = Array.from({ length: 5 }, (_, n) => `counter-${n}`);
   await here.commit(ids.map((id) => create(id, '0')));
@@ -61,7 +61,7 @@ test('two processes that count up the same items at once lose no count', async (
         { kind: 'replace', space, id, value: `${Number(ifValue) + 1}`, ifValue },
       ]);
       if (rejection === undefined) done++;
-      // Long enough for the other one to fold meanwhile.
+      // Long enough for the other process to compact in the meantime.
       if (rejection === undefined && done % 20 === 0) await sleep(idleMs);
     }
   };

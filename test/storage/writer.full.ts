@@ -27,7 +27,7 @@ function open(t: TestContext): { readonly engine: Engine; readonly file: string 
   return { engine, file: join(folder, 'store.mdb') };
 }
 
-test('an idle store folds its journal into the leaves, loses nothing by it, and then rests', async (t) => {
+test('compacts the journal of an idle store into the leaves without loss, and then stops writing', async (t) => {
   const random = randomFrom(seedOf(t));
   const { engine, file } = open(t);
   const model = new SpaceModel();
@@ -53,44 +53,44 @@ test('an idle store folds its journal into the leaves, loses nothing by it, and 
   }
 });
 
-test('commits beyond the queue’s count are rejected as overloaded, and all that were taken are carried out', async (t) => {
+test('rejects commits beyond the queue’s count as overloaded, and makes all accepted ones', async (t) => {
   const { engine } = open(t);
   const beyond = 500;
   const commits = Array.from({ length: commitQueueMax + beyond }, (_, n) =>
     engine.commit([create(`${n}`, '')]),
   );
-  await assertTaken(engine, commits, commitQueueMax);
+  await assertAccepted(engine, commits, commitQueueMax);
 });
 
-test('commits beyond the queue’s size are rejected as overloaded, and all that were taken are carried out', async (t) => {
+test('rejects commits beyond the queue’s size as overloaded, and makes all accepted ones', async (t) => {
   const { engine } = open(t);
   const value = 'v'.repeat(itemBytesMax);
-  // The one that reaches the bound is still taken.
-  const taken = Math.ceil(commitQueueSizeMax / itemBytesMax);
-  const commits = Array.from({ length: taken + 20 }, (_, n) =>
+  // The commit that reaches the bound is still accepted.
+  const accepted = Math.ceil(commitQueueSizeMax / itemBytesMax);
+  const commits = Array.from({ length: accepted + 20 }, (_, n) =>
     engine.commit([create(`${n}`.slice(0, 1) + n, value)]),
   );
-  await assertTaken(engine, commits, taken);
+  await assertAccepted(engine, commits, accepted);
 });
 
-async function assertTaken(
+async function assertAccepted(
   engine: Engine,
   commits: readonly Promise<unknown>[],
-  taken: number,
+  accepted: number,
 ): Promise<void> {
   const outcomes = await Promise.allSettled(commits);
   for (const [index, outcome] of outcomes.entries()) {
-    if (index < taken) assert.deepEqual(outcome, { status: 'fulfilled', value: undefined });
+    if (index < accepted) assert.deepEqual(outcome, { status: 'fulfilled', value: undefined });
     else {
       assert.ok(outcome.status === 'rejected' && outcome.reason instanceof ServiceError);
       assert.equal(outcome.reason.code, 'overloaded');
     }
   }
-  assert.equal((await engine.describe(space))?.count, taken);
+  assert.equal((await engine.describe(space))?.count, accepted);
   assert.equal(await engine.commit([create('afterwards', '')]), undefined);
 }
 
-test('a commit of as many writes as are taken, large ones, goes through beside small ones', async (t) => {
+test('makes a commit with the maximum of large writes concurrently with small ones', async (t) => {
   const { engine } = open(t);
   const value = '\u0001'.repeat(itemBytesMax / 8);
   const large = Array.from({ length: commitWritesMax }, (_, n) => create(`large-${n}`, value));
@@ -105,18 +105,18 @@ test('a commit of as many writes as are taken, large ones, goes through beside s
 
 for (const [title, verb] of [
   ['throws', 'break writer'],
-  ['ends without a word', 'end writer'],
+  ['ends silently', 'end writer'],
 ] as const) {
-  test(`a process whose writer’s thread ${title} ends, and says no commit is done that is not`, async (t) => {
+  test(`ends the process when its writer thread ${title}, and acknowledges no commit that was not made`, async (t) => {
     const folder = newDataFolder(t);
     const engine = await EngineProcess.open(t, folder);
     assert.equal(await engine.commit([create('before', '')]), undefined);
-    // The thread ends on its own time; what it is told meanwhile may still be done.
-    const told = [
-      engine.ask(verb),
+    // The thread ends asynchronously; commits that it receives before may still be made.
+    const pending = [
+      engine.request(verb),
       ...Array.from({ length: 50 }, (_, n) => engine.commit([create(`${n}`, '')])),
     ];
-    const outcomes = (await withinSeconds(10, Promise.allSettled(told))).slice(1);
+    const outcomes = (await withinSeconds(10, Promise.allSettled(pending))).slice(1);
     const code = await withinSeconds(10, engine.ended());
     assert.notEqual(code, 0);
     const again = openLmdbEngine(folder);
@@ -131,7 +131,7 @@ for (const [title, verb] of [
 async function withinSeconds<Result>(seconds: number, result: Promise<Result>): Promise<Result> {
   const controller = new AbortController();
   const late = sleep(seconds * 1_000, undefined, { signal: controller.signal }).then(() =>
-    assert.fail(`nothing happened within ${seconds} s`),
+    assert.fail(`timed out after ${seconds} s`),
   );
   late.catch(() => undefined);
   return Promise.race([result, late]).finally(() => controller.abort());

@@ -41,7 +41,7 @@ export async function fill({ engine }: NamedEngine, content: Content): Promise<v
       ([id, value]): Write => ({ kind: 'create', space: space as Space, id, value, makeSpace: true }),
     );
     for (let from = 0; from < writes.length; ) {
-      // Large items are written one by one: a transaction has its bounds.
+      // Large items are written one by one, because the size of a transaction is bounded.
       const count = writes.slice(from, from + 100).some((write) => sizeOf(write) > 30_000) ? 1 : 100;
       await engine.commit(writes.slice(from, from + count));
       from += count;
@@ -53,7 +53,7 @@ function sizeOf(write: Write): number {
   return write.kind === 'delete' ? 0 : write.value.length;
 }
 
-/** What is in the store, the service's marker of a copying included, in the order of the ids. */
+/** All items of the store in the order of their ids, including the marker of an unfinished copy. */
 export async function contentOf({ engine }: NamedEngine): Promise<Content> {
   const content: Content = {};
   for (const space of [...(await engine.spaces())].sort()) {
@@ -67,14 +67,14 @@ export async function contentOf({ engine }: NamedEngine): Promise<Content> {
   return content;
 }
 
-/** So many items of a space, `from` before the first. */
+/** `count` items of a space, with ids from `from` on. */
 export function items(count: number, value = 'value', from = 0): Record<string, string> {
   return Object.fromEntries(
     Array.from({ length: count }, (_, n) => [`id-${String(from + n).padStart(5, '0')}`, `${value} ${n}`]),
   );
 }
 
-/** The same engine, with another way to commit. */
+/** The same engine with another `commit`. */
 export function committing(engine: Engine, commit: Engine['commit']): Engine {
   return {
     reads: engine.reads,
@@ -91,12 +91,12 @@ export function committing(engine: Engine, commit: Engine['commit']): Engine {
 export class Killed extends Error {}
 
 /**
- * An engine whose process is killed when it has made so many commits. Those that are under way meanwhile are made in an
- * order of the random numbers', so that each of them may or may not be made.
+ * An engine whose process is killed after a number of commits. Concurrent commits are made in random order, so that each
+ * of them may or may not be made before the kill.
  */
 export class MortalEngine {
   readonly engine: Engine;
-  /** Writes that were made, over all lives. */
+  /** The writes that were made, also by earlier engines with the same array. */
   readonly written: Write[];
   readonly #random: Random;
   readonly #waiting: (() => Promise<void>)[] = [];
@@ -129,24 +129,24 @@ export class MortalEngine {
   }
 
   #commit(inner: Engine, writes: readonly Write[]): Promise<Refusal | undefined> {
-    const response = Promise.withResolvers<Refusal | undefined>();
+    const result = Promise.withResolvers<Refusal | undefined>();
     this.#waiting.push(async () => {
-      if (this.isDead) return response.reject(new Killed());
+      if (this.isDead) return result.reject(new Killed());
       const rejection = await inner.commit(writes);
-      // A commit that is rejected, as one that only asks, is no step.
-      if (rejection !== undefined) return response.resolve(rejection);
+      // Only commits that were made count, neither rejected ones nor the check for a possible table.
+      if (rejection !== undefined) return result.resolve(rejection);
       this.written.push(...writes);
-      if (--this.#left <= 0) response.reject(new Killed());
-      else response.resolve(rejection);
+      if (--this.#left <= 0) result.reject(new Killed());
+      else result.resolve(rejection);
     });
     if (!this.#isPumping) void this.#pump();
-    return response.promise;
+    return result.promise;
   }
 
   async #pump(): Promise<void> {
     this.#isPumping = true;
     while (this.#waiting.length > 0) {
-      // As many as come by themselves are there to choose from.
+      // Lets more commits arrive, from which one is picked.
       await new Promise((resolve) => setTimeout(resolve, 1));
       const next = pick(this.#random, this.#waiting);
       this.#waiting.splice(this.#waiting.indexOf(next), 1);

@@ -5,12 +5,12 @@ import { randomFrom } from '../random.ts';
 import { StoreDrill } from './store-drill.ts';
 
 /**
- * A program: so many sequences, from a seed on. Each opens its store several times, of which the library keeps some
- * memory every time, so that thousands of sequences need processes of their own.
+ * A program that runs a number of sequences, from a seed on. Each opens its store several times, and the library leaks
+ * some memory each time, so that thousands of sequences need processes of their own.
  */
 const [firstSeed = 0, sequences = 0] = process.argv.slice(2).map(Number);
 const memory = '/dev/shm';
-// In memory where there is such a place: what is tried here is not the flush, which would take most of the time.
+// In memory, if possible: the flush, which would take most of the time, is not tested here.
 const folder = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'counterfoil-test-'));
 try {
   for (let n = 0; n < sequences; n++) await drill(join(folder, `${n}.mdb`), (firstSeed + n) >>> 0);

@@ -3,7 +3,7 @@ import type { Engine, ScanOptions, Space, Write } from '../../../src/storage/eng
 import { openLmdbEngine } from '../../../src/storage/lmdb/open.ts';
 import type { EngineRequest, EngineResponse } from './engine-process.ts';
 
-/** The program of an `EngineProcess`: opens the folder it is given, says so, and responses what it is asked. */
+/** The program of an `EngineProcess`: opens the given folder, reports that, and executes requests. */
 let writer: Worker | undefined;
 process.on('worker', (worker) => {
   writer = worker;
@@ -14,26 +14,26 @@ process.send?.('opening');
 const engine = openLmdbEngine(folder);
 
 process.on('message', ({ number, verb, values }: EngineRequest) => {
-  void response(verb, values).then(
-    (result) => say({ number, result }),
-    (error: Error & { code?: string }) => say({ number, error: error.code ?? error.message }),
+  void execute(verb, values).then(
+    (result) => respond({ number, result }),
+    (error: Error & { code?: string }) => respond({ number, error: error.code ?? error.message }),
   );
 });
 process.on('disconnect', () => process.exit());
 process.send?.('open');
 
-function say(message: EngineResponse): void {
+function respond(message: EngineResponse): void {
   process.send?.(message);
 }
 
-async function response(verb: string, values: readonly unknown[]): Promise<unknown> {
+async function execute(verb: string, values: readonly unknown[]): Promise<unknown> {
   const [space, second] = values as [Space, string];
   if (verb === 'get') return engine.get(space, second);
   if (verb === 'describe') return engine.describe(space);
   if (verb === 'commit') return engine.commit(values[0] as Write[]);
   if (verb === 'text') return textOf(engine, space, values[1] as ScanOptions);
   if (verb === 'close') return engine.close();
-  // A message that is not even a string: the thread that writes throws where nothing catches it.
+  // This message is not a string, so that the writer thread throws an uncaught error.
   if (verb === 'break writer') return writer?.postMessage(null);
   if (verb === 'end writer') return writer?.terminate();
   throw new Error(`there is no verb ${verb}`);

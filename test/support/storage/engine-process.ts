@@ -32,10 +32,10 @@ export class EngineProcess {
       this.errors += bytes;
     });
     this.#ended = once(this.#child, 'exit');
-    this.opening = this.#said('opening');
-    this.opened = this.#said('open');
+    this.opening = this.#untilMessage('opening');
+    this.opened = this.#untilMessage('open');
     for (const promise of [this.opening, this.opened]) promise.catch(() => undefined);
-    this.#child.on('message', (message: EngineResponse | string) => this.#hear(message));
+    this.#child.on('message', (message: EngineResponse | string) => this.#receive(message));
     void this.#ended.then(() => this.#failAll());
     t.after(() => this.kill());
   }
@@ -47,23 +47,23 @@ export class EngineProcess {
   }
 
   get(space: Space, id: string): Promise<string | undefined> {
-    return this.ask('get', space, id) as Promise<string | undefined>;
+    return this.request('get', space, id) as Promise<string | undefined>;
   }
 
   describe(space: Space): Promise<SpaceFacts | undefined> {
-    return this.ask('describe', space) as Promise<SpaceFacts | undefined>;
+    return this.request('describe', space) as Promise<SpaceFacts | undefined>;
   }
 
   text(space: Space, options: ScanOptions = {}): Promise<string | undefined> {
-    return this.ask('text', space, options) as Promise<string | undefined>;
+    return this.request('text', space, options) as Promise<string | undefined>;
   }
 
   commit(writes: readonly Write[]): Promise<Refusal | undefined> {
-    return this.ask('commit', writes) as Promise<Refusal | undefined>;
+    return this.request('commit', writes) as Promise<Refusal | undefined>;
   }
 
-  /** Rejects with the error's code as its message. */
-  ask(verb: string, ...values: readonly unknown[]): Promise<unknown> {
+  /** Sends a request to the process. Rejects with the error's code as its message. */
+  request(verb: string, ...values: readonly unknown[]): Promise<unknown> {
     const number = this.#requests++;
     const response = Promise.withResolvers<unknown>();
     this.#waiting.set(number, response);
@@ -84,7 +84,7 @@ export class EngineProcess {
     await this.#ended;
   }
 
-  #hear(message: EngineResponse | string): void {
+  #receive(message: EngineResponse | string): void {
     if (typeof message === 'string') return;
     const response = this.#waiting.get(message.number);
     this.#waiting.delete(message.number);
@@ -92,12 +92,12 @@ export class EngineProcess {
     else response?.resolve(message.result);
   }
 
-  #said(word: string): Promise<void> {
+  #untilMessage(word: string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#child.on('message', (message) => {
         if (message === word) resolve();
       });
-      void this.#ended.then(() => reject(new Error(`it ended before it said ${word}: ${this.errors}`)));
+      void this.#ended.then(() => reject(new Error(`it ended before it sent "${word}": ${this.errors}`)));
     });
   }
 

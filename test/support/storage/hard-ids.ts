@@ -2,8 +2,8 @@ import { itemIdBytesMax } from '../../../src/storage/limits.ts';
 import { between, pick, type Random } from '../random.ts';
 
 /**
- * Characters that are hard to keep in order: those that JSON escapes sort elsewhere than their escapes do, and the
- * last ones of the basic plane sort before the astral ones in UTF-8 and behind them in UTF-16.
+ * Characters that are hard to sort: those that JSON escapes sort differently from their escapes, and the last ones of
+ * the basic plane sort before the astral ones in UTF-8 and after them in UTF-16.
  */
 export const hardCharacters = [
   ...['\u0000', '\u0001', '\b', '\n', '\u001f', ' ', '!', '"', '#', '/', 'A', '[', '\\', ']', 'u', '\u007f'],
@@ -11,7 +11,7 @@ export const hardCharacters = [
   ...['\u{10000}', '\u{1f600}', '\u{10ffff}'],
 ];
 
-/** Ids of one sequence: of the same make, so that they meet and lie close together. */
+/** Makes similar ids for one sequence, so that some are equal and others are neighbors. */
 export type IdMaker = () => string;
 
 export function idMaker(random: Random): IdMaker {
@@ -28,11 +28,11 @@ export function idMaker(random: Random): IdMaker {
     () => some(hardCharacters, 1, 1).padEnd(between(random, 1, 200), 'x'),
   ];
   const own = pick(random, makers);
-  // One of another make now and then: before the first leaf, behind the last, or between two.
+  // Sometimes another kind of id: before the first leaf, after the last one, or between two.
   return () => wellFormed(random() < 0.9 ? own() : pick(random, makers)());
 }
 
-/** Cutting may have parted a surrogate pair. */
+/** `slice` may have split a surrogate pair. */
 function wellFormed(id: string): string {
   return id.isWellFormed() ? id : id.toWellFormed();
 }

@@ -7,9 +7,9 @@ import type { SpaceRecord, Store } from '../../../src/storage/lmdb/store.ts';
 import { byIdBytes, plainRun, textBytesOf } from './simple-run.ts';
 
 /**
- * Walks every leaf of a store as the format says it must be (src/storage/lmdb/store.ts), with no code of the store's
- * but LMDB itself: keys ascend, each leaf holds what belongs under its key, none is empty, none too large, and each
- * is byte for byte the run that its items make.
+ * Checks every leaf of a store against the format (src/storage/lmdb/store.ts), with LMDB itself but none of the store's
+ * code: keys ascend, each leaf holds only items that belong under its key, none is empty or too large, and each is byte
+ * for byte the run of its items.
  *
  * @returns the items by space
  */
@@ -23,7 +23,7 @@ export function walkLeaves(store: Store): Map<Space, Item[]> {
     const run = Buffer.from(value);
     const items = itemsIn(run);
     assert.ok(items.length > 0, 'no leaf is empty');
-    assert.ok(run.equals(plainRun(items)), 'a leaf is the text of its items, their offsets and their count');
+    assert.ok(run.equals(plainRun(items)), 'a leaf consists of the text of its items, their offsets and their count');
     assert.ok(
       run.length <= leafBytesMax || items.length === 1,
       `${items.length} items in ${run.length} bytes`,
@@ -42,9 +42,9 @@ export function walkLeaves(store: Store): Map<Space, Item[]> {
   return spaces;
 }
 
-/** That nothing is left to fold, and that count and bytes of each space are those of its leaves. */
+/** Asserts that nothing is left to compact, and that count and bytes of each space are those of its leaves. */
 export function assertCompacted(store: Store): void {
-  // What is left are entries without a change, by which a folding says what has left the journal.
+  // Only entries without changes are left, by which a compaction records what it has removed from the journal.
   for (const { value } of store.journal.getRange({ start: 0 })) {
     assert.deepEqual((JSON.parse(value) as JournalEntry).spaces, []);
   }
@@ -63,7 +63,7 @@ export function assertCompacted(store: Store): void {
   }
 }
 
-/** @returns the greatest id that belongs in the leaf; none for a last leaf */
+/** @returns the space of a leaf, and its greatest possible id; undefined for a last leaf */
 function partsOf(key: string): { readonly space: Space; readonly fence: Buffer | undefined } {
   // A space's name has no control character.
   const end = [...key].findIndex((character) => character < ' ');

@@ -5,7 +5,7 @@ import { hardCharacters, idMaker } from './hard-ids.ts';
 import { byIdBytes } from './simple-run.ts';
 import type { SpaceModel } from './space-model.ts';
 
-/** Lengths of values: many items in a leaf, few, about one, and such as lie across many pages. */
+/** Lengths of values: for many items in a leaf, a few, about one, and for items of many pages. */
 const lengths = {
   tiny: [0, 30],
   small: [80, 700],
@@ -14,7 +14,7 @@ const lengths = {
   large: [20_000, 100_000],
 } as const;
 
-/** Writes of one sequence: to a few spaces, of ids that meet again and again. */
+/** The random writes of one sequence, to a few spaces and with ids that repeat. */
 export class RandomWrites {
   readonly spaces: readonly Space[];
   readonly ids: readonly string[];
@@ -29,7 +29,7 @@ export class RandomWrites {
     const all: readonly Space[] = ['table:a', 'table:ab', 'service:payments'];
     this.spaces = all.slice(0, between(random, 1, 3));
     const { large, ...usual } = lengths;
-    // Large values are slow, so that one sequence in ten has them throughout; the others have some.
+    // Large values are slow, so only one sequence in ten has all of them large; the others have some.
     this.#length = random() < 0.1 ? large : pick(random, Object.values(usual));
     const makeId = idMaker(random);
     const ids = new Set(
@@ -46,7 +46,7 @@ export class RandomWrites {
     });
   }
 
-  /** A stretch of neighbouring ids, or ids from everywhere: all created, or all deleted, where that is possible. */
+  /** Creates or deletes, as far as possible, many items with neighboring ids, or with random ones. */
   many(): Write[][] {
     const space = pick(this.#random, this.spaces);
     const from = between(this.#random, 0, this.ids.length - 1);
@@ -61,7 +61,7 @@ export class RandomWrites {
   #write(space: Space, id: string): Write {
     const held = this.#model.get(space, id);
     const kind = pick(this.#random, ['create', 'replace', 'delete'] as const);
-    // Mostly what is possible; now and then what is rejected.
+    // Mostly writes that succeed, and some that are rejected.
     const isCreate = this.#random() < 0.9 ? held === undefined : kind === 'create';
     if (isCreate) return this.#create(space, id, this.#random() < 0.8);
     const base =

@@ -1,6 +1,6 @@
 import type { Item } from '../../../src/storage/item-text.ts';
 
-/** A run as its format says (src/storage/lmdb/run.ts), written the plain way, for the fast ways to be held against. */
+/** A simple implementation of the run format (src/storage/lmdb/sorted-run.ts), to compare the fast one with. */
 export function plainRun(items: readonly Item[]): Buffer {
   const texts = items.map(({ id, name }) => JSON.stringify({ id, name }));
   const words: number[] = [];

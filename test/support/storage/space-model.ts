@@ -8,14 +8,14 @@ interface ModelItem extends Item {
 
 interface SpaceState {
   readonly items: Map<string, ModelItem>;
-  /** Grows whenever the space changes. */
+  /** Increases with every change of the space. */
   changes: number;
-  /** In order, kept until the next change. */
+  /** The sorted items, cached until the next change. */
   inOrder: readonly ModelItem[] | undefined;
   text: Buffer | undefined;
 }
 
-/** What a store must hold and response: the port's contract (src/storage/engine.ts) on maps. */
+/** A model of a store: implements the port's contract (src/storage/engine.ts) with maps. */
 export class SpaceModel {
   readonly #spaces = new Map<Space, SpaceState>();
 
@@ -44,7 +44,7 @@ export class SpaceModel {
     return this.#scan(space, options).map(({ id, name }) => ({ id, name }));
   }
 
-  /** @param options as they are asked for; none is the whole space, whose text is kept until the next change */
+  /** @param options of the scan; without them, the text of the whole space, which is cached until the next change */
   text(space: Space, options?: ScanOptions): Buffer {
     const state = this.#spaces.get(space);
     if (state === undefined || options !== undefined) return joined(this.#scan(space, options));

@@ -15,11 +15,11 @@ interface HeldScan {
   readonly read: Buffer[];
 }
 
-class WishedFailure extends Error {}
+class IntendedFailure extends Error {}
 
 /**
- * A sequence of random steps on one store, by up to three openers that take turns as processes would, each step held
- * against a model: what was promised holds after each of them, whatever came before.
+ * A sequence of random steps on one store, by up to three openers that take turns as processes would. After each step
+ * the store is compared with a model.
  */
 export class StoreDrill {
   readonly #file: string;
@@ -29,7 +29,7 @@ export class StoreDrill {
   readonly #openers: StoreOpener[];
   readonly #versions = new Map<Space, { readonly version: string | undefined; readonly changes: number }>();
   #held: HeldScan[] = [];
-  /** What was done, for whoever must find out what went wrong. */
+  /** The steps so far, for the message of a failure. */
   readonly steps: string[] = [];
 
   constructor(file: string, random: Random) {
@@ -76,11 +76,11 @@ export class StoreDrill {
   }
 
   #compact(sizeMax: number): void {
-    const opener = this.#opener('fold', sizeMax);
+    const opener = this.#opener('compact', sizeMax);
     opener.transact(() => opener.committer.fold(sizeMax));
   }
 
-  /** A transaction that comes to nothing after all that was done in it. */
+  /** A transaction that is rolled back after its changes. */
   #fail(): void {
     const opener = this.#opener('fail', 0);
     const isCompaction = this.#random() < 0.5;
@@ -90,9 +90,9 @@ export class StoreDrill {
         opener.transact(() => {
           if (isCompaction) opener.committer.fold(between(this.#random, 1, 5_000));
           else opener.committer.carryOut(batch);
-          throw new WishedFailure();
+          throw new IntendedFailure();
         }),
-      WishedFailure,
+      IntendedFailure,
     );
   }
 
@@ -108,7 +108,7 @@ export class StoreDrill {
     for (let left = between(this.#random, 0, 2); left > 0; left--) readChunk(held);
   }
 
-  /** Reads one to its end, or leaves it. */
+  /** Reads a scan to its end, or closes it. */
   #endScan(): void {
     const held = this.#held.pop();
     if (held === undefined) return;
@@ -130,7 +130,7 @@ export class StoreDrill {
     walkLeaves(this.#opener('walk', 0).store);
   }
 
-  /** Lets the library's timers run, by which it lets go of snapshots. */
+  /** Lets the library's timers run, which release snapshots. */
   async #turn(): Promise<void> {
     this.steps.push('turn');
     await turn();
@@ -155,7 +155,7 @@ export class StoreDrill {
     const changes = this.#model.changesOf(space);
     const known = this.#versions.get(space);
     if (known !== undefined)
-      assert.equal(version === known.version, changes === known.changes, 'a version is a state');
+      assert.equal(version === known.version, changes === known.changes, 'the version changes with every change of the space');
     this.#versions.set(space, { version, changes });
   }
 
@@ -175,13 +175,13 @@ export class StoreDrill {
     return pick<ScanOptions>(this.#random, [{}, { after }, { limit }, { after, limit }]);
   }
 
-  /** Everything, by everyone, before the last folding and after it, and by one who opens it anew. */
+  /** Reads everything by all openers, before and after the last compaction, and by a new opener. */
   async #end(): Promise<void> {
     while (this.#held.length > 0) this.#endScan();
     this.#openers.push(new StoreOpener(this.#file));
     this.#readAll();
     assert.deepEqual((await verifyStore(this.#file)).problems, []);
-    const opener = this.#opener('fold all', 0);
+    const opener = this.#opener('compact all', 0);
     opener.compactAll();
     assertCompacted(opener.store);
     const leaves = walkLeaves(opener.store);
@@ -213,7 +213,7 @@ export class StoreDrill {
 
 const closingBrace = '}'.charCodeAt(0);
 
-/** What is not held open is an array. */
+/** The iterator of chunks, which may be an array. */
 function iteratorOf(chunks: Chunks): Iterator<Buffer> {
   return (chunks as Iterable<Buffer>)[Symbol.iterator]();
 }
@@ -223,7 +223,7 @@ function readChunk({ chunks, read }: HeldScan): boolean {
   if (done) return false;
   assert.ok(value.length > 0, 'no chunk is empty');
   assert.equal(value.at(-1), closingBrace, 'a chunk ends with an item');
-  // It is good until the next one is asked for.
+  // A chunk is valid until the next one is requested.
   read.push(Buffer.from(value));
   return true;
 }
@@ -231,9 +231,9 @@ function readChunk({ chunks, read }: HeldScan): boolean {
 function assertReads(held: HeldScan): void {
   while (readChunk(held));
   const text = Buffer.concat(held.read);
-  // Not assert.equal, which would take minutes to show how two texts of a megabyte differ.
+  // Not assert.equal, which would take minutes to show the difference of two texts of a megabyte.
   assert.ok(
     text.equals(held.expected),
-    `${text.length} other bytes were read than the ${held.expected.length} expected`,
+    `the ${text.length} bytes read differ from the ${held.expected.length} expected`,
   );
 }

@@ -3,7 +3,7 @@ import { LastCommit } from '../../../src/storage/lmdb/last-commit.ts';
 import { Reader } from '../../../src/storage/lmdb/reader.ts';
 import { openStore, type Store } from '../../../src/storage/lmdb/store.ts';
 
-/** What a process has of a store, without its threads: what it writes by and what it reads by, apart as in a process. */
+/** The reader and the writer of a store as a process has them, without its threads. */
 export class StoreOpener {
   readonly reader: Reader;
   readonly committer: Committer;
@@ -23,7 +23,7 @@ export class StoreOpener {
     return this.#writing;
   }
 
-  /** As the writer's thread does it. */
+  /** Runs a transaction as the writer thread does. */
   readonly transact = <Result>(work: () => Result): Result => {
     try {
       return this.#writing.write(work);
@@ -34,7 +34,7 @@ export class StoreOpener {
   };
 
   compactAll(): void {
-    // Twice: a folding that was under way ends first, and what came after its begin is folded next.
+    // Twice: the first call completes a compaction in progress, the second compacts the entries since its beginning.
     for (let time = 0; time < 2; time++) {
       this.transact(() => this.committer.fold(Number.MAX_SAFE_INTEGER));
     }
