@@ -9,7 +9,10 @@ import { type Outcome, plainReport, writtenReport } from './report.ts';
 import { fullSizes, quickSizes } from './sizes.ts';
 import { missingTool, toolVersions, wrk } from './tools.ts';
 
-/** `npm run bench`. Exits with 1 if a case could not be measured, and with 2 for a wrong command; goals are only reported. */
+/**
+ * `npm run bench`. Exits with 1 if a case could not be measured, and with 2 for a wrong command; goals are only
+ * reported.
+ */
 
 /** Far more than any case needs on a slow machine, so that only a hanging case reaches it. */
 const caseMsMax = 30 * 60_000;

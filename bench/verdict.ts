@@ -1,7 +1,9 @@
 import type { Goal, MeasuredRow, Unit } from './case.ts';
 import { type Spread, shortNumber, spreadOf } from './measure.ts';
 
-/** The spread that a row is judged by: of our figures, or of their ratio or difference to the yardstick of the round. */
+/**
+ * The spread that a row is judged by: of our figures, or of their ratio or difference to the yardstick of the round.
+ */
 export function judgedOf({ ours, yardstick, goal }: MeasuredRow): Spread {
   if (goal.of === 'figure' || yardstick === undefined) return spreadOf(ours);
   const yardstickOf = (round: number) => yardstick.figures[round] as number;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the engine's contract and faults, tables, payments and integrations, several processes, and copies of a store, on
-# AWS's own DynamoDB Local on loopback. Needs Java and Maven. Ends with the summary of node's test runner.
+# Tests the engine's contract and faults, tables, payments and integrations, several processes, and copies of a store,
+# on AWS's own DynamoDB Local on loopback. Needs Java and Maven. Ends with the summary of node's test runner.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tests the opening of a store during writes, a rotation of master keys that is killed at each step, and the service on
 # disks that lose power, are full, are read-only, or fail to flush. Needs root, Linux and the Debian packages nbdkit,
-# libnbd-bin, fuse3, e2fsprogs and strace; each test reports the ones that are missing. LONG=1 takes the full counts. Ends
-# with the summary of node's test runner.
+# libnbd-bin, fuse3, e2fsprogs and strace; each test reports the ones that are missing. LONG=1 takes the full counts.
+# Ends with the summary of node's test runner.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of tables, payments and integrations on the DynamoDB engine: on AWS's DynamoDB Local if DYNAMODB_ENDPOINT
-# is set, and otherwise on dynalite. With `short`, only those that `npm test` has time for.
+# Runs the tests of tables, payments and integrations on the DynamoDB engine: on AWS's DynamoDB Local if
+# DYNAMODB_ENDPOINT is set, and otherwise on dynalite. With `short`, only those that `npm test` has time for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

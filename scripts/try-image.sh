@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Tests deploy/Dockerfile without Docker: installs the files that it copies without dev dependencies, and serves them as an
-# unprivileged user on a root file system that is read-only except for the data and /tmp, until the health check succeeds;
-# then SIGTERM must end the service with status 0. Needs root (for the mounts), npm and Node 24.12 or later as `node`.
+# Tests deploy/Dockerfile without Docker: installs the files that it copies without dev dependencies, and serves them as
+# an unprivileged user on a root file system that is read-only except for the data and /tmp, until the health check
+# succeeds; then SIGTERM must end the service with status 0. Needs root (for the mounts), npm and Node 24.12 or later as
+# `node`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

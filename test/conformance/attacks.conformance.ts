@@ -8,11 +8,11 @@ import {
   assertHolds,
   firstGood,
   honestRequestsMin,
-  inWords,
   mebibytes,
   type Result,
   residentBytesMax,
   sum,
+  summaryOf,
 } from '../support/attacks/attack-result.ts';
 import {
   type AttackedService,
@@ -27,7 +27,7 @@ import { busyMachineMs } from '../support/busy-machine.ts';
 import { need } from '../support/conformance/needs.ts';
 import { count, isLong, workers } from '../support/extent.ts';
 
-/** Promises 14, 16 and 17: what attackers without a key of their own can do to honest callers, directly and behind a proxy. */
+/** Promises 14, 16 and 17: attackers cannot harm honest callers, directly or behind a proxy. */
 const closedMsMax = 45_000;
 const fronts = ['no proxy', ...proxyNames] as const;
 type Front = (typeof fronts)[number];
@@ -60,7 +60,7 @@ const attacks: Readonly<Record<AttackName, Extent>> = {
     sockets: count({ short: 100, long: 270 }),
     lastsMsMax: stalledMsMax,
   },
-  // More than the service takes at once of all callers together.
+  // More than the service accepts at once from all callers together.
   'slow requests': { ms: count({ short: 1_800, long: 60_000 }), sockets: count({ short: 300, long: 6_000 }) },
   'large bodies without an end': {
     ms: count({ short: 1_800, long: 60_000 }),
@@ -76,12 +76,12 @@ const nginxSocketsMax = 350;
 /** The time after which the service ends an idle connection is not tuned: a short run does not wait for it. */
 const longOnly: ReadonlySet<AttackName> = new Set(isLong ? [] : ['readers of one response']);
 const attackNames = (Object.keys(attacks) as AttackName[]).filter((name) => !longOnly.has(name));
-/** All of the bodies are there by then. */
+/** By then the service has received all of the bodies. */
 const largeMsMax = count({ short: 5_000, long: 20_000 });
 const lookMs = count({ short: 100, long: 500 });
 
 for (const front of fronts) {
-  test(`serves honest callers beside every attack, with ${front} in front`, async (t) => {
+  test(`serves honest callers during every attack, with ${front} in front`, async (t) => {
     if (front !== 'no proxy') need(front);
     const service = await startAttacked(t, { responseStallMs: stallMs, load });
     const origin = await originOf(t, front, service);
@@ -97,12 +97,12 @@ for (const front of fronts) {
   });
 }
 
-test('keeps its memory within bounds beside large bodies that never end, with no bound tuned', async (t) => {
+test('bounds its memory during large bodies that never end, with its default limits', async (t) => {
   const service = await startAttacked(t, {});
   const { origin, keys } = service;
   const watch = new Watch(service, lookMs);
   const attacker = new Attacker(t);
-  // More than an address may have running at once.
+  // More than the limit of concurrent requests of one address.
   await attacker.begin({ attacks: ['large bodies without an end'], origin, keys, sockets: 1_200 });
   const address = attackAddresses['large bodies without an end'];
   for (let ms = 0; ms < largeMsMax && watch.residentBytes <= residentBytesMax; ms += lookMs)
@@ -115,10 +115,10 @@ test('keeps its memory within bounds beside large bodies that never end, with no
 });
 
 const mixedMs = count({ short: 20_000, long: 5 * 60_000 });
-/** With no bound tuned: a body has 13 s, and a look for late ones follows within a second. */
+/** With the default limits, a body has 13 s, and the service checks for late ones every second. */
 const slowMsMax = 18_000;
 
-test(`serves honest callers beside all attacks at once, through every proxy, by ${workers} workers`, async (t) => {
+test(`serves honest callers during all attacks at once, through every proxy, by ${workers} workers`, async (t) => {
   need(...proxyNames);
   const service = await startAttackedWorkers(t, workers);
   const origins = await Promise.all(fronts.map((front) => originOf(t, front, service)));
@@ -136,7 +136,7 @@ test(`serves honest callers beside all attacks at once, through every proxy, by 
   assert.equal((await fetch(`${service.origin}/readyz`)).status, 200);
 });
 
-/** Everything at once by each way to the service, beside honest callers that come the same ways. */
+/** Runs all attacks at once, directly and through each proxy, together with honest callers. */
 async function attackAll(
   t: TestContext,
   service: AttackedService,
@@ -155,7 +155,7 @@ async function attackAll(
   const served = await Promise.all(honest);
   const reports = await Promise.all(attackers.map((each) => each.end()));
   await watch.end();
-  for (const [index, figures] of served.entries()) t.diagnostic(`${fronts[index]}: ${inWords(figures)}`);
+  for (const [index, figures] of served.entries()) t.diagnostic(`${fronts[index]}: ${summaryOf(figures)}`);
   for (const name of attackNames)
     t.diagnostic(`${name}: connections of up to ${Math.round(watch.longestMs(attackAddresses[name]))} ms`);
   const log = service.logged().slice(loggedBefore);
@@ -173,7 +173,7 @@ interface Scene {
   readonly origin: string;
 }
 
-/** One attack beside honest callers, until the connections that it held have been closed too. */
+/** Runs one attack together with honest callers, until the connections of the attack are closed too. */
 async function attack({ service, attacker, front, origin }: Scene, name: AttackName): Promise<Result> {
   const { ms, sockets, lastsMsMax } = attacks[name];
   const watch = new Watch(service, lookMs);
@@ -191,7 +191,7 @@ async function attack({ service, attacker, front, origin }: Scene, name: AttackN
   try {
     await sleep(ms);
     if (lastsMsMax !== undefined && front === 'no proxy') await closed(watch, name, lastsMsMax);
-    for (let n = 0; n < busyMachineMs && honest.asked < honestRequestsMin; n += lookMs) await sleep(lookMs);
+    for (let n = 0; n < busyMachineMs && honest.sent < honestRequestsMin; n += lookMs) await sleep(lookMs);
   } finally {
     over.abort();
     await watch.end();
@@ -202,7 +202,7 @@ async function attack({ service, attacker, front, origin }: Scene, name: AttackN
   return { honest, reports, watch, log, ms: performance.now() - began, processes: 1 };
 }
 
-/** Behind a proxy it is not known whose a connection is, and the proxy keeps its own. */
+/** Waits until the connections of an attack are closed. Only without a proxy, which hides whose a connection is. */
 async function closed(watch: Watch, name: AttackName, msMax: number): Promise<void> {
   const address = attackAddresses[name];
   const giveUpAt = performance.now() + msMax;

@@ -3,10 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { busyMachineMs } from '../support/busy-machine.ts';
 import { Caller } from '../support/caller.ts';
+import { ChargeRequests } from '../support/conformance/charge-requests.ts';
 import { FaultyDisk, SmallDisk } from '../support/conformance/mounted-disk.ts';
 import { needRootAnd } from '../support/conformance/needs.ts';
-import { Orders } from '../support/conformance/requests.ts';
 import { startLedgerProcess } from '../support/ledger/ledger-process.ts';
 import { randomFrom, seedOf } from '../support/random.ts';
 import { ServeProcess } from '../support/serve-process.ts';
@@ -14,23 +15,23 @@ import { assertWhole } from '../support/storage/verify-command.ts';
 import { load, verifyTable, watchedTable } from '../support/tables/table-load.ts';
 import { type Item, itemsIn, readTable, writeTable } from '../support/tables/table-operations.ts';
 
-/** Disks that take no more (promise 12): writes are rejected, reads go on, nothing is charged, nothing is lost. */
+/** Full and read-only disks (promise 12): writes are rejected, reads succeed, nothing is charged, nothing is lost. */
 needRootAnd('mount', 'losetup', 'mkfs.ext4');
 
 const smallMegabytes = 24;
 const largeMegabytes = 64;
-/** Names that fill a disk, first quickly and then to the brim. */
+/** The lengths of names that fill a disk, first quickly and then completely. */
 const fillingLengths = [50_000, 2_000, 20];
-/** What an item takes beside its name, at least. */
+/** The least space that an item takes in addition to its name. */
 const itemBytesMin = 20;
 const fillersAtOnce = 16;
-/** A folding of the journal may make room once more, so that not every order is rejected. */
-const ordersMax = 1_000;
-const refusedOrdersWanted = 3;
+/** A compaction of the journal may free space again, so that not every charge is rejected. */
+const chargesMax = 1_000;
+const rejectedChargesWanted = 3;
 const loadMs = 1_000;
-const recoverMsMax = 5_000;
+const recoverMsMax = 5_000 + busyMachineMs;
 
-test('refuses writes with 507 on a full disk, reads on, charges nobody, and recovers by itself', async (t) => {
+test('rejects writes with 507 on a full disk, serves reads, charges nothing, and recovers by itself', async (t) => {
   const disk = SmallDisk.mount(t, smallMegabytes);
   const { service, origin, ledger, options } = await startWithLedger(t, disk.folder);
   const watched = watchedTable('books', 200);
@@ -39,27 +40,27 @@ test('refuses writes with 507 on a full disk, reads on, charges nobody, and reco
 
   const filled = await fill(origin);
   await assertHolds(origin, filled);
-  const orders = await orderUntilRefused(origin, ledger);
+  const charges = await chargeUntilRejected(origin, ledger);
   const whileFull = await load({ origin, tables: [watched], callers: 8, random, until: sleep(loadMs) });
-  assert.equal(whileFull.lost, 0, `the service is gone: ${service.errors}`);
-  assert.deepEqual([...whileFull.failed.keys()], [507], 'what is not written is rejected as storage_full');
+  assert.equal(whileFull.lost, 0, `the service has ended: ${service.errors}`);
+  assert.deepEqual([...whileFull.failed.keys()], [507], 'every failed write is rejected as storage_full');
   assert.ok(whileFull.read > 0, 'the table is read while the disk is full');
   await assertHolds(origin, filled);
 
   disk.resize(largeMegabytes);
   await untilWritable(origin);
-  await orders.repeatAll(origin, ledger.charges);
+  await charges.repeatAll(origin, ledger.charges);
   await assertHolds(origin, filled);
   await service.kill();
   const again = await ServeProcess.start(t, options);
   await assertHolds(await again.ready(), filled);
   await verifyTable(await again.ready(), watched);
-  await orders.repeatAll(await again.ready(), ledger.charges);
+  await charges.repeatAll(await again.ready(), ledger.charges);
   assert.equal(await again.terminate(), 0, again.errors);
   await assertWhole(options.data);
 });
 
-test('refuses writes with 503 or 507 on a disk that has turned read-only, reads on, and charges nobody', async (t) => {
+test('rejects writes with 503 or 507 on a read-only disk, serves reads, and charges nothing', async (t) => {
   const disk = FaultyDisk.mount(t, largeMegabytes);
   const { service, origin, ledger, options } = await startWithLedger(t, disk.folder);
   const watched = watchedTable('books', 200);
@@ -68,18 +69,18 @@ test('refuses writes with 503 or 507 on a disk that has turned read-only, reads 
 
   disk.turnReadOnly();
   const whileReadOnly = await load({ origin, tables: [watched], callers: 8, random, until: sleep(loadMs) });
-  assert.equal(whileReadOnly.lost, 0, `the service is gone: ${service.errors}`);
+  assert.equal(whileReadOnly.lost, 0, `the service has ended: ${service.errors}`);
   assert.equal(whileReadOnly.acknowledged, 0, 'nothing can have been flushed');
   const statuses = [...whileReadOnly.failed.keys()];
   assert.ok(statuses.length > 0 && statuses.every((status) => [503, 507].includes(status)), `${statuses}`);
   assert.ok(whileReadOnly.read > 0, 'the table is read while nothing can be written');
-  const orders = await orderUntilRefused(origin, ledger);
+  const charges = await chargeUntilRejected(origin, ledger);
 
   await service.kill();
   disk.repair();
   const again = await ServeProcess.start(t, options);
   await verifyTable(await again.ready(), watched);
-  await orders.repeatAll(await again.ready(), ledger.charges);
+  await charges.repeatAll(await again.ready(), ledger.charges);
   assert.equal(await again.terminate(), 0, again.errors);
   await assertWhole(options.data);
 });
@@ -88,7 +89,7 @@ type Ledger = Awaited<ReturnType<typeof startLedgerProcess>>;
 
 async function startWithLedger(t: TestContext, folder: string) {
   const ledger = await startLedgerProcess(t);
-  // Given, so that these tests do not hang on the file of the master key (power-cut.conformance.ts does).
+  // Set, so that these tests do not depend on the file of the master key (power-cut.conformance.ts does).
   const key = randomBytes(32).toString('base64');
   const env = { COUNTERFOIL_SIMULATED_LEDGER: ledger.origin, COUNTERFOIL_MASTER_KEY: key };
   const options = { data: join(folder, 'store'), env, simulate: true };
@@ -96,7 +97,7 @@ async function startWithLedger(t: TestContext, folder: string) {
   return { service, origin: await service.ready(), ledger, options };
 }
 
-/** Creates ever smaller items until not even the smallest fits. @returns the acknowledged ones */
+/** Creates smaller and smaller items until not even the smallest fits. @returns the acknowledged ones */
 async function fill(origin: string): Promise<ReadonlyMap<string, number>> {
   const acknowledged = new Map<string, number>();
   for (const length of fillingLengths) {
@@ -107,8 +108,8 @@ async function fill(origin: string): Promise<ReadonlyMap<string, number>> {
       const caller = new Caller(origin);
       while (!isFull) {
         const id = `${length}-${created++}`;
-        assert.ok(created < itemsMax, 'the disk takes more than it holds');
-        isFull ||= !(await created200(caller, id, length));
+        assert.ok(created < itemsMax, 'more items were created than the disk can hold');
+        isFull ||= !(await isCreated(caller, id, length));
         if (!isFull) acknowledged.set(id, length);
       }
       caller.close();
@@ -118,55 +119,55 @@ async function fill(origin: string): Promise<ReadonlyMap<string, number>> {
   return acknowledged;
 }
 
-/** @returns whether the item was created; a refusal has to be the documented one */
-async function created200(caller: Caller, id: string, length: number): Promise<boolean> {
-  const heard = await writeTable(caller, 'filling', [{ kind: 'create', id, name: 'f'.repeat(length) }]);
-  assert.ok(heard.kind === 'responded', 'a full disk is told, not met with silence');
-  if (heard.status === 200) return true;
-  const { body } = JSON.parse(heard.text);
+/** @returns whether the item was created; otherwise the error must be the documented one */
+async function isCreated(caller: Caller, id: string, length: number): Promise<boolean> {
+  const outcome = await writeTable(caller, 'filling', [{ kind: 'create', id, name: 'f'.repeat(length) }]);
+  assert.ok(outcome.kind === 'responded', 'a write to a full disk gets a response');
+  if (outcome.status === 200) return true;
+  const { body } = JSON.parse(outcome.text);
   const { code, retryable } = body.error;
-  assert.deepEqual([heard.status, code, retryable, body.complete], [507, 'storage_full', true, false]);
+  assert.deepEqual([outcome.status, code, retryable, body.complete], [507, 'storage_full', true, false]);
   return false;
 }
 
-/** The table of the filling is what was acknowledged: all of it, and nothing that was rejected. */
+/** Asserts that the filled table has all acknowledged items, and no rejected ones. */
 async function assertHolds(origin: string, acknowledged: ReadonlyMap<string, number>): Promise<void> {
   const caller = new Caller(origin);
-  const heard = await readTable(caller, 'filling');
+  const outcome = await readTable(caller, 'filling');
   caller.close();
-  assert.ok(heard.kind === 'responded' && heard.status === 200);
-  const items: readonly Item[] = itemsIn(heard.text);
+  assert.ok(outcome.kind === 'responded' && outcome.status === 200);
+  const items: readonly Item[] = itemsIn(outcome.text);
   const found = new Map(
     items.map(({ id, name }) => [id, name === 'f'.repeat(name.length) ? name.length : -1]),
   );
   assert.deepEqual(found, acknowledged);
 }
 
-/** Orders until the reservation of some cannot be written; of those the processor has heard nothing. */
-async function orderUntilRefused(origin: string, ledger: Ledger): Promise<Orders> {
-  const orders = new Orders();
+/** Charges until the reservations of some cannot be written; the processor must not have received those. */
+async function chargeUntilRejected(origin: string, ledger: Ledger): Promise<ChargeRequests> {
+  const requests = new ChargeRequests();
   const caller = new Caller(origin);
   let rejected = 0;
-  for (let order = 0; order < ordersMax && rejected < refusedOrdersWanted; order++) {
+  for (let n = 0; n < chargesMax && rejected < rejectedChargesWanted; n++) {
     const before = (await ledger.charges()).length;
-    const status = await orders.orderOnce(caller);
+    const status = await requests.sendOne(caller);
     const charges = (await ledger.charges()).length - before;
     if (status === 503 || status === 507) rejected++;
-    // What was charged and could not be noted is in doubt, and told so.
-    assert.ok(charges === 0 || status === 200 || status === 504, `${status} was answered to a charge`);
+    // A charge that was made and could not be recorded is in doubt, and the response says so.
+    assert.ok(charges === 0 || status === 200 || status === 504, `${status} for a charge that was made`);
   }
   caller.close();
-  assert.equal(rejected, refusedOrdersWanted, 'orders are rejected while nothing can be written');
-  return orders;
+  assert.equal(rejected, rejectedChargesWanted, 'charges are rejected while nothing can be written');
+  return requests;
 }
 
 async function untilWritable(origin: string): Promise<void> {
   const caller = new Caller(origin);
   const giveUpAt = Date.now() + recoverMsMax;
   for (let attempt = 0; ; attempt++) {
-    const heard = await writeTable(caller, 'after', [{ kind: 'create', id: `after-${attempt}`, name: '' }]);
-    if (heard.kind === 'responded' && heard.status === 200) break;
-    assert.ok(Date.now() < giveUpAt, 'writes are still rejected though there is space');
+    const outcome = await writeTable(caller, 'after', [{ kind: 'create', id: `after-${attempt}`, name: '' }]);
+    if (outcome.kind === 'responded' && outcome.status === 200) break;
+    assert.ok(Date.now() < giveUpAt, 'writes are still rejected although there is space');
     await sleep(50);
   }
   caller.close();

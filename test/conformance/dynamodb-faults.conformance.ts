@@ -19,7 +19,7 @@ import {
 } from '../support/dynamodb/fault-proxy.ts';
 import { type FaultyStore, openFaultyStore } from '../support/dynamodb/faulty-store.ts';
 
-/** Each verb of the port, each fault of a network engine. */
+/** Tests every method of the port with every fault of a network engine. */
 const space: Space = 'table:books';
 const key = { space, id: 'a' } as const;
 
@@ -34,13 +34,13 @@ const writes: Readonly<Record<string, { operation: string; commit: readonly Writ
     commit: [{ kind: 'replace', ...key, value: 'x' }],
     left: { a: 'x', b: 'old' },
   },
-  'update of what was read': {
+  'conditional update': {
     operation: 'TransactWriteItems',
     commit: [{ kind: 'replace', ...key, value: 'x', ifValue: 'old' }],
     left: { a: 'x', b: 'old' },
   },
   delete: { operation: 'TransactWriteItems', commit: [{ kind: 'delete', ...key }], left: { b: 'old' } },
-  'delete of what was read': {
+  'conditional delete': {
     operation: 'TransactWriteItems',
     commit: [{ kind: 'delete', ...key, ifValue: 'old' }],
     left: { b: 'old' },
@@ -56,20 +56,20 @@ const writes: Readonly<Record<string, { operation: string; commit: readonly Writ
   },
 };
 
-/** What an engine may come to, and what is said when it does so for as long as anybody waits. */
+/** The faults of an engine, and the error when the fault persists. */
 const faults: Readonly<Record<string, { fault: Fault; isUnknown: boolean; code: string }>> = {
   'the request is lost': { fault: dropRequest, isUnknown: true, code: 'unavailable' },
   'the reply is lost': { fault: dropReply, isUnknown: true, code: 'unavailable' },
-  'half of the reply comes': { fault: cutReply, isUnknown: true, code: 'unavailable' },
-  'no reply comes': { fault: hang, isUnknown: true, code: 'unavailable' },
-  'it fails before it writes': { fault: failedBefore, isUnknown: true, code: 'unavailable' },
-  'it fails when it has written': { fault: failedAfter, isUnknown: true, code: 'unavailable' },
+  'half of the reply is received': { fault: cutReply, isUnknown: true, code: 'unavailable' },
+  'there is no reply': { fault: hang, isUnknown: true, code: 'unavailable' },
+  'the engine fails before it writes': { fault: failedBefore, isUnknown: true, code: 'unavailable' },
+  'the engine fails after it has written': { fault: failedAfter, isUnknown: true, code: 'unavailable' },
   'the table is throttled': { fault: throttled, isUnknown: false, code: 'overloaded' },
   'the account is throttled': { fault: tooFast, isUnknown: false, code: 'overloaded' },
 };
 const transactionFaults: typeof faults = {
-  'another transaction is on the item': { fault: conflicting, isUnknown: false, code: 'overloaded' },
-  'its own first attempt is still under way': { fault: inProgress, isUnknown: true, code: 'unavailable' },
+  'another transaction has the item': { fault: conflicting, isUnknown: false, code: 'overloaded' },
+  'its own first attempt is still in progress': { fault: inProgress, isUnknown: true, code: 'unavailable' },
 };
 
 const reads: Readonly<Record<string, (engine: Engine) => Promise<unknown>>> = {
@@ -90,7 +90,7 @@ describe('DynamoDB under faults', () => {
   for (const [verb, { operation, commit, left }] of Object.entries(writes)) {
     const all = operation === 'PutItem' ? faults : { ...faults, ...transactionFaults };
     for (const [what, { fault, isUnknown, code }] of Object.entries(all)) {
-      test(`${verb}: has its effect once when at first ${what}`, async () => {
+      test(`${verb}: takes effect once when at first ${what}`, async () => {
         await fill(store);
         store.proxy.script = (request, count) =>
           request.operation === operation && count === 1 ? fault : undefined;
@@ -99,8 +99,8 @@ describe('DynamoDB under faults', () => {
         assert.ok(store.proxy.count(operation) >= 2);
       });
 
-      const said = isUnknown ? 'that nobody knows' : 'when to try again';
-      test(`${verb}: tells ${said} when ${what}, for good`, async () => {
+      const reported = isUnknown ? 'an unknown outcome' : 'when to try again';
+      test(`${verb}: reports ${reported} when ${what} every time`, async () => {
         await fill(store);
         store.proxy.script = (request) => (request.operation === operation ? fault : undefined);
         const error = await failureOf(store.hasty.commit(commit));
@@ -112,7 +112,7 @@ describe('DynamoDB under faults', () => {
       });
     }
 
-    test(`${verb}: is not told as unwritten when the credentials end after a reply was lost`, async () => {
+    test(`${verb}: reports an unknown outcome when the credentials expire after a lost reply`, async () => {
       await fill(store);
       store.proxy.script = (request, count) => {
         if (request.operation !== operation) return undefined;
@@ -122,7 +122,7 @@ describe('DynamoDB under faults', () => {
       assert.deepEqual(await itemsIn(store.direct), left);
     });
 
-    test(`${verb}: is told as unwritten when the credentials are not taken`, async () => {
+    test(`${verb}: reports that nothing was written when the credentials are rejected`, async () => {
       await fill(store);
       store.proxy.script = () => accessDenied;
       const error = await failureOf(store.patient.commit(commit));
@@ -133,7 +133,7 @@ describe('DynamoDB under faults', () => {
 
   for (const [verb, read] of Object.entries(reads)) {
     for (const [what, { fault, code }] of Object.entries(faults)) {
-      test(`${verb}: tells what there is when at first ${what}`, async () => {
+      test(`${verb}: returns the right result when at first ${what}`, async () => {
         await fill(store);
         const expected = await read(store.direct);
         store.proxy.reset();
@@ -142,7 +142,7 @@ describe('DynamoDB under faults', () => {
         assert.ok(store.proxy.count() >= 2);
       });
 
-      test(`${verb}: is refused when ${what}, for good`, async () => {
+      test(`${verb}: is rejected when ${what} every time`, async () => {
         store.proxy.script = () => fault;
         const error = await failureOf(read(store.hasty));
         assert.ok(!(error instanceof CommitUnknown));
@@ -152,7 +152,7 @@ describe('DynamoDB under faults', () => {
     }
   }
 
-  test('refuses at once what comes when it has its hands full', async () => {
+  test('rejects calls beyond the limit at once', async () => {
     store.proxy.script = () => hang;
     const begun = Array.from({ length: 101 }, () => failureOf(store.hasty.get(space, 'a')));
     assert.equal((await Promise.race(begun)).code, 'overloaded');
@@ -182,5 +182,5 @@ async function failureOf(promise: Promise<unknown>): Promise<ServiceError> {
     assert.ok(error instanceof ServiceError, String(error));
     return error;
   }
-  assert.fail('it went well');
+  assert.fail('it succeeded');
 }

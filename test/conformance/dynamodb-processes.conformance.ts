@@ -11,13 +11,13 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
 import { readTable, writeTable } from '../support/tables/table-operations.ts';
 import { tryToPost, tryToSend } from '../support/try-to-send.ts';
 
-/** Three processes, each with nothing of its own but its port, on one engine (promises 1, 2 and 11). */
+/** Three processes on one engine, which share nothing else (promises 1, 2 and 11). */
 const processes = 3;
 const chargePath = '/stage/payment/simulated/charge';
-const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+const chargeBody = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
 const takenOverMsMax = 30_000;
 
-test('one of 64 concurrent creates of an id wins, through three processes', async (t) => {
+test('accepts one of 64 concurrent creates of an id, through three processes', async (t) => {
   const { origins } = await startAll(t);
   const callers = Array.from({ length: 64 }, (_, n) => new Caller(origins[n % processes] as string));
   for (const caller of callers) await caller.send('GET', '/livez');
@@ -43,40 +43,40 @@ test('one of 64 concurrent creates of an id wins, through three processes', asyn
   for (const caller of callers) caller.close();
 });
 
-test('an idempotency key that is used in three processes at once charges once, with one response', async (t) => {
+test('charges once, with one response, when three processes get an idempotency key at once', async (t) => {
   const { origins, ledger } = await startAll(t);
   for (let round = 1; round <= 4; round++) {
     const responses = await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
-        tryToPost(origins[n % processes] + chargePath, order, { 'idempotency-key': `order-${round}` }),
+        tryToPost(origins[n % processes] + chargePath, chargeBody, { 'idempotency-key': `order-${round}` }),
       ),
     );
-    const told = new Set(responses.map((response) => `${response?.status} ${response?.text}`));
-    assert.equal(told.size, 1, [...told].join('\n'));
-    assert.match([...told][0] as string, /^200 /);
+    const different = new Set(responses.map((response) => `${response?.status} ${response?.text}`));
+    assert.equal(different.size, 1, [...different].join('\n'));
+    assert.match([...different][0] as string, /^200 /);
     const first = responses.filter((response) => response?.headers.get('idempotent-replayed') === null);
     assert.equal(first.length, 1);
     assert.equal((await ledger.charges()).length, round);
   }
 });
 
-test('what a killed process was charging is finished by another within 30 s, each key charged once', async (t) => {
+test('finishes the charges of a killed process by another within 30 s, and charges each key once', async (t) => {
   const random = randomFrom(seedOf(t));
   const { origins, services, ledger } = await startAll(t);
   const [doomed, ...others] = origins as [string, string, string];
   const keys = Array.from({ length: 40 }, (_, n) => `order-${n}`);
-  const asked = keys.map(async (key, n) => {
+  const sent = keys.map(async (key, n) => {
     await sleep(20 * n);
-    return tryToPost(doomed + chargePath, order, { 'idempotency-key': key });
+    return tryToPost(doomed + chargePath, chargeBody, { 'idempotency-key': key });
   });
   await sleep(between(random, 150, 600));
   await services[0]?.kill();
   const killedAt = Date.now();
-  const responses = await Promise.all(asked);
+  const responses = await Promise.all(sent);
   const cut = keys.filter((_, n) => responses[n] === undefined);
-  assert.ok(cut.length > 0, 'the kill met no charge');
+  assert.ok(cut.length > 0, 'the kill interrupted no charge');
 
-  // Nobody sends them again: what was reserved, the others find by themselves.
+  // The requests are not repeated: the other processes find the reserved charges by themselves.
   const found: unknown[] = [];
   for (const key of cut) found.push(await ended(others, key, killedAt + takenOverMsMax));
   const charges = await ledger.charges();
@@ -93,10 +93,10 @@ test('what a killed process was charging is finished by another within 30 s, eac
   assert.equal(payments.size, charges.length, 'a payment was charged twice');
 });
 
-test('processes that ask for one charge at once, and recover it at once, end with one outcome', async (t) => {
+test('ends with one outcome when processes make and recover the same charge at once', async (t) => {
   const { origins, ledger } = await startAll(t);
   const keys = Array.from({ length: 6 }, (_, n) => `order-${n}`);
-  const doubtful = { ...order, token: 'tok_lost_reply' };
+  const doubtful = { ...chargeBody, token: 'tok_lost_reply' };
   const send = (key: string, process: number) =>
     tryToPost(origins[process % processes] + chargePath, doubtful, { 'idempotency-key': key });
   const first = await Promise.all(
@@ -105,9 +105,9 @@ test('processes that ask for one charge at once, and recover it at once, end wit
   assert.ok(first.some((response) => response?.status === 504));
   for (const key of keys) {
     const payment = await ended(origins, key, Date.now() + takenOverMsMax);
-    const told = await Promise.all(Array.from({ length: processes }, (_, n) => send(key, n)));
-    assert.equal(new Set(told.map((response) => response?.text)).size, 1);
-    assert.ok(told[0]?.text.includes((payment as { charge_id: string }).charge_id));
+    const replays = await Promise.all(Array.from({ length: processes }, (_, n) => send(key, n)));
+    assert.equal(new Set(replays.map((response) => response?.text)).size, 1);
+    assert.ok(replays[0]?.text.includes((payment as { charge_id: string }).charge_id));
   }
   const charges = await ledger.charges();
   assert.equal(charges.length, keys.length);
@@ -139,7 +139,9 @@ async function startAll(t: TestContext): Promise<Running> {
   return { origins, services, ledger };
 }
 
-/** The payment of a key when its charge has succeeded, the same in every process; undefined where none was reserved. */
+/**
+ * Waits until the charge of a key has succeeded in every process. @returns its payment; undefined if none was reserved
+ */
 async function ended(origins: readonly string[], key: string, giveUpAt: number): Promise<unknown> {
   for (;;) {
     const found = await Promise.all(

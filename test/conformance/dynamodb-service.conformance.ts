@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import {
   dropReply,
   dropRequest,
@@ -15,12 +16,12 @@ import { dynamoEnvironment } from '../support/dynamodb/stores.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService } from '../support/service.ts';
 
-/** What callers of the service are told when the engine fails. */
+/** The responses of the service when the engine fails. */
 const chargePath = '/stage/payment/simulated/charge';
-const order = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+const chargeBody = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
 const key = { 'idempotency-key': 'order-1' };
 
-test('a table that is not there is told as such, and so is one that cannot be', async (t) => {
+test('returns table_not_found for a missing table, and for one that cannot exist', async (t) => {
   const { service } = await start(t);
   for (const table of ['books', 'counterfoil', 'x'.repeat(255)]) {
     const read = await service.get(`/v3/table/${table}/read`);
@@ -30,7 +31,7 @@ test('a table that is not there is told as such, and so is one that cannot be', 
   }
 });
 
-test('a throttled engine is told with when to try again, and it goes on by itself', async (t) => {
+test('returns Retry-After while the engine throttles, and recovers by itself', async (t) => {
   const { service, proxy } = await start(t);
   await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
   proxy.script = () => throttled;
@@ -38,7 +39,7 @@ test('a throttled engine is told with when to try again, and it goes on by itsel
     await service.post('/v3/table/books/create', { id: 'b', name: 'Beta' }),
     await service.send('PUT', '/v3/table/books/update', { id: 'a', name: 'Alef' }),
     await service.get('/v3/table/books/read'),
-    await service.post(chargePath, order),
+    await service.post(chargePath, chargeBody),
   ]) {
     assert.deepEqual([response.status, response.json.body.error.code], [503, 'overloaded']);
     assert.ok(Number(response.headers.get('retry-after')) >= 1);
@@ -47,7 +48,7 @@ test('a throttled engine is told with when to try again, and it goes on by itsel
   assert.deepEqual((await service.get('/v3/table/books/read')).json.body, [{ id: 'a', name: 'Alpha' }]);
 });
 
-test('a create whose reply is lost for good is not told as refused, nor as made', async (t) => {
+test('reports a create whose reply is always lost as unconfirmed', async (t) => {
   const { service, proxy } = await start(t);
   await service.post('/v3/table/books/create', { id: 'a', name: 'Alpha' });
   proxy.script = ({ operation }) => (operation === 'PutItem' ? dropReply : undefined);
@@ -57,9 +58,9 @@ test('a create whose reply is lost for good is not told as refused, nor as made'
   assert.ok(headers.has('retry-after'));
 });
 
-test('a read whose later page fails breaks the connection, plain and compressed', async (t) => {
+test('closes the connection when a later page of a read fails, plain and compressed', async (t) => {
   const { service, proxy } = await start(t);
-  // Read in segments, which it is from the second time on, one of them still has a second page.
+  // From the second time on, the table is read in segments, and one of them still has a second page.
   for (let n = 0; n < 16; n++)
     await service.post('/v3/table/books/create', { id: `item-${n}`, name: 'x'.repeat(300_000) });
   proxy.script = ({ operation, body }) =>
@@ -71,29 +72,29 @@ test('a read whose later page fails breaks the connection, plain and compressed'
   assert.deepEqual([first.status, first.json.body.error.code], [503, 'unavailable']);
 });
 
-/** A charge writes twice: its reservation, which alone writes a payment's key, and its outcome. */
+/** A charge has two commits: its reservation and its outcome. Only the reservation writes the idempotency key. */
 const isReservation = (body: unknown) => JSON.stringify(body).includes('"payment-keys"');
 const lost: Readonly<Record<string, { fault: Fault; isOfReservation: boolean }>> = {
-  'the reply to its reservation is lost for good': { fault: dropReply, isOfReservation: true },
-  'its reservation is lost for good': { fault: dropRequest, isOfReservation: true },
-  'the reply to its outcome is lost for good': { fault: dropReply, isOfReservation: false },
-  'its outcome is lost for good': { fault: dropRequest, isOfReservation: false },
+  'the reply to its reservation is always lost': { fault: dropReply, isOfReservation: true },
+  'its reservation is always lost': { fault: dropRequest, isOfReservation: true },
+  'the reply to its outcome is always lost': { fault: dropReply, isOfReservation: false },
+  'its outcome is always lost': { fault: dropRequest, isOfReservation: false },
 };
 
 for (const [what, { fault, isOfReservation }] of Object.entries(lost)) {
-  test(`a charge is told as unknown when ${what}, and is made once when the engine is whole again`, async (t) => {
+  test(`reports a charge as unknown when ${what}, and makes it once after the engine has recovered`, async (t) => {
     const ledger = new MemoryLedger();
     const { origin } = await startLedger(t, ledger);
     const { service, proxy } = await start(t, { COUNTERFOIL_SIMULATED_LEDGER: origin });
     loseCommits(proxy, fault, isOfReservation);
-    const unknown = await service.post(chargePath, order, key);
+    const unknown = await service.post(chargePath, chargeBody, key);
     assert.deepEqual([unknown.status, unknown.json.body.error.code], [504, 'payment_outcome_unknown']);
     assert.ok(unknown.headers.get('location')?.startsWith(`${chargePath}/pay_`));
     assert.ok(unknown.headers.has('retry-after'));
     assert.equal(ledger.charges.length, isOfReservation ? 0 : 1);
 
     proxy.script = () => undefined;
-    const again = await untilKnown(() => service.post(chargePath, order, key));
+    const again = await untilKnown(() => service.post(chargePath, chargeBody, key));
     assert.equal(again.json.body.message.message, 'Payment successful!', again.text);
     assert.equal(ledger.charges.length, 1);
     if (fault === dropReply) {
@@ -101,7 +102,7 @@ for (const [what, { fault, isOfReservation }] of Object.entries(lost)) {
       assert.deepEqual(
         [found.status, found.charge_id],
         ['succeeded', again.json.body.message.charge_id],
-        'the payment that was told is the one that was charged',
+        'the payment in Location is the one that was charged',
       );
     }
   });
@@ -112,9 +113,9 @@ function loseCommits(proxy: FaultProxy, fault: Fault, isOfReservation: boolean):
     operation === 'TransactWriteItems' && isReservation(body) === isOfReservation ? fault : undefined;
 }
 
-/** Recovery comes by every few seconds; a repeated request waits for it. */
+/** Repeats a request until recovery, which runs every few seconds, has resolved the charge. */
 async function untilKnown<A extends { readonly status: number }>(send: () => Promise<A>): Promise<A> {
-  const giveUpAt = Date.now() + 20_000;
+  const giveUpAt = Date.now() + givenUpMs;
   for (;;) {
     const response = await send();
     if ((response.status !== 504 && response.status !== 409) || Date.now() > giveUpAt) return response;

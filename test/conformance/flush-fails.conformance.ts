@@ -19,9 +19,9 @@ import {
 } from '../support/tables/table-load.ts';
 
 /**
- * A flush that fails leaves nobody knowing what is on the disk: the kernel may have dropped what it could not write, and
- * the next flush would succeed without it. So it is fatal (promise 12): the service says so and ends with an error,
- * nobody is told of a success that is none, and what was acknowledged is there at the next start.
+ * After a failed flush the content of the disk is unknown: the kernel may have dropped the pages that it could not
+ * write, and the next flush would succeed without them. So it is fatal (promise 12): the service logs it and ends with
+ * an error, acknowledges nothing that was not flushed, and has all acknowledged writes at its next start.
  */
 needRootAnd('strace', 'nbdkit', 'nbdfuse', 'fusermount3', 'mkfs.ext4', 'losetup');
 
@@ -31,16 +31,16 @@ const itemsPerTable = 100;
 const beforeErrorMs = 300;
 const afterErrorMs = 700;
 const nearlyFullMegabytes = 20;
-const stillRunning = 'nothing, it is still running';
+const stillRunning = 'still running';
 
-/** With O_DSYNC a write is a flush as well, so that each of them is tried. */
+/** With O_DSYNC a write is a flush as well, so both kinds of calls are tested. */
 const flushes = ['fsync', 'fdatasync', 'msync', 'sync_file_range'];
 const writes = ['pwrite64', 'pwritev', 'pwritev2', 'writev'];
 
 for (const when of [1, 2, 5]) {
-  test(`ends when flush ${when} fails, and has all that was acknowledged at its next start`, (t) =>
+  test(`ends when flush ${when} fails, and has every acknowledged write at its next start`, (t) =>
     endsAtError(t, { calls: flushes, when, error: 'EIO' }));
-  test(`ends when write ${when} to the store fails, and has all that was acknowledged at its next start`, (t) =>
+  test(`ends when write ${when} to the store fails, and has every acknowledged write at its next start`, (t) =>
     endsAtError(t, { calls: writes, when, error: 'EIO' }));
 }
 
@@ -49,18 +49,18 @@ for (const [what, calls, when] of [
   ['write 1', writes, 1],
   ['write 2', writes, 2],
 ] as const) {
-  test(`ends or takes writes again after ${what} found no space, and has all that was acknowledged`, (t) =>
-    goesOnAfter(t, { calls, when, error: 'ENOSPC' }));
+  test(`ends or accepts writes again after ${what} found no space, and has every acknowledged write`, (t) =>
+    continuesAfter(t, { calls, when, error: 'ENOSPC' }));
 }
 
-test('ends when a flush fails on a disk that is nearly full as well', (t) => {
+test('ends when a flush fails on a nearly full disk', (t) => {
   const { folder } = SmallDisk.mount(t, nearlyFullMegabytes);
   return endsAtError(t, { calls: flushes, when: 1, error: 'EIO' }, join(folder, 'store'));
 });
 
-test('ends when its disk fails, and has all that was acknowledged when the disk is back', async (t) => {
+test('ends when its disk fails, and has every acknowledged write when the disk is restored', async (t) => {
   const disk = PowerDisk.plugIn(t);
-  // Given, so that this test does not hang on the file of the master key (power-cut.conformance.ts does).
+  // Set, so that this test does not depend on the file of the master key (power-cut.conformance.ts does).
   const env = { COUNTERFOIL_MASTER_KEY: randomBytes(32).toString('base64') };
   await drill(t, {
     options: { data: join(disk.folder, 'store'), env },
@@ -83,8 +83,8 @@ function endsAtError(t: TestContext, error: Injected, data = newData(t)): Promis
   });
 }
 
-/** One error that tells of no space is no reason to stand still: the next write may find some. */
-async function goesOnAfter(t: TestContext, error: Injected): Promise<void> {
+/** After one ENOSPC error the service may continue: the next write may find space. */
+async function continuesAfter(t: TestContext, error: Injected): Promise<void> {
   const random = randomFrom(seedOf(t));
   const tables = newTables();
   const options = { data: newData(t) };
@@ -96,7 +96,7 @@ async function goesOnAfter(t: TestContext, error: Injected): Promise<void> {
   await injectErrors(t, service.pid, { ...error, folder: options.data });
   const result = await load({ ...anyWrites, until: Promise.race([ended, sleep(afterErrorMs)]) });
   t.diagnostic(summaryOf(result));
-  assert.ok(result.lost + result.failed.size > 0, 'the error has met a request');
+  assert.ok(result.lost + result.failed.size > 0, 'the error has affected a request');
   const code = await Promise.race([ended, sleep(0, stillRunning)]);
   if (code === stillRunning) {
     const after = await load({ ...anyWrites, until: sleep(beforeErrorMs) });
@@ -104,7 +104,7 @@ async function goesOnAfter(t: TestContext, error: Injected): Promise<void> {
     await service.kill();
   }
   assert.notEqual(code, 0);
-  await assertKept(t, options, tables);
+  await assertStored(t, options, tables);
 }
 
 interface Drill {
@@ -128,24 +128,24 @@ async function drill(t: TestContext, { options, fail, repair }: Drill): Promise<
 
   t.diagnostic(summaryOf(result));
   const code = await until;
-  // Null is an end by a signal: after a failed write LMDB's binding may abort on the way out.
+  // Null means an end by a signal: after a failed write, LMDB's binding may abort during the exit.
   assert.ok(code !== 0 && code !== stillRunning, `the service ended with ${code}: ${service.errors}`);
-  assert.match(service.errors, /Input\/output error|EIO/, 'the log tells why');
-  assert.ok(result.lost + (result.failed.get(503) ?? 0) > 0, 'the error has met a request');
+  assert.match(service.errors, /Input\/output error|EIO/, 'the log contains the cause');
+  assert.ok(result.lost + (result.failed.get(503) ?? 0) > 0, 'the error has affected a request');
   assert.deepEqual(
     [...result.failed.keys()].filter((status) => status !== 503),
     [],
   );
 
   await repair();
-  await assertKept(t, options, tables);
+  await assertStored(t, options, tables);
 }
 
 function newTables(): readonly WatchedTable[] {
   return ['books', 'authors'].map((name) => watchedTable(name, itemsPerTable));
 }
 
-async function assertKept(
+async function assertStored(
   t: TestContext,
   options: ServeOptions,
   tables: readonly WatchedTable[],

@@ -13,38 +13,37 @@ import { startTestService } from '../support/service.ts';
 
 const hook = join(import.meta.dirname, '../support/conformance/kill-at-step.ts');
 
-/** Around every change that a rotation makes; of the secrets, at the first, one in between and a late one. */
+/** Kills before and after every change of a rotation; of the secrets, at the first, a middle and a late one. */
 const steps = {
   'before the new key is in the key file': 'before rename 1',
-  'when the new key is in the key file': 'after rename 1',
-  'before the store notes that it seals': 'before sealing 1',
-  'when the store notes that it seals': 'after sealing 1',
+  'after the new key is in the key file': 'after rename 1',
+  'before the store records that it seals': 'before sealing 1',
+  'after the store records that it seals': 'after sealing 1',
   'before it is the first of the key file': 'before rename 2',
-  'when it is the first of the key file': 'after rename 2',
+  'after it is the first of the key file': 'after rename 2',
   'before a secret is rewrapped': 'before integrations 1',
-  'when some secrets are rewrapped': 'after integrations 1',
-  'when more secrets are rewrapped': 'after integrations 2',
+  'after some secrets are rewrapped': 'after integrations 1',
+  'after more secrets are rewrapped': 'after integrations 2',
 } as const;
 
-describe('a rotation that is killed', { concurrency: 3 }, () => {
+describe('a killed rotation', { concurrency: 3 }, () => {
   for (const [step, killAt] of Object.entries(steps)) {
-    test(`${step}: every secret is readable, and the next call brings it to its end`, (t) =>
-      killAtStep(t, killAt));
+    test(`${step}: every secret is readable, and the next call completes it`, (t) => killAtStep(t, killAt));
   }
 });
 
-/** Around every change that a retirement makes. */
+/** Kills before and after every change of a retirement. */
 const lastSteps = {
-  'before the store notes that the old key is retired': 'before sealing 1',
-  'when the store notes that the old key is retired': 'after sealing 1',
+  'before the store records that the old key is retired': 'before sealing 1',
+  'after the store records that the old key is retired': 'after sealing 1',
   'before the old key leaves the key file': 'before rename 1',
-  'when the old key has left the key file': 'after rename 1',
+  'after the old key has left the key file': 'after rename 1',
   'before the store forgets the old key': 'before sealing 2',
 } as const;
 
-describe('a retirement that is killed', { concurrency: 3 }, () => {
+describe('a killed retirement', { concurrency: 3 }, () => {
   for (const [step, killAt] of Object.entries(lastSteps)) {
-    test(`${step}: every secret is readable, and the next call brings it to its end`, (t) =>
+    test(`${step}: every secret is readable, and the next call completes it`, (t) =>
       killRetirement(t, killAt));
   }
 });
@@ -60,7 +59,11 @@ async function killRetirement(t: TestContext, killAt: string): Promise<void> {
   assert.equal(killed.status, null, `it was not killed: ${killed.output}${killed.errors}`);
   await assertReadable(service, names);
   const seen = await command(data)('secrets', 'status');
-  assert.equal(seen.status, 0, 'a process that starts now has all keys it needs, and every secret opens');
+  assert.equal(
+    seen.status,
+    0,
+    'a process that starts now has all keys that it needs, and every secret opens',
+  );
 
   const retired = await retireLater(data);
   assert.equal(retired.status, 0, retired.errors);
@@ -91,6 +94,6 @@ async function killAtStep(t: TestContext, killAt: string): Promise<void> {
   assert.deepEqual(failedStatuses, []);
   const [fresh, ...others] = keyLines(data);
   assert.notEqual(fresh, old, 'the new key seals');
-  assert.deepEqual(others, [old], 'one new key, however often it was begun');
+  assert.deepEqual(others, [old], 'there is one new key, although the rotation began twice');
   await assertReadable(service, [...names, ...busy]);
 }

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { noLimits } from '../support/http/described-requests.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 
-/** Promise 14, by a program that knows nothing of the service but what it says of itself. */
+/** Promise 14, tested by a program that knows only the service's own description. */
 const schemathesis = process.env.SCHEMATHESIS;
 const examples = 240;
 const msMax = 300_000;
@@ -16,10 +16,10 @@ const checks = [
   'content_type_conformance',
   'response_schema_conformance',
 ];
-/** Pages for people, and a provider that is elsewhere. */
+/** Pages for browsers, which need an identity provider. */
 const notForPrograms = '/(sign-in|callback)$';
 
-test('responses whatever schemathesis makes of its description as it describes', async (t) => {
+test('responds to every request of schemathesis as its description says', async (t) => {
   assert.ok(
     schemathesis,
     'this needs schemathesis: scripts/conformance-inputs.sh installs it and sets SCHEMATHESIS',

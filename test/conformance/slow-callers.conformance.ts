@@ -10,26 +10,26 @@ import { connectionsOf } from '../support/attacks/connections.ts';
 import { need } from '../support/conformance/needs.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 
-/** Promise 16: what callers can take who send or read as slowly as they may. */
+/** Promise 16: callers who send or read as slowly as possible do not harm others. */
 const attackers = 1_000;
-/** All attackers are there after so long. */
+/** The time until all attackers are connected. */
 const rampSeconds = 4;
-/** How often it is looked who is there. */
+/** The interval at which connections are sampled. */
 const lookMs = 250;
 const honestPauseMs = 5;
 const servedPartMin = 0.999;
-/** Promised are 100 ms, which the diagnostic tells; a machine that has other things to do shall not fail the test. */
+/** The promise is 100 ms, which the diagnostic shows. The bound is longer, because a busy machine is not a failure. */
 const honestMsMax = 500;
-/** The response that is read slowly is longer than what the system keeps of it. */
+/** The response that is read slowly is longer than the socket buffers. */
 const itemCount = 20;
 const itemCharacters = 390_000;
 
 interface Mode {
-  /** Of slowhttptest; each would hold its sockets for the whole of the attack. */
+  /** Options of slowhttptest. In each mode it tries to hold its sockets during the whole attack. */
   readonly options: readonly string[];
   readonly seconds: number;
   readonly closedMsMax: number;
-  /** At least so many are held at first. */
+  /** The least number of sockets that are held at first. */
   readonly heldMin: number;
 }
 
@@ -40,17 +40,17 @@ const modes: Readonly<Record<string, Mode>> = {
     ...neverEnding,
     options: ['-B', '-i', '2', '-s', '8192', '-f', 'application/json'],
   },
-  'responses that nobody reads': {
+  'responses that are not read': {
     options: ['-X', '-w', '64', '-y', '128', '-n', '3', '-z', '16', '-k', '2'],
     seconds: responseStallMsMax / 1_000 + rampSeconds + 10,
     closedMsMax: responseStallMsMax + 10_000,
-    // The others are told at once that it is too much.
+    // The others are rejected at once as overloaded.
     heldMin: longResponsesPerAddressMax,
   },
 };
 
 for (const [what, { options, seconds, closedMsMax, heldMin }] of Object.entries(modes)) {
-  test(`serves honest callers beside ${attackers} with ${what}, and closes those`, async (t) => {
+  test(`serves honest callers during ${attackers} connections with ${what}, and closes those`, async (t) => {
     need('slowhttptest');
     const env = { COUNTERFOIL_LIMIT_REQUESTS: '1000000' };
     const service = await ServeProcess.start(t, { data: newData(t), env, simulate: true, shedsLate: true });
@@ -70,14 +70,14 @@ for (const [what, { options, seconds, closedMsMax, heldMin }] of Object.entries(
     ]);
     const [longest, honest] = await Promise.all([
       longestConnection(service, attack.pid as number, watching.signal),
-      askOnAndOn(origin, watching.signal),
+      callHonestly(origin, watching.signal),
       once(attack, 'exit').then(() => watching.abort()),
       text(attack.stderr),
     ]);
     t.diagnostic(
       `${honest.ms.length} honest requests, p99 ${p99(honest.ms)} ms, sockets lasted ${longest.ms} ms`,
     );
-    assert.ok(longest.seen >= heldMin, `the attackers came: ${longest.seen}`);
+    assert.ok(longest.seen >= heldMin, `${longest.seen} attackers were connected`);
     assert.ok(
       honest.served / honest.ms.length >= servedPartMin,
       `${honest.served} of ${honest.ms.length} served`,
@@ -99,7 +99,7 @@ async function fill(origin: string): Promise<void> {
   await create('small', 'a', 'Alpha');
 }
 
-/** How long the service has kept the longest of its connections to the attackers. */
+/** The time of the longest connection of the attackers to the service, and the number of these connections. */
 async function longestConnection(service: ServeProcess, attackerPid: number, signal: AbortSignal) {
   const attacking = new Set<number>();
   const since = new Map<number, number>();
@@ -119,7 +119,7 @@ async function longestConnection(service: ServeProcess, attackerPid: number, sig
 }
 
 /** One request after the other, as an honest caller with one connection sends them. */
-async function askOnAndOn(origin: string, signal: AbortSignal) {
+async function callHonestly(origin: string, signal: AbortSignal) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ms: number[] = [];
   let served = 0;
@@ -135,11 +135,11 @@ async function askOnAndOn(origin: string, signal: AbortSignal) {
 
 function isServed(url: string, agent: Agent): Promise<boolean> {
   return new Promise((resolve) => {
-    const asking = get(url, { agent }, (response) => {
+    const sent = get(url, { agent }, (response) => {
       response.resume();
       response.once('end', () => resolve(response.statusCode === 200)).once('error', () => resolve(false));
     });
-    asking.once('error', () => resolve(false));
+    sent.once('error', () => resolve(false));
   });
 }
 

@@ -11,46 +11,46 @@ import { newDataFolder } from '../support/service.ts';
 import { EngineProcess } from '../support/storage/engine-process.ts';
 
 /**
- * A process opens the store while another one writes: between reading the file's head and mapping the file it is held up,
- * so that many transactions pass meanwhile. None of them may be taken back (promise 8).
+ * A process opens the store while another one writes. Between reading the file's head and mapping the file it is
+ * delayed, so that many transactions happen in the meantime. None of them may be lost (promise 8).
  */
 need('strace');
 
 const space: Space = 'table:kept';
 const callers = 8;
 const openings = 5;
-const heldUpMs = 30;
+const delayMs = 30;
 const program = join(import.meta.dirname, '../support/storage/engine-child.ts');
 
 test('loses nothing to a process that opens the store slowly while another one writes', async (t) => {
   const folder = newDataFolder(t);
   const writer = await EngineProcess.open(t, folder);
   const acknowledged: string[] = [];
-  let goesOn = true;
+  let isOver = false;
   const load = Array.from({ length: callers }, async (_, caller) => {
-    for (let n = 0; goesOn; n++) {
+    for (let n = 0; !isOver; n++) {
       const id = `${caller}-${n}`;
       await writer.commit([{ kind: 'create', space, id, value: id, makeSpace: true }]);
-      assert.equal(await writer.get(space, id), id, 'what is acknowledged is read');
+      assert.equal(await writer.get(space, id), id, 'an acknowledged write is read');
       acknowledged.push(id);
     }
   });
   const opened = (async () => {
     for (let n = 0; n < openings; n++) await openSlowly(t, folder);
-    goesOn = false;
+    isOver = true;
   })();
   await Promise.all([...load, opened]);
-  // What it knows by itself must not help.
+  // Its memory must not hide a loss in the file.
   await writer.kill();
 
   const after = await EngineProcess.open(t, folder);
   for (const id of acknowledged) assert.equal(await after.get(space, id), id);
   assert.deepEqual((await verifyStore(storeFile(folder))).problems, []);
-  t.diagnostic(`${acknowledged.length} acknowledged beside ${openings} openings`);
+  t.diagnostic(`${acknowledged.length} acknowledged during ${openings} openings`);
 });
 
 async function openSlowly(t: TestContext, folder: string): Promise<void> {
-  const inject = `inject=mmap:delay_enter=${heldUpMs}ms`;
+  const inject = `inject=mmap:delay_enter=${delayMs}ms`;
   const strace = spawn(
     'strace',
     [
@@ -83,8 +83,8 @@ async function open(child: ChildProcess): Promise<void> {
 
 async function* messagesOf(child: ChildProcess): AsyncGenerator<unknown[]> {
   for (;;) {
-    const heard = await Promise.race([once(child, 'message'), once(child, 'exit').then(() => undefined)]);
-    if (heard === undefined) return;
-    yield heard;
+    const message = await Promise.race([once(child, 'message'), once(child, 'exit').then(() => undefined)]);
+    if (message === undefined) return;
+    yield message;
   }
 }

@@ -16,13 +16,13 @@ import { ambiguous, unambiguous } from '../support/http/smuggled-requests.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 
 /**
- * Promise 15 behind a proxy: nginx lets nobody take payments, and adds the key to all else. It keeps its connections to the
- * service, so that what one caller smuggles would come to be answered, or carried out, among the requests of another.
+ * Promise 15 behind a proxy: nginx rejects payments, and adds the API key to all other requests. It reuses its
+ * connections to the service, so that a smuggled request would be executed between the requests of other callers.
  */
 const canaryKey = 'smuggled';
 const responseMsMax = 2_000;
 
-test('carries out nothing that nginx did not take for a request', async (t) => {
+test('executes only what nginx forwards as a request', async (t) => {
   need('nginx');
   const data = newData(t);
   const key = await newKey(data);
@@ -33,7 +33,7 @@ test('carries out nothing that nginx did not take for a request', async (t) => {
   const proxied = await startNginx(t, direct, key);
 
   const rejected = await exchange(proxied, requestText(proxied, `GET ${payment.path}`));
-  assert.equal(rejected.status, 403, 'payments are not to be had here');
+  assert.equal(rejected.status, 403, 'nginx rejects payments');
   const headers = { ...authorization, 'Content-Type': 'application/json', 'Idempotency-Key': canaryKey };
   const request = requestText(direct, `POST ${payment.path}`, headers, JSON.stringify(payment.body));
   const canary = { host: new URL(proxied).host, request };
@@ -49,9 +49,9 @@ test('carries out nothing that nginx did not take for a request', async (t) => {
       }
     });
   }
-  const asked = requestText(direct, `GET ${payment.path}?idempotency_key=${canaryKey}`, authorization);
-  assertError(await exchange(direct, asked), { status: 404, code: 'payment_not_found' });
-  assert.equal((await exchange(direct, request)).status, 200, 'sent openly it is a charge');
+  const search = requestText(direct, `GET ${payment.path}?idempotency_key=${canaryKey}`, authorization);
+  assertError(await exchange(direct, search), { status: 404, code: 'payment_not_found' });
+  assert.equal((await exchange(direct, request)).status, 200, 'sent directly it is a charge');
 });
 
 /** @returns its origin */

@@ -12,7 +12,7 @@ import { contentOf, fill, items } from '../support/storage/copied-stores.ts';
 import { assertWhole } from '../support/storage/verify-command.ts';
 
 const path = '/stage/payment/simulated/charge';
-const order = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
+const chargeBody = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
 const web = '/v3/create/service/auth/google/web';
 const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
 const key = { 'idempotency-key': 'order-1' };
@@ -33,10 +33,10 @@ function copy(from: string, to: string, env: Record<string, string> = {}, more: 
   return runCommand(['store', 'copy', '--from', from, '--to', to, ...more], env);
 }
 
-test('a service goes on in DynamoDB, and back in a folder, as if nothing had been moved', async (t) => {
+test('continues a service in DynamoDB, and then in a folder again, without a difference', async (t) => {
   const env = await dynamoEnv();
   const first = await startTestService(t);
-  const paid = await first.post(path, order, key);
+  const paid = await first.post(path, chargeBody, key);
   const id = paid.headers.get('payment-id') as string;
   await first.post('/v3/table/books/create', { id: 'moby-dick', name: 'Herman Melville' });
   await first.post(web, credentials);
@@ -51,7 +51,7 @@ test('a service goes on in DynamoDB, and back in a folder, as if nothing had bee
   assert.doesNotMatch(there.output, /declare/);
   const away = { ...env, COUNTERFOIL_STORE: 'dynamodb' };
   const second = await startTestService(t, { env: away, data: first.data });
-  await assertGoesOn(second, known);
+  await assertContinues(second, known);
   await second.stop();
 
   const folder = newDataFolder(t);
@@ -61,15 +61,15 @@ test('a service goes on in DynamoDB, and back in a folder, as if nothing had bee
   await assertWhole(folder);
   await assert.rejects(startTestService(t, { data: folder }), /does not exist, but secrets in this store/);
   copyFileSync(`${first.data}.key`, `${folder}.key`);
-  await assertGoesOn(await startTestService(t, { data: folder }), known);
+  await assertContinues(await startTestService(t, { data: folder }), known);
 });
 
-async function assertGoesOn(
+async function assertContinues(
   service: TestService,
   { paid, shown, id }: { readonly paid: string; readonly shown: string; readonly id: string },
 ): Promise<void> {
   assert.equal((await service.get(`${path}/${id}`)).text, shown);
-  const again = await service.post(path, order, key);
+  const again = await service.post(path, chargeBody, key);
   assert.deepEqual([again.text, again.headers.get('idempotent-replayed')], [paid, 'true']);
   assert.equal((await service.post(web, credentials)).status, 200, 'the sealed secret is read');
   assert.equal((await service.post(web, { ...credentials, IDP_CLIENT_SECRET: 'other' })).status, 409);
@@ -78,7 +78,7 @@ async function assertGoesOn(
   ]);
 }
 
-/** A folder with a store of some batches. */
+/** Creates a folder with a store of several batches. */
 async function filled(t: TestContext): Promise<string> {
   const folder = newDataFolder(t);
   mkdirSync(join(folder, '..'), { recursive: true });
@@ -97,10 +97,10 @@ async function contentIn(folder: string) {
   }
 }
 
-test('killed by kill -9, the same command goes on; until then no service starts on the target', async (t) => {
+test('continues a killed copy with the same command; until then no service starts on the target', async (t) => {
   const random = randomFrom(seedOf(t));
   const folder = await filled(t);
-  // Commits that are under way together share a flush, so that there are fewer of these.
+  // Concurrent commits share a flush, so there are fewer flushes than commits.
   for (const at of [`${pick(random, ['before', 'after'])} ${between(random, 2, 3)}`, 'before last']) {
     const target = newDataFolder(t);
     const env = { NODE_OPTIONS: `--import=${killer}`, KILL_AT: at };
@@ -113,7 +113,7 @@ test('killed by kill -9, the same command goes on; until then no service starts 
   }
 });
 
-test('a store that a service has open is neither copied nor copied to', async (t) => {
+test('rejects a source or a target that a service has open', async (t) => {
   const folder = await filled(t);
   const empty = newDataFolder(t);
   const { pid } = await ServeProcess.start(t, { data: folder });
@@ -129,7 +129,7 @@ test('a store that a service has open is neither copied nor copied to', async (t
   }
 });
 
-test('a copy that is not the same ends with status 1, and says where', async (t) => {
+test('ends with status 1 if the copy differs, and names the difference', async (t) => {
   const [folder, target] = [await filled(t), newDataFolder(t)];
   const env = { NODE_OPTIONS: `--import=${killer}`, KILL_AT: 'before last' };
   await copy(`lmdb:${folder}`, `lmdb:${target}`, env);
@@ -141,7 +141,7 @@ test('a copy that is not the same ends with status 1, and says where', async (t)
   assert.match(ended.output, /^table:books: 650 items in the source, 649 in the target\nthe copy is not/);
 });
 
-test('tells the tables that a service on the target would not serve, and keeps what --into-existing finds', async (t) => {
+test('lists undeclared tables of the target, and adds nothing twice with --into-existing', async (t) => {
   const [folder, target] = [await filled(t), newDataFolder(t)];
   const env = { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'films' };
   const first = await copy(`lmdb:${folder}`, `lmdb:${target}`, env);
@@ -153,10 +153,10 @@ test('tells the tables that a service on the target would not serve, and keeps w
   assert.deepEqual([again.status, again.output], [0, '800 items of 2 spaces copied and verified\n']);
 });
 
-test('says what is wrong with what it is told, and makes nothing', async (t) => {
+test('reports invalid arguments, and creates nothing', async (t) => {
   const none = newDataFolder(t);
   const env = await dynamoEnv();
-  for (const [from, to, told] of [
+  for (const [from, to, problem] of [
     ['lmdb:', 'lmdb', /--from: must be lmdb/],
     ['lmdb', 'redis', /--to: must be lmdb/],
     [`lmdb:${none}`, `lmdb:${none}-2`, /there is no store at/],
@@ -164,7 +164,7 @@ test('says what is wrong with what it is told, and makes nothing', async (t) => 
   ] as const) {
     const ended = await copy(from, to, { ...env, COUNTERFOIL_DATA: none });
     assert.equal(ended.status, 2);
-    assert.match(ended.errors, told);
+    assert.match(ended.errors, problem);
     assert.ok(!existsSync(none) && !existsSync(`${none}-2`));
   }
 });

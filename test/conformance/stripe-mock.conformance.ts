@@ -4,11 +4,12 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stripeProcessor } from '../../src/processors/stripe/stripe.ts';
 import { chargeOf } from '../contracts/processor.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 /**
- * The service in front of stripe-mock, which checks every request against Stripe's OpenAPI document and responses
- * from fixtures. Run by `npm run test:conformance`, which starts it.
+ * The service with stripe-mock, which checks every request against Stripe's OpenAPI document and responds from
+ * fixtures. `npm run test:conformance` starts it.
  */
 const origin = fromEnvironment('STRIPE_MOCK_ORIGIN');
 const logFile = fromEnvironment('STRIPE_MOCK_LOG');
@@ -17,7 +18,7 @@ const path = '/stage/payment/stripe/charge';
 
 function fromEnvironment(name: string): string {
   const value = process.env[name];
-  if (value === undefined) throw new Error(`${name} is not given: run this by "npm run test:conformance"`);
+  if (value === undefined) throw new Error(`${name} is not set; run: npm run test:conformance`);
   return value;
 }
 
@@ -32,16 +33,17 @@ interface Exchange {
   readonly status: number;
 }
 
-/** What stripe-mock says of the requests that `act` makes; the log has one request after the other. */
+/** The requests of `act` in the log of stripe-mock, with the status of each. */
 async function exchangesOf(count: number, act: () => Promise<void>): Promise<Exchange[]> {
   const before = readFileSync(logFile, 'utf8').length;
   await act();
-  for (let waits = 0; waits < 100; waits++) {
+  const giveUpAt = Date.now() + givenUpMs;
+  while (Date.now() < giveUpAt) {
     const exchanges = exchangesIn(readFileSync(logFile, 'utf8').slice(before));
     if (exchanges.length >= count) return exchanges;
     await sleep(20);
   }
-  throw new Error(`stripe-mock has not answered ${count} requests`);
+  throw new Error(`stripe-mock did not log ${count} requests`);
 }
 
 function exchangesIn(log: string): Exchange[] {
@@ -49,13 +51,13 @@ function exchangesIn(log: string): Exchange[] {
     const [request = ''] = text.split('\n');
     const status = /^Response: .*status=(\d+)$/m.exec(text)?.[1];
     const data = /^Request data = (.*)$/m.exec(text)?.[1] ?? '';
-    // A service asks whose books it writes in once, at its first charge.
+    // A service reads its Stripe account once, at its first charge.
     if (status === undefined || request === 'GET /v1/account') return [];
     return [{ request, data, status: Number(status) }];
   });
 }
 
-test('stripe-mock refuses what is not in the OpenAPI document, so that its yes means something', async () => {
+test('stripe-mock rejects a request that is not in the OpenAPI document', async () => {
   const exchanges = await exchangesOf(1, async () => {
     const response = await fetch(`${origin}/v1/payment_intents`, {
       method: 'POST',
@@ -103,23 +105,23 @@ test('stripe-mock accepts the one request of a charge by payment method', async 
   );
 });
 
-test('a PaymentIntent that has not succeeded is told as 402, never as a success, though Stripe answered 200', async (t) => {
+test('returns 402 for a PaymentIntent that has not succeeded, although Stripe returned 200', async (t) => {
   const service = await start(t);
-  const order = { amount: 1_050, currency: 'EUR', token: 'tok_visa' };
-  const response = await service.post(path, order, { 'idempotency-key': 'order-1042' });
+  const body = { amount: 1_050, currency: 'EUR', token: 'tok_visa' };
+  const response = await service.post(path, body, { 'idempotency-key': 'order-1042' });
   assert.equal(response.status, 402, response.text);
   const { error, message } = response.json.body;
   assert.deepEqual([error.code, error.decline_code], ['card_declined', 'generic_decline']);
   assert.deepEqual(message, { message: error.message });
-  const told = await service.get(response.headers.get('location') ?? '');
-  assert.deepEqual([told.json.body.status, told.json.body.charge_id], ['declined', null]);
-  const again = await service.post(path, order, { 'idempotency-key': 'order-1042' });
+  const payment = await service.get(response.headers.get('location') ?? '');
+  assert.deepEqual([payment.json.body.status, payment.json.body.charge_id], ['declined', null]);
+  const again = await service.post(path, body, { 'idempotency-key': 'order-1042' });
   assert.equal(again.text, response.text);
 });
 
-test('an amount that Stripe refuses is refused, and leaves no doubt', async () => {
+test('returns a final error for an amount that Stripe rejects', async () => {
   const processor = await stripeProcessor({ key, apiBase: origin, webhookSecrets: [] });
-  // Sent as "1e+21". The service lets no such amount through: the adapter is asked what it makes of the refusal.
+  // Sent as "1e+21". The service itself rejects such an amount, so the adapter is called directly.
   const exchanges = await exchangesOf(2, async () => {
     const outcome = await processor.charge(chargeOf('tok_visa', { amount: 1e21 }));
     assert.equal(outcome.kind, 'refused');
@@ -133,16 +135,16 @@ test('an amount that Stripe refuses is refused, and leaves no doubt', async () =
   );
 });
 
-test('stripe-mock accepts every request of looking, giving back and reading the books', async () => {
+test('stripe-mock accepts every request that searches, refunds and lists charges', async () => {
   const processor = await stripeProcessor({ key, apiBase: origin, webhookSecrets: [] });
   const now = Date.now();
   const paymentId = `pay_${'0'.repeat(32)}`;
   const refundId = `ref_${'0'.repeat(32)}`;
-  const asked = { paymentId, askedFrom: now - 60_000, askedUntil: now, timeoutMs: 5_000 };
+  const search = { paymentId, askedFrom: now - 60_000, askedUntil: now, timeoutMs: 5_000 };
   const refund = { refundId, paymentId, chargeId: 'ch_123', amount: 500, currency: 'EUR', timeoutMs: 5_000 };
   const exchanges = await exchangesOf(5, async () => {
-    // The search always finds the one fixture, so that the list is not asked for.
-    await processor.findCharge(asked);
+    // The search always finds the one fixture, so that the adapter does not request the list.
+    await processor.findCharge(search);
     await processor.refund({ ...refund, processorKey: 'cf_1' });
     await processor.findRefund(refund);
     await processor.findOwner('ch_123', 5_000);

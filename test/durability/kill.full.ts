@@ -47,8 +47,10 @@ interface Drill {
   };
 }
 
-test('has every acknowledged write after each kill, and opens again immediately', { timeout: 7_200_000 }, (t) =>
-  drill(t, { kills, processes: 1, killsWorkers: false }),
+test(
+  'has every acknowledged write after each kill, and opens again immediately',
+  { timeout: 7_200_000 },
+  (t) => drill(t, { kills, processes: 1, killsWorkers: false }),
 );
 
 test(

@@ -41,8 +41,10 @@ const operations: Readonly<
     assert.ok(response.text.length > 1_000_000);
     return response;
   },
-  'charge that is declined': (service) => service.post(chargePath, { ...chargeBody, token: 'tok_card_declined' }),
-  'charge with an idempotency key': (service) => service.post(chargePath, chargeBody, { 'idempotency-key': '1' }),
+  'charge that is declined': (service) =>
+    service.post(chargePath, { ...chargeBody, token: 'tok_card_declined' }),
+  'charge with an idempotency key': (service) =>
+    service.post(chargePath, chargeBody, { 'idempotency-key': '1' }),
   'the same request again': (service) => service.post(chargePath, chargeBody, { 'idempotency-key': '1' }),
   'the same request once more, in the same process': (service) =>
     service.post(chargePath, chargeBody, { 'idempotency-key': '1' }),

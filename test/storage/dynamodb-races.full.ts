@@ -105,7 +105,9 @@ test('counts each increment of many writers once, even if requests or replies ar
   assert.deepEqual(unforeseen, [], 'reported as rejected, but committed');
   assert.equal(Number(await store.direct.get(space, 'first')), made.size);
   assert.equal(Number(await store.direct.get(space, 'last')), made.size);
-  t.diagnostic(`${reported.done.length} made, ${reported.unknown.length} unknown, ${store.proxy.count()} requests`);
+  t.diagnostic(
+    `${reported.done.length} made, ${reported.unknown.length} unknown, ${store.proxy.count()} requests`,
+  );
 });
 
 /** The ids of the increments, by the reported result of their commits. */
@@ -115,12 +117,7 @@ interface Reported {
 }
 
 /** Each increment also creates an item in the same commit, so that the committed increments are known afterwards. */
-async function count(
-  store: FaultyStore,
-  random: Random,
-  writer: number,
-  reported: Reported,
-): Promise<void> {
+async function count(store: FaultyStore, random: Random, writer: number, reported: Reported): Promise<void> {
   for (let n = 0, tries = 0; n < incrementsEach; tries++) {
     const engine = random() < 0.3 ? store.hasty : store.patient;
     const id = `by ${writer}: ${n}, try ${tries}`;

@@ -79,7 +79,8 @@ describe('scans on DynamoDB', () => {
       segments.length = 0;
       const scan = await store.calm.scan(middling);
       assert.equal((await Array.fromAsync(itemsOf(scan?.chunks ?? []))).length, 6);
-      if (time > 0) assert.ok(segments.includes(dynamoScanSegments), `read ${time} used ${segments} segments`);
+      if (time > 0)
+        assert.ok(segments.includes(dynamoScanSegments), `read ${time} used ${segments} segments`);
     }
   });
 

@@ -94,7 +94,9 @@ test('grows the file while a scan is open, and not after it is closed', async (t
   };
   await untilAtRest(file);
   for (let time = 0; time < 2; time++) await grownBy(() => undefined);
-  const grownWhileClosed = await grownBy(async () => iteratorOf((await engine.scan(space))?.chunks).return?.());
+  const grownWhileClosed = await grownBy(async () =>
+    iteratorOf((await engine.scan(space))?.chunks).return?.(),
+  );
   const held = iteratorOf((await engine.scan(space))?.chunks);
   const grownWhileOpen = await grownBy(() => undefined);
   held.return?.();
@@ -122,7 +124,10 @@ test('returns the right items although other reads happen between the chunks of 
     }
     second.return?.();
     assert.ok(read.length > 3);
-    assert.ok(read.join('') === model.text(space).toString(), 'the scan did not return the items of its space');
+    assert.ok(
+      read.join('') === model.text(space).toString(),
+      'the scan did not return the items of its space',
+    );
   }
 });
 
@@ -226,5 +231,9 @@ test('returns the right items with many open scans, or rejects reads as overload
     assert.ok(first.toString().includes(`"${valueAt(expected)}"`), `state ${expected}`);
     chunks.return?.();
   }
-  assert.equal(await engine.get(space, idOf(0)), valueAt(200), 'reads succeed again after the scans are closed');
+  assert.equal(
+    await engine.get(space, idOf(0)),
+    valueAt(200),
+    'reads succeed again after the scans are closed',
+  );
 });

@@ -20,6 +20,7 @@ import { SettingsError } from '../../src/errors.ts';
 import type { Space } from '../../src/storage/engine.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { openStore } from '../../src/storage/lmdb/store.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { newDataFolder } from '../support/service.ts';
 import { EngineProcess } from '../support/storage/engine-process.ts';
 import { untilAtRest } from '../support/storage/rest.ts';
@@ -50,69 +51,70 @@ async function makeLmdb(file: string, fill: (root: ReturnType<typeof openLmdb>) 
 }
 
 /** Files that are not a store of this version: how they are created, and the expected error. */
-const rejected: Readonly<Record<string, { make: (file: string, folder: string) => unknown; problem: RegExp }>> =
-  {
-    'another program’s LMDB file': {
-      make: (file) => makeLmdb(file, (root) => root.put('theirs', 'data')),
-      problem: /is not a store of Counterfoil/,
-    },
-    'another program’s LMDB file with named databases': {
-      make: (file) => makeLmdb(file, (root) => root.openDB({ name: 'theirs' }).put('a', 'data')),
-      problem: /is not a store of Counterfoil/,
-    },
-    'a store of the previous format, which had no format entry': {
-      make: (file) =>
-        makeLmdb(file, (root) => {
-          root.openDB({ name: 'spaces', encoding: 'string' }).put('table:kept', '{"count":1}');
-          root.openDB({ name: 'items', encoding: 'string' }).put('table:kept\0a', 'Alpha');
-        }),
-      problem: /is not a store of Counterfoil|has a format/,
-    },
-    'a store of a newer version': {
-      make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":3,"id":"0a0b0c0d"}')),
-      problem: /written by a newer version of Counterfoil \(format 3/,
-    },
-    'a store of a format without a number': {
-      make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":"x"}')),
-      problem: /has a format that this version does not support/,
-    },
-    text: { make: (file) => writeFileSync(file, 'not a store\n'), problem: /is not a store of Counterfoil/ },
-    'one byte': { make: (file) => writeFileSync(file, '\0'), problem: /is not a store of Counterfoil/ },
-    'a page of zeroes': {
-      make: (file) => writeFileSync(file, Buffer.alloc(pageBytes)),
-      problem: /is not a store of Counterfoil/,
-    },
-    'random bytes': { make: (file) => writeFileSync(file, randomBytes(100_000)), problem: /is not a store/ },
-    'another database’s file': {
-      make: (file) =>
-        writeFileSync(file, Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(20_000)])),
-      problem: /is not a store of Counterfoil/,
-    },
-    'a store truncated within its first page': {
-      make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 200)),
-      problem: /is not a store of Counterfoil, or is damaged|is damaged/,
-    },
-    'a store truncated to one page': {
-      make: (file, folder) => makeStore(folder).then(() => truncateSync(file, pageBytes)),
-      problem: /is damaged/,
-    },
-    'a store truncated to its two meta pages': {
-      make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 2 * pageBytes)),
-      problem: /is damaged/,
-    },
-    'half a store': {
-      make: (file, folder) =>
-        makeStore(folder).then(() =>
-          truncateSync(file, Math.floor(statSync(file).size / 2 / pageBytes) * pageBytes),
-        ),
-      problem: /is damaged/,
-    },
-    'a store truncated within a page': {
-      make: (file, folder) =>
-        makeStore(folder).then(() => truncateSync(file, Math.floor(statSync(file).size / 2) - 7)),
-      problem: /is damaged/,
-    },
-  };
+const rejected: Readonly<
+  Record<string, { make: (file: string, folder: string) => unknown; problem: RegExp }>
+> = {
+  'another program’s LMDB file': {
+    make: (file) => makeLmdb(file, (root) => root.put('theirs', 'data')),
+    problem: /is not a store of Counterfoil/,
+  },
+  'another program’s LMDB file with named databases': {
+    make: (file) => makeLmdb(file, (root) => root.openDB({ name: 'theirs' }).put('a', 'data')),
+    problem: /is not a store of Counterfoil/,
+  },
+  'a store of the previous format, which had no format entry': {
+    make: (file) =>
+      makeLmdb(file, (root) => {
+        root.openDB({ name: 'spaces', encoding: 'string' }).put('table:kept', '{"count":1}');
+        root.openDB({ name: 'items', encoding: 'string' }).put('table:kept\0a', 'Alpha');
+      }),
+    problem: /is not a store of Counterfoil|has a format/,
+  },
+  'a store of a newer version': {
+    make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":3,"id":"0a0b0c0d"}')),
+    problem: /written by a newer version of Counterfoil \(format 3/,
+  },
+  'a store of a format without a number': {
+    make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":"x"}')),
+    problem: /has a format that this version does not support/,
+  },
+  text: { make: (file) => writeFileSync(file, 'not a store\n'), problem: /is not a store of Counterfoil/ },
+  'one byte': { make: (file) => writeFileSync(file, '\0'), problem: /is not a store of Counterfoil/ },
+  'a page of zeroes': {
+    make: (file) => writeFileSync(file, Buffer.alloc(pageBytes)),
+    problem: /is not a store of Counterfoil/,
+  },
+  'random bytes': { make: (file) => writeFileSync(file, randomBytes(100_000)), problem: /is not a store/ },
+  'another database’s file': {
+    make: (file) =>
+      writeFileSync(file, Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(20_000)])),
+    problem: /is not a store of Counterfoil/,
+  },
+  'a store truncated within its first page': {
+    make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 200)),
+    problem: /is not a store of Counterfoil, or is damaged|is damaged/,
+  },
+  'a store truncated to one page': {
+    make: (file, folder) => makeStore(folder).then(() => truncateSync(file, pageBytes)),
+    problem: /is damaged/,
+  },
+  'a store truncated to its two meta pages': {
+    make: (file, folder) => makeStore(folder).then(() => truncateSync(file, 2 * pageBytes)),
+    problem: /is damaged/,
+  },
+  'half a store': {
+    make: (file, folder) =>
+      makeStore(folder).then(() =>
+        truncateSync(file, Math.floor(statSync(file).size / 2 / pageBytes) * pageBytes),
+      ),
+    problem: /is damaged/,
+  },
+  'a store truncated within a page': {
+    make: (file, folder) =>
+      makeStore(folder).then(() => truncateSync(file, Math.floor(statSync(file).size / 2) - 7)),
+    problem: /is damaged/,
+  },
+};
 
 for (const [title, { make, problem }] of Object.entries(rejected)) {
   test(`rejects ${title} with the cause, and does not change it`, async (t) => {
@@ -201,7 +203,7 @@ for (const [title, pageOf] of Object.entries<(number: number) => Buffer>({
     closeSync(descriptor);
     // In a process of its own, because following such pages may never end.
     const process = new EngineProcess(t, folder);
-    const ending = await Promise.race([process.ended(), sleep(10_000, 'hangs', { ref: false })]);
+    const ending = await Promise.race([process.ended(), sleep(givenUpMs, 'hangs', { ref: false })]);
     assert.equal(ending, 1);
     assert.match(process.errors, /SettingsError.*is damaged/);
   });

@@ -10,6 +10,7 @@ import { commitQueueMax, commitQueueSizeMax } from '../../src/storage/lmdb/limit
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { openStore } from '../../src/storage/lmdb/store.ts';
 import { itemBytesMax } from '../../src/tables/limits.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';
 import { EngineProcess } from '../support/storage/engine-process.ts';
@@ -116,8 +117,8 @@ for (const [title, verb] of [
       engine.request(verb),
       ...Array.from({ length: 50 }, (_, n) => engine.commit([create(`${n}`, '')])),
     ];
-    const outcomes = (await withinSeconds(10, Promise.allSettled(pending))).slice(1);
-    const code = await withinSeconds(10, engine.ended());
+    const outcomes = (await inTime(Promise.allSettled(pending))).slice(1);
+    const code = await inTime(engine.ended());
     assert.notEqual(code, 0);
     const again = openLmdbEngine(folder);
     t.after(() => again.close());
@@ -128,10 +129,10 @@ for (const [title, verb] of [
   });
 }
 
-async function withinSeconds<Result>(seconds: number, result: Promise<Result>): Promise<Result> {
+async function inTime<Result>(result: Promise<Result>): Promise<Result> {
   const controller = new AbortController();
-  const late = sleep(seconds * 1_000, undefined, { signal: controller.signal }).then(() =>
-    assert.fail(`timed out after ${seconds} s`),
+  const late = sleep(givenUpMs, undefined, { signal: controller.signal }).then(() =>
+    assert.fail(`timed out after ${givenUpMs} ms`),
   );
   late.catch(() => undefined);
   return Promise.race([result, late]).finally(() => controller.abort());

@@ -1,7 +1,8 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 
 /**
- * The outcome of a request. `lost`: the service may have executed it or not; `text` is the received part of the response.
+ * The outcome of a request. `lost`: the service may have executed it or not; `text` is the received part of the
+ * response.
  * `not sent`: the connection was refused, so that it was certainly not executed.
  */
 export type Outcome =

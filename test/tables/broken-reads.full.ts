@@ -23,7 +23,9 @@ const failures = {
 const decoders = { gzip: gunzipSync, zstd: zstdDecompressSync };
 const read = 'GET /v3/table/books/read';
 
-/** The number of chunks before the failure. The last one is the number of all chunks, so that only the end is missing. */
+/**
+ * The number of chunks before the failure. The last one is the number of all chunks, so that only the end is missing.
+ */
 const failingAfter = [1, 20, all.length];
 
 for (const coding of ['identity', 'gzip', 'zstd'] as const) {

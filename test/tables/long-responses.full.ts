@@ -4,11 +4,10 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { longResponsesPerAddressMax } from '../../src/http/limits.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { requestText } from '../support/http/raw-http.ts';
 import { fill, items } from '../support/tables/filled-tables.ts';
 import { startSharedService } from '../support/tables/shared-service.ts';
-
-const waitMsMax = 30_000;
 
 test('rejects a large read of an address that has the maximum in progress, until they have ended', async () => {
   const service = await startSharedService();
@@ -54,7 +53,7 @@ async function until<Response extends { status: number }>(
   status: number,
   send: () => Promise<Response>,
 ): Promise<Response> {
-  const giveUpAt = performance.now() + waitMsMax;
+  const giveUpAt = performance.now() + givenUpMs;
   for (;;) {
     const response = await send();
     if (response.status === status) return response;

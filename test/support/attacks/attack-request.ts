@@ -1,27 +1,27 @@
 export interface AttackKeys {
-  /** What every page of the shop shows. */
+  /** Every page of the shop contains it. */
   readonly publishable: string;
   readonly honest: string;
   /** May read and write tables; an attacker has it. */
   readonly stolen: string;
 }
 
-/** What a process of attackers is to do. */
+/** The instructions for a process of attackers. */
 export interface AttackRequest {
   readonly attacks: readonly string[];
-  /** Where: the service itself, or a proxy in front of it. */
+  /** The service itself, or a proxy in front of it. */
   readonly origin: string;
   readonly keys: AttackKeys;
-  /** Sockets of attacks that only hold them. */
+  /** The number of sockets of attacks that only hold them open. */
   readonly sockets: number;
-  /** After each request of attacks that send one after the other: what saturates the machine says nothing of the service. */
+  /** The pause after each request of attacks that send many, so that they do not saturate the machine. */
   readonly pauseMs?: number;
 }
 
-/** Responses by what they were: a status, or `none`. */
+/** The number of responses by attack and status, or `none`. */
 export type AttackReport = Readonly<Record<string, number>>;
 
-/** Where the attackers of one kind come from: one address each, so that it is known whose a connection is. */
+/** The source addresses of the attacks: one each, so that a connection can be assigned to its attack. */
 export const attackAddresses = {
   resets: '127.0.66.1',
   'worst texts': '127.0.66.2',
@@ -34,7 +34,7 @@ export const attackAddresses = {
 } as const;
 export type AttackName = keyof typeof attackAddresses;
 
-/** One attack, as it is carried out. */
+/** One running attack. */
 export interface Attacking extends AttackRequest {
   readonly address: string;
   readonly signal: AbortSignal;

@@ -8,12 +8,14 @@ import { Served } from './honest-callers.ts';
 
 const servedPartMin = 0.999;
 const attemptsMax = 2;
-/** The promise for the 99th percentile, which is reported. Asserted is the median: a busy machine is no fault. */
+/**
+ * The promise is for the 99th percentile, which is reported. Only the median is asserted: a busy machine is no fault.
+ */
 const honestMsMax = 250;
-/** One request that is not served is too many in a short run. */
+/** Enough requests for a median. */
 export const honestRequestsMin = 20;
 export const residentBytesMax = 512 * 1024 * 1024;
-/** Lines that may come beside those of rejected requests, and those of a second that has begun. */
+/** Lines other than those of rejected requests, and the lines of the current second. */
 const otherLinesMax = rejectionLinesPerSecondMax + 50;
 const lineBytesMax = 1_000;
 
@@ -26,7 +28,7 @@ export interface Result {
   readonly processes: number;
 }
 
-/** Tries an attack again where honest callers were not served well: what the machine was to blame for does not come again. */
+/** Repeats an attack during which honest callers were not served well, in case the machine was busy. */
 export async function firstGood(t: TestContext, attack: () => Promise<Result>): Promise<Result> {
   let result = await attack();
   report(t, result);
@@ -38,11 +40,11 @@ export async function firstGood(t: TestContext, attack: () => Promise<Result>): 
 }
 
 function areServed(honest: Served): boolean {
-  return honest.served >= honest.asked * servedPartMin && honest.msWithin(0.5) <= honestMsMax;
+  return honest.served >= honest.sent * servedPartMin && honest.msWithin(0.5) <= honestMsMax;
 }
 
 export function assertHolds({ honest, watch, log, ms, processes }: Result): void {
-  assert.ok(honest.asked >= honestRequestsMin && areServed(honest), inWords(honest));
+  assert.ok(honest.sent >= honestRequestsMin && areServed(honest), summaryOf(honest));
   assert.ok(watch.residentBytes <= residentBytesMax, `${mebibytes(watch.residentBytes)} MiB of memory`);
   const lines = log.split('\n');
   const linesMax = processes * ((ms / 1_000) * rejectionLinesPerSecondMax + otherLinesMax) + honest.asked;
@@ -52,26 +54,27 @@ export function assertHolds({ honest, watch, log, ms, processes }: Result): void
   assert.deepEqual(faults.slice(0, 3), []);
 }
 
-/** What the testers say of their addresses is not believed. */
+/** Asserts that the addresses that card testers claim do not bypass the limit of declines. */
 export function assertFewDeclines(reports: readonly AttackReport[]): void {
   const countOf = (status: number) =>
     reports.reduce((sum, counts) => sum + (counts[`card testing: ${status}`] ?? 0), 0);
   const declined = countOf(402);
-  assert.ok(declined + countOf(429) > declinesPerHourDefault, 'the card testers came');
-  // What is under way when the last decline is counted is tried as well: two connections by each way to the service.
+  assert.ok(declined + countOf(429) > declinesPerHourDefault, 'the card testers were active');
+  // Requests in progress when the last decline is counted are tried as well: two connections for each way to the
+  // service.
   assert.ok(declined <= declinesPerHourDefault + 2 * reports.length, `${declined} cards were tried`);
 }
 
 function report(t: TestContext, { honest, reports, watch, log, ms }: Result): void {
   const memory = `${mebibytes(watch.residentBytes)} MiB`;
   const kilobytes = Math.round(log.length / ms);
-  t.diagnostic(`${inWords(honest)}; ${memory}; ${kilobytes} kB/s logged; ${JSON.stringify(reports)}`);
+  t.diagnostic(`${summaryOf(honest)}; ${memory}; ${kilobytes} kB/s logged; ${JSON.stringify(reports)}`);
 }
 
-export function inWords(honest: Served): string {
-  const { asked, served, failures } = honest;
+export function summaryOf(honest: Served): string {
+  const { sent, served, failures } = honest;
   const [median, p99] = [honest.msWithin(0.5), honest.msWithin(0.99)];
-  return `${served} of ${asked} honest requests served ${JSON.stringify(failures)}, median ${median} ms, p99 ${p99} ms`;
+  return `${served} of ${sent} honest requests served ${JSON.stringify(failures)}, median ${median} ms, p99 ${p99} ms`;
 }
 
 export function sum(all: readonly Served[]): Served {
@@ -79,8 +82,8 @@ export function sum(all: readonly Served[]): Served {
   for (const { ms, served, failures } of all) {
     total.ms.push(...ms);
     total.served += served;
-    for (const [what, each] of Object.entries(failures))
-      total.failures[what] = (total.failures[what] ?? 0) + each;
+    for (const [failure, count] of Object.entries(failures))
+      total.failures[failure] = (total.failures[failure] ?? 0) + count;
   }
   return total;
 }

@@ -15,12 +15,12 @@ const env = {
   COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1',
   COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: 'whsec_abc',
   COUNTERFOIL_LOG_LEVEL: 'info',
-  // Honest shoppers pay faster here than in any shop; an address may make a sixth of it.
+  // Honest shoppers pay faster here than in any shop; an address may have a sixth of the limit.
   COUNTERFOIL_LIMIT_CHARGES: '6000',
 };
 export const shopOrigin = 'https://shop.example';
 
-/** A service that has API keys and a trusted proxy on this machine, in processes of its own. */
+/** A service in processes of its own, with API keys and a trusted proxy on this machine. */
 export interface AttackedService {
   readonly origin: string;
   readonly keys: AttackKeys;
@@ -30,7 +30,7 @@ export interface AttackedService {
   logged(): string;
 }
 
-/** One process, with options of `startService` that no setting has. */
+/** Starts one process, with options of `startService` that are not settings. */
 export async function startAttacked(
   t: TestContext,
   options: Readonly<Record<string, unknown>>,
@@ -59,7 +59,7 @@ export async function startAttacked(
   return { origin, keys, pids: () => [child.pid as number], logged: () => log };
 }
 
-/** `counterfoil serve --workers`, with no bound tuned. */
+/** Starts `counterfoil serve --workers`, with its default limits. */
 export async function startAttackedWorkers(t: TestContext, workers: number): Promise<AttackedService> {
   const data = newData(t);
   const keys = await makeKeys(data);
@@ -86,7 +86,7 @@ async function fill(origin: string, { honest }: AttackKeys): Promise<void> {
   }
 }
 
-/** What is looked at from outside of a service while it is attacked. */
+/** Observes the memory and the connections of a service from outside while it is attacked. */
 export class Watch {
   readonly #service: AttackedService;
   readonly #lookMs: number;
@@ -96,7 +96,7 @@ export class Watch {
   readonly #watching: Promise<void>;
   residentBytes = 0;
   processes = new Set<number>();
-  /** The longest that a response has waited for its reader in the system. */
+  /** The longest time that a response has waited in a socket buffer for its reader. */
   waitingMsMax = 0;
   readonly #longest = new Map<string, number>();
 
@@ -111,12 +111,12 @@ export class Watch {
     await this.#watching;
   }
 
-  /** The longest that a connection from this address has lasted. */
+  /** The longest time that a connection from this address has lasted. */
   longestMs(address: string): number {
     return this.#longest.get(address) ?? 0;
   }
 
-  /** How many connections there are from this address. */
+  /** The number of connections from this address. */
   countOf(address: string): number {
     return this.#connections().filter(({ remoteAddress }) => remoteAddress === address).length;
   }
@@ -142,18 +142,18 @@ export class Watch {
     for (const { remoteAddress, remotePort, bytesWaiting } of this.#connections()) {
       const id = `${remoteAddress}:${remotePort}`;
       connections.add(id);
-      const ms = now - noted(this.#since, id, now);
+      const ms = now - firstSeen(this.#since, id, now);
       this.#longest.set(remoteAddress, Math.max(this.longestMs(remoteAddress), ms));
       if (bytesWaiting === 0) continue;
       waiting.add(id);
-      this.waitingMsMax = Math.max(this.waitingMsMax, now - noted(this.#waitingSince, id, now));
+      this.waitingMsMax = Math.max(this.waitingMsMax, now - firstSeen(this.#waitingSince, id, now));
     }
     for (const id of this.#since.keys()) if (!connections.has(id)) this.#since.delete(id);
     for (const id of this.#waitingSince.keys()) if (!waiting.has(id)) this.#waitingSince.delete(id);
   }
 }
 
-function noted(since: Map<string, number>, id: string, now: number): number {
+function firstSeen(since: Map<string, number>, id: string, now: number): number {
   const first = since.get(id) ?? now;
   since.set(id, first);
   return first;

@@ -2,24 +2,24 @@ import { type AttackName, type AttackRequest, attackAddresses } from './attack-r
 import { attackFunctions } from './attackers.ts';
 
 /**
- * A process of attackers, so that honest callers do not wait for them. A message that is an order begins attacks, which it
- * confirms; the next one ends them, and then it reports what they were sent.
+ * A process of attackers, so that honest callers do not share an event loop with them. An `AttackRequest` begins
+ * attacks, and the process confirms that. `end` ends them, and then the process reports the responses.
  */
 let end: (() => void) | undefined;
 
-process.on('message', (order: AttackRequest | 'end') => {
-  if (order === 'end') end?.();
-  else void carryOut(order);
+process.on('message', (request: AttackRequest | 'end') => {
+  if (request === 'end') end?.();
+  else void execute(request);
 });
 process.once('disconnect', () => process.exit());
 
-async function carryOut(order: AttackRequest): Promise<void> {
+async function execute(request: AttackRequest): Promise<void> {
   const over = new AbortController();
   end = () => over.abort();
   const counts: Record<string, number> = {};
-  const running = (order.attacks as readonly AttackName[]).map((name) =>
+  const running = (request.attacks as readonly AttackName[]).map((name) =>
     attackFunctions[name]({
-      ...order,
+      ...request,
       address: attackAddresses[name],
       signal: over.signal,
       note: (status) => {

@@ -13,14 +13,16 @@ export class Attacker {
   constructor(t: TestContext) {
     const child = fork(join(import.meta.dirname, 'attacker-process.ts'));
     this.#child = child;
-    this.#ended = once(child, 'exit').then(() => assert.fail('the attackers have ended by themselves'));
+    this.#ended = once(child, 'exit').then(() =>
+      assert.fail('the process of attackers has ended unexpectedly'),
+    );
     this.#ended.catch(() => undefined);
     t.after(() => child.kill('SIGKILL'));
   }
 
   /** Resolves when the attacks have begun. */
-  async begin(order: AttackRequest): Promise<void> {
-    assert.equal(await this.#responseTo(order), 'begun');
+  async begin(request: AttackRequest): Promise<void> {
+    assert.equal(await this.#responseTo(request), 'begun');
   }
 
   /** Ends the attacks. */
@@ -29,9 +31,9 @@ export class Attacker {
   }
 
   async #responseTo(message: AttackRequest | 'end'): Promise<unknown> {
-    const response = once(this.#child, 'message');
+    const responded = once(this.#child, 'message');
     this.#child.send(message);
-    const [told] = await Promise.race([response, this.#ended]);
-    return told;
+    const [response] = await Promise.race([responded, this.#ended]);
+    return response;
   }
 }

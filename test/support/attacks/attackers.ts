@@ -11,7 +11,7 @@ import type { Attacking, AttackName } from './attack-request.ts';
 import { shopOrigin } from './attacked-service.ts';
 import { SlowSockets } from './slow-sockets.ts';
 
-/** Carries an attack out until the signal comes. */
+/** Runs an attack until its signal is aborted. */
 export type Attack = (attack: Attacking) => Promise<void>;
 
 const json = { 'Content-Type': 'application/json' };
@@ -28,13 +28,15 @@ export const attackFunctions: Readonly<Record<AttackName, Attack>> = {
   'readers of one response': stallAtOne,
 };
 
-/** Resets connections at any byte of requests of every kind, some before the service can have begun, some after. */
+/**
+ * Resets connections at any byte of requests of every kind, some before the service has begun with them, some after.
+ */
 async function reset(
   { origin, address, signal, note, pauseMs = 0 }: Attacking,
   worker: number,
 ): Promise<void> {
   const kinds = Object.values(requestKinds).map((requestOf) => Buffer.from(requestOf(origin), 'latin1'));
-  // A prime step meets every byte of every kind in the course of time.
+  // A step of a prime reaches every byte of every kind eventually.
   for (let n = worker; !signal.aborted; n += 8) {
     const bytes = kinds[n % kinds.length] as Buffer;
     const socket = await connected(origin, address);
@@ -46,7 +48,7 @@ async function reset(
   }
 }
 
-/** Texts on which checks were once slow, as long as a body may be. */
+/** Sends texts of the maximum length for which checks were once slow. */
 async function sendWorstTexts(attack: Attacking, worker: number): Promise<void> {
   const { keys, signal } = attack;
   const charge = (fields: string) => ({ path: payment.path, key: keys.publishable, body: `{${fields}}` });
@@ -75,10 +77,10 @@ async function sendWorstTexts(attack: Attacking, worker: number): Promise<void> 
   agent.destroy();
 }
 
-/** Clients that go on asking, and read nothing. */
+/** Clients that keep sending requests, and read nothing. */
 async function stall({ origin, address, keys, sockets, signal }: Attacking): Promise<void> {
   const bearer = { Authorization: `Bearer ${keys.stolen}` };
-  const asked: readonly (readonly [request: string, count: number])[] = [
+  const requests: readonly (readonly [request: string, count: number])[] = [
     [requestText(origin, 'GET /docs/static/swagger-ui-bundle.js'), requestsPerConnectionMax],
     [requestText(origin, 'GET /openapi.json'), requestsPerConnectionMax],
     [requestText(origin, `GET ${readPath}?id=large`, bearer), requestsPerConnectionMax],
@@ -86,7 +88,7 @@ async function stall({ origin, address, keys, sockets, signal }: Attacking): Pro
   ];
   const clients = await Promise.all(
     Array.from({ length: Math.ceil(sockets / 8) }, (_, n) => {
-      const [text, count] = asked[n % asked.length] as (typeof asked)[number];
+      const [text, count] = requests[n % requests.length] as (typeof requests)[number];
       return StalledClient.begin(origin, text, count, address);
     }),
   );
@@ -94,7 +96,9 @@ async function stall({ origin, address, keys, sockets, signal }: Attacking): Pro
   for (const client of clients) client.close();
 }
 
-/** Clients that do not read one response, which the system can hold: the service has nothing left to send. */
+/**
+ * Clients that do not read one response. It fits into the socket buffers, so that the service has nothing left to send.
+ */
 async function stallAtOne({ origin, address, sockets, signal }: Attacking): Promise<void> {
   const text = requestText(origin, 'GET /docs/static/swagger-ui-bundle.js');
   const connections = await Promise.all(Array.from({ length: sockets }, () => connected(origin, address)));
@@ -114,7 +118,7 @@ function slowBeginnings({ origin }: Attacking): readonly string[] {
   return [...lengths, ...chunks, 'POST /v3/auth/sign-out HTTP/1.1\r\nX-A: ', ''];
 }
 
-/** Nearly all of the longest bodies that anybody may send, with the key that every page shows and without one. */
+/** Nearly all of a body of the maximum length, with the publishable key and without a key. */
 function largeBeginnings({ origin, keys }: Attacking): readonly string[] {
   const open = (path: string, bytes: number, headers = {}) =>
     requestText(origin, `POST ${path}`, { ...json, ...headers, 'Content-Length': `${bytes}` }) +
@@ -123,7 +127,7 @@ function largeBeginnings({ origin, keys }: Attacking): readonly string[] {
   return [open(payment.path, mebibyte - 1, bearer), open('/stage/events/stripe', 256 * 1024 - 1)];
 }
 
-/** Declined cards by the key of the shop's page, each time from what the sender says is another address. */
+/** Tries declined cards with the publishable key, each time with another address in X-Forwarded-For. */
 async function testCards(attack: Attacking): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const body = JSON.stringify({ ...payment.body, token: 'tok_lost_card' });
@@ -140,7 +144,7 @@ async function testCards(attack: Attacking): Promise<void> {
   agent.destroy();
 }
 
-/** Requests that are rejected: many from one address, and a few from each of many. */
+/** Sends requests that are rejected: many from one address, and a few from each of many. */
 async function floodLog(attack: Attacking, worker: number): Promise<void> {
   const paths = ['/nothing', readPath];
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -163,7 +167,7 @@ interface Sent {
   readonly body?: string;
 }
 
-/** Resolves with the end of the response, however the connection ended, and the pause after it. */
+/** Resolves after the response has ended, or the connection, and after the pause. */
 async function send(attack: Attacking, sent: Sent): Promise<void> {
   await exchanged(attack, sent);
   if (attack.pauseMs !== undefined) await sleep(attack.pauseMs);

@@ -5,7 +5,7 @@ export interface Connection {
   readonly localPort: number;
   readonly remotePort: number;
   readonly remoteAddress: string;
-  /** Bytes that were sent and that the other side has not taken. */
+  /** Bytes that were sent and that the other side has not acknowledged. */
   readonly bytesWaiting: number;
 }
 
@@ -24,7 +24,7 @@ export function connectionsOf(pid: number): Connection[] {
     }));
 }
 
-/** Linux writes the four bytes in the order of the machine. */
+/** Linux writes the four bytes in the byte order of the machine. */
 function addressOf(address = ''): string {
   const bytes = address.slice(0, address.indexOf(':')).match(/../g) ?? [];
   return bytes
@@ -37,7 +37,7 @@ function portOf(address = ''): number {
   return Number.parseInt(address.slice(address.indexOf(':') + 1), 16);
 }
 
-/** By their inodes. */
+/** The inodes of the sockets of a process. */
 function socketsOf(pid: number): ReadonlySet<string | undefined> {
   const folder = `/proc/${pid}/fd`;
   return new Set(namesIn(folder).map((name) => inodeOf(`${folder}/${name}`)));

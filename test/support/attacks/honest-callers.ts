@@ -5,11 +5,11 @@ import type { AttackKeys } from './attack-request.ts';
 import { shopOrigin } from './attacked-service.ts';
 
 const readPauseMs = 10;
-/** Well within the charges that the shop's key has. */
+/** Well within the limit of charges of the shop's key. */
 const payPauseMs = 50;
 const responseMsMax = 20_000;
 
-/** What honest callers got of what they asked for. */
+/** The results of honest callers. */
 export class Served {
   readonly ms: number[] = [];
   readonly failures: Record<string, number> = {};
@@ -21,18 +21,20 @@ export class Served {
     else this.failures[status] = (this.failures[status] ?? 0) + 1;
   }
 
-  get asked(): number {
+  get sent(): number {
     return this.ms.length;
   }
 
-  /** The time within which a part of the requests was answered. */
+  /** The time within which a part of the requests received a response. */
   msWithin(part: number): number {
     const sorted = this.ms.toSorted((one, other) => one - other);
     return Math.round(sorted[Math.floor(sorted.length * part)] ?? 0);
   }
 }
 
-/** A server of the shop that reads an item again and again on one connection, and shoppers who pay, each from an address of their own. */
+/**
+ * Runs a server of the shop that reads an item repeatedly on one connection, and shoppers who pay from many addresses.
+ */
 export async function callHonestly(
   origin: string,
   keys: AttackKeys,
@@ -72,7 +74,7 @@ async function pay(origin: string, keys: AttackKeys, signal: AbortSignal, figure
 
 function statusOf(url: string, options: object, body?: string): Promise<number | string> {
   return new Promise((resolve) => {
-    const asked = request(url, { ...options, timeout: responseMsMax }, (response) => {
+    const sent = request(url, { ...options, timeout: responseMsMax }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (bytes: Buffer) => chunks.push(bytes));
       response.once('error', ({ message }) => resolve(message));
@@ -81,13 +83,13 @@ function statusOf(url: string, options: object, body?: string): Promise<number |
         resolve(statusCode === 200 ? 200 : `${statusCode} ${codeOf(Buffer.concat(chunks).toString())}`);
       });
     });
-    asked.once('timeout', () => asked.destroy(new Error('no response in time')));
-    asked.once('error', ({ message }) => resolve(message));
-    asked.end(body);
+    sent.once('timeout', () => sent.destroy(new Error('no response in time')));
+    sent.once('error', ({ message }) => resolve(message));
+    sent.end(body);
   });
 }
 
-/** What the service says is wrong; a response without it is the proxy's own. */
+/** The error code of a response. A response without one is from the proxy. */
 function codeOf(text: string): string {
-  return /"code":"(\w+)"/.exec(text)?.[1] ?? 'of the proxy';
+  return /"code":"(\w+)"/.exec(text)?.[1] ?? 'from the proxy';
 }

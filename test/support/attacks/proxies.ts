@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { givenUpMs } from '../busy-machine.ts';
 import { RawConnection } from '../http/raw-http.ts';
 
 interface ProxyKind {
@@ -15,7 +16,7 @@ interface ProxyKind {
   readonly args: readonly string[];
 }
 
-/** Proxies as Debian installs them: all that is configured beside the defaults is where the service is. */
+/** Proxies with Debian's default configuration, plus the address of the service. */
 const kinds = {
   nginx: { configuration: ofNginx, args: ['-p', '.', '-c', 'configuration', '-e', 'error.log'] },
   haproxy: { configuration: ofHaproxy, args: ['-db', '-f', 'configuration'] },
@@ -27,7 +28,6 @@ const kinds = {
 export type ProxyName = keyof typeof kinds;
 export const proxyNames = Object.keys(kinds) as readonly ProxyName[];
 
-const startMsMax = 15_000;
 const stopMsMax = 3_000;
 
 /**
@@ -38,7 +38,7 @@ const stopMsMax = 3_000;
 export async function startProxy(t: TestContext, name: ProxyName, service: string): Promise<string> {
   const { configuration, args } = kinds[name];
   const folder = mkdtempSync(join(tmpdir(), `counterfoil-${name}-`));
-  // nginx, started by root, works as another user.
+  // When root starts nginx, its workers run as another user.
   chmodSync(folder, 0o755);
   const port = await freePort();
   writeFileSync(join(folder, 'configuration'), configuration(folder, port, new URL(service).host));
@@ -52,7 +52,7 @@ export async function startProxy(t: TestContext, name: ProxyName, service: strin
   process.once('exit', () => proxy.kill('SIGTERM'));
   const stop = async () => {
     proxy.kill('SIGTERM');
-    // Graceful shutdown waits for connections, which nobody needs any more.
+    // A graceful shutdown waits for connections, which are not needed any more.
     const late = setTimeout(() => proxy.kill('SIGKILL'), stopMsMax);
     await ended;
     clearTimeout(late);
@@ -60,7 +60,7 @@ export async function startProxy(t: TestContext, name: ProxyName, service: strin
   };
   t.after(stop);
   const origin = `http://127.0.0.1:${port}`;
-  const giveUpAt = Date.now() + startMsMax;
+  const giveUpAt = Date.now() + givenUpMs;
   while (!(await isListening(origin))) {
     assert.ok(proxy.exitCode === null && Date.now() < giveUpAt, `${name} does not start: ${errors}`);
     await sleep(20);
@@ -68,7 +68,7 @@ export async function startProxy(t: TestContext, name: ProxyName, service: strin
   return origin;
 }
 
-/** Debian's nginx.conf, as far as it concerns a proxy. */
+/** The parts of Debian's nginx.conf that a proxy needs. */
 function ofNginx(folder: string, port: number, upstream: string): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   return `
@@ -94,7 +94,7 @@ http {
 `;
 }
 
-/** The time-outs are those of Debian's haproxy.cfg. */
+/** The timeouts are those of Debian's haproxy.cfg. */
 function ofHaproxy(_folder: string, port: number, upstream: string): string {
   return `
 defaults

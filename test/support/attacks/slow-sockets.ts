@@ -2,11 +2,11 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Attacking } from './attack-request.ts';
 
-/** Two hundred bytes, four times a second: faster than the service demands. */
+/** Two hundred bytes, four times a second: faster than the minimum that the service requires. */
 const drip = 'a'.repeat(200);
 const dripMs = 250;
 
-/** Sockets that begin a request, send a little of it now and then, and are opened again when they are closed. */
+/** Sockets that begin a request, send it slowly, and are opened again when they are closed. */
 export class SlowSockets {
   readonly #attack: Attacking;
   readonly #beginnings: readonly Buffer[];

@@ -6,17 +6,17 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 
 export interface InjectedError {
-  /** System calls on the files of the folder that are to fail. */
+  /** The system calls that fail, on the files of the folder. */
   readonly calls: readonly string[];
   readonly error: 'EIO' | 'ENOSPC';
   /** The data folder. */
   readonly folder: string;
-  /** The count of the call, in each thread, that fails; the others go through. */
+  /** The number of the call, in each thread, that fails; the others succeed. */
   readonly when: number;
 }
 
 /**
- * Lets system calls of a running process fail (strace). Resolves when it is attached; it lets go after the
+ * Makes system calls of a running process fail, by strace. Resolves when strace is attached; it detaches after the
  * test.
  */
 export async function injectErrors(
@@ -39,7 +39,7 @@ export async function injectErrors(
   throw new Error(`strace could not attach to ${pid}`);
 }
 
-/** With SIGTERM it lets go of the process; there is nothing to let go of when that has ended. */
+/** SIGTERM makes strace detach from the process, unless that has ended. */
 async function endTracing(strace: ChildProcess): Promise<void> {
   if (strace.exitCode !== null || strace.signalCode !== null) return;
   const ended = once(strace, 'exit');

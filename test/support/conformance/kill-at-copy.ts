@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
 
 /**
- * Preloaded into `store copy` (`node --import`), it ends that by SIGKILL at one of the flushes of its target, as `KILL_AT`
- * says: `before 2` when the second one is about to be made, `after 2` when it is on disk and nobody knows it yet,
- * `before last` when all is compared and the marker is about to go.
+ * Preloaded into `store copy` (`node --import`), it kills the command at one of the flushes of its target. `KILL_AT` is
+ * `before 2` (before the second flush), `after 2` (after it, before it is reported) or `before last` (after the
+ * comparison, before the marker is removed).
  */
 const [when, number] = (process.env.KILL_AT ?? '').split(' ');
 let flushes = 0;
@@ -11,7 +11,7 @@ let flushes = 0;
 const post = Worker.prototype.postMessage;
 Worker.prototype.postMessage = function (this: Worker, message: unknown): void {
   const isCopying = typeof message === 'string' && message.includes('"service:copying"');
-  // What only asks whether there can be a table is no step.
+  // The check that a table is possible does not count.
   const isStep = isCopying && !message.includes('"id":"none"');
   const isLast = isStep && message.includes('"kind":"delete"');
   if (isStep) flushes++;

@@ -2,8 +2,9 @@ import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { Worker } from 'node:worker_threads';
 
 /**
- * Preloaded into a command (`node --import`), it ends that by SIGKILL at one of its steps, as `KILL_AT` says: `before` or
- * `after`, `rename` (of the key file), `sealing` or `integrations` (a commit of that space), and the how manieth it is.
+ * Preloaded into a command (`node --import`), it kills the command at one of its steps. `KILL_AT` consists of `before`
+ * or `after`, the step `rename` (of the key file), `sealing` or `integrations` (a commit of that space), and its
+ * number.
  */
 const [when, what, number] = (process.env.KILL_AT ?? '').split(' ');
 let steps = 0;

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { ServeProcess } from '../serve-process.ts';
 
-/** A disk in memory that is as large as it is told to be. */
+/** A disk in memory with a given size. */
 export class SmallDisk {
   readonly folder: string;
 
@@ -25,7 +25,9 @@ export class SmallDisk {
   }
 }
 
-/** A disk whose file system turns read-only at the first error, as most are set up, and that can be given one. */
+/**
+ * A disk whose file system becomes read-only at the first error, as is common, and to which an error can be reported.
+ */
 export class FaultyDisk {
   readonly #state: string;
   readonly folder: string;
@@ -55,7 +57,7 @@ export class FaultyDisk {
     writeFileSync(`/sys/fs/ext4/${basename(loop)}/trigger_fs_error`, 'a fault for a test\n');
   }
 
-  /** As an operator does after a fault: checked, and mounted anew. Nobody may have a file of it open. */
+  /** Checks the disk and mounts it again, as an operator does after a fault. No process may have a file of it open. */
   repair(): void {
     run('umount', this.folder);
     run('e2fsck', '-p', '-f', this.#image);
@@ -73,14 +75,14 @@ function unmountAfter(t: TestContext, folder: string, remove: () => void): void 
     try {
       run('umount', folder);
     } catch {
-      // It was not mounted, or somebody still looks into it: then it goes when he has gone.
+      // It was not mounted, or a process still uses it: a lazy unmount waits for that.
       run('sh', '-c', `umount -l '${folder}' 2>/dev/null || true`);
     }
     remove();
   });
 }
 
-/** e2fsck says by 1 that it has mended something. */
+/** Runs a program. e2fsck exits with 1 when it has repaired something. */
 function run(program: string, ...args: readonly string[]): string {
   try {
     return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Programs, and the Debian packages that bring them. */
+/** Programs, and the Debian packages that contain them. */
 const packages = {
   nbdkit: 'nbdkit',
   nbdfuse: 'libnbd-bin',
@@ -17,19 +17,19 @@ const packages = {
 } as const;
 export type Program = keyof typeof packages;
 
-/** Throws, with a word on everything that is missing, unless this is root on a machine with these programs. */
+/** Throws an error that lists everything missing, unless this is root on a machine with these programs. */
 export function needRootAnd(...programs: readonly Program[]): void {
-  requireNone([...(process.getuid?.() === 0 ? [] : ['to be run by root']), ...lacking(programs)]);
+  requireNone([...(process.getuid?.() === 0 ? [] : ['to run as root']), ...missing(programs)]);
 }
 
-/** Throws, with a word on everything that is missing, unless this is a machine with these programs. */
+/** Throws an error that lists everything missing, unless this is a machine with these programs. */
 export function need(...programs: readonly Program[]): void {
-  requireNone(lacking(programs));
+  requireNone(missing(programs));
 }
 
-function lacking(programs: readonly Program[]): string[] {
+function missing(programs: readonly Program[]): string[] {
   return programs
-    .filter((program) => !isThere(program))
+    .filter((program) => !isInstalled(program))
     .map((program) => `${program} (Debian package ${packages[program]})`);
 }
 
@@ -37,7 +37,7 @@ function requireNone(problems: readonly string[]): void {
   if (problems.length > 0) throw new Error(`this needs ${problems.join(', ')}`);
 }
 
-function isThere(program: string): boolean {
+function isInstalled(program: string): boolean {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
   return folders.some((folder) => {
     try {

@@ -13,36 +13,36 @@ const run = promisify(execFile);
 /** A disk whose power can be cut (scripts/power-cut.sh). */
 export class PowerDisk {
   readonly #state: string;
-  /** Where data is put while the power is on. */
+  /** The folder for data while the power is on. */
   readonly folder: string;
-  #isScrapped = false;
+  #isRemoved = false;
 
   private constructor(state: string) {
     this.#state = state;
     this.folder = execFileSync('bash', [script, 'on', state], { encoding: 'utf8' }).trim();
   }
 
-  /** A new disk with its power on; scrapped after the test, if it has not been before. */
+  /** A new disk with its power on; removed after the test at the latest. */
   static plugIn(t: TestContext): PowerDisk {
     const disk = new PowerDisk(mkdtempSync(join(tmpdir(), 'counterfoil-disk-')));
     t.after(async () => {
       await ServeProcess.killAll();
-      await disk.scrap();
+      await disk.remove();
     });
     return disk;
   }
 
-  /** The power fails, and with it these processes: what was not flushed is lost. */
+  /** Cuts the power, and kills these processes: unflushed writes are lost. */
   async cut(pids: readonly number[]): Promise<void> {
     await run('bash', [script, 'cut', this.#state, ...pids.map(String)]);
   }
 
-  /** From now on nothing is flushed, and nobody is told: who waits for a flush waits until the power is cut. */
+  /** From now on no flush completes: a process that waits for one waits until the power is cut. */
   freeze(): void {
     process.kill(this.#pid, 'SIGSTOP');
   }
 
-  /** The disk alone fails, and all that is asked of it from now on; whoever uses it goes on. */
+  /** The disk fails, and so does every access to it from now on; the processes that use it continue. */
   fail(): void {
     process.kill(this.#pid, 'SIGKILL');
   }
@@ -55,9 +55,9 @@ export class PowerDisk {
     await run('bash', [script, 'on', this.#state]);
   }
 
-  async scrap(): Promise<void> {
-    if (this.#isScrapped) return;
-    this.#isScrapped = true;
+  async remove(): Promise<void> {
+    if (this.#isRemoved) return;
+    this.#isRemoved = true;
     await this.cut([]);
     rmSync(this.#state, { recursive: true, force: true });
   }

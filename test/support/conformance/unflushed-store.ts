@@ -2,8 +2,8 @@ import { createInterface } from 'node:readline';
 import { open } from 'lmdb';
 
 /**
- * A store that does not flush, or does, to try a disk with: `FILE put noSync` acknowledges each put by a line with
- * its number, for each line it is given; `FILE count noSync` prints how many numbers are there.
+ * A store with or without flushes, to test a disk. `FILE put noSync` makes a put for each line of its input, and
+ * acknowledges it by a line with its number; `FILE count noSync` prints the number of puts in the store.
  */
 const [file = '', verb = '', flushing = ''] = process.argv.slice(2);
 const numbers = open<boolean, number>({

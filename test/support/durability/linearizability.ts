@@ -1,14 +1,14 @@
 import type { ItemWrite } from '../tables/table-operations.ts';
 
 /**
- * Checks whether a history of a table is linearizable: its operations could have taken effect one at a time, each between
- * its call and its return. The map of all items is one object, because a read shows them all at once.
+ * Checks whether a history of a table is linearizable: its operations could have taken effect one at a time, each
+ * between its call and its return. The map of all items is one object, because a read shows them all at once.
  *
- * The algorithm is Lowe's just-in-time variant of Wing and Gong's: it goes through the calls and returns in their order,
- * with the set of all configurations that are possible so far (a state of the table, and which of the open operations
- * have taken effect). An operation takes effect only when its return, or that of another operation that needs it,
- * requires it. Equal configurations are merged, and those that contradict a return are dropped. When none is left, the
- * history is not linearizable.
+ * The algorithm is Lowe's just-in-time variant of Wing and Gong's: it goes through the calls and returns in their
+ * order, with the set of all configurations that are possible so far (a state of the table, and which of the open
+ * operations have taken effect). An operation takes effect only when its return, or that of another operation that
+ * needs it, requires it. Equal configurations are merged, and those that contradict a return are dropped. When none is
+ * left, the history is not linearizable.
  */
 export interface Operation {
   readonly call: Call;

@@ -3,7 +3,10 @@ import { dynamoEndpoint, dynamoRegion } from './stores.ts';
 
 const endpoint = await dynamoEndpoint();
 
-/** The environment of a service on tables that belong to its data folder: a restart with the same folder uses them again. */
+/**
+ * The environment of a service on tables that belong to its data folder: a restart with the same folder uses them
+ * again.
+ */
 export function environmentOf(data: string): Record<string, string> {
   return {
     AWS_ACCESS_KEY_ID: 'test',

@@ -57,7 +57,9 @@ export interface Units {
   readonly write: number;
 }
 
-/** A proxy on loopback in front of an engine. It injects the faults of a script, and counts requests and capacity units. */
+/**
+ * A proxy on loopback in front of an engine. It injects the faults of a script, and counts requests and capacity units.
+ */
 export class FaultProxy {
   readonly endpoint: string;
   script: Script = () => undefined;

@@ -91,8 +91,8 @@ export function committing(engine: Engine, commit: Engine['commit']): Engine {
 export class Killed extends Error {}
 
 /**
- * An engine whose process is killed after a number of commits. Concurrent commits are made in random order, so that each
- * of them may or may not be made before the kill.
+ * An engine whose process is killed after a number of commits. Concurrent commits are made in random order, so that
+ * each of them may or may not be made before the kill.
  */
 export class MortalEngine {
   readonly engine: Engine;

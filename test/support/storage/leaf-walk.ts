@@ -23,7 +23,10 @@ export function walkLeaves(store: Store): Map<Space, Item[]> {
     const run = Buffer.from(value);
     const items = itemsIn(run);
     assert.ok(items.length > 0, 'no leaf is empty');
-    assert.ok(run.equals(plainRun(items)), 'a leaf consists of the text of its items, their offsets and their count');
+    assert.ok(
+      run.equals(plainRun(items)),
+      'a leaf consists of the text of its items, their offsets and their count',
+    );
     assert.ok(
       run.length <= leafBytesMax || items.length === 1,
       `${items.length} items in ${run.length} bytes`,

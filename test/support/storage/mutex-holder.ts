@@ -1,7 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { StoreMutex } from '../../../src/storage/lmdb/store-mutex.ts';
 
-/** Holds a store's mutex until it is killed, or for a number of milliseconds. It writes a file when it holds or releases it. */
+/**
+ * Holds a store's mutex until it is killed, or for a number of milliseconds. It writes a file when it holds or releases
+ * it.
+ */
 const [storeFile = '', holdMs = ''] = process.argv.slice(2);
 
 new StoreMutex(storeFile).hold(() => {

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LastCommit } from '../../../src/storage/lmdb/last-commit.ts';
+import { givenUpMs } from '../busy-machine.ts';
 
 /** Several times the pause of an idle store between two steps of its compaction. */
 const quietMs = 400;
-const restMsMax = 30_000;
 
 /** Resolves when the idle store of a file has compacted everything. */
 export async function untilAtRest(file: string): Promise<void> {
   const lastCommit = new LastCommit(file);
   try {
-    const until = performance.now() + restMsMax;
+    const until = performance.now() + givenUpMs;
     for (let seen = -1; seen !== lastCommit.read(); await sleep(quietMs)) {
       seen = lastCommit.read();
       assert.ok(performance.now() < until, 'an idle store keeps writing');

@@ -155,7 +155,11 @@ export class StoreDrill {
     const changes = this.#model.changesOf(space);
     const known = this.#versions.get(space);
     if (known !== undefined)
-      assert.equal(version === known.version, changes === known.changes, 'the version changes with every change of the space');
+      assert.equal(
+        version === known.version,
+        changes === known.changes,
+        'the version changes with every change of the space',
+      );
     this.#versions.set(space, { version, changes });
   }
 

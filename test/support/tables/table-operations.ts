@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { busyMachineMs } from '../busy-machine.ts';
 import type { Caller, Outcome } from '../caller.ts';
 
 /** The operations of a table as requests. */
@@ -10,6 +12,9 @@ export interface Item {
   readonly id: string;
   readonly name: string;
 }
+
+/** The pause before a shed request is sent again. */
+const shedPauseMs = 50;
 
 const methods = { create: 'POST', update: 'PUT', delete: 'DELETE' } as const;
 const successes = {
@@ -28,7 +33,7 @@ export function tablePath(table: string, operation: string): string {
 /** @param only the id of a single item; without it, the whole table is read */
 export function readTable(caller: Caller, table: string, only?: string): Promise<Outcome> {
   const query = only === undefined ? '' : `?id=${encodeURIComponent(only)}`;
-  return caller.send('GET', tablePath(table, 'read') + query);
+  return sendUntilAdmitted(caller, 'GET', tablePath(table, 'read') + query);
 }
 
 /** Sends one write by its own route, and several as a batch. */
@@ -36,8 +41,27 @@ export function writeTable(caller: Caller, table: string, writes: readonly ItemW
   const [first] = writes;
   if (first === undefined) throw new RangeError('nothing to write');
   if (writes.length > 1)
-    return caller.send('POST', tablePath(table, 'batch'), { writes: writes.map(inBatch) });
-  return caller.send(methods[first.kind], tablePath(table, first.kind), fieldsOf(first));
+    return sendUntilAdmitted(caller, 'POST', tablePath(table, 'batch'), { writes: writes.map(inBatch) });
+  return sendUntilAdmitted(caller, methods[first.kind], tablePath(table, first.kind), fieldsOf(first));
+}
+
+/** Retries a request that a service on a busy machine sheds. A shed request has no effect. */
+async function sendUntilAdmitted(
+  caller: Caller,
+  ...[method, path, body]: readonly [method: string, path: string, body?: unknown]
+): Promise<Outcome> {
+  const giveUpAt = performance.now() + busyMachineMs;
+  for (;;) {
+    const outcome = await caller.send(method, path, body);
+    if (!isShed(outcome) || performance.now() > giveUpAt) return outcome;
+    await sleep(shedPauseMs);
+  }
+}
+
+export function isShed(response: Outcome): boolean {
+  return (
+    response.kind === 'responded' && response.status === 503 && response.text.includes('"code":"overloaded"')
+  );
 }
 
 /** `done`: acknowledged as documented; `rejected`: a condition did not hold; `failed`: anything else. */
