@@ -155,7 +155,7 @@ async function createCurve({ environment, data, conditions }: Scene): Promise<Cu
   await environment.stop(service.program);
   return {
     file: 'create-rate-by-size',
-    title: 'Durable creates per second',
+    title: 'Durable creates a second',
     subtitle: `64 connections, ids in random order. ${roundsText(conditions)}`,
     scale: 'linear',
     series: [

@@ -43,12 +43,12 @@ async function winnerOf(callers: readonly Caller[], id: string): Promise<string>
   const responses = await Promise.all(
     callers.map((caller, index) => writeTable(caller, table, [{ kind: 'create', id, name: nameOf(index) }])),
   );
-  const told = responses.map((response) =>
+  const received = responses.map((response) =>
     response.kind === 'responded' ? response : assert.fail(response.kind),
   );
-  const won = told.flatMap(({ status }, index) => (status === 200 ? [index] : []));
+  const won = received.flatMap(({ status }, index) => (status === 200 ? [index] : []));
   assert.equal(won.length, 1, `${won.length} callers received a 200 for ${id}`);
-  for (const { status, text } of told) {
+  for (const { status, text } of received) {
     if (status === 200) continue;
     assert.equal(status, 409, text);
     const { body } = JSON.parse(text) as { body: { complete: boolean; error: { code: string } } };

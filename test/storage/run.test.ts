@@ -94,7 +94,7 @@ function itemsIn(runs: readonly SortedRun[]): Item[] {
   return runs.flatMap((run) => JSON.parse(`[${textOf(run).toString()}]`) as Item[]);
 }
 
-test('consists of the JSON of its items, joined by commas, and the offset of each item', (t) => {
+test('a run consists of the JSON of its items, joined by commas, and the offset of each item', (t) => {
   check<[Item[]]>(t, itemsOfOneRun, (made) => {
     const run = runOf(made);
     assert.deepEqual(run, plainRun(made));
@@ -109,7 +109,7 @@ test('consists of the JSON of its items, joined by commas, and the offset of eac
   });
 });
 
-test('finds each of its ids, and the position of any other id', (t) => {
+test('a run finds each of its ids, and the position of any other id', (t) => {
   check<[Item[], string[], number]>(
     t,
     itemsOfOneRun,
