@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The service attacked beside honest callers, directly and behind nginx, HAProxy and Caddy, and under slowhttptest. Needs the
-# Debian packages slowhttptest, nginx-light, haproxy and caddy; each test says what it lacks. Ends with the summary of node's
-# test runner.
+# Attacks the service during honest load, directly and behind nginx, HAProxy and Caddy, and by slowhttptest. Needs the
+# Debian packages slowhttptest, nginx-light, haproxy and caddy; each test reports the ones that are missing. Ends with
+# the summary of node's test runner.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The service under the whole of the corpora, 100,000 generated requests, and what schemathesis makes of its own /openapi.json.
+# Tests the service with all corpora, 100,000 generated requests, and the requests that schemathesis generates from
+# /openapi.json.
 # Needs schemathesis, or Python 3.10 with venv and pip to install it. Ends with the summaries of node's test runner.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,7 +12,7 @@ if [ -z "${SCHEMATHESIS:-}" ]; then
   if python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q schemathesis==4.32.5; then
     export SCHEMATHESIS="$folder/venv/bin/schemathesis"
   else
-    echo 'conformance: schemathesis is not there, and pip could not install it' >&2
+    echo 'conformance: schemathesis is not installed, and pip could not install it' >&2
   fi
 fi
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The service stopped under load, STOPS times (200 by default). Ends with the summary of node's test runner.
+# Stops the service under load, STOPS times (200 by default). Ends with the summary of node's test runner.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"

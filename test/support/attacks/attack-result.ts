@@ -47,7 +47,7 @@ export function assertHolds({ honest, watch, log, ms, processes }: Result): void
   assert.ok(honest.sent >= honestRequestsMin && areServed(honest), summaryOf(honest));
   assert.ok(watch.residentBytes <= residentBytesMax, `${mebibytes(watch.residentBytes)} MiB of memory`);
   const lines = log.split('\n');
-  const linesMax = processes * ((ms / 1_000) * rejectionLinesPerSecondMax + otherLinesMax) + honest.asked;
+  const linesMax = processes * ((ms / 1_000) * rejectionLinesPerSecondMax + otherLinesMax) + honest.sent;
   assert.ok(lines.length <= linesMax, `${lines.length} lines logged in ${Math.round(ms)} ms`);
   assert.ok(log.length <= linesMax * lineBytesMax, `${log.length} bytes logged in ${Math.round(ms)} ms`);
   const faults = lines.filter((line) => /"event":"(unforeseen_error|worker_died)"/.test(line));
