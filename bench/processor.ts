@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
-import type { LedgerBooks, LedgerCharge, LedgerRequest } from '../src/processors/simulated/ledger.ts';
+import type { LedgerCharge, LedgerRecords, LedgerRequest } from '../src/processors/simulated/ledger.ts';
 
 /**
  * A payment processor that responds at once: the simulated ledger over HTTP, where every charge succeeds. `/books`
@@ -30,6 +30,6 @@ function charge(request: LedgerRequest) {
   return { kind: 'paid', chargeId: made?.chargeId ?? chargeId };
 }
 
-function records(): LedgerBooks {
+function records(): LedgerRecords {
   return { charges: [...charges.values()], refunds: [] };
 }

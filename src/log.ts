@@ -53,7 +53,7 @@ const allowed: ReadonlySet<string> = new Set([
 
 export interface Log {
   /** Whether `debug` lines are written. Every successful request writes one. */
-  readonly tellsDetails: boolean;
+  readonly logsDetails: boolean;
   debug(event: string, fields?: LogFields): void;
   info(event: string, fields?: LogFields): void;
   warn(event: string, fields?: LogFields): void;
@@ -89,7 +89,7 @@ export function openLog(level: string, destination: LogDestination = standardErr
     destination,
   );
   return {
-    tellsDetails: logger.isLevelEnabled('debug'),
+    logsDetails: logger.isLevelEnabled('debug'),
     debug: (event, fields = {}) => logger.debug(fields, event),
     info: (event, fields = {}) => logger.info(fields, event),
     warn: (event, fields = {}) => logger.warn(fields, event),

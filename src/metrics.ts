@@ -31,20 +31,26 @@ export interface Metrics {
 }
 
 export interface RequestCount {
-  answered(status: number, ms: number): void;
+  responded(status: number, ms: number): void;
 }
 
-/** `refused`: a condition did not hold. The values after it are error codes of an engine. */
+/** `rejected`: a condition did not hold. The values after it are error codes of an engine. */
 export type CommitOutcome =
   | 'committed'
-  | 'refused'
+  | 'rejected'
   | 'overloaded'
   | 'storage_full'
   | 'unavailable'
   | 'unknown'
   | 'failed';
 
-export type EventOutcome = 'taken' | 'repeated' | 'irrelevant' | 'forged' | 'not_configured' | 'not_yet';
+export type EventOutcome =
+  | 'taken'
+  | 'repeated'
+  | 'irrelevant'
+  | 'invalid_signature'
+  | 'not_configured'
+  | 'not_yet';
 
 export interface OpenPayments {
   /** Charges without a final state, including those that are being sent to the processor. */
@@ -79,7 +85,7 @@ export type Aggregator = 'sum' | 'max' | 'min';
 
 /** Counts nothing: for commands and unit tests. */
 export const noMetrics: Metrics = {
-  ofRoute: () => ({ answered: () => undefined }),
+  ofRoute: () => ({ responded: () => undefined }),
   unrouted: () => undefined,
   failed: () => undefined,
   commit: () => undefined,

@@ -47,7 +47,7 @@ test('deploy: /metrics exposes every metric of the dashboard and of the alerts, 
 test('deploy: the alerts use only outcomes and codes that exist', () => {
   const codes = [...alerts.matchAll(/outcome=~"([^"]+)"/g)].flatMap(([, list = '']) => list.split('|'));
   const ofStore = ['storage_full', 'unavailable', 'unknown', 'failed'];
-  const ofSignIns = ['rate_limited', 'overloaded', 'unreachable', 'untrusted', 'refused'];
+  const ofSignIns = ['rate_limited', 'overloaded', 'unreachable', 'untrusted', 'rejected'];
   assert.deepEqual(codes, [...ofStore, ...ofSignIns]);
   const rateLimited = JSON.stringify(dashboard).match(/code=\\+"(\w+)/)?.[1];
   assert.ok(rateLimited !== undefined && rateLimited in errorKinds);

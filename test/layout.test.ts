@@ -114,9 +114,10 @@ test('every dependency is used, and every package that is used is a dependency',
   assert.deepEqual([...new Set(used)].sort(), Object.keys({ ...dependencies, ...peerDependencies }).sort());
 });
 
-/** Words that a reader would have to learn, each with the usual term (CONTRIBUTING.md). */
+/** Words that a reader would have to learn, also as parts of names, each with the usual term (CONTRIBUTING.md). */
 const banned: Readonly<Record<string, string>> = {
   'tell|tells|told|telling': 'return, report, log, send, document',
+  'refusal|refusals|refuse|refuses': 'rejection, error',
   whoever: 'the plain subject',
   'door|doors': 'app',
   'gate|gates': 'authorizer',
@@ -126,18 +127,28 @@ const banned: Readonly<Record<string, string>> = {
   'driver|drivers|driven': 'owner',
   workplace: 'environment',
 };
+/** Connections are refused in the words of TCP. */
+const usual = /refuses connections/;
 
-test('the source uses the usual terms', () => {
-  const found = files.flatMap((file) => {
-    const lines = readFileSync(join('src', file), 'utf8').split('\n');
+test('the code uses the usual terms', () => {
+  const found = ['src', 'test', 'bench', 'scripts', 'examples'].flatMap(codeIn).flatMap((file) => {
+    const lines = readFileSync(file, 'utf8').split('\n');
     return Object.entries(banned).flatMap(([words, instead]) => {
-      const expression = new RegExp(`\\b(${words})\\b`, 'i');
-      const matching = lines.filter((line) => expression.test(line));
+      // In camelCase a word begins with a capital and ends before the next one.
+      const capital = words.replace(/(^|\|)./g, (first) => first.toUpperCase());
+      const expression = new RegExp(`\\b(${words})(?![a-z])|(?<=[a-z])(${capital})(?![a-z])`);
+      const matching = lines.filter((line) => expression.test(line) && !usual.test(line));
       return matching.map((line) => `${file}: ${line.trim()} (say: ${instead})`);
     });
   });
   assert.deepEqual(found, []);
 });
+
+function codeIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(ts|mjs|sh)$/.test(name) && name !== 'layout.test.ts')
+    .map((name) => join(folder, name));
+}
 
 test('no file of the service is longer than 270 lines', () => {
   const long = files.filter((file) => readFileSync(join('src', file), 'utf8').split('\n').length > 270);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSpace } from '../../src/payments/ownership/marker.ts';
-import type { LedgerBooks } from '../../src/processors/simulated/ledger.ts';
+import type { LedgerRecords } from '../../src/processors/simulated/ledger.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import type { Case } from '../case.ts';
 import type { Environment } from '../environment.ts';
@@ -55,7 +55,7 @@ async function recover(
   while ((await engine.describe(openSpace))?.count !== 0) await sleep(pollMs);
   const took = performance.now() - began;
   await engine.close();
-  const records = (await (await fetch(`${processor}/books`)).json()) as LedgerBooks;
+  const records = (await (await fetch(`${processor}/records`)).json()) as LedgerRecords;
   const paid = new Set(records.charges.map(({ paymentId }) => paymentId)).size;
   if (records.charges.length !== count || paid !== count) {
     throw new Error(`${records.charges.length} charges were made for ${paid} of ${count} payments`);

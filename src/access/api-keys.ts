@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
 import { type ApiKey, hasEnded, hashOf, newApiKeyId, newApiKeyText } from './api-key.ts';
 import { type Actor, type AdministrativeAct, audited } from './audit.ts';
-import { type CreateKeyRequest, checkCreateKeyRequest } from './key-order.ts';
+import { type CreateKeyRequest, checkCreateKeyRequest } from './create-key-request.ts';
 import {
   changeKeys,
   keyCreated,

@@ -27,12 +27,12 @@ export type ActKind =
 export type Actor = 'cli' | 'service' | 'open' | 'user' | 'provider' | `key:${string}`;
 
 /** The actor of an audited act, and the id of the request. */
-export interface Asked {
+export interface Requester {
   readonly by: Actor;
   readonly requestId?: string;
 }
 
-export interface AdministrativeAct extends Asked {
+export interface AdministrativeAct extends Requester {
   readonly what: ActKind;
   /** The id or name of the object; it must contain no secrets. */
   readonly on: string;

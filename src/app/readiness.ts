@@ -33,7 +33,7 @@ export interface ReadyParts {
   /** Whether requests have been shed for longer than a burst lasts. */
   readonly isShedding?: () => boolean;
   /** A check that takes longer fails; `readyMsMax` by default. */
-  readonly answerMsMax?: number;
+  readonly checkMsMax?: number;
 }
 
 /**
@@ -42,14 +42,14 @@ export interface ReadyParts {
  * `unavailable` with the failed checks.
  */
 export async function checkReady(
-  { engine, masterKeys, isShedding = () => false, answerMsMax = readyMsMax }: ReadyParts,
+  { engine, masterKeys, isShedding = () => false, checkMsMax = readyMsMax }: ReadyParts,
   isStopping: boolean,
 ): Promise<void> {
   if (isStopping) throw notReady(new Map([['running', 'stopping']]));
   const failed = new Map<ReadyCheck, string>();
   if (isShedding()) failed.set('load', 'requests are shed');
   const run = async (check: ReadyCheck, work: () => Promise<unknown>) => {
-    const cause = await failureOf(work, answerMsMax);
+    const cause = await failureOf(work, checkMsMax);
     if (cause === undefined) return;
     const isFull = cause instanceof ServiceError && cause.code === 'storage_full';
     failed.set(isFull ? 'disk' : check, (cause as Error).message);

@@ -113,7 +113,7 @@ async function processorChecked(processor: ProcessorAccount): Promise<Finding> {
   switch (check.kind) {
     case 'well':
       return { ok: `processor ${name}: responds, and accepts the key` };
-    case 'refused':
+    case 'rejected':
       return {
         problem:
           `processor ${name}: rejects the key of the settings, or the key lacks permissions (${check.detail}); ` +

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { hasEnded } from '../access/api-key.ts';
 import type { ListedKey, ShownKey } from '../access/api-keys.ts';
-import { publishableScopes } from '../access/key-order.ts';
+import { publishableScopes } from '../access/create-key-request.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
 import { type OfflineAccess, openOfflineAccess } from '../app/access.ts';
 import { durationOf } from '../duration.ts';

@@ -7,7 +7,7 @@ export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
 /** Processes of one service: more than the cores of any suitable machine. */
 export const workersMax = 128;
 /** How long a scrape waits for the other workers: Prometheus gives up after 10 s, and a snapshot takes a millisecond. */
-export const workerTellMsMax = 1_000;
+export const workerReportMsMax = 1_000;
 /** The delay before a failed worker is started again: doubled each time, from the minimum to the maximum. */
 export const workerDelayMsMin = 100;
 export const workerDelayMsMax = 10_000;

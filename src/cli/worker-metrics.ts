@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatherMetrics } from '../app/service.ts';
 import { ServiceError } from '../errors.ts';
 import type { MetricsSnapshot, MetricValue, MetricValues } from '../metrics.ts';
-import { workerTellMsMax } from './limits.ts';
+import { workerReportMsMax } from './limits.ts';
 
 /**
  * The kernel routes a scrape to one worker, but the response covers all of them. That worker asks the parent process, which
@@ -45,7 +45,7 @@ export class WorkerMetrics {
   }
 
   async #reply(scraped: ChildProcess, scrape: number): Promise<void> {
-    const late = sleep(workerTellMsMax, undefined, { ref: false });
+    const late = sleep(workerReportMsMax, undefined, { ref: false });
     await Promise.race([
       Promise.all(Array.from(this.#snapshots.keys(), (worker) => this.#ask(worker))),
       late,
@@ -109,7 +109,7 @@ export const gatherFromWorkers: GatherMetrics = (own) => {
     const all = new Promise<readonly MetricsSnapshot[]>((resolve) => waiting.set(scrape, resolve));
     sendToParent({ kind: 'metrics_wanted', scrape });
     // Twice the time that the other workers have. No partial sum, because its counters would decrease.
-    const late = sleep(2 * workerTellMsMax, undefined, { ref: false }).then(() => {
+    const late = sleep(2 * workerReportMsMax, undefined, { ref: false }).then(() => {
       throw new ServiceError('unavailable', { detail: 'the workers did not send their metrics in time' });
     });
     return Promise.race([all, late]).finally(() => waiting.delete(scrape));

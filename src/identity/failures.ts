@@ -1,6 +1,6 @@
 import { errors as joseErrors } from 'jose';
 import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client';
-import { OutboundRefused } from './outbound.ts';
+import { OutboundError } from './outbound.ts';
 import { type FailureReason, ProviderFailure } from './provider.ts';
 
 /** Errors that mean that the user or a policy denied access (RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6). */
@@ -25,18 +25,18 @@ export function asFailure(error: unknown): ProviderFailure {
   if (error instanceof ProviderFailure) return error;
   if (error instanceof AuthorizationResponseError) {
     return new ProviderFailure(
-      denials.has(error.error) ? 'denied' : 'refused',
+      denials.has(error.error) ? 'denied' : 'rejected',
       listedCode(error.error),
       error,
     );
   }
   if (error instanceof ResponseBodyError)
-    return new ProviderFailure('refused', listedCode(error.error), error);
+    return new ProviderFailure('rejected', listedCode(error.error), error);
   if (error instanceof WWWAuthenticateChallengeError)
-    return new ProviderFailure('refused', 'challenge', error);
+    return new ProviderFailure('rejected', 'challenge', error);
 
   const chain = causesOf(error);
-  const outbound = chain.find((cause) => cause instanceof OutboundRefused);
+  const outbound = chain.find((cause) => cause instanceof OutboundError);
   if (outbound !== undefined) return new ProviderFailure('unreachable', `outbound_${outbound.code}`, error);
   const [code = 'unknown'] = chain.flatMap((cause) => codeOf(cause) ?? []);
   return new ProviderFailure(reasonOf(code, error), code, error, reportedIssuerOf(chain));

@@ -131,7 +131,7 @@ function headersOf(token: string) {
 async function userOf(fetch: Fetch, url: string, token: string): Promise<Omit<ProvenIdentity, 'issuer'>> {
   const response = await fetch(url, { headers: headersOf(token) });
   if (response.status >= 500) throw new ProviderFailure('unreachable', 'user_status');
-  if (response.status !== 200) throw new ProviderFailure('refused', 'user_status');
+  if (response.status !== 200) throw new ProviderFailure('rejected', 'user_status');
   const user = (await response.json().catch(() => undefined)) as Record<string, unknown> | undefined;
   // The number is stable; a login name can pass to another user.
   const id = user?.id;

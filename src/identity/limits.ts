@@ -9,13 +9,13 @@ export const discoveryAgeMsMax = 60 * 60 * 1_000;
 /** After a failed discovery, sign-ins within this time fail without another request. */
 export const discoveryFailureMsMax = 5_000;
 /** For the metadata of all providers together. */
-export const providersKeptBytesMax = 16 * 1024 * 1024;
+export const providersCachedBytesMax = 16 * 1024 * 1024;
 /** Providers allow caching their keys for hours, but a withdrawn key must become invalid sooner. */
 export const providerKeysAgeMsMax = 10 * 60 * 1_000;
 /** An unknown key id causes a request at once, but no more often than this: false key ids must not cause a flood. */
 export const providerKeysPauseMs = 5_000;
 /** Providers cached at once: some ten megabytes, with their keys. */
-export const providersKeptMax = 1_000;
+export const providersCachedMax = 1_000;
 /** A longer name, e-mail address or picture is dropped. */
 export const profileClaimCharactersMax = 1_024;
 /** The clocks of good providers are right to the second. */

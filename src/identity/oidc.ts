@@ -22,8 +22,8 @@ import {
   discoveryAgeMsMax,
   discoveryFailureMsMax,
   outboundMsMax,
-  providersKeptBytesMax,
-  providersKeptMax,
+  providersCachedBytesMax,
+  providersCachedMax,
 } from './limits.ts';
 import { logoutOf } from './logout-token.ts';
 import type { Fetch } from './outbound.ts';
@@ -65,8 +65,8 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
   const cache = new TtlCache<Discovered>({
     ageMsMax: discoveryAgeMsMax,
     failureMsMax: discoveryFailureMsMax,
-    countMax: providersKeptMax,
-    bytesMax: providersKeptBytesMax,
+    countMax: providersCachedMax,
+    bytesMax: providersCachedBytesMax,
     bytesOf: ({ bytes }) => bytes,
   });
   const load = (client: ProviderClient) => discover(client, new URL(issuer ?? client.issuer ?? ''), options);

@@ -32,12 +32,12 @@ export interface OutboundOptions {
 }
 
 /** A request was not sent, or its response was rejected; `code` is the reason. */
-export class OutboundRefused extends Error {
+export class OutboundError extends Error {
   readonly code: 'scheme' | 'address' | 'redirect' | 'too_large' | 'encoded' | 'timeout';
 
-  constructor(code: OutboundRefused['code'], message: string) {
+  constructor(code: OutboundError['code'], message: string) {
     super(message);
-    this.name = 'OutboundRefused';
+    this.name = 'OutboundError';
     this.code = code;
   }
 }
@@ -75,8 +75,8 @@ export function outbound(options: OutboundOptions): Fetch {
   };
 }
 
-function onlyHttps(): OutboundRefused {
-  return new OutboundRefused('scheme', 'only https is allowed');
+function onlyHttps(): OutboundError {
+  return new OutboundError('scheme', 'only https is allowed');
 }
 
 function send(
@@ -103,7 +103,7 @@ function send(
   const request = url.protocol === 'https:' ? requestSecurely : requestPlainly;
   return new Promise<Response>((resolve, reject) => {
     const fail = (error: unknown) =>
-      reject(ended.aborted ? new OutboundRefused('timeout', 'the response was not complete in time') : error);
+      reject(ended.aborted ? new OutboundError('timeout', 'the response was not complete in time') : error);
     const sent = request(url, options, (response) => {
       const { statusCode: status = 0, headers } = response;
       const failure = failureOf(status, headers['content-encoding']);
@@ -116,7 +116,7 @@ function send(
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
         if (bytes > outboundResponseBytesMax)
-          sent.destroy(new OutboundRefused('too_large', 'the response is too large'));
+          sent.destroy(new OutboundError('too_large', 'the response is too large'));
         else chunks.push(chunk);
       });
       response.on('error', fail);
@@ -131,10 +131,10 @@ function send(
   });
 }
 
-function failureOf(status: number, encoding: string | undefined): OutboundRefused | undefined {
-  if (status >= 300 && status < 400) return new OutboundRefused('redirect', 'redirects are not followed');
+function failureOf(status: number, encoding: string | undefined): OutboundError | undefined {
+  if (status >= 300 && status < 400) return new OutboundError('redirect', 'redirects are not followed');
   if (encoding !== undefined && encoding !== 'identity') {
-    return new OutboundRefused('encoded', 'the response has an unrequested content coding');
+    return new OutboundError('encoded', 'the response has an unrequested content coding');
   }
   return undefined;
 }
@@ -148,7 +148,7 @@ function bodyText(body: unknown): string {
 function checkedLookup(
   resolve: Resolve,
   isAllowed: (address: string) => boolean,
-  failure: () => OutboundRefused = forbiddenAddress,
+  failure: () => OutboundError = forbiddenAddress,
 ): LookupFunction {
   return (name, { all }, done) => {
     resolve(name).then(
@@ -165,8 +165,8 @@ function checkedLookup(
   };
 }
 
-function forbiddenAddress(): OutboundRefused {
-  return new OutboundRefused('address', 'this address is not allowed');
+function forbiddenAddress(): OutboundError {
+  return new OutboundError('address', 'this address is not allowed');
 }
 
 function resolveBySystem(name: string): Promise<readonly LookupAddress[]> {

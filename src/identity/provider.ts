@@ -11,7 +11,7 @@ export interface IdentityProvider {
 
   /**
    * Turns the parameters of the callback into the identity of the user: checks the issuer of the response (RFC 9207), reads
-   * its error (`denied`, `refused`), exchanges the code (RFC 6749, 4.1.3; RFC 7636, 4.5), and checks the ID token
+   * its error (`denied`, `rejected`), exchanges the code (RFC 6749, 4.1.3; RFC 7636, 4.5), and checks the ID token
    * (OpenID Connect Core 1.0, 3.1.3.7). The caller checks the state first.
    */
   finish(client: Client, parameters: URLSearchParams, checks: Checks): Promise<ProvenIdentity>;
@@ -70,10 +70,10 @@ export interface ProvenIdentity {
 /**
  * - `unreachable`: it is down or slow, responds with a 5xx or too much, or is at an address that is not allowed.
  * - `untrusted`: its metadata, its keys or its claims about the user fail a check.
- * - `refused`: it responded with an error: unknown client, wrong secret, used code.
+ * - `rejected`: it responded with an error: unknown client, wrong secret, used code.
  * - `denied`: the user, or a policy of the provider, denied access.
  */
-export type FailureReason = 'unreachable' | 'untrusted' | 'refused' | 'denied';
+export type FailureReason = 'unreachable' | 'untrusted' | 'rejected' | 'denied';
 
 /** The reason why a sign-in at a provider failed. */
 export class ProviderFailure extends Error {

@@ -37,7 +37,7 @@ export const metadataValueCharactersMax = 500;
 /** Refunds of one payment; its record holds them all. */
 export const refundsPerPaymentMax = 100;
 /** Refunds without money moved, stored for diagnosis and for repeated requests; the oldest are dropped. */
-export const refundAttemptsKeptMax = 50;
+export const refundAttemptsStoredMax = 50;
 /** Event ids that a payment stores; a processor repeats an event for some days. */
 export const eventsPerPaymentMax = 100;
 /** Payments cached for repeated requests: some megabytes with their records. */

@@ -1,4 +1,4 @@
-import type { Engine, Refusal, Write } from '../storage/engine.ts';
+import type { Engine, Rejection, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import {
   chargeEntry,
@@ -56,7 +56,7 @@ export interface Change {
 
 /**
  * Changes a payment, and tries again if it was changed meanwhile. `change` returns undefined to change nothing. Throws
- * WriteRefused when one of the other writes fails.
+ * WriteRejected when one of the other writes fails.
  *
  * @param known the payment as this process last saw it, which saves a read if it has not changed since
  * @returns the payment afterwards, and whether this call changed it
@@ -74,7 +74,7 @@ export async function changePayment(
     if (changed === undefined) return { payment: before, isChanged: false };
     const failure = await store.engine.commit([replaced(before, changed.payment), ...(changed.writes ?? [])]);
     if (failure === undefined) return { payment: changed.payment, isChanged: true };
-    if (failure.write !== 0) throw new WriteRefused(failure, changed.writes?.[failure.write - 1]);
+    if (failure.write !== 0) throw new WriteRejected(failure, changed.writes?.[failure.write - 1]);
   }
 }
 
@@ -101,10 +101,10 @@ export function textOf(payment: Payment): string {
 const texts = new WeakMap<Payment, string>();
 
 /** One of the writes beside the payment failed, so nothing was written. */
-export class WriteRefused extends Error {
+export class WriteRejected extends Error {
   readonly write: Write | undefined;
 
-  constructor({ reason }: Refusal, write: Write | undefined) {
+  constructor({ reason }: Rejection, write: Write | undefined) {
     super(`${write?.kind} in ${write?.space} failed: ${reason}`);
     this.write = write;
   }

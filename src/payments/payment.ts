@@ -42,7 +42,7 @@ export interface Payment {
   readonly chargeId?: string;
   readonly declineCode?: string;
   /** The exact response; absent until the payment has one. */
-  readonly answer?: StoredResponse;
+  readonly response?: StoredResponse;
   /** The item that the route makes when the charge succeeds. */
   readonly item?: PaidItem;
   readonly refunds?: readonly Refund[];
@@ -70,7 +70,7 @@ export interface Dispute {
   readonly status: string;
   readonly reason: string;
   /** When the processor reported this, in milliseconds since 1970. */
-  readonly toldAt: number;
+  readonly reportedAt: number;
 }
 
 export const paymentsSpace = 'service:payments';

@@ -46,11 +46,11 @@ export interface Refund {
   readonly createdAt: string;
   readonly processorRefundId?: string;
   /** Absent if another system made the refund, for instance the processor's dashboard. */
-  readonly asked?: AskedRefund;
+  readonly requested?: RequestedRefund;
 }
 
 /** The further fields of a refund that this service requested. */
-export interface AskedRefund {
+export interface RequestedRefund {
   /** Our idempotency key for the processor, the same for every attempt. */
   readonly processorKey: string;
   readonly attempts: number;
@@ -60,5 +60,5 @@ export interface AskedRefund {
   /** Whether the caller omitted the amount, so that the whole rest was refunded. */
   readonly isRest: boolean;
   /** The exact response; absent until the refund has one. */
-  readonly answer?: StoredResponse;
+  readonly response?: StoredResponse;
 }

@@ -15,7 +15,7 @@ export class ReplayCache {
   }
 
   note(keyEntry: string, payment: Payment): void {
-    if (payment.state !== 'succeeded' || payment.answer === undefined) return;
+    if (payment.state !== 'succeeded' || payment.response === undefined) return;
     this.#byKey.set(keyEntry, payment);
   }
 }

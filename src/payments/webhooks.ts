@@ -63,7 +63,7 @@ async function handle(
       message: 'No webhook secret is configured for this payment processor.',
     });
   }
-  if (parsed.kind === 'forged') {
+  if (parsed.kind === 'invalid_signature') {
     throw new ServiceError('unauthenticated', {
       message: 'The signature of the payment processor is missing, invalid or too old.',
       detail: parsed.detail,
@@ -82,14 +82,14 @@ async function handle(
     event_id,
     payment_id: payment.id,
     processor: processor.name,
-    detail: event.news.about,
+    detail: event.change.about,
   });
 }
 
 async function paymentOf(
   context: Pick<PaymentContext, 'engine'>,
   processor: ConnectedProcessor,
-  { news: change }: ProcessorEvent,
+  { change }: ProcessorEvent,
 ): Promise<Payment | undefined> {
   if (change.about === 'charge') return paymentOn(context, processor, change.paymentId);
   const known = await findPaymentByCharge(context, processor.name, change.chargeId);
@@ -120,7 +120,7 @@ async function paymentOn(
 }
 
 async function apply(context: SettleChargeContext, payment: Payment, event: ProcessorEvent): Promise<void> {
-  const { news: change } = event;
+  const { change } = event;
   if (change.about === 'charge') await applyCharge(context, payment, event.id, change);
   else if (change.about === 'refund') await applyRefund(context, payment, event.id, change);
   else await applyDispute(context, payment, event, change);
@@ -179,11 +179,11 @@ async function applyDispute(
   event: ProcessorEvent,
   { disputeId, amount, status, reason }: DisputeChange,
 ): Promise<void> {
-  const dispute: Dispute = { id: disputeId, amount, status, reason, toldAt: event.happenedAt };
+  const dispute: Dispute = { id: disputeId, amount, status, reason, reportedAt: event.happenedAt };
   const { isChanged } = await changePayment(context, id, (before) => {
     const others = before.disputes?.filter((each) => each.id !== disputeId) ?? [];
     const earlier = before.disputes?.find((each) => each.id === disputeId);
-    if (earlier !== undefined && earlier.toldAt > dispute.toldAt) return undefined;
+    if (earlier !== undefined && earlier.reportedAt > dispute.reportedAt) return undefined;
     return {
       payment: { ...before, disputes: [...others, dispute], events: withEvent(before, event.id) },
     };

@@ -83,12 +83,12 @@ export type ChargeOutcome =
   | { readonly kind: 'declined'; readonly declineCode: string; readonly authenticationRequired: boolean }
   /** The processor rejects this request for good: nothing was charged, and a retry changes nothing. */
   | {
-      readonly kind: 'refused';
+      readonly kind: 'rejected';
       readonly param?: 'amount' | 'currency' | 'token';
       readonly message: string;
       readonly detail: string;
     }
-  | NotTaken
+  | NotAttempted
   | Unknown;
 
 export interface RefundRequest {
@@ -111,15 +111,15 @@ export type RefundOutcome =
   /** The processor accepted the refund, then it failed; we still have the money. */
   | { readonly kind: 'failed'; readonly processorRefundId: string }
   /** The processor rejects the refund for good; a retry changes nothing. */
-  | { readonly kind: 'refused'; readonly message: string; readonly detail: string }
-  | NotTaken
+  | { readonly kind: 'rejected'; readonly message: string; readonly detail: string }
+  | NotAttempted
   | Unknown;
 
 /**
  * Nothing was done: no byte of the request was sent, or the only request sent was rejected before the processor read
  * it. After any second send a rejection is `unknown`.
  */
-export interface NotTaken {
+export interface NotAttempted {
   readonly kind: 'not_attempted';
   readonly detail: string;
 }
@@ -144,10 +144,10 @@ export type CancelOutcome =
   | Extract<ChargeOutcome, { kind: 'succeeded' | 'declined' }>
   | Unknown;
 
-/** `refused`: the processor responds, but rejects our key: it is wrong or lacks a permission. */
+/** `rejected`: the processor responds, but rejects our key: it is wrong or lacks a permission. */
 export type Check =
   | { readonly kind: 'well' }
-  | { readonly kind: 'refused'; readonly detail: string }
+  | { readonly kind: 'rejected'; readonly detail: string }
   | Unknown;
 
 export interface Owner {
@@ -161,8 +161,8 @@ export interface Owner {
 export interface SoughtCharge {
   readonly paymentId: string;
   /** The earliest and the latest time at which the charge may have been requested, in milliseconds since 1970. */
-  readonly askedFrom: number;
-  readonly askedUntil: number;
+  readonly requestedFrom: number;
+  readonly requestedUntil: number;
   readonly timeoutMs: number;
 }
 
@@ -208,7 +208,7 @@ export type ParsedEvent =
   /** The settings have no secret to check signatures with. */
   | { readonly kind: 'not_configured' }
   /** The signature is invalid or too old; `detail` says which. */
-  | { readonly kind: 'forged'; readonly detail: string }
+  | { readonly kind: 'invalid_signature'; readonly detail: string }
   /** The event holds nothing that this service stores. */
   | { readonly kind: 'irrelevant' }
   | { readonly kind: 'event'; readonly event: ProcessorEvent };
@@ -218,7 +218,7 @@ export interface ProcessorEvent {
   readonly id: string;
   /** When it happened, in milliseconds since 1970; events arrive in any order. */
   readonly happenedAt: number;
-  readonly news: ChargeChange | RefundChange | DisputeChange;
+  readonly change: ChargeChange | RefundChange | DisputeChange;
 }
 
 export interface ChargeChange {

@@ -42,7 +42,7 @@ export class Recorder implements Metrics {
   });
   readonly #commits = new CounterFamily({
     name: 'counterfoil_store_commits_total',
-    help: 'Commits by outcome; refused means that a condition did not hold',
+    help: 'Commits by outcome; rejected means that a condition did not hold',
     labels: ['outcome'],
   });
   readonly #commitDurations = new HistogramFamily({
@@ -120,7 +120,7 @@ export class Recorder implements Metrics {
     let durations: Distribution | undefined;
     const byStatus: (Count | undefined)[] = [];
     return {
-      answered: (status, ms) => {
+      responded: (status, ms) => {
         byStatus[status] ??= this.#requests.of(route, method, String(status));
         (byStatus[status] as Count).value++;
         // An unused route creates no lines.

@@ -55,8 +55,8 @@ async function rewrapRecord(
   for (let text: string | undefined = name; text !== undefined; text = await engine.get(space, id)) {
     const value = rewrappedText(sealer, kind, id, text, problems);
     if (value === text) return false;
-    const refusal = await engine.commit([{ kind: 'replace', space, id, value, ifValue: text }]);
-    if (refusal === undefined) return true;
+    const rejection = await engine.commit([{ kind: 'replace', space, id, value, ifValue: text }]);
+    if (rejection === undefined) return true;
   }
   return false;
 }

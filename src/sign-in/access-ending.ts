@@ -1,4 +1,4 @@
-import { type AdministrativeAct, type Asked, audited } from '../access/audit.ts';
+import { type AdministrativeAct, audited, type Requester } from '../access/audit.ts';
 import { ServiceError } from '../errors.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
@@ -91,11 +91,11 @@ export class AccessEnding {
   }
 
   /** Ends all access of a user and erases the profile. Throws `user_not_found`. */
-  async deleteUser(user: string, asked: Asked): Promise<void> {
+  async deleteUser(user: string, requester: Requester): Promise<void> {
     const extent = { filter: { user }, deletesUser: true };
     if (!isUserKey(user) || (await this.#doomed(user, extent)).writes.length === 0)
       throw new ServiceError('user_not_found');
-    await this.end({ ...extent, act: { what: 'user.deleted', on: user, ...asked } });
+    await this.end({ ...extent, act: { what: 'user.deleted', on: user, ...requester } });
   }
 
   /** Ends the oldest sessions and refresh token families of a user above the limits. */

@@ -1,10 +1,10 @@
 import { addressesOf, type SignInContext } from './context.ts';
-import { asRefusal } from './finish-sign-in.ts';
+import { asSignInError } from './finish-sign-in.ts';
 import type { BegunSignIn, SignInRequest } from './pending-sign-ins.ts';
 import { isProviderName } from './providers.ts';
 import { digestOf } from './random-text.ts';
-import { SignInRefusal } from './refusal.ts';
 import { returnAddress } from './return-to.ts';
+import { SignInError } from './sign-in-error.ts';
 import { isChallenge } from './tokens/sign-in-code.ts';
 
 /** The parameters of a sign-in link. */
@@ -18,7 +18,7 @@ export interface SignInLink {
 
 /**
  * Begins a sign-in. Checks that the integration exists, that the address to return to is allowed, and that the metadata of
- * the provider is available. Nothing is written. Throws SignInRefusal, `provider_not_found`, `integration_not_found` and
+ * the provider is available. Nothing is written. Throws SignInError, `provider_not_found`, `integration_not_found` and
  * `invalid_request`.
  *
  * @returns the address to send the browser to, and the cookie that it must store
@@ -35,7 +35,7 @@ export async function beginSignIn(
 
   const checks = context.pending.newChecks();
   const client = { ...integration, redirectUri: addressesOf(context, integration).redirectUri };
-  const authorizationUrl = await context.providers[provider].begin(client, checks).catch(asRefusal);
+  const authorizationUrl = await context.providers[provider].begin(client, checks).catch(asSignInError);
   const request = {
     provider,
     integration: name,
@@ -53,10 +53,10 @@ function appChallenge(link: SignInLink, isOurs: boolean): string | undefined {
   const { codeChallenge, codeChallengeMethod } = link;
   if (isOurs) {
     if (codeChallenge === undefined && codeChallengeMethod === undefined) return undefined;
-    throw new SignInRefusal('app_challenge', 'not asked for');
+    throw new SignInError('app_challenge', 'not expected');
   }
   if (codeChallengeMethod === 'S256' && isChallenge(codeChallenge ?? '')) return codeChallenge;
-  throw new SignInRefusal('app_challenge');
+  throw new SignInError('app_challenge');
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Asked, audited } from '../access/audit.ts';
+import { audited, type Requester } from '../access/audit.ts';
 import { type Checks, type ProvenIdentity, ProviderFailure } from '../identity/provider.ts';
 import { addressesOf, type SignInContext } from './context.ts';
 import { currentSession } from './current-session.ts';
@@ -7,8 +7,8 @@ import type { IntegrationClient } from './integrations.ts';
 import { callbackCharactersMax } from './limits.ts';
 import type { SignInRequest } from './pending-sign-ins.ts';
 import { digestOf } from './random-text.ts';
-import { SignInRefusal } from './refusal.ts';
 import type { OpenedSession } from './sessions.ts';
+import { SignInError } from './sign-in-error.ts';
 import { signOut } from './sign-out.ts';
 import type { AppRequest } from './tokens/app-tokens.ts';
 
@@ -45,7 +45,7 @@ const singleParameters = [
 /**
  * Finishes a sign-in. Checks that the callback has one state, and that the sign-in began in this browser, by this
  * integration, recently, and is not finished yet. Then the provider proves the identity (`IdentityProvider.finish`), and a
- * new session begins. Throws SignInRefusal with a reason for each step, `provider_not_found` and `integration_not_found`.
+ * new session begins. Throws SignInError with a reason for each step, `provider_not_found` and `integration_not_found`.
  *
  * @returns undefined if this browser is already signed in by this sign-in: the user went back
  */
@@ -65,8 +65,8 @@ export async function finishSignIn(
   const identity = { ...profile, provider: client.provider, integration: client.name };
   const user = userKey(identity);
   const app = await appRequestOf(context, request);
-  const asked = { by: 'user', requestId: callback.requestId } as const;
-  await endSessionOfOther(context, identity, callback.sessionCookie, asked);
+  const requester = { by: 'user', requestId: callback.requestId } as const;
+  await endSessionOfOther(context, identity, callback.sessionCookie, requester);
   let code: string | undefined;
   const opened = await context.sessions.begin(
     {
@@ -79,7 +79,7 @@ export async function finishSignIn(
     async (session) => {
       const issued = app === undefined ? undefined : context.appTokens.newCode(session, app);
       code = issued?.code;
-      const act = audited({ what: 'user.signed_in', on: user, ...asked }, context.now());
+      const act = audited({ what: 'user.signed_in', on: user, ...requester }, context.now());
       return [await context.users.signedIn(identity), act, ...(issued?.writes ?? [])];
     },
   );
@@ -97,14 +97,14 @@ async function prove(
 ): Promise<ProvenIdentity> {
   // The response arrived at the address of another integration (mix-up attack: RFC 9700, 4.4).
   if (request.provider !== client.provider || request.integration !== client.name)
-    throw new SignInRefusal('other_provider', 'integration');
+    throw new SignInError('other_provider', 'integration');
   const isSameClient =
     request.clientDigest === digestOf(client.clientId) && request.registrationId === client.registrationId;
-  if (!isSameClient) throw new SignInRefusal('other_provider', 'client');
+  if (!isSameClient) throw new SignInError('other_provider', 'client');
   const { redirectUri } = addressesOf(context, client);
   return context.providers[client.provider]
     .finish({ ...client, redirectUri }, parameters, checks)
-    .catch(asRefusal);
+    .catch(asSignInError);
 }
 
 /** Whether this browser is already signed in by the sign-in with this state. */
@@ -119,18 +119,18 @@ async function endSessionOfOther(
   context: SignInContext,
   identity: Identity,
   cookie: string | undefined,
-  asked: Asked,
+  requester: Requester,
 ): Promise<void> {
   const session = cookie === undefined ? undefined : await context.sessions.find(cookie);
   if (session === undefined || userKey(session.identity) === userKey(identity)) return;
-  await signOut(context, { session, isEverywhere: false, asked });
+  await signOut(context, { session, isEverywhere: false, requester });
 }
 
 function stateOf(parameters: URLSearchParams): string {
   const isTwice = singleParameters.some((name) => parameters.getAll(name).length > 1);
   const state = parameters.get('state');
   if (isTwice || state === null || parameters.toString().length > callbackCharactersMax) {
-    throw new SignInRefusal('callback');
+    throw new SignInError('callback');
   }
   return state;
 }
@@ -142,11 +142,11 @@ async function appRequestOf(
 ): Promise<AppRequest | undefined> {
   const { returnTo, codeChallenge } = request;
   if (returnTo.isOurs) return undefined;
-  if (codeChallenge === undefined) throw new SignInRefusal('return_address');
+  if (codeChallenge === undefined) throw new SignInError('return_address');
   // The integration may have been registered again since the sign-in began, or without this address.
   const registration = await integrations.findRegistration(request.provider, request.integration);
   if (registration?.id !== request.registrationId || !registration?.returnUrls.includes(returnTo.url))
-    throw new SignInRefusal('return_address', 'no longer registered');
+    throw new SignInError('return_address', 'no longer registered');
   return { returnUrl: returnTo.url, codeChallenge };
 }
 
@@ -156,8 +156,8 @@ function locationOf(url: string, code: string | undefined): string {
   return `${url}${url.includes('?') ? '&' : '?'}code=${encodeURIComponent(code)}`;
 }
 
-/** Converts a ProviderFailure into a SignInRefusal, and throws it. */
-export function asRefusal(error: unknown): never {
-  if (error instanceof ProviderFailure) throw new SignInRefusal(error.reason, error.detail, error);
+/** Converts a ProviderFailure into a SignInError, and throws it. */
+export function asSignInError(error: unknown): never {
+  if (error instanceof ProviderFailure) throw new SignInError(error.reason, error.detail, error);
   throw error;
 }

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type Asked, audited } from '../access/audit.ts';
+import { audited, type Requester } from '../access/audit.ts';
 import { ServiceError } from '../errors.ts';
 import type { Client } from '../identity/provider.ts';
 import type { Sealer } from '../secrets/sealer.ts';
@@ -69,7 +69,7 @@ export class Integrations {
     provider: string,
     name: string,
     fields: RegistrationFields,
-    asked: Asked,
+    requester: Requester,
   ): Promise<Integration> {
     const known = checkPlace(provider, name);
     const registration = readRegistration(known, fields, this.#isNamed);
@@ -79,7 +79,7 @@ export class Integrations {
     for (;;) {
       const rejection = await this.#engine.commit([
         { kind: 'create', space, id, value, makeSpace: true },
-        audited({ what: 'integration.registered', on: id, ...asked }, this.#now()),
+        audited({ what: 'integration.registered', on: id, ...requester }, this.#now()),
       ]);
       if (rejection === undefined) return shown(integration);
       const existing = await this.#find(id);
@@ -99,7 +99,7 @@ export class Integrations {
     provider: string,
     name: string,
     fields: RegistrationFields,
-    asked: Asked,
+    requester: Requester,
   ): Promise<Integration> {
     const known = checkPlace(provider, name);
     const registration = readRegistration(known, fields, this.#isNamed);
@@ -114,7 +114,7 @@ export class Integrations {
       const value = JSON.stringify(integration);
       const write: Write = { kind: 'replace', space, id: `${known}/${name}`, value, ifValue: text };
       // On a concurrent replacement or removal, read again.
-      const act = audited({ what: 'integration.replaced', on: write.id, ...asked }, this.#now());
+      const act = audited({ what: 'integration.replaced', on: write.id, ...requester }, this.#now());
       if ((await this.#engine.commit([write, act])) === undefined) return shown(integration);
     }
   }
@@ -136,9 +136,9 @@ export class Integrations {
   }
 
   /** Removes the registration; its sessions end. Throws as `find` does. */
-  async remove(provider: string, name: string, asked: Asked): Promise<void> {
+  async remove(provider: string, name: string, requester: Requester): Promise<void> {
     const id = `${checkPlace(provider, name)}/${name}`;
-    const act = audited({ what: 'integration.deleted', on: id, ...asked }, this.#now());
+    const act = audited({ what: 'integration.deleted', on: id, ...requester }, this.#now());
     if ((await this.#engine.commit([{ kind: 'delete', space, id }, act])) !== undefined) throw notFound();
   }
 

@@ -49,6 +49,6 @@ export const signingKeyMs = 30 * 24 * 60 * 60 * 1_000;
 /** How long a key is published before it signs: longer than any app caches the key set. */
 export const signingKeyAnnouncedMs = 24 * 60 * 60 * 1_000;
 /** How long a key is published after its last signature: the life of a token, plus clock differences. */
-export const signingKeyKeptMs = accessTokenMs + 5 * 60 * 1_000;
+export const signingKeyPublishedMs = accessTokenMs + 5 * 60 * 1_000;
 /** How long a process caches the keys; a new key signs only a day later. */
 export const signingKeysCachedMs = 60 * 1_000;

@@ -54,7 +54,7 @@ export function stampOf(time: number): string {
   return Math.max(0, Math.floor(time)).toString(36).padStart(stampCharacters, '0');
 }
 
-export function momentOf(stamp: string): number {
+export function timeOf(stamp: string): number {
   return Number.parseInt(stamp.slice(0, stampCharacters), 36);
 }
 

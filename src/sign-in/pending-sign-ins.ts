@@ -3,10 +3,10 @@ import type { Checks } from '../identity/provider.ts';
 import type { Sealer, SecretPlace } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import { signInMsMax } from './limits.ts';
-import { momentOf, type OneTimeId, type OneTimeIds, stampOf } from './one-time-ids.ts';
+import { type OneTimeId, type OneTimeIds, stampOf, timeOf } from './one-time-ids.ts';
 import type { ProviderName } from './providers.ts';
 import { digestOf, randomText } from './random-text.ts';
-import { SignInRefusal } from './refusal.ts';
+import { SignInError } from './sign-in-error.ts';
 
 /** The request that begins a sign-in. */
 export interface SignInRequest {
@@ -76,12 +76,12 @@ export class PendingSignIns {
     state: string,
     cookieOf: (cookieSuffix: string) => string | undefined,
   ): { readonly request: SignInRequest; readonly checks: Checks } {
-    if (!statePattern.test(state)) throw new SignInRefusal('callback', 'state');
-    const age = this.#context.now() - momentOf(state);
+    if (!statePattern.test(state)) throw new SignInError('callback', 'state');
+    const age = this.#context.now() - timeOf(state);
     if (age > signInMsMax || age < -clockToleranceSeconds * 1_000)
-      throw new SignInRefusal('unknown_state', 'expired');
+      throw new SignInError('unknown_state', 'expired');
     const cookie = cookieOf(cookieSuffixOf(state));
-    if (cookie === undefined) throw new SignInRefusal('other_browser');
+    if (cookie === undefined) throw new SignInError('other_browser');
     const { nonce, codeVerifier, ...request } = this.#open(cookie, state);
     return { request, checks: { state, nonce, codeVerifier } };
   }
@@ -93,21 +93,21 @@ export class PendingSignIns {
   async use(state: string): Promise<void> {
     const { engine, oneTimeIds } = this.#context;
     if ((await engine.commit([oneTimeIds.use(idOf(state))])) !== undefined)
-      throw new SignInRefusal('unknown_state', 'used');
+      throw new SignInError('unknown_state', 'used');
   }
 
   #open(cookie: string, state: string): SealedSignIn {
     try {
       return JSON.parse(this.#context.sealer.open(cookie, placeOf(state))) as SealedSignIn;
     } catch (error) {
-      throw new SignInRefusal('other_browser', 'the cookie cannot be decrypted', error);
+      throw new SignInError('other_browser', 'the cookie cannot be decrypted', error);
     }
   }
 }
 
 /** Stored for twice the life of the cookie: a clock set back by less than that life makes no used state valid again. */
 function idOf(state: string): OneTimeId {
-  return { kind: 'sign_in_state', id: state, expiresAt: momentOf(state) + 2 * signInMsMax };
+  return { kind: 'sign_in_state', id: state, expiresAt: timeOf(state) + 2 * signInMsMax };
 }
 
 function cookieSuffixOf(state: string): string {

@@ -1,5 +1,5 @@
 import { returnUrlCharactersMax } from './limits.ts';
-import { SignInRefusal } from './refusal.ts';
+import { SignInError } from './sign-in-error.ts';
 
 /** Where the browser goes after the sign-in. */
 export interface ReturnAddress {
@@ -11,19 +11,19 @@ export interface ReturnAddress {
 
 /**
  * The address that a link wants to return to: a path on our own origin, or exactly one of the registered return URLs
- * (OWASP, Unvalidated Redirects and Forwards; RFC 9700, 4.11). Throws SignInRefusal with the reason `return_address`.
+ * (OWASP, Unvalidated Redirects and Forwards; RFC 9700, 4.11). Throws SignInError with the reason `return_address`.
  *
- * @param asked undefined if the link has none
+ * @param requested undefined if the link has none
  * @param origin our own public origin
  */
 export function returnAddress(
-  asked: string | undefined,
+  requested: string | undefined,
   { origin, returnUrls, home }: { origin: string; returnUrls: readonly string[]; home: string },
 ): ReturnAddress {
-  if (asked === undefined) return { url: home, isOurs: true };
-  if (returnUrls.includes(asked)) return { url: asked, isOurs: new URL(asked).origin === origin };
-  const url = pathOnOrigin(asked, origin);
-  if (url === undefined) throw new SignInRefusal('return_address');
+  if (requested === undefined) return { url: home, isOurs: true };
+  if (returnUrls.includes(requested)) return { url: requested, isOurs: new URL(requested).origin === origin };
+  const url = pathOnOrigin(requested, origin);
+  if (url === undefined) throw new SignInError('return_address');
   return { url, isOurs: true };
 }
 

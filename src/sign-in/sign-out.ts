@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Asked } from '../access/audit.ts';
+import type { Requester } from '../access/audit.ts';
 import { addressesOf, type SignInContext } from './context.ts';
 import { userKey } from './identity.ts';
 import { signOutUrlMsMax } from './limits.ts';
@@ -9,19 +9,19 @@ export interface SignOut {
   readonly session: Session;
   /** Whether all sessions of the user end, in every browser and app. */
   readonly isEverywhere: boolean;
-  readonly asked: Asked;
+  readonly requester: Requester;
 }
 
 /** Ends a session and its tokens, or all sessions and tokens of its user. The session itself ends last. */
 export async function signOut(
   { accessEnding }: Pick<SignInContext, 'accessEnding'>,
-  { session, isEverywhere, asked }: SignOut,
+  { session, isEverywhere, requester }: SignOut,
 ): Promise<void> {
   const user = userKey(session.identity);
   await accessEnding.end({
     filter: isEverywhere ? { user } : { user, session: session.id },
     last: session.id,
-    act: { what: 'user.signed_out', on: user, ...asked },
+    act: { what: 'user.signed_out', on: user, ...requester },
   });
 }
 
@@ -38,12 +38,12 @@ export async function providerSignOutUrl(
     // After a new registration it may be another provider.
     if (client.registrationId !== registrationId) return undefined;
     const { redirectUri } = addressesOf(context, client);
-    const asked = context.providers[identity.provider].signOutUrl(
+    const pending = context.providers[identity.provider].signOutUrl(
       { ...client, redirectUri },
       `${context.origin}${context.prefix}/v3/auth/signed-out`,
     );
     const late = sleep(signOutUrlMsMax, undefined, { signal: over.signal }).catch(() => undefined);
-    return (await Promise.race([asked, late]))?.href;
+    return (await Promise.race([pending, late]))?.href;
   } catch {
     // The user is already signed out here, which was the request.
     return undefined;

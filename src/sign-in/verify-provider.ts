@@ -7,7 +7,7 @@ import type { RegistrationFields } from './registration.ts';
 const reasons: Readonly<Record<FailureReason, string>> = {
   unreachable: 'could not be reached for discovery: it is down, slow, or at an address that is not allowed',
   untrusted: 'does not return valid metadata of this issuer (OpenID Connect Discovery 1.0, 3)',
-  refused: 'rejected the discovery request',
+  rejected: 'rejected the discovery request',
   denied: 'rejected the discovery request',
 };
 

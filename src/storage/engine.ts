@@ -60,7 +60,7 @@ export type Write =
   | { readonly kind: 'delete'; readonly space: Space; readonly id: string; readonly ifValue?: string };
 
 /** Why a commit was rejected: the first write with a condition that did not hold. */
-export interface Refusal {
+export interface Rejection {
   readonly write: number;
   readonly reason: 'exists' | 'missing' | 'differs' | 'space_missing';
 }
@@ -96,10 +96,10 @@ export interface Engine {
   scan(space: Space, options?: ScanOptions): Promise<Scan | undefined>;
 
   /**
-   * Makes all of the writes (1–`commitWritesMax`, no item twice), or none and returns a Refusal. Resolves when they are
+   * Makes all of the writes (1–`commitWritesMax`, no item twice), or none and returns a Rejection. Resolves when they are
    * durable. Commits are serial: each sees the outcome of all before it.
    */
-  commit(writes: readonly Write[]): Promise<Refusal | undefined>;
+  commit(writes: readonly Write[]): Promise<Rejection | undefined>;
 
   /**
    * Rejects with `storage_full` or `unavailable` when a commit made now would surely fail with it. Writes nothing

@@ -15,4 +15,4 @@ export const diskLowBytes = 128 * 1024 * 1024;
 /** A long response goes to the socket in pieces of this size; a scan has one buffer of it. */
 export const scanChunkBytes = 128 * 1024;
 /** How long a failed commit makes the service not ready, unless one succeeds: longer than the interval of a health check. */
-export const commitFailureKeptMs = 10_000;
+export const commitFailureReportedMs = 10_000;

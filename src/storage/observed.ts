@@ -4,14 +4,14 @@ import {
   CommitUnknown,
   type Engine,
   type Reads,
-  type Refusal,
+  type Rejection,
   type Scan,
   type ScanOptions,
   type Space,
   type SpaceFacts,
   type Write,
 } from './engine.ts';
-import { commitFailureKeptMs } from './limits.ts';
+import { commitFailureReportedMs } from './limits.ts';
 
 /** Wraps an engine: counts and times its commits, and remembers the last failure for a while. Reads pass through. */
 export class ObservedEngine implements Engine {
@@ -43,15 +43,15 @@ export class ObservedEngine implements Engine {
     return this.#engine.scan(space, options);
   }
 
-  async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
+  async commit(writes: readonly Write[]): Promise<Rejection | undefined> {
     const began = performance.now();
     this.#metrics.commitsInFlight(1);
     let outcome: CommitOutcome = 'failed';
     try {
-      const refusal = await this.#engine.commit(writes);
-      outcome = refusal === undefined ? 'committed' : 'refused';
+      const rejection = await this.#engine.commit(writes);
+      outcome = rejection === undefined ? 'committed' : 'rejected';
       this.#failure = undefined;
-      return refusal;
+      return rejection;
     } catch (error) {
       outcome = outcomeOf(error);
       if (outcome === 'storage_full' || outcome === 'unavailable')
@@ -65,7 +65,7 @@ export class ObservedEngine implements Engine {
 
   /** A recent failed commit is the best evidence; without one, ask the engine. */
   async checkWritable(): Promise<void> {
-    if (this.#failure !== undefined && performance.now() - this.#failure.at < commitFailureKeptMs)
+    if (this.#failure !== undefined && performance.now() - this.#failure.at < commitFailureReportedMs)
       throw this.#failure.error;
     await this.#engine.checkWritable();
   }

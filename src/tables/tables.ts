@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts';
-import type { Engine, Reads, Refusal, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
+import type { Engine, Reads, Rejection, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { type EntityTags, itemTag, matches } from './entity-tags.ts';
 import { pageBytesMax, pageItemsMax } from './limits.ts';
@@ -124,8 +124,9 @@ export class Tables {
         throw error instanceof ServiceError ? ofWrite(index, error) : error;
       }
     });
-    const refusal = await this.#engine.commit(commit);
-    if (refusal !== undefined) throw ofWrite(refusal.write, await this.#errorOf(refusal, tableSpace(table)));
+    const rejection = await this.#engine.commit(commit);
+    if (rejection !== undefined)
+      throw ofWrite(rejection.write, await this.#errorOf(rejection, tableSpace(table)));
   }
 
   /** The write that creates an item, for a commit of another domain. Throws `invalid_request`. */
@@ -157,11 +158,11 @@ export class Tables {
   }
 
   async #commit(table: string, writes: readonly Write[]): Promise<void> {
-    const refusal = await this.#engine.commit(writes);
-    if (refusal !== undefined) throw await this.#errorOf(refusal, tableSpace(table));
+    const rejection = await this.#engine.commit(writes);
+    if (rejection !== undefined) throw await this.#errorOf(rejection, tableSpace(table));
   }
 
-  async #errorOf({ reason }: Refusal, space: Space): Promise<ServiceError> {
+  async #errorOf({ reason }: Rejection, space: Space): Promise<ServiceError> {
     if (reason === 'exists') return new ServiceError('item_exists', { param: 'id' });
     if (reason === 'differs') return new ServiceError('precondition_failed');
     return reason === 'space_missing' ? tableNotFound() : this.#notFound(space);

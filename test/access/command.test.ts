@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type CreateKeyRequest, checkCreateKeyRequest } from '../../src/access/key-order.ts';
+import { type CreateKeyRequest, checkCreateKeyRequest } from '../../src/access/create-key-request.ts';
 import { keyCreated } from '../../src/access/key-store.ts';
 import { apiKeysMax } from '../../src/access/limits.ts';
 import type { Scope } from '../../src/access/scopes.ts';

@@ -82,7 +82,7 @@ test('payments refund: refunds once per key, and reports why it cannot', async (
     ledger.refunds.map(({ amount }) => amount),
     [500, 1_500],
   );
-  const rejected = await payments('refund', await pay({ token: 'tok_refund_refused' }));
+  const rejected = await payments('refund', await pay({ token: 'tok_refund_rejected' }));
   assert.deepEqual([rejected.status, /rejected/.test(rejected.output)], [1, true]);
 });
 

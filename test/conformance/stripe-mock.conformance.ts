@@ -124,7 +124,7 @@ test('returns a final error for an amount that Stripe rejects', async () => {
   // Sent as "1e+21". The service itself rejects such an amount, so the adapter is called directly.
   const exchanges = await exchangesOf(2, async () => {
     const outcome = await processor.charge(chargeOf('tok_visa', { amount: 1e21 }));
-    assert.equal(outcome.kind, 'refused');
+    assert.equal(outcome.kind, 'rejected');
   });
   assert.deepEqual(
     exchanges.map(({ request, status }) => [request, status]),
@@ -140,7 +140,7 @@ test('stripe-mock accepts every request that searches, refunds and lists charges
   const now = Date.now();
   const paymentId = `pay_${'0'.repeat(32)}`;
   const refundId = `ref_${'0'.repeat(32)}`;
-  const search = { paymentId, askedFrom: now - 60_000, askedUntil: now, timeoutMs: 5_000 };
+  const search = { paymentId, requestedFrom: now - 60_000, requestedUntil: now, timeoutMs: 5_000 };
   const refund = { refundId, paymentId, chargeId: 'ch_123', amount: 500, currency: 'EUR', timeoutMs: 5_000 };
   const exchanges = await exchangesOf(5, async () => {
     // The search always finds the one fixture, so that the adapter does not request the list.

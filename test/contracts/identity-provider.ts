@@ -62,7 +62,7 @@ export function identityProviderContract(
       const checks = newChecks();
       const parameters = await fixture.approve(await provider.begin(client, checks));
       const { codeVerifier } = newChecks();
-      await fails(provider.finish(client, parameters, { ...checks, codeVerifier }), ['refused']);
+      await fails(provider.finish(client, parameters, { ...checks, codeVerifier }), ['rejected']);
     });
 
     test('proves nothing by a code that was exchanged before', async (t) => {
@@ -71,7 +71,7 @@ export function identityProviderContract(
       const checks = newChecks();
       const parameters = await fixture.approve(await provider.begin(client, checks));
       await provider.finish(client, parameters, checks);
-      await fails(provider.finish(client, parameters, checks), ['refused']);
+      await fails(provider.finish(client, parameters, checks), ['rejected']);
     });
 
     test('exchanges nothing for a response of another sign-in', async (t) => {
@@ -86,8 +86,8 @@ export function identityProviderContract(
 
     for (const [error, reason] of [
       ['access_denied', 'denied'],
-      ['server_error', 'refused'],
-      ['not_a_listed_error', 'refused'],
+      ['server_error', 'rejected'],
+      ['not_a_listed_error', 'rejected'],
     ] as const) {
       test(`calls the error ${error} of a response ${reason}, and exchanges nothing`, async (t) => {
         const fixture = await start(t);

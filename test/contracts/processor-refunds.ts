@@ -84,7 +84,7 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
   promise('rejects a refund of more than was charged', async (fixture) => {
     const { processor, refunds } = fixture;
     const outcome = await processor.refund(refundOf(await chargeFor(fixture, 2_000), 2_001));
-    assert.equal(outcome.kind, 'refused');
+    assert.equal(outcome.kind, 'rejected');
     assert.deepEqual(refunds(), []);
   });
 
@@ -165,5 +165,5 @@ function refundOf({ chargeId, paymentId, currency }: Charged, amount: number): R
 }
 
 function soughtOf(paymentId: string): SoughtCharge {
-  return { paymentId, askedFrom: Date.now() - 60_000, askedUntil: Date.now() + 60_000, timeoutMs };
+  return { paymentId, requestedFrom: Date.now() - 60_000, requestedUntil: Date.now() + 60_000, timeoutMs };
 }

@@ -86,7 +86,7 @@ export function processorContract(name: string, open: (t: TestContext) => Promis
 
   promise('rejects an unknown token', async ({ processor, charges, tokens }) => {
     const outcome = await processor.charge(chargeOf(tokens.unknown));
-    assert.ok(outcome.kind === 'refused', outcome.kind);
+    assert.ok(outcome.kind === 'rejected', outcome.kind);
     assert.equal(outcome.param, 'token');
     assert.ok(!outcome.message.includes(tokens.unknown), 'callers and logs get the message');
     assert.deepEqual(charges(), []);

@@ -127,7 +127,7 @@ test('metrics: webhooks are counted by processor and outcome', async (t) => {
     await deliver(eventOf({ id: 'evt_2', type: 'customer.created' }));
     await deliver(eventOf({ type: 'payment_intent.succeeded' }), 'whsec_other');
   });
-  for (const outcome of ['taken', 'repeated', 'irrelevant', 'forged'])
+  for (const outcome of ['taken', 'repeated', 'irrelevant', 'invalid_signature'])
     assert.equal(counted('counterfoil_webhooks_total', { processor: 'stripe', outcome }), 1, outcome);
   assert.equal(counted(charges, { processor: 'stripe', state: 'succeeded' }), 1);
 });

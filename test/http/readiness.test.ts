@@ -104,7 +104,7 @@ test('readyz: reports a store that does not respond as not readable', async () =
   const hangs = new Promise<never>(() => undefined);
   const engine = { get: () => hangs, checkWritable: async () => undefined } as unknown as Engine;
   const masterKeys = { settings: ['given'], command: undefined, dataFolder: '' };
-  const asked = checkReady({ engine, masterKeys, answerMsMax: 20 }, false);
+  const asked = checkReady({ engine, masterKeys, checkMsMax: 20 }, false);
   await assert.rejects(asked, (error: ServiceError) => {
     assert.deepEqual(error.details.failed, ['store_read']);
     return true;

@@ -81,8 +81,8 @@ test('no request for a charge follows its cancellation, so its look-up ends ther
     cancelRequestedAt: new Date(canceledAt).toISOString(),
   };
   const parts = { now: () => canceledAt + hourMs };
-  const { askedUntil } = soughtOf(parts as never, { keyLifeMs: 23 * hourMs } as never, payment as never);
-  assert.ok(askedUntil <= canceledAt + 2 * processorCallMsMax, new Date(askedUntil).toISOString());
+  const { requestedUntil } = soughtOf(parts as never, { keyLifeMs: 23 * hourMs } as never, payment as never);
+  assert.ok(requestedUntil <= canceledAt + 2 * processorCallMsMax, new Date(requestedUntil).toISOString());
 });
 
 test('a retry extends the time of a request, however short that is', async (t) => {

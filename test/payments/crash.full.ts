@@ -76,7 +76,7 @@ async function drillOf(t: TestContext, seed: number, processes: number): Promise
   const survivor = await start();
   await shop.settleAll(await survivor.ready());
   assert.equal(await survivor.terminate(), 0);
-  const books = await ledger.books();
+  const books = await ledger.records();
   t.diagnostic(
     `${shop.orders.length} orders, ${shop.lost} requests without a response, ` +
       `${books.charges.length} charges, ${books.refunds.length} refunds`,

@@ -156,7 +156,7 @@ test('rejects an unknown field of a refund, and a key that looks like a card num
 
 test('a refund that the processor rejects leaves the amount refundable', async (t) => {
   const { service, pay } = await start(t);
-  const at = await pay('tok_refund_refused');
+  const at = await pay('tok_refund_rejected');
   const response = await service.post(`${at}/refund`, { amount: 500 });
   assertRejected(response, 400, 'invalid_request');
   const payment = (await service.get(at)).json.body;

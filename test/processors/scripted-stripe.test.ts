@@ -12,10 +12,10 @@ import { chargesOf, singleUseToken, startScriptedStripe } from '../support/strip
 
 /** The tests of the service and of the adapter rely on this: the scripted Stripe behaves as Stripe does. */
 type Fields = Readonly<Record<string, string>>;
-type Asked = { readonly key?: string; readonly fields?: Fields; readonly method?: 'GET' | 'POST' };
+type Requester = { readonly key?: string; readonly fields?: Fields; readonly method?: 'GET' | 'POST' };
 
 /** Sends one request without Stripe's library. */
-async function ask(origin: string, path: string, { key, fields = {}, method = 'POST' }: Asked) {
+async function ask(origin: string, path: string, { key, fields = {}, method = 'POST' }: Requester) {
   const query = new URLSearchParams(fields).toString();
   const reply = await fetch(`${origin}/v1/${path}${method === 'GET' ? `?${query}` : ''}`, {
     method,
@@ -148,7 +148,7 @@ test('scripted Stripe: remembers charges, keys and used tokens when its process 
   await stripe.start();
   assert.deepEqual(await adapter.charge(request), outcome);
   assert.deepEqual(await adapter.findCharge(soughtNow(request.paymentId)), outcome);
-  assert.equal((await adapter.charge(chargeOf(singleUseToken))).kind, 'refused');
+  assert.equal((await adapter.charge(chargeOf(singleUseToken))).kind, 'rejected');
   assert.equal(chargesOf(await stripe.records()).length, 1);
 });
 

@@ -53,9 +53,9 @@ class ResettingLedger {
       this.arrivals.refunds++;
       const token = this.ledger.charges.find(({ chargeId }) => chargeId === refund.chargeId)?.token;
       const isLost = token === refundLost;
-      return this.#once(refund.key, isLost, { kind: 'refused' }, () => this.ledger.refund(refund));
+      return this.#once(refund.key, isLost, { kind: 'rejected' }, () => this.ledger.refund(refund));
     }
-    return this.ledger.books();
+    return this.ledger.records();
   }
 
   /** Undefined for a lost reply. */

@@ -18,14 +18,14 @@ function processorWith(webhookKeys: readonly string[], webhookUrl: string | unde
   return squareProcessor({ accessToken: 'EAAA-scripted', apiBase, webhookKeys, webhookUrl });
 }
 
-async function changeOf(event: unknown): Promise<ProcessorEvent['news'] | undefined> {
+async function changeOf(event: unknown): Promise<ProcessorEvent['change'] | undefined> {
   const reading = await (await processorWith([key])).readEvent(signedDelivery(event, { key, url }));
   if (reading.kind !== 'event') assert.equal(reading.kind, 'irrelevant');
-  return reading.kind === 'event' ? reading.event.news : undefined;
+  return reading.kind === 'event' ? reading.event.change : undefined;
 }
 
 async function isForged(processor: ConnectedProcessor, delivery: Delivery): Promise<void> {
-  assert.equal((await processor.readEvent(delivery)).kind, 'forged');
+  assert.equal((await processor.readEvent(delivery)).kind, 'invalid_signature');
 }
 
 test('square: reads an event that Square has signed, with its id and the time at which it happened', async () => {
@@ -35,7 +35,7 @@ test('square: reads an event that Square has signed, with its id and the time at
     event: {
       id: paid.event_id,
       happenedAt: Date.parse('2026-11-20T10:00:00.250Z'),
-      news: { about: 'charge', paymentId, outcome: { kind: 'succeeded', chargeId } },
+      change: { about: 'charge', paymentId, outcome: { kind: 'succeeded', chargeId } },
     },
   });
 });

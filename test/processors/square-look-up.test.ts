@@ -36,8 +36,8 @@ test('square: finds a payment that was missing from the list at first', async (t
 
 test('square: reads the list once for a payment that the list must contain by now', async (t) => {
   const { square, processor } = await openSquare(t, { listLagMs: 10_000 });
-  const { paymentId, askedFrom } = soughtOf(chargeOf('').paymentId);
-  const sought = { paymentId, askedFrom, askedUntil: Date.now() - 11_000, timeoutMs: 5_000 };
+  const { paymentId, requestedFrom } = soughtOf(chargeOf('').paymentId);
+  const sought = { paymentId, requestedFrom, requestedUntil: Date.now() - 11_000, timeoutMs: 5_000 };
   assert.deepEqual(await processor.findCharge(sought), { kind: 'absent' });
   assert.equal(square.requests.length, 1);
 });

@@ -36,7 +36,7 @@ for (const [word, kind] of [
 for (const [word, kind] of [
   ['refund-already-pending', 'not_attempted'],
   ['refund-rate-limited', 'not_attempted'],
-  ['refund-disputed', 'refused'],
+  ['refund-disputed', 'rejected'],
   ['refund-error', 'unknown'],
 ] as const) {
   test(`square: after ${word.replaceAll('-', ' ')} the outcome is ${kind}, and nothing was refunded`, async (t) => {

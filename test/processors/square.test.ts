@@ -106,7 +106,7 @@ for (const [word, param] of rejections) {
     const { square, processor } = await openSquare(t);
     const request = chargeOf(`cnon:${word}`);
     const outcome = await processor.charge(request);
-    assert.ok(outcome.kind === 'refused', outcome.kind);
+    assert.ok(outcome.kind === 'rejected', outcome.kind);
     assert.equal(outcome.param, param);
     repeatsNothing(outcome, word, request.paymentId, request.processorKey, 'Sent');
     assert.deepEqual(square.charges, []);
@@ -116,7 +116,7 @@ for (const [word, param] of rejections) {
 test('square: rejects a currency that the location does not support, naming it', async (t) => {
   const { square, processor } = await openSquare(t);
   const outcome = await processor.charge(chargeOf('cnon:paid', { currency: 'USD' }));
-  assert.ok(outcome.kind === 'refused', outcome.kind);
+  assert.ok(outcome.kind === 'rejected', outcome.kind);
   assert.equal(outcome.param, 'currency');
   assert.deepEqual(square.charges, []);
 });
@@ -125,7 +125,7 @@ test('square: rejects a used nonce, and charges nothing', async (t) => {
   const { square, processor } = await openSquare(t);
   assert.equal((await processor.charge(chargeOf(singleUseNonce))).kind, 'succeeded');
   const outcome = await processor.charge(chargeOf(singleUseNonce));
-  assert.ok(outcome.kind === 'refused', outcome.kind);
+  assert.ok(outcome.kind === 'rejected', outcome.kind);
   assert.equal(outcome.param, 'token');
   assert.equal(square.charges.length, 1);
 });

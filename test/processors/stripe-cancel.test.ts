@@ -13,8 +13,8 @@ function canceledNow(fields: Partial<CanceledCharge> = {}): CanceledCharge {
     processorKey: 'cf_0123456789',
     silentMs: -29_000,
     currency: 'EUR',
-    askedFrom: now - 1_000,
-    askedUntil: now + 30_000,
+    requestedFrom: now - 1_000,
+    requestedUntil: now + 30_000,
     timeoutMs: 5_000,
     ...fields,
   };

@@ -74,7 +74,7 @@ for (const [type, object, change] of changes) {
     const event = eventOf(type, object);
     assert.deepEqual(await read(processor, event), {
       kind: 'event',
-      event: { id: event.id, happenedAt: signedAt, news: change },
+      event: { id: event.id, happenedAt: signedAt, change },
     });
   });
 }
@@ -106,7 +106,7 @@ test('stripe: reads the scripted Stripe’s events of a charge, a decline and a 
   const readings = eventsOf(stripe.records()).map((event) => processor.readEvent(deliveryOf(event)));
   const changes = (await Promise.all(readings)).map((reading) => {
     assert.ok(reading.kind === 'event');
-    const { about, ...said } = reading.event.news;
+    const { about, ...said } = reading.event.change;
     return [about, 'outcome' in said ? said.outcome.kind : 'state' in said ? said.state : said.status];
   });
   assert.deepEqual(changes, [

@@ -75,17 +75,17 @@ test('stripe: rejects a second refund of a charge', async (t) => {
   const request = await refundOf(opened, 'tok_paid');
   assert.equal((await opened.processor.refund(request)).kind, 'succeeded');
   const second = await opened.processor.refund({ ...request, processorKey: 'cf_another', refundId: 'ref_b' });
-  assert.ok(second.kind === 'refused');
+  assert.ok(second.kind === 'rejected');
   assert.match(second.message, /charge_already_refunded/);
   assert.equal(opened.stripe.records().refunds.length, 1);
 });
 
 test('stripe: rejects a refund that Stripe rejects, and one of a charge that Stripe does not know', async (t) => {
   const opened = await openStripe(t);
-  const request = await refundOf(opened, 'tok_refund_refused');
+  const request = await refundOf(opened, 'tok_refund_rejected');
   for (const chargeId of [request.chargeId, 'ch_unknown']) {
     const outcome = await opened.processor.refund({ ...request, processorKey: `cf_${chargeId}`, chargeId });
-    assert.ok(outcome.kind === 'refused', outcome.kind);
+    assert.ok(outcome.kind === 'rejected', outcome.kind);
     assert.ok(!outcome.message.includes(chargeId));
   }
   assert.deepEqual(opened.stripe.records().refunds, []);
@@ -180,6 +180,6 @@ for (const [currency, iso, counted] of [
 test('stripe: rejects a refund of less than Stripe’s smallest unit', async (t) => {
   const opened = await openStripe(t);
   const request = await refundOf(opened, 'tok_paid', { currency: 'MGA', amount: 50_000 });
-  assert.equal((await opened.processor.refund({ ...request, amount: 50 })).kind, 'refused');
+  assert.equal((await opened.processor.refund({ ...request, amount: 50 })).kind, 'rejected');
   assert.deepEqual(opened.stripe.records().refunds, []);
 });

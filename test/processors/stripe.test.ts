@@ -61,7 +61,7 @@ test('stripe: charges an existing payment method without creating one', async (t
 test('stripe: rejects an unknown payment method, naming the token', async (t) => {
   const { processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('pm_unknown'));
-  assert.ok(outcome.kind === 'refused');
+  assert.ok(outcome.kind === 'rejected');
   assert.equal(outcome.param, 'token');
 });
 
@@ -78,7 +78,7 @@ test('stripe: rejects a used token, and charges nothing', async (t) => {
   const { stripe, processor } = await openStripe(t);
   assert.equal((await processor.charge(chargeOf(singleUseToken))).kind, 'succeeded');
   const outcome = await processor.charge(chargeOf(singleUseToken));
-  assert.ok(outcome.kind === 'refused');
+  assert.ok(outcome.kind === 'rejected');
   assert.equal(outcome.param, 'token');
   assert.equal(stripe.charges.length, 1);
 });
@@ -103,7 +103,7 @@ test('stripe: a card that Stripe declines before the charge is a decline', async
 test('stripe: rejects an amount that Stripe does not accept, naming it', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_amount_too_small'));
-  assert.ok(outcome.kind === 'refused');
+  assert.ok(outcome.kind === 'rejected');
   assert.equal(outcome.param, 'amount');
   assert.deepEqual(stripe.charges, []);
 });

@@ -65,7 +65,7 @@ test('rejects a sign-in when GitHub does not return a valid user', async (t) => 
 test('rejects a code that GitHub does not know, and a code of another sign-in', async (t) => {
   const { service, browser, toCallback } = await startWithGithub(t);
   const forged = new URL(await toCallback());
-  forged.searchParams.set('code', 'forged');
+  forged.searchParams.set('code', 'invalid_signature');
   assert.equal((await browser.open(forged.href)).status, 502);
   const injected = new URL(await toCallback());
   injected.searchParams.set('code', new URL(await toCallback()).searchParams.get('code') ?? '');

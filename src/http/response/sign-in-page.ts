@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { ServiceError } from '../../errors.ts';
-import { SignInRefusal } from '../../sign-in/refusal.ts';
+import { SignInError } from '../../sign-in/sign-in-error.ts';
 
 const style =
   'body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:12vh auto;padding:0 1.5rem;color:#1a1a1a;background:#fff}' +
@@ -21,7 +21,7 @@ export const htmlPage = { content: { 'text/html': { schema: Type.String() } } };
 /** Keeps a sign-in response out of caches, and its URL out of the referrer. */
 export const privateHeaders = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
 
-export interface RefusalPage {
+export interface ErrorPage {
   readonly error: ServiceError;
   readonly requestId: string;
   /** A link that starts the sign-in again. */
@@ -50,13 +50,10 @@ export const signedOutPage: Page = {
  * The page for a rejected sign-in. It contains nothing of the request except the link, which is built from validated
  * values.
  */
-export function sendRefusalPage(
-  reply: FastifyReply,
-  { error, requestId, againUrl }: RefusalPage,
-): FastifyReply {
+export function sendErrorPage(reply: FastifyReply, { error, requestId, againUrl }: ErrorPage): FastifyReply {
   const { retryAfterSeconds } = error.details;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
-  const title = error instanceof SignInRefusal ? error.title : 'You cannot sign in here';
+  const title = error instanceof SignInError ? error.title : 'You cannot sign in here';
   const again = againUrl === undefined ? '' : `<p><a href="${escaped(againUrl)}">Try again</a></p>\n`;
   const inner = `<p role="alert">${escaped(error.message)}</p>\n${again}<p><small>Request ${escaped(requestId)}</small></p>`;
   return sendPage(reply.code(error.status), { title, inner });

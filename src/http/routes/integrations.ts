@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Asked } from '../../access/audit.ts';
+import type { Requester } from '../../access/audit.ts';
 import { actorOf } from '../../access/permission.ts';
 import { type FieldsBesideError, success } from '../../envelope.ts';
 
@@ -204,6 +204,6 @@ function shown(context: SignInContext, integration: Integration) {
   };
 }
 
-function actorAndRequest({ caller, id }: FastifyRequest): Asked {
+function actorAndRequest({ caller, id }: FastifyRequest): Requester {
   return { by: actorOf(caller), requestId: id };
 }

@@ -107,8 +107,8 @@ export function sessionRoutes(context: SignInContext): Routes {
         const session = cookie === undefined ? undefined : await sessions.find(cookie);
         // Only a session identifies the user.
         if (session === undefined && isEverywhere) throw notSignedIn();
-        const asked = { by: 'user', requestId: request.id } as const;
-        if (session !== undefined) await signOut(context, { session, isEverywhere, asked });
+        const requester = { by: 'user', requestId: request.id } as const;
+        if (session !== undefined) await signOut(context, { session, isEverywhere, requester });
         const url = session && (await providerSignOutUrl(context, session));
         cookies.clear(reply, sessionCookie);
         reply.headers(privateHeaders);

@@ -6,17 +6,11 @@ import { finishSignIn } from '../../sign-in/finish-sign-in.ts';
 import { sessionMsMax, signInMsMax } from '../../sign-in/limits.ts';
 import type { SignInRequest } from '../../sign-in/pending-sign-ins.ts';
 import { isProviderName } from '../../sign-in/providers.ts';
-import { SignInRefusal } from '../../sign-in/refusal.ts';
+import { SignInError } from '../../sign-in/sign-in-error.ts';
 import { signInCookiesBytesMax, signInsPerBrowserMax } from '../limits.ts';
 import { Cookies } from '../response/cookies.ts';
 import { closed } from '../response/schemas.ts';
-import {
-  htmlPage,
-  privateHeaders,
-  sendPage,
-  sendRefusalPage,
-  signedInPage,
-} from '../response/sign-in-page.ts';
+import { htmlPage, privateHeaders, sendErrorPage, sendPage, signedInPage } from '../response/sign-in-page.ts';
 import { asServiceError, logFailure } from '../server/error-handler.ts';
 import type { Routes } from '../server/routes.ts';
 
@@ -72,11 +66,11 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
     const error = asServiceError(thrown);
     logFailure(context.log, error, request, reply);
     const { identity_provider: provider = '', INTEGRATION_NAME: name = '' } = request.params as Params;
-    report(provider, error instanceof SignInRefusal ? error.reason : error.code);
+    report(provider, error instanceof SignInError ? error.reason : error.code);
     const again = error.code.endsWith('_not_found')
       ? undefined
       : againUrl(context, { provider, name }, request.signInRequest);
-    return sendRefusalPage(reply, { error, requestId: request.id, againUrl: again });
+    return sendErrorPage(reply, { error, requestId: request.id, againUrl: again });
   };
 
   return (app) => {

@@ -133,7 +133,7 @@ function pathError(
       message: 'The query is not valid percent-encoded UTF-8.',
     });
   }
-  return is404 || !paths.isLiteral(url, routeOptions.url) ? paths.refusal(url) : undefined;
+  return is404 || !paths.isLiteral(url, routeOptions.url) ? paths.errorFor(url) : undefined;
 }
 
 /** Fastify would take invalid percent-encoding literally, as another value than the caller meant. */
@@ -183,7 +183,7 @@ function guardRequests(app: App, paths: KnownPaths, options: AppOptions, { load 
     crossOrigin.mark(request, reply, access);
     // Shed before any work: a charge that is shed here has no effect.
     const isVital = neverShed.has(request.routeOptions.url);
-    const overload = load.refusal(request.raw, reply.raw, countedAddress(request.address), isVital);
+    const overload = load.shed(request.raw, reply.raw, countedAddress(request.address), isVital);
     if (overload !== undefined) {
       // Respond after this turn of the event loop: otherwise callers that retry at once delay its end and the admitted requests.
       setImmediate(() => sendError(log, overload, request, reply));
@@ -191,18 +191,18 @@ function guardRequests(app: App, paths: KnownPaths, options: AppOptions, { load 
     }
     const bytesMax = access === undefined ? undefined : bodyBytesMax[access];
     const proceed = () => {
-      const rejection = bytesMax === undefined ? undefined : uploads.refusal(request, reply, bytesMax);
+      const rejection = bytesMax === undefined ? undefined : uploads.count(request, reply, bytesMax);
       if (rejection !== undefined) {
         done(rejection);
         return;
       }
-      if (!crossOrigin.answerPreflight(request, reply, paths)) done(pathError(request, paths));
+      if (!crossOrigin.respondToPreflight(request, reply, paths)) done(pathError(request, paths));
     };
     const admission = authorizer.admit(request, reply, access);
     if (admission === undefined) proceed();
     else admission.then(proceed, done);
   });
-  if (!log.tellsDetails) return;
+  if (!log.logsDetails) return;
   app.addHook('onResponse', (request, reply, done) => {
     if (reply.statusCode < 400) log.debug('request', requestFields(request, reply));
     done();

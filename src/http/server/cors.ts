@@ -39,7 +39,7 @@ export class CrossOrigin {
    *
    * @returns whether a response was sent
    */
-  answerPreflight(request: FastifyRequest, reply: FastifyReply, paths: KnownPaths): boolean {
+  respondToPreflight(request: FastifyRequest, reply: FastifyReply, paths: KnownPaths): boolean {
     const { origin, 'access-control-request-method': method } = request.headers;
     if (request.method !== 'OPTIONS' || origin === undefined || method === undefined) return false;
     const access = paths.access(method, request.url);

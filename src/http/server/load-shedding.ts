@@ -142,14 +142,14 @@ export class LoadShedder {
   }
 
   /**
-   * Whether a counted request must be shed, before any work for it.
+   * Sheds a counted request if the load is too high, before any work for it.
    *
    * @param response to this request
    * @param caller the caller's address: behind a trusted proxy it is not the address of the connection
    * @param isVital served at any load, within the limit of its connection
-   * @returns `overloaded`, with the reason for the log only
+   * @returns `overloaded`, with the reason for the log only; undefined for a request that is served
    */
-  refusal(
+  shed(
     request: IncomingMessage,
     response: ServerResponse,
     caller: string,

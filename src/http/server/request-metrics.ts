@@ -19,7 +19,7 @@ export function countRequests(app: App, metrics: Metrics = noMetrics): void {
     route.onResponse = [
       ...[onResponse].flat(),
       (request, reply, done) => {
-        (only ?? counts.get(request.method))?.answered(reply.statusCode, reply.elapsedTime);
+        (only ?? counts.get(request.method))?.responded(reply.statusCode, reply.elapsedTime);
         done();
       },
     ];

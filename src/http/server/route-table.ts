@@ -27,7 +27,7 @@ export class KnownPaths {
   }
 
   /** The error for a wrong method (405) or a wrong path (404). */
-  refusal(url: string): ServiceError {
+  errorFor(url: string): ServiceError {
     const path = this.#find(url);
     if (path === undefined) return new ServiceError('route_not_found');
     const allow = [...path.routes.keys()].sort().join(', ');

@@ -13,8 +13,8 @@ export class Uploads {
   #bytes = 0;
   readonly #ofAddress = new AddressCounts();
 
-  /** @param bytesMax of the route. @returns `overloaded`, or undefined when the body was counted */
-  refusal(request: FastifyRequest, reply: FastifyReply, bytesMax: number): ServiceError | undefined {
+  /** Counts a body, if there is room for it. @param bytesMax of the route. @returns `overloaded` if there is none */
+  count(request: FastifyRequest, reply: FastifyReply, bytesMax: number): ServiceError | undefined {
     const bytes = expectedBytes(request, bytesMax);
     if (bytes <= keylessBodyBytesMax) return undefined;
     const address = countedAddress(request.address);

@@ -236,6 +236,6 @@ async function wantLonger(
 
 /** Undefined while the first request is still running. */
 function responseOnceRun(payment: Payment): PaymentResponse | undefined {
-  const isRunning = payment.answer === undefined && payment.state === 'calling';
+  const isRunning = payment.response === undefined && payment.state === 'calling';
   return isRunning ? undefined : currentResponse(payment, { replayed: true });
 }

@@ -94,7 +94,7 @@ export async function canceled(
     const found = await processor.findCharge(sought).catch(unknownOf);
     return isConclusive(found) ? found : { kind: 'unknown', detail: detailOf(found) };
   }
-  const silentMs = context.now() - sought.askedUntil;
+  const silentMs = context.now() - sought.requestedUntil;
   const outcome = await processor
     .cancelCharge({ ...sought, processorKey, currency, silentMs })
     .catch(unknownOf);
@@ -135,10 +135,10 @@ async function callProcessor(
 /** No charge is requested after its end or its cancellation, nor after the processor may have forgotten its key. */
 export function soughtOf({ now }: PaymentContext, { keyLifeMs }: Processor, payment: Payment) {
   const { createdAt, cancelRequestedAt, wantedUntil } = payment;
-  const askedFrom = Date.parse(createdAt);
+  const requestedFrom = Date.parse(createdAt);
   const canceledAt =
     cancelRequestedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(cancelRequestedAt);
-  const lastCallAt = Math.min(now(), wantedUntil, canceledAt, askedFrom + keyLifeMs);
-  const askedUntil = Math.max(askedFrom, lastCallAt) + processorCallMsMax;
-  return { paymentId: payment.id, askedFrom, askedUntil, timeoutMs: lookUpMsMax };
+  const lastCallAt = Math.min(now(), wantedUntil, canceledAt, requestedFrom + keyLifeMs);
+  const requestedUntil = Math.max(requestedFrom, lastCallAt) + processorCallMsMax;
+  return { paymentId: payment.id, requestedFrom, requestedUntil, timeoutMs: lookUpMsMax };
 }

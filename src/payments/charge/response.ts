@@ -30,7 +30,7 @@ function errorOf(outcome: Exclude<Settlement, { kind: 'succeeded' }>, payment: P
         declineCode: outcome.declineCode,
         param: 'token',
       });
-    case 'refused':
+    case 'rejected':
       return new ServiceError('invalid_request', { param: outcome.param, message: outcome.message });
     case 'not_attempted':
       return new ServiceError('processor_error');
@@ -93,7 +93,7 @@ export function currentResponse(
   { replayed }: { readonly replayed: boolean },
 ): PaymentResponse {
   const known = { paymentId: payment.id, replayed };
-  if (payment.answer !== undefined) return { ...payment.answer, ...known };
+  if (payment.response !== undefined) return { ...payment.response, ...known };
   const unknown = errorResponse(outcomeUnknown(payment), payment.requestId);
   return { ...unknown, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
 }

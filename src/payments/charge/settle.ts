@@ -12,7 +12,7 @@ import { made, releaseItem, reserveItem } from '../fulfilment.ts';
 import { eventsPerPaymentMax } from '../limits.ts';
 import { openId, postponeMarker, removeMarker } from '../ownership/marker.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from '../payment.ts';
-import { type Change, changePayment, WriteRefused } from '../payment-store.ts';
+import { type Change, changePayment, WriteRejected } from '../payment-store.ts';
 import type { Finding, Settlement } from './outcome.ts';
 import { report } from './report.ts';
 import { responseOf, reviewResponse } from './response.ts';
@@ -46,7 +46,7 @@ export async function settleCharge(
       return payment;
     } catch (error) {
       // The item or the charge id exists meanwhile. The money has moved anyway, so retry without that write.
-      if (!(error instanceof WriteRefused) || error.write === undefined) throw error;
+      if (!(error instanceof WriteRejected) || error.write === undefined) throw error;
       rejected.push(error.write);
       if (rejected.length > 3) throw error;
     }
@@ -110,7 +110,7 @@ function overridden(
     ? {
         ...succeeded,
         state: transitionProvenCharge(payment.state, 'needs_review'),
-        answer: reviewResponse(payment, chargedWithoutItem),
+        response: reviewResponse(payment, chargedWithoutItem),
       }
     : succeeded;
   return {
@@ -179,7 +179,7 @@ function withOutcome(payment: Payment, outcome: Settlement): Payment {
     ...withoutToken(payment),
     ...(outcome.kind === 'succeeded' ? { chargeId: outcome.chargeId } : {}),
     ...('declineCode' in outcome ? { declineCode: outcome.declineCode } : {}),
-    answer: responseOf(outcome, payment),
+    response: responseOf(outcome, payment),
   };
 }
 
@@ -231,7 +231,7 @@ export async function markForReview(
   const { payment, isChanged } = await changePayment(context, id, (before) => {
     if (hasEnded(before.state)) return undefined;
     const state = transitionCharge(before.state, 'needs_review');
-    const reviewed = { ...withoutToken(before), state, answer: reviewResponse(before) };
+    const reviewed = { ...withoutToken(before), state, response: reviewResponse(before) };
     return { payment: reviewed, writes: [removeMarker(openId(id))] };
   });
   if (!isChanged) return;

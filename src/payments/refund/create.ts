@@ -5,7 +5,7 @@ import { waitForFirst } from '../charge/wait-for-first.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
 import { currencyExponent } from '../currencies.ts';
 import { findPaymentOn } from '../find-payment.ts';
-import { refundAttemptsKeptMax, refundsPerPaymentMax } from '../limits.ts';
+import { refundAttemptsStoredMax, refundsPerPaymentMax } from '../limits.ts';
 import { createMarker, openId } from '../ownership/marker.ts';
 import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from '../payment.ts';
 import { findRoute, type RoutePolicy } from '../payment-routes.ts';
@@ -50,7 +50,7 @@ export async function refundPayment(
     state: 'calling',
     amount: amount ?? 0,
     createdAt: new Date(context.now()).toISOString(),
-    asked: {
+    requested: {
       processorKey: newProcessorKey(),
       attempts: 0,
       requestId: request.requestId,
@@ -88,7 +88,7 @@ async function reserve(
   const { payment } = await changePayment(context, paymentId, (before) => {
     earlier = withSameKey(before, refund);
     if (earlier !== undefined) return undefined;
-    const amount = refund.asked?.isRest ? amountRefundable(before) : refund.amount;
+    const amount = refund.requested?.isRest ? amountRefundable(before) : refund.amount;
     checkRefundable(before, amount);
     return {
       payment: withRefund(withoutOldAttempts(before), { ...refund, amount }),
@@ -106,13 +106,13 @@ function withoutOldAttempts(payment: Payment): Payment {
   const { refunds = [] } = payment;
   const moved = ({ state, processorRefundId }: Refund) =>
     state !== 'failed' || processorRefundId !== undefined;
-  const old = new Set(refunds.filter((refund) => !moved(refund)).slice(0, -refundAttemptsKeptMax));
+  const old = new Set(refunds.filter((refund) => !moved(refund)).slice(0, -refundAttemptsStoredMax));
   return old.size === 0 ? payment : { ...payment, refunds: refunds.filter((each) => !old.has(each)) };
 }
 
-function withSameKey({ refunds = [] }: Payment, { asked }: Refund): Refund | undefined {
-  if (asked?.keyDigest === undefined) return undefined;
-  return refunds.find((refund) => refund.asked?.keyDigest === asked.keyDigest);
+function withSameKey({ refunds = [] }: Payment, { requested }: Refund): Refund | undefined {
+  if (requested?.keyDigest === undefined) return undefined;
+  return refunds.find((refund) => refund.requested?.keyDigest === requested.keyDigest);
 }
 
 function checkRefundable(payment: Payment, amount: number): void {
@@ -148,9 +148,10 @@ async function replay(
   context: Pick<PaymentContext, 'engine'>,
   paymentId: string,
   earlier: Refund,
-  { asked, amount }: Refund,
+  { requested, amount }: Refund,
 ): Promise<RefundResponse> {
-  const isSame = earlier.asked?.isRest === asked?.isRest && (asked?.isRest || earlier.amount === amount);
+  const isSame =
+    earlier.requested?.isRest === requested?.isRest && (requested?.isRest || earlier.amount === amount);
   if (!isSame) {
     throw new ServiceError('idempotency_key_reused', {
       param: 'amount',

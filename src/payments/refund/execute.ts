@@ -67,7 +67,7 @@ async function callProcessor(
     refundId: refund.id,
     paymentId: payment.id,
     chargeId: payment.chargeId ?? '',
-    processorKey: refund.asked?.processorKey ?? '',
+    processorKey: refund.requested?.processorKey ?? '',
     amount: refund.amount,
     currency: payment.currency,
     timeoutMs: processorCallMsMax,

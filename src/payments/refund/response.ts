@@ -3,7 +3,7 @@ import { ServiceError } from '../../errors.ts';
 import type { RefundOutcome } from '../../processors/processor.ts';
 import { unknownRetryAfterSeconds } from '../charge/response.ts';
 import type { Payment } from '../payment.ts';
-import type { AskedRefund, Refund } from '../refund-state.ts';
+import type { Refund, RequestedRefund } from '../refund-state.ts';
 import type { StoredResponse } from '../stored-response.ts';
 
 export interface RefundResponse extends StoredResponse {
@@ -18,7 +18,7 @@ export function refundResponseOf(
   outcome: RefundOutcome,
   payment: Payment,
   refund: Refund,
-  { requestId }: AskedRefund,
+  { requestId }: RequestedRefund,
 ): StoredResponse | undefined {
   switch (outcome.kind) {
     case 'succeeded':
@@ -29,7 +29,7 @@ export function refundResponseOf(
         new ServiceError('processor_error', { retryable: false, message: failedMessage }),
         requestId,
       );
-    case 'refused':
+    case 'rejected':
       return errorResponse(new ServiceError('invalid_request', { message: outcome.message }), requestId);
     case 'not_attempted':
       return errorResponse(new ServiceError('processor_error', { message: notAttemptedMessage }), requestId);
@@ -49,17 +49,17 @@ const reviewMessage =
 
 /** The refund's response now: the stored one, or that its outcome is unknown. */
 export function currentRefundResponse(
-  { id: refundId, asked, state }: Refund,
+  { id: refundId, requested, state }: Refund,
   { replayed }: { readonly replayed: boolean },
 ): RefundResponse {
   const known = { refundId, replayed };
-  if (asked?.answer !== undefined) return { ...asked.answer, ...known };
+  if (requested?.response !== undefined) return { ...requested.response, ...known };
   const isReviewed = state === 'needs_review';
   // Without a key a repeated request would be another refund.
-  const retryable = !isReviewed && asked?.keyDigest !== undefined;
+  const retryable = !isReviewed && requested?.keyDigest !== undefined;
   const message = isReviewed ? reviewMessage : unknownMessage;
   const error = new ServiceError('payment_outcome_unknown', { retryable, message });
-  const unknown = errorResponse(error, asked?.requestId ?? '');
+  const unknown = errorResponse(error, requested?.requestId ?? '');
   return { ...unknown, ...known, ...(isReviewed ? {} : { retryAfterSeconds: unknownRetryAfterSeconds }) };
 }
 

@@ -4,7 +4,7 @@ import type { PaymentContext, SettleRefundContext } from '../context.ts';
 import { openId, postponeMarker, removeMarker, restoreMarker } from '../ownership/marker.ts';
 import type { Payment } from '../payment.ts';
 import { type Change, changePayment } from '../payment-store.ts';
-import { type AskedRefund, mayTransitionRefund, type Refund, type RefundState } from '../refund-state.ts';
+import { mayTransitionRefund, type Refund, type RefundState, type RequestedRefund } from '../refund-state.ts';
 import { findRefund, withRefund } from './amounts.ts';
 import { refundResponseOf } from './response.ts';
 
@@ -38,7 +38,7 @@ export async function settleRefund(
   if (isChanged) {
     const { outcome } = finding;
     // Count a refund that stays open once.
-    if (!isOpen(refund.state) || (refund.asked?.attempts ?? 0) <= 1)
+    if (!isOpen(refund.state) || (refund.requested?.attempts ?? 0) <= 1)
       context.metrics.refund(payment.processor, refund.state);
     if (stateBefore === 'failed')
       context.log.error('refund_overridden', { payment_id: paymentId, refund_id: refundId });
@@ -61,12 +61,12 @@ function settled(
 ): Change | undefined {
   const outcome = conclusion(refund, reported, basis);
   const state = stateOf(outcome);
-  const { asked, ...rest } = refund;
-  const attempts = (asked?.attempts ?? 0) + (eventId === undefined ? 1 : 0);
+  const { requested, ...rest } = refund;
+  const attempts = (requested?.attempts ?? 0) + (eventId === undefined ? 1 : 0);
   const id = openId(payment.id, refund.id);
   if (!mayTransitionRefund(refund, state)) {
-    if (refund.state !== 'pending' || asked === undefined || eventId !== undefined) return undefined;
-    const still = withRefund(payment, { ...refund, asked: { ...asked, attempts } });
+    if (refund.state !== 'pending' || requested === undefined || eventId !== undefined) return undefined;
+    const still = withRefund(payment, { ...refund, requested: { ...requested, attempts } });
     return { payment: still, writes: [postponeMarker(context, id, payment, attempts)] };
   }
   const moved: Refund = {
@@ -74,7 +74,7 @@ function settled(
     state,
     ...('processorRefundId' in outcome ? { processorRefundId: outcome.processorRefundId } : {}),
   };
-  const after = asked && { asked: withResponse(payment, moved, { ...asked, attempts }, outcome) };
+  const after = requested && { requested: withResponse(payment, moved, { ...requested, attempts }, outcome) };
   const events = eventId === undefined ? {} : { events: withEvent(payment, eventId) };
   return {
     payment: withRefund({ ...payment, ...events }, { ...moved, ...after }),
@@ -91,7 +91,7 @@ function markerOf(
   attempts: number,
 ) {
   const id = openId(payment.id, after.id);
-  if (before.asked === undefined) return [];
+  if (before.requested === undefined) return [];
   if (!isOpen(before.state)) return isOpen(after.state) ? [restoreMarker(context, id, payment)] : [];
   return isOpen(after.state) ? [postponeMarker(context, id, payment, attempts)] : [removeMarker(id)];
 }
@@ -104,20 +104,21 @@ function isOpen(state: RefundState): boolean {
 function withResponse(
   payment: Payment,
   refund: Refund,
-  asked: AskedRefund,
+  requested: RequestedRefund,
   outcome: RefundOutcome,
-): AskedRefund {
-  const response = asked.answer ?? refundResponseOf(outcome, payment, refund, asked);
-  const { keyDigest, ...rest } = asked;
+): RequestedRefund {
+  const response = requested.response ?? refundResponseOf(outcome, payment, refund, requested);
+  const { keyDigest, ...rest } = requested;
   // Nothing was refunded, so a retry of the same request may succeed.
   const key = outcome.kind === 'not_attempted' || keyDigest === undefined ? {} : { keyDigest };
-  return { ...rest, ...key, ...(response === undefined ? {} : { answer: response }) };
+  return { ...rest, ...key, ...(response === undefined ? {} : { response }) };
 }
 
 /** A rejection counts only while its request is the only one, as with a charge. */
 function conclusion({ state }: Refund, outcome: RefundOutcome, basis: RefundFinding['basis']): RefundOutcome {
-  if (state === 'calling' || (outcome.kind !== 'not_attempted' && outcome.kind !== 'refused')) return outcome;
-  if (basis === 'proof' && outcome.kind === 'refused') return outcome;
+  if (state === 'calling' || (outcome.kind !== 'not_attempted' && outcome.kind !== 'rejected'))
+    return outcome;
+  if (basis === 'proof' && outcome.kind === 'rejected') return outcome;
   return { kind: 'unknown', detail: outcome.detail };
 }
 

@@ -41,7 +41,7 @@ interface Call {
 }
 
 function isRejection({ kind }: { readonly kind: string }): boolean {
-  return kind === 'not_attempted' || kind === 'refused' || kind === 'declined';
+  return kind === 'not_attempted' || kind === 'rejected' || kind === 'declined';
 }
 
 function detailOf(outcome: { readonly kind: string; readonly detail?: string }): string {

@@ -11,7 +11,7 @@ export interface LedgerServer {
 
 /**
  * Serves the simulated processor's ledger over HTTP, so that several processes share it and it survives a killed one.
- * `POST /charges`, `/cancellations` and `/refunds` return the ledger's reply; `GET /books` returns all charges and
+ * `POST /charges`, `/cancellations` and `/refunds` return the ledger's reply; `GET /records` returns all charges and
  * refunds. For a lost reply the server closes the connection. It listens on a free loopback port.
  */
 export async function serveLedger(ledger: MemoryLedger): Promise<LedgerServer> {
@@ -35,7 +35,7 @@ async function replyTo(ledger: MemoryLedger, request: IncomingMessage) {
   if (request.url === '/refunds') return ledger.refund((await readJson(request)) as LedgerRefundRequest);
   if (request.url === '/cancellations')
     return ledger.cancel(((await readJson(request)) as { key: string }).key);
-  return ledger.books();
+  return ledger.records();
 }
 
 function originOf(server: Server): string {

@@ -36,7 +36,7 @@ export type LedgerRefundReply =
   | { readonly kind: 'refunded' | 'pending'; readonly ledgerRefundId: string }
   | { readonly kind: 'no_such_charge' }
   | { readonly kind: 'too_much' }
-  | { readonly kind: 'refused' }
+  | { readonly kind: 'rejected' }
   /** The refund was made, but its reply never arrives. */
   | { readonly kind: 'lost' };
 
@@ -49,7 +49,7 @@ export interface LedgerRefund extends LedgerRefundRequest {
 export type LedgerCancelReply = LedgerReply | { readonly kind: 'canceled' };
 
 /** All charges and refunds of the ledger. */
-export interface LedgerBooks {
+export interface LedgerRecords {
   readonly charges: readonly LedgerCharge[];
   readonly refunds: readonly LedgerRefund[];
 }
@@ -60,7 +60,7 @@ export interface SimulatedLedger {
   /** Blocks the key of a charge, or returns the outcome of that charge. */
   cancel(key: string): Promise<LedgerCancelReply>;
   refund(request: LedgerRefundRequest): Promise<LedgerRefundReply>;
-  books(): Promise<LedgerBooks>;
+  records(): Promise<LedgerRecords>;
 }
 
 /** Tokens that decline: `tok_<decline code>`. */
@@ -83,7 +83,7 @@ const payingTokens = [
   'slow',
   'lost_reply',
   'refund_pending',
-  'refund_refused',
+  'refund_rejected',
   'refund_lost_reply',
 ];
 
@@ -94,7 +94,7 @@ const callMsMax = 60_000;
 /**
  * A ledger in memory, scripted by its tokens: `tok_paid` (and `tok_visa`, so that a request written for Stripe's
  * test mode works), `tok_<decline code>`, `tok_processor_error`, `tok_slow`, `tok_lost_reply`, and for the refunds of
- * a paid charge `tok_refund_pending`, `tok_refund_refused`, `tok_refund_lost_reply`. As at a real processor, a repeated
+ * a paid charge `tok_refund_pending`, `tok_refund_rejected`, `tok_refund_lost_reply`. As at a real processor, a repeated
  * key does nothing and returns the first reply.
  */
 export class MemoryLedger implements SimulatedLedger {
@@ -136,7 +136,7 @@ export class MemoryLedger implements SimulatedLedger {
     const charge = this.charges.find(({ chargeId }) => chargeId === request.chargeId);
     if (charge === undefined) return { kind: 'no_such_charge' };
     const word = wordOf(charge.token);
-    if (word === 'refund_refused') return { kind: 'refused' };
+    if (word === 'refund_rejected') return { kind: 'rejected' };
     const earlier = this.refunds.filter(({ chargeId }) => chargeId === request.chargeId);
     if (earlier.reduce((sum, { amount }) => sum + amount, request.amount) > charge.amount)
       return { kind: 'too_much' };
@@ -148,7 +148,7 @@ export class MemoryLedger implements SimulatedLedger {
     return word === 'refund_lost_reply' ? { kind: 'lost' } : reply;
   }
 
-  async books(): Promise<LedgerBooks> {
+  async records(): Promise<LedgerRecords> {
     return this;
   }
 }
@@ -180,8 +180,8 @@ export class RemoteLedger implements SimulatedLedger {
     return this.#call('/refunds', request);
   }
 
-  books(): Promise<LedgerBooks> {
-    return this.#call('/books');
+  records(): Promise<LedgerRecords> {
+    return this.#call('/records');
   }
 
   async #call<Reply>(path: string, json?: unknown): Promise<Reply> {

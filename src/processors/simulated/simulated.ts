@@ -7,7 +7,7 @@ import type {
   Check,
   ConnectedProcessor,
   LookUp,
-  NotTaken,
+  NotAttempted,
   Owner,
   Period,
   ProcessorCharge,
@@ -65,7 +65,7 @@ function outcomeOf(reply: LedgerReply): ChargeOutcome {
       };
     case 'no_such_token':
       return {
-        kind: 'refused',
+        kind: 'rejected',
         param: 'token',
         message: 'The simulated processor does not know this token. Try tok_paid or tok_insufficient_funds.',
         detail: 'no such token',
@@ -77,7 +77,7 @@ function outcomeOf(reply: LedgerReply): ChargeOutcome {
   }
 }
 
-function outcomeOfError(error: unknown): NotTaken | Unknown {
+function outcomeOfError(error: unknown): NotAttempted | Unknown {
   return error instanceof NotSentError ? { kind: 'not_attempted', detail: error.message } : unreachable;
 }
 
@@ -85,7 +85,7 @@ function findCharge(
   ledger: SimulatedLedger,
   { paymentId, timeoutMs }: SoughtCharge,
 ): Promise<LookUp<ChargeOutcome>> {
-  const found = ledger.books().then(({ charges }): LookUp<ChargeOutcome> => {
+  const found = ledger.records().then(({ charges }): LookUp<ChargeOutcome> => {
     const made = charges.find((each) => each.paymentId === paymentId);
     return made === undefined ? { kind: 'absent' } : { kind: 'succeeded', chargeId: made.chargeId };
   });
@@ -128,7 +128,7 @@ function outcomeOfRefund(reply: LedgerRefundReply): RefundOutcome {
       return { kind: 'unknown', detail: 'scripted loss of the reply' };
     default:
       return {
-        kind: 'refused',
+        kind: 'rejected',
         message: 'The simulated processor rejected the refund; nothing was refunded.',
         detail: reply.kind,
       };
@@ -139,7 +139,7 @@ function findRefund(
   ledger: SimulatedLedger,
   { refundId, timeoutMs }: SoughtRefund,
 ): Promise<LookUp<RefundOutcome>> {
-  const found = ledger.books().then(({ refunds }): LookUp<RefundOutcome> => {
+  const found = ledger.records().then(({ refunds }): LookUp<RefundOutcome> => {
     const made = refunds.find((each) => each.refundId === refundId);
     if (made === undefined) return { kind: 'absent' };
     return { kind: made.isPending ? 'pending' : 'succeeded', processorRefundId: made.ledgerRefundId };
@@ -152,7 +152,7 @@ function findRefund(
 }
 
 function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number): Promise<Owner | Unknown> {
-  const found = ledger.books().then(({ charges }): Owner => {
+  const found = ledger.records().then(({ charges }): Owner => {
     const made = charges.find((each) => each.chargeId === chargeId);
     return { kind: 'owner', paymentId: made?.paymentId, isPaid: made !== undefined };
   });
@@ -164,7 +164,7 @@ function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number)
 }
 
 function check(ledger: SimulatedLedger, timeoutMs: number): Promise<Check> {
-  const checked = ledger.books().then(
+  const checked = ledger.records().then(
     (): Check => ({ kind: 'well' }),
     (): Check => unreachable,
   );
@@ -172,7 +172,7 @@ function check(ledger: SimulatedLedger, timeoutMs: number): Promise<Check> {
 }
 
 async function* charges(ledger: SimulatedLedger, { from, until }: Period): AsyncGenerator<ProcessorCharge> {
-  const { charges, refunds } = await ledger.books();
+  const { charges, refunds } = await ledger.records();
   for (const { chargeId, paymentId, amount, currency, madeAt } of charges) {
     if (madeAt < from || madeAt >= until) continue;
     const refundsOfCharge = refunds.filter((each) => each.chargeId === chargeId);

@@ -2,7 +2,7 @@ import { inTime } from '../in-time.ts';
 import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
 import { locationQuery, moneyOf, type SquareAccount } from './account.ts';
 import { type Json, objectOf, objectsOf, textOf } from './api.ts';
-import { type Fault, faultOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
+import { type Fault, faultOf, isDefiniteRejection, wasTurnedAway } from './errors.ts';
 
 /**
  * Charges in one call (https://developer.squareup.com/reference/square/payments-api/create-payment). Our payment id has
@@ -56,7 +56,7 @@ function outcomeOfError(error: unknown): ChargeOutcome {
   const fault = faultOf(error);
   const { status, codes, categories, detail } = fault;
   if (wasTurnedAway(fault)) return { kind: 'not_attempted', detail };
-  if (!isDefiniteRefusal(fault)) return { kind: 'unknown', detail };
+  if (!isDefiniteRejection(fault)) return { kind: 'unknown', detail };
   const parameter = parameterOfCodes(codes);
   if (parameter !== undefined) return rejected(fault, parameter);
   if (status === 402 || categories.includes('PAYMENT_METHOD_ERROR')) return declined(codes);
@@ -99,7 +99,7 @@ function parameterOfFields({ fields, codes }: Fault): Parameter | undefined {
 function rejected({ codes: [code], detail }: Fault, parameter: Parameter | undefined): ChargeOutcome {
   const why = code === undefined ? '' : ` (${code})`;
   const message = `Square rejected the ${parameter ?? 'charge'}${why}; nothing was charged.`;
-  return { kind: 'refused', ...(parameter === undefined ? {} : { param: parameter }), message, detail };
+  return { kind: 'rejected', ...(parameter === undefined ? {} : { param: parameter }), message, detail };
 }
 
 /**

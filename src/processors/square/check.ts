@@ -15,7 +15,7 @@ export async function check(account: SquareAccount, timeoutMs: number): Promise<
       const { status, detail } = faultOf(error);
       // 404 and 400 mean a wrong location.
       const isRejected = status !== undefined && status >= 400 && status < 408;
-      return { kind: isRejected ? 'refused' : 'unknown', detail };
+      return { kind: isRejected ? 'rejected' : 'unknown', detail };
     },
   );
   return inTime<Check>(listed, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });

@@ -47,7 +47,7 @@ export function wasTurnedAway({ status, wasSent }: Fault): boolean {
 }
 
 /** An error that is not from Square, for instance from a gateway on the way, proves nothing. */
-export function isDefiniteRefusal({ status, codes, categories }: Fault): boolean {
+export function isDefiniteRejection({ status, codes, categories }: Fault): boolean {
   if (status === undefined || status < 400 || status >= 500 || status === 408 || status === 409) return false;
   if (codes.some((code) => doubtfulCodes.includes(code))) return false;
   return categories.length > 0 && categories.every((category) => definiteCategories.includes(category));

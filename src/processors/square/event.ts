@@ -23,9 +23,13 @@ export interface Subscription {
 export function readEvent({ keys, url }: Subscription, { headers, body }: Delivery): ParsedEvent {
   if (keys.length === 0 || url === undefined) return { kind: 'not_configured' };
   const signature = headers['x-square-hmacsha256-signature'];
-  if (typeof signature !== 'string') return { kind: 'forged', detail: 'no x-square-hmacsha256-signature' };
+  if (typeof signature !== 'string')
+    return { kind: 'invalid_signature', detail: 'no x-square-hmacsha256-signature' };
   if (!keys.some((key) => isSignedBy(key, url, body, signature)))
-    return { kind: 'forged', detail: 'the signature matches none of our keys, or is for another URL' };
+    return {
+      kind: 'invalid_signature',
+      detail: 'the signature matches none of our keys, or is for another URL',
+    };
   return parsed(body);
 }
 
@@ -42,7 +46,7 @@ function parsed(body: Buffer): ParsedEvent {
   const happenedAt = Date.parse(textOf(event.created_at) ?? '');
   const change = changeOf(event);
   if (id === undefined || Number.isNaN(happenedAt) || change === undefined) return { kind: 'irrelevant' };
-  return { kind: 'event', event: { id, happenedAt, news: change } };
+  return { kind: 'event', event: { id, happenedAt, change } };
 }
 
 function jsonOf(body: Buffer): Json {

@@ -48,13 +48,13 @@ export function weightOf(found: Json): 0 | 1 | 2 {
 export async function findCharge(
   account: SquareAccount,
   payments: Payments,
-  { paymentId, askedFrom, askedUntil, timeoutMs }: SoughtCharge,
+  { paymentId, requestedFrom, requestedUntil, timeoutMs }: SoughtCharge,
 ): Promise<LookUp<ChargeOutcome>> {
   const deadline = performance.now() + timeoutMs;
-  const period = { from: askedFrom, until: askedUntil };
+  const period = { from: requestedFrom, until: requestedUntil };
   const find = () => payments.find(paymentId, period, Math.max(1, deadline - performance.now()));
   let listing = await find();
-  if (listing.kind === 'absent' && Date.now() <= askedUntil + account.listLagMs) {
+  if (listing.kind === 'absent' && Date.now() <= requestedUntil + account.listLagMs) {
     const lagMs = Math.min(account.listLagMs, Math.max(0, deadline - performance.now()));
     await sleep(lagMs, undefined, { ref: false });
     listing = await find();

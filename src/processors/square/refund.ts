@@ -2,7 +2,7 @@ import { inTime } from '../in-time.ts';
 import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
 import { moneyOf, type SquareAccount } from './account.ts';
 import { type Json, objectOf, textOf } from './api.ts';
-import { faultOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
+import { faultOf, isDefiniteRejection, wasTurnedAway } from './errors.ts';
 
 /**
  * https://developer.squareup.com/reference/square/refunds-api/refund-payment. A refund has no reference field, so its
@@ -70,7 +70,7 @@ function outcomeOfError(error: unknown): RefundOutcome {
   // Square rejects a second refund only while one is pending.
   if (wasTurnedAway(fault) || codes.includes('REFUND_ALREADY_PENDING'))
     return { kind: 'not_attempted', detail };
-  if (!isDefiniteRefusal(fault)) return { kind: 'unknown', detail };
+  if (!isDefiniteRejection(fault)) return { kind: 'unknown', detail };
   const why = codes[0] === undefined ? '' : ` (${codes[0]})`;
-  return { kind: 'refused', message: `Square rejected the refund${why}; nothing was refunded.`, detail };
+  return { kind: 'rejected', message: `Square rejected the refund${why}; nothing was refunded.`, detail };
 }

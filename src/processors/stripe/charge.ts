@@ -4,7 +4,7 @@ import { inTime } from '../in-time.ts';
 import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
 import type { Sends } from '../sending/sends.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
-import { detailOf, isDefiniteRefusal, isServerError, wasTurnedAway } from './errors.ts';
+import { detailOf, isDefiniteRejection, isServerError, wasTurnedAway } from './errors.ts';
 
 /** The key of our payment id in Stripe's metadata. */
 export const paymentIdKey = 'counterfoil_payment_id';
@@ -17,7 +17,7 @@ const methodPauseMs = 100;
 export async function charge(client: Stripe, sends: Sends, request: ChargeRequest): Promise<ChargeOutcome> {
   const deadline = performance.now() + request.timeoutMs;
   const problem = amountProblem(request.amount, request.currency);
-  if (problem !== undefined) return { kind: 'refused', param: 'amount', ...problem };
+  if (problem !== undefined) return { kind: 'rejected', param: 'amount', ...problem };
   const method = await inTime(paymentMethodOf(client, request), request.timeoutMs, {
     kind: 'not_attempted',
     detail: 'no payment method in time',
@@ -109,10 +109,10 @@ function outcomeOfError(error: unknown): ChargeOutcome {
   const detail = detailOf(error);
   if (statusCode === 402) return declined(decline_code || code || 'generic_decline');
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
-  if (!isDefiniteRefusal(error)) return { kind: 'unknown', detail };
+  if (!isDefiniteRejection(error)) return { kind: 'unknown', detail };
   const field = fieldOf(param);
   const message = `Stripe rejected the ${field ?? 'charge'}${code === undefined ? '' : ` (${code})`}; nothing was charged.`;
-  return { kind: 'refused', ...(field === undefined ? {} : { param: field }), message, detail };
+  return { kind: 'rejected', ...(field === undefined ? {} : { param: field }), message, detail };
 }
 
 function fieldOf(param: string | undefined): 'amount' | 'currency' | 'token' | undefined {

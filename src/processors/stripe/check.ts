@@ -13,7 +13,7 @@ export async function check(client: Stripe, timeoutMs: number): Promise<Check> {
     (error: Partial<Stripe.errors.StripeError>): Check => {
       const { statusCode } = error;
       const isRejected = statusCode === 401 || statusCode === 403;
-      return { kind: isRejected ? 'refused' : 'unknown', detail: detailOf(error) };
+      return { kind: isRejected ? 'rejected' : 'unknown', detail: detailOf(error) };
     },
   );
   return inTime<Check>(listed, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });

@@ -27,7 +27,7 @@ export function wasTurnedAway(error: unknown): boolean {
  */
 const definiteStatuses: readonly unknown[] = [400, 402, 404];
 
-export function isDefiniteRefusal(error: unknown): boolean {
+export function isDefiniteRejection(error: unknown): boolean {
   const { statusCode } = error as StripeError;
   return definiteStatuses.includes(statusCode) && !isOfAnotherRequest(error);
 }

@@ -16,14 +16,14 @@ const toleranceSeconds = 300;
 export function readEvent(client: Stripe, secrets: readonly string[], delivery: Delivery): ParsedEvent {
   if (secrets.length === 0) return { kind: 'not_configured' };
   const header = delivery.headers['stripe-signature'];
-  if (typeof header !== 'string') return { kind: 'forged', detail: 'no Stripe-Signature' };
+  if (typeof header !== 'string') return { kind: 'invalid_signature', detail: 'no Stripe-Signature' };
   if (!secrets.some((secret) => isSigned(client, secret, header, delivery))) {
-    return { kind: 'forged', detail: 'the signature matches none of our secrets, or is too old' };
+    return { kind: 'invalid_signature', detail: 'the signature matches none of our secrets, or is too old' };
   }
   try {
     return parsed(client.webhooks.constructEventWithoutVerification(delivery.body.toString()));
   } catch (error) {
-    if ((error as Error).name === 'SyntaxError') return { kind: 'forged', detail: 'not JSON' };
+    if ((error as Error).name === 'SyntaxError') return { kind: 'invalid_signature', detail: 'not JSON' };
     // The event has a format that this adapter does not support, such as Stripe's v2 events.
     return { kind: 'irrelevant' };
   }
@@ -48,7 +48,7 @@ function isSigned(
 function parsed(event: Stripe.Event): ParsedEvent {
   const change = changeOf(event);
   if (change === undefined) return { kind: 'irrelevant' };
-  return { kind: 'event', event: { id: event.id, happenedAt: event.created * 1_000, news: change } };
+  return { kind: 'event', event: { id: event.id, happenedAt: event.created * 1_000, change } };
 }
 
 /** https://docs.stripe.com/api/events/types */

@@ -67,7 +67,7 @@ export async function findIntent(
   );
   const [intent] = searched;
   if (intent !== undefined) return intent;
-  const period = { from: sought.askedFrom, until: sought.askedUntil };
+  const period = { from: sought.requestedFrom, until: sought.requestedUntil };
   const listed = await intents.find(paymentId, period, Math.max(1, deadline - performance.now()));
   if (listed.kind === 'found') return listed.found;
   return listed.kind === 'absent' ? listed : { kind: 'unknown', detail: listed.detail };

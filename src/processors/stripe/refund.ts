@@ -4,7 +4,7 @@ import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../proc
 import type { Sends } from '../sending/sends.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
 import { paymentIdKey } from './charge.ts';
-import { detailOf, isDefiniteRefusal, wasTurnedAway } from './errors.ts';
+import { detailOf, isDefiniteRejection, wasTurnedAway } from './errors.ts';
 
 /** The key of our refund id in Stripe's metadata. */
 export const refundIdKey = 'counterfoil_refund_id';
@@ -13,7 +13,7 @@ export const refundIdKey = 'counterfoil_refund_id';
 export async function refund(client: Stripe, sends: Sends, request: RefundRequest): Promise<RefundOutcome> {
   const { chargeId, refundId, paymentId, processorKey, currency, timeoutMs } = request;
   const problem = amountProblem(request.amount, currency);
-  if (problem !== undefined) return { kind: 'refused', ...problem };
+  if (problem !== undefined) return { kind: 'rejected', ...problem };
   const params = {
     charge: chargeId,
     amount: stripeAmount(request.amount, currency),
@@ -52,7 +52,7 @@ function outcomeOfError(error: unknown): RefundOutcome {
   const { code } = error as Partial<Stripe.errors.StripeError>;
   const detail = detailOf(error);
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
-  if (!isDefiniteRefusal(error)) return { kind: 'unknown', detail };
+  if (!isDefiniteRejection(error)) return { kind: 'unknown', detail };
   const why = code === undefined ? '' : ` (${code})`;
-  return { kind: 'refused', message: `Stripe rejected the refund${why}; nothing was refunded.`, detail };
+  return { kind: 'rejected', message: `Stripe rejected the refund${why}; nothing was refunded.`, detail };
 }

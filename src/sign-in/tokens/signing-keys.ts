@@ -3,7 +3,12 @@ import type { SealedRecords } from '../../secrets/sealed-records.ts';
 import type { Sealer, SecretPlace } from '../../secrets/sealer.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { itemsOf } from '../../storage/item-text.ts';
-import { signingKeyAnnouncedMs, signingKeyKeptMs, signingKeyMs, signingKeysCachedMs } from '../limits.ts';
+import {
+  signingKeyAnnouncedMs,
+  signingKeyMs,
+  signingKeyPublishedMs,
+  signingKeysCachedMs,
+} from '../limits.ts';
 
 /** The record of a key in `service:signing-keys`, under its number. */
 interface StoredKey {
@@ -148,7 +153,7 @@ function nextSignsFrom(last: StoredKey | undefined, now: number): number | undef
 /** Whether the last token of a key has expired. */
 function isPast(keys: readonly StoredKey[], index: number, now: number): boolean {
   const next = keys[index + 1];
-  return next !== undefined && now >= next.signsFrom + signingKeyKeptMs;
+  return next !== undefined && now >= next.signsFrom + signingKeyPublishedMs;
 }
 
 function placeOf(kid: string): SecretPlace {

@@ -1,5 +1,5 @@
 import { SettingsError } from '../../errors.ts';
-import type { Engine, Refusal, Space, Write } from '../engine.ts';
+import type { Engine, Rejection, Space, Write } from '../engine.ts';
 import { type Comparison, compareStores, lookForAll } from './compare.ts';
 import { type Batch, batchesOf, copiedSpaces, type Entry, entriesOf, holdsItems } from './entries.ts';
 import { canHold, checkIsWhole, Marker } from './marker.ts';
@@ -128,10 +128,10 @@ class Copying {
     let entries = batch.entries;
     for (;;) {
       try {
-        const refusal = await engine.commit([marker.write(batch), ...entries.map(creation)]);
-        if (refusal === undefined || (await marker.isIn(engine, batch))) return marker.noteDone(batch);
-        if (refusal.write === 0) throw new SettingsError([`--to: another copy to ${name} is in progress`]);
-        entries = await this.#missing(entries, refusal, marker);
+        const rejection = await engine.commit([marker.write(batch), ...entries.map(creation)]);
+        if (rejection === undefined || (await marker.isIn(engine, batch))) return marker.noteDone(batch);
+        if (rejection.write === 0) throw new SettingsError([`--to: another copy to ${name} is in progress`]);
+        entries = await this.#missing(entries, rejection, marker);
       } catch (error) {
         // The marker is written with the batch, so the retry finds a commit that lost its reply.
         await patience.pauseAfter(error);
@@ -142,7 +142,7 @@ class Copying {
   /** The entries that the target lacks. Throws SettingsError for a different value, or an item that should not be there. */
   async #missing(
     entries: readonly Entry[],
-    { write }: Refusal,
+    { write }: Rejection,
     { isIntoExisting }: Marker,
   ): Promise<readonly Entry[]> {
     const existing = entries[write - 1] as Entry;

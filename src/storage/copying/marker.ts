@@ -53,8 +53,8 @@ export class Marker {
   static async begin(target: Engine, copying: Omit<Head, 'slots'>): Promise<Marker> {
     const head: Head = { ...copying, slots: copyCommitsMax + 1 };
     const value = JSON.stringify(head);
-    const refusal = await target.commit([{ kind: 'create', space, id: headId, value, makeSpace: true }]);
-    if (refusal !== undefined) throw new SettingsError(['another copy to this target has just begun']);
+    const rejection = await target.commit([{ kind: 'create', space, id: headId, value, makeSpace: true }]);
+    if (rejection !== undefined) throw new SettingsError(['another copy to this target has just begun']);
     return new Marker(head);
   }
 
@@ -114,8 +114,8 @@ export class Marker {
       ([slot, { text }]): Write => ({ kind: 'delete', space, id: `slot-${slot}`, ifValue: text }),
     );
     try {
-      const refusal = await target.commit([{ kind: 'delete', space, id: headId }, ...slots]);
-      if (refusal === undefined) return;
+      const rejection = await target.commit([{ kind: 'delete', space, id: headId }, ...slots]);
+      if (rejection === undefined) return;
     } catch (error) {
       if (!(error instanceof CommitUnknown)) throw error;
     }
@@ -130,11 +130,11 @@ export class Marker {
 
 /** Whether the target can have the space, by a commit that always fails. */
 export async function canHold(target: Engine, other: Space): Promise<boolean> {
-  const refusal = await target.commit([
+  const rejection = await target.commit([
     { kind: 'create', space: other, id: 'any', value: '', makeSpace: true },
     { kind: 'delete', space, id: 'none' },
   ]);
-  return refusal?.reason !== 'space_missing';
+  return rejection?.reason !== 'space_missing';
 }
 
 /**

@@ -1,11 +1,11 @@
 import { PutItemCommand, type TransactWriteItem, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
 import { randomBytes } from '../../random.ts';
-import type { Refusal, Space, Write } from '../engine.ts';
+import type { Rejection, Space, Write } from '../engine.ts';
 import type { Calls } from './calls.ts';
+import { type DynamoError, isMissingTable, translated } from './errors.ts';
 import { isService, type Layout, type Place } from './layout.ts';
 import { dynamoMissingTableTriesMax } from './limits.ts';
-import { isMissingTable, type Refused, translated } from './refused.ts';
 import type { Spaces } from './spaces.ts';
 
 /**
@@ -26,24 +26,24 @@ export class Commits {
     this.#spaces = spaces;
   }
 
-  async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
+  async commit(writes: readonly Write[]): Promise<Rejection | undefined> {
     const places = writes.map(({ space, id }) => this.#layout.placeOf(space, id));
-    if (places.includes(undefined)) return this.#refusalByReading(writes);
+    if (places.includes(undefined)) return this.#rejectionByReading(writes);
     const token = randomBytes(18).toString('base64url');
     for (let tries = 1; ; tries++) {
       try {
         return await this.#write(writes, places as Place[], token);
       } catch (error) {
-        if (!isMissingTable(error as Refused)) throw translated(error as Refused);
+        if (!isMissingTable(error as DynamoError)) throw translated(error as DynamoError);
         if (tries === dynamoMissingTableTriesMax) throw unstableTable(error);
-        const refusal = await this.#refusalByReading(writes);
-        if (refusal !== undefined) return refusal;
+        const rejection = await this.#rejectionByReading(writes);
+        if (rejection !== undefined) return rejection;
         await this.#makeMissing(writes);
       }
     }
   }
 
-  #write(writes: readonly Write[], places: readonly Place[], token: string): Promise<Refusal | undefined> {
+  #write(writes: readonly Write[], places: readonly Place[], token: string): Promise<Rejection | undefined> {
     const [first] = writes;
     return writes.length === 1 && first?.kind === 'create'
       ? this.#create(first.value, places[0] as Place, token)
@@ -54,7 +54,7 @@ export class Commits {
     value: string,
     { table, key, names }: Place,
     operation: string,
-  ): Promise<Refusal | undefined> {
+  ): Promise<Rejection | undefined> {
     const command = new PutItemCommand({
       TableName: table,
       Item: { ...key, [names.value]: { S: value }, [names.operation]: { S: operation } },
@@ -65,8 +65,8 @@ export class Commits {
       await this.#calls.write((client, options) => client.send(command, options));
       return undefined;
     } catch (error) {
-      if ((error as Refused).name !== 'ConditionalCheckFailedException') throw error;
-      const isOwn = (error as Refused).Item?.[names.operation]?.S === operation;
+      if ((error as DynamoError).name !== 'ConditionalCheckFailedException') throw error;
+      const isOwn = (error as DynamoError).Item?.[names.operation]?.S === operation;
       return isOwn ? undefined : { write: 0, reason: 'exists' };
     }
   }
@@ -75,7 +75,7 @@ export class Commits {
     writes: readonly Write[],
     places: readonly Place[],
     token: string,
-  ): Promise<Refusal | undefined> {
+  ): Promise<Rejection | undefined> {
     const command = new TransactWriteItemsCommand({
       TransactItems: writes.map((write, index) => itemOf(write, places[index] as Place)),
       ClientRequestToken: token,
@@ -84,7 +84,7 @@ export class Commits {
       await this.#calls.write((client, options) => client.send(command, options));
       return undefined;
     } catch (error) {
-      const { CancellationReasons: reasons = [] } = error as Refused;
+      const { CancellationReasons: reasons = [] } = error as DynamoError;
       const index = reasons.findIndex(({ Code }) => Code === 'ConditionalCheckFailed');
       if (index < 0) throw error;
       const exists = reasons[index]?.Item !== undefined;
@@ -93,7 +93,7 @@ export class Commits {
   }
 
   /** The first write that fails in the current state, for commits that DynamoDB rejects because a table is missing. */
-  async #refusalByReading(writes: readonly Write[]): Promise<Refusal | undefined> {
+  async #rejectionByReading(writes: readonly Write[]): Promise<Rejection | undefined> {
     for (const [index, write] of writes.entries()) {
       const value = await this.#spaces.get(write.space, write.id);
       if (write.kind === 'create') {
@@ -156,7 +156,7 @@ function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
   return { Delete: { ...common, Key: key, ConditionExpression: condition, ...named } };
 }
 
-function reasonOf({ kind }: Write, exists: boolean): Refusal['reason'] {
+function reasonOf({ kind }: Write, exists: boolean): Rejection['reason'] {
   if (kind === 'create') return 'exists';
   return exists ? 'differs' : 'missing';
 }

@@ -4,8 +4,8 @@ import { ServiceError } from '../../errors.ts';
 import type { ServiceSpace, Space } from '../engine.ts';
 import type { Item } from '../item-text.ts';
 import { tableNameCharactersMax } from '../limits.ts';
+import { otherKey } from './errors.ts';
 import { dynamoTableNameCharactersMin, timeOrderedShards } from './limits.ts';
-import { otherKey } from './refused.ts';
 
 export type Attributes = Record<string, AttributeValue>;
 

@@ -1,12 +1,12 @@
 import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { SettingsError } from '../../errors.ts';
-import type { Engine, Refusal, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
+import type { Engine, Rejection, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
 import { commitWritesMax } from '../limits.ts';
 import { type CallBounds, Calls, isCredentialsError } from './calls.ts';
 import { Commits } from './commits.ts';
+import { isKeyProblem, isMissingTable } from './errors.ts';
 import { Layout } from './layout.ts';
 import { dynamoAttemptMsMax, dynamoConnectionsMax } from './limits.ts';
-import { isKeyProblem, isMissingTable } from './refused.ts';
 import { Scans } from './scans.ts';
 import { Spaces, type TableState } from './spaces.ts';
 
@@ -161,7 +161,7 @@ class DynamoEngine implements Engine {
     return this.#scans.scan(space, options);
   }
 
-  async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
+  async commit(writes: readonly Write[]): Promise<Rejection | undefined> {
     if (writes.length === 0 || writes.length > commitWritesMax)
       throw new RangeError(`a commit has 1 to ${commitWritesMax} writes`);
     const committing = this.#commits.commit(writes);

@@ -10,9 +10,9 @@ import {
 import { ServiceError } from '../../errors.ts';
 import { type Space, serviceSpaces } from '../engine.ts';
 import type { Calls } from './calls.ts';
+import { isMissingTable, translated } from './errors.ts';
 import { isService, type Layout, partitionsOf, storedValue } from './layout.ts';
 import { dynamoRetryDelayMsMax, dynamoTableMadeMsMax } from './limits.ts';
-import { isMissingTable, translated } from './refused.ts';
 
 /** Reads single items, and lists and creates spaces. */
 export class Spaces {

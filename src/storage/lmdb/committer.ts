@@ -1,4 +1,4 @@
-import type { Refusal, Space, Write } from '../engine.ts';
+import type { Rejection, Space, Write } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { Compaction } from './compaction.ts';
 import { textInLeaves } from './leaves.ts';
@@ -35,15 +35,15 @@ export class Committer {
   }
 
   /** Call it within a write transaction. When it throws a store error, call `forget`. */
-  carryOut(batch: Batch): (Refusal | undefined)[] {
+  carryOut(batch: Batch): (Rejection | undefined)[] {
     this.#begin();
-    const refusals = batch.map((writes) => this.#commit(writes));
+    const rejections = batch.map((writes) => this.#commit(writes));
     if (this.#changed.size > 0) {
       const spaces = JSON.stringify(this.#changedSpaces());
       this.#compactSome(spaces.length * compactionShare);
       this.#append(spaces);
     }
-    return refusals;
+    return rejections;
   }
 
   /** Compacts about `sizeMax` characters of changes. Call it within a write transaction, when the store is idle. */
@@ -68,10 +68,10 @@ export class Committer {
   }
 
   /** Checks all conditions first, so that a rejected commit changes nothing. */
-  #commit(writes: readonly Write[]): Refusal | undefined {
+  #commit(writes: readonly Write[]): Rejection | undefined {
     const found = writes.map(({ space, id }) => this.#find(space, id));
     for (const [index, write] of writes.entries()) {
-      const reason = this.#refusalOf(write, found[index]);
+      const reason = this.#rejectionOf(write, found[index]);
       if (reason !== undefined) return { write: index, reason };
     }
     for (const [index, write] of writes.entries()) this.#set(write, found[index]?.textBytes ?? 0);
@@ -92,7 +92,7 @@ export class Committer {
     return { textBytes: text.length, value: () => (JSON.parse(json) as Item).name };
   }
 
-  #refusalOf(write: Write, found: Found | undefined): Refusal['reason'] | undefined {
+  #rejectionOf(write: Write, found: Found | undefined): Rejection['reason'] | undefined {
     if (write.kind === 'create') {
       if (found !== undefined) return 'exists';
       const isMade = write.makeSpace || this.#memtable.record(write.space) !== undefined;

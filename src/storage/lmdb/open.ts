@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
-import type { Engine, Refusal, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
+import type { Engine, Rejection, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
 import { commitWritesMax, diskReserveBytes } from '../limits.ts';
 import type { Batch } from './committer.ts';
 import { DiskProbe, type Failure } from './failure.ts';
@@ -74,7 +74,7 @@ class LmdbEngine implements Engine {
   /** Resolves the batch that is being written. */
   #resolveBatch: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
   #closing = false;
-  readonly #commits = new GroupCommit<readonly Write[], Refusal | undefined>((batch) => this.#flush(batch));
+  readonly #commits = new GroupCommit<readonly Write[], Rejection | undefined>((batch) => this.#flush(batch));
 
   constructor(file: string, lost: StoreLost, options: LmdbOptions) {
     const reserveBytes = options.diskReserveBytes ?? diskReserveBytes;
@@ -117,7 +117,7 @@ class LmdbEngine implements Engine {
     }
   }
 
-  async commit(writes: readonly Write[]): Promise<Refusal | undefined> {
+  async commit(writes: readonly Write[]): Promise<Rejection | undefined> {
     if (writes.length === 0 || writes.length > commitWritesMax) {
       throw new RangeError(`a commit has 1 to ${commitWritesMax} writes`);
     }
@@ -144,7 +144,7 @@ class LmdbEngine implements Engine {
     this.#lastCommit.close();
   }
 
-  async #flush(batch: Batch): Promise<readonly (Refusal | undefined)[]> {
+  async #flush(batch: Batch): Promise<readonly (Rejection | undefined)[]> {
     const began = performance.now();
     const outcome = await new Promise<Exclude<Outcome, { kind: 'lost' }>>((resolve) => {
       const late = setTimeout(() => this.#lost(new Error('a flush hangs')), flushMsMax);
@@ -156,7 +156,7 @@ class LmdbEngine implements Engine {
       this.#writer.postMessage(JSON.stringify(batch));
     });
     this.#flushed?.(performance.now() - began, batch.length);
-    if (outcome.kind === 'durable') return batch.map((_, index) => outcome.refusals[index]);
+    if (outcome.kind === 'durable') return batch.map((_, index) => outcome.rejections[index]);
     throw errorOf(outcome.failure);
   }
 }

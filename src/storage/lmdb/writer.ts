@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Refusal } from '../engine.ts';
+import type { Rejection } from '../engine.ts';
 import { type Batch, Committer } from './committer.ts';
 import { DiskProbe, type Failure, isSystemError } from './failure.ts';
 import { fillUp } from './format.ts';
@@ -12,8 +12,8 @@ import { openStore } from './store.ts';
  * on the main thread.
  */
 export type Outcome =
-  /** Refusals by the index of their commit; most have none. */
-  | { readonly kind: 'durable'; readonly refusals: Readonly<Record<number, Refusal>> }
+  /** Rejections by the index of their commit; most have none. */
+  | { readonly kind: 'durable'; readonly rejections: Readonly<Record<number, Rejection>> }
   /** Nothing of the batch was written. */
   | { readonly kind: 'failed'; readonly failure: Failure }
   /** The state on disk is unknown: the process must end. This message also comes unrequested. */
@@ -49,10 +49,10 @@ function commit(message: string): Outcome {
   lastCommitAt = performance.now();
   const outcome = attempt(message.length, (): Outcome => {
     const found = committer.carryOut(JSON.parse(message) as Batch);
-    const refusals = found.flatMap((refusal, index) =>
-      refusal === undefined ? [] : [[index, refusal] as const],
+    const rejections = found.flatMap((rejection, index) =>
+      rejection === undefined ? [] : [[index, rejection] as const],
     );
-    return { kind: 'durable', refusals: Object.fromEntries(refusals) };
+    return { kind: 'durable', rejections: Object.fromEntries(rejections) };
   });
   if (!isCompacting) void compactWhenIdle();
   return outcome;
@@ -94,7 +94,7 @@ async function compactWhenIdle(): Promise<void> {
 function compactStep(): Outcome {
   return attempt(compactionStepSize, () => {
     committer.fold(compactionStepSize);
-    return { kind: 'durable', refusals: {} };
+    return { kind: 'durable', rejections: {} };
   });
 }
 
@@ -106,7 +106,7 @@ async function close(): Promise<void> {
   // A transaction keeps other processes from writing meanwhile.
   attempt(0, () => {
     fillUp(file);
-    return { kind: 'durable', refusals: {} };
+    return { kind: 'durable', rejections: {} };
   });
   await store.close();
   parentPort?.close();

@@ -13,7 +13,7 @@ test('rejects a code that was used before, a forged one and a missing one', asyn
   });
   for (const [code, expected] of [
     [used, says.rejected],
-    ['forged', says.rejected],
+    ['invalid_signature', says.rejected],
     ['', says.untrusted],
     [undefined, says.untrusted],
     ['x'.repeat(7_000), says.rejected],
@@ -41,5 +41,5 @@ test('logs the error code of a failed exchange, and neither shows nor logs its d
   await assertRejected(signing, page, says.rejected);
   assert.ok(!page.text.includes('canary-4711'));
   assert.ok(!signing.service.logged().includes('canary-4711'));
-  assert.match(signing.service.logged(), /refused: invalid_client/);
+  assert.match(signing.service.logged(), /rejected: invalid_client/);
 });

@@ -10,8 +10,8 @@ import {
 import {
   accessTokenMs,
   signingKeyAnnouncedMs,
-  signingKeyKeptMs,
   signingKeyMs,
+  signingKeyPublishedMs,
 } from '../../../src/sign-in/limits.ts';
 import {
   openShared,
@@ -75,7 +75,7 @@ test('a new key is published a day before it signs, and an old one until its las
   await process.grants.sweep();
   await jwtVerify(last, remoteKeys(process), at(shared));
 
-  shared.now = began + signingKeyMs + signingKeyKeptMs;
+  shared.now = began + signingKeyMs + signingKeyPublishedMs;
   assert.deepEqual(
     (await published(process)).keys.map(({ kid }) => kid),
     [kidOf(fresh)],

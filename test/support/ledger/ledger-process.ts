@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import {
-  type LedgerBooks,
   type LedgerCharge,
+  type LedgerRecords,
   MemoryLedger,
 } from '../../../src/processors/simulated/ledger.ts';
 import { serveLedger } from '../../../src/processors/simulated/ledger-server.ts';
@@ -21,7 +21,7 @@ export async function startLedger(
 export interface LedgerProcess {
   readonly origin: string;
   charges(): Promise<readonly LedgerCharge[]>;
-  books(): Promise<LedgerBooks>;
+  records(): Promise<LedgerRecords>;
 }
 
 /** Starts a ledger in another process, which runs this file; killed after the test. */
@@ -29,8 +29,8 @@ export async function startLedgerProcess(t: TestContext): Promise<LedgerProcess>
   const child = spawn(process.execPath, [import.meta.filename], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   for await (const origin of createInterface({ input: child.stdout })) {
-    const books = async () => (await (await fetch(`${origin}/books`)).json()) as LedgerBooks;
-    return { origin, books, charges: async () => (await books()).charges };
+    const records = async () => (await (await fetch(`${origin}/records`)).json()) as LedgerRecords;
+    return { origin, records, charges: async () => (await records()).charges };
   }
   throw new Error(`the ledger ended with ${child.exitCode} before it listened`);
 }

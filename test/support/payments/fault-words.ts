@@ -68,7 +68,7 @@ export const refundWords: readonly FaultWord[] = [
   ...ending('done', 'refund_cut refund_malformed refund_delayed'),
   ...ending('done', 'refund_dropped_late refund_never_replies', { isHeld: true }),
   ...ending('done', 'refund_failed', { refund: 'failed' }),
-  ...ending('done', 'refund_refused', { refund: 'rejected' }),
+  ...ending('done', 'refund_rejected', { refund: 'rejected' }),
   ...ending('done', 'refund_error_before', { refund: 'undecided' }),
 ];
 

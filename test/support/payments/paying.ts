@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Payment } from '../../../src/payments/payment.ts';
 import { paymentsAfter } from '../../../src/payments/payment-store.ts';
-import type { LedgerBooks } from '../../../src/processors/simulated/ledger.ts';
+import type { LedgerRecords } from '../../../src/processors/simulated/ledger.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
 import { givenUpMs } from '../busy-machine.ts';
 import { between, pick, type Random } from '../random.ts';
@@ -149,7 +149,7 @@ function isFinal(responses: ReadonlyMap<number, unknown>): boolean {
 }
 
 /** Compares all responses with our records, our table and the ledger. */
-export async function assertHonest(shop: Shop, books: LedgerBooks, data: string): Promise<void> {
+export async function assertHonest(shop: Shop, books: LedgerRecords, data: string): Promise<void> {
   const { payments, items } = await stored(data);
   assertNothingTwice(books.charges.map(({ key }) => key));
   assertNothingTwice(books.charges.map(({ amount }) => amount));
@@ -202,7 +202,7 @@ function assertNothingTwice(values: readonly unknown[]): void {
 }
 
 /** Asserts that there is one final response, identical each time, and that it is true. */
-function assertResponses({ key, amount, responses, refunds }: Order, books: LedgerBooks): void {
+function assertResponses({ key, amount, responses, refunds }: Order, books: LedgerRecords): void {
   const charge = books.charges.find((made) => made.amount === amount);
   const text = finalText(key, responses, charge === undefined ? 402 : 200);
   if (charge !== undefined) assert.ok(text.includes(`"charge_id":"${charge.chargeId}"`), text);

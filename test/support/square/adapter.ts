@@ -62,5 +62,10 @@ function fixtureOf({ square, processor }: SquareWithAdapter): RefundFixture {
 }
 
 export function soughtOf(paymentId: string): SoughtCharge {
-  return { paymentId, askedFrom: Date.now() - 60_000, askedUntil: Date.now() + 60_000, timeoutMs: 5_000 };
+  return {
+    paymentId,
+    requestedFrom: Date.now() - 60_000,
+    requestedUntil: Date.now() + 60_000,
+    timeoutMs: 5_000,
+  };
 }

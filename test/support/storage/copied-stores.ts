@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { NamedEngine } from '../../../src/storage/copying/copy.ts';
 import { initDynamo, openDynamoEngine } from '../../../src/storage/dynamodb/open.ts';
-import type { Engine, Refusal, Space, Write } from '../../../src/storage/engine.ts';
+import type { Engine, Rejection, Space, Write } from '../../../src/storage/engine.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
 import { openLmdbEngine } from '../../../src/storage/lmdb/open.ts';
 import { dynamoEndpoint, dynamoRegion, newPrefix } from '../dynamodb/stores.ts';
@@ -128,8 +128,8 @@ export class MortalEngine {
     return work();
   }
 
-  #commit(inner: Engine, writes: readonly Write[]): Promise<Refusal | undefined> {
-    const result = Promise.withResolvers<Refusal | undefined>();
+  #commit(inner: Engine, writes: readonly Write[]): Promise<Rejection | undefined> {
+    const result = Promise.withResolvers<Rejection | undefined>();
     this.#waiting.push(async () => {
       if (this.isDead) return result.reject(new Killed());
       const rejection = await inner.commit(writes);

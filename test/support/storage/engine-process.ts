@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Refusal, ScanOptions, Space, SpaceFacts, Write } from '../../../src/storage/engine.ts';
+import type { Rejection, ScanOptions, Space, SpaceFacts, Write } from '../../../src/storage/engine.ts';
 
 export interface EngineRequest {
   readonly number: number;
@@ -58,8 +58,8 @@ export class EngineProcess {
     return this.request('text', space, options) as Promise<string | undefined>;
   }
 
-  commit(writes: readonly Write[]): Promise<Refusal | undefined> {
-    return this.request('commit', writes) as Promise<Refusal | undefined>;
+  commit(writes: readonly Write[]): Promise<Rejection | undefined> {
+    return this.request('commit', writes) as Promise<Rejection | undefined>;
   }
 
   /** Sends a request to the process. Rejects with the error's code as its message. */

@@ -1,4 +1,4 @@
-import type { Refusal, ScanOptions, Space, Write } from '../../../src/storage/engine.ts';
+import type { Rejection, ScanOptions, Space, Write } from '../../../src/storage/engine.ts';
 import type { Item } from '../../../src/storage/item-text.ts';
 
 interface ModelItem extends Item {
@@ -19,7 +19,7 @@ interface SpaceState {
 export class SpaceModel {
   readonly #spaces = new Map<Space, SpaceState>();
 
-  commit(writes: readonly Write[]): Refusal | undefined {
+  commit(writes: readonly Write[]): Rejection | undefined {
     for (const [index, write] of writes.entries()) {
       const reason = this.#rejectionOf(write);
       if (reason !== undefined) return { write: index, reason };
@@ -83,7 +83,7 @@ export class SpaceModel {
     }
   }
 
-  #rejectionOf(write: Write): Refusal['reason'] | undefined {
+  #rejectionOf(write: Write): Rejection['reason'] | undefined {
     const value = this.get(write.space, write.id);
     if (write.kind === 'create') {
       if (value !== undefined) return 'exists';

@@ -65,5 +65,5 @@ function fixtureOf({ stripe, processor }: StripeWithAdapter): RefundFixture {
 /** The look-up of a charge that was requested just now. */
 export function soughtNow(paymentId: string, fields: Partial<SoughtCharge> = {}): SoughtCharge {
   const now = Date.now();
-  return { paymentId, askedFrom: now - 5_000, askedUntil: now + 5_000, timeoutMs: 5_000, ...fields };
+  return { paymentId, requestedFrom: now - 5_000, requestedUntil: now + 5_000, timeoutMs: 5_000, ...fields };
 }

@@ -62,7 +62,7 @@ const methods: Readonly<Record<string, Script>> = {
 const refunds: Readonly<Record<string, Script>> = {
   refund_pending: { refundStatus: 'pending' },
   refund_failed: { refundStatus: 'failed' },
-  refund_refused: { refundError: impossible({ code: 'charge_disputed' }) },
+  refund_rejected: { refundError: impossible({ code: 'charge_disputed' }) },
   refund_rate_limited: { refundError: tooManyRequests(), passes: true },
   refund_key_in_use: { refundError: keyInUse(), passes: true },
   refund_error_after: { refundError: outOfOrder(), refunds: true },

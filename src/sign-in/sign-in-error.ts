@@ -1,6 +1,6 @@
 import { type ErrorCode, ServiceError } from '../errors.ts';
 
-interface RefusalKind {
+interface SignInErrorKind {
   readonly code: ErrorCode;
   /** The heading of the page. */
   readonly title: string;
@@ -48,7 +48,7 @@ const kinds = {
     title: 'You are not signed in',
     text: 'The provider did not let you in, or you chose not to go on. You can start again.',
   },
-  refused: {
+  rejected: {
     code: 'identity_provider_error',
     title: 'The provider rejected this sign-in',
     text: 'You are not signed in. Start again; if it happens again, contact the developers of the app.',
@@ -63,20 +63,20 @@ const kinds = {
     title: 'The provider does not respond',
     text: 'You are not signed in, because the provider could not be reached in time. Start again in a few seconds.',
   },
-} as const satisfies Record<string, RefusalKind>;
+} as const satisfies Record<string, SignInErrorKind>;
 
-export type SignInRefusalReason = keyof typeof kinds;
+export type SignInErrorReason = keyof typeof kinds;
 
 /** A sign-in that ends without a session. The browser gets an error page. */
-export class SignInRefusal extends ServiceError {
-  readonly reason: SignInRefusalReason;
+export class SignInError extends ServiceError {
+  readonly reason: SignInErrorReason;
   readonly title: string;
 
   /** @param detail only for the log */
-  constructor(reason: SignInRefusalReason, detail?: string, cause?: unknown) {
+  constructor(reason: SignInErrorReason, detail?: string, cause?: unknown) {
     const { code, title, text } = kinds[reason];
     super(code, { message: text, detail: detail === undefined ? reason : `${reason}: ${detail}`, cause });
-    this.name = 'SignInRefusal';
+    this.name = 'SignInError';
     this.reason = reason;
     this.title = title;
   }

@@ -4,7 +4,7 @@ import { ServiceError } from '../../errors.ts';
 type Attributes = Record<string, AttributeValue>;
 
 /** An error of the API that rejects a command. */
-export interface Refused extends Error {
+export interface DynamoError extends Error {
   /** Of a PutItem: the existing item. */
   readonly Item?: Attributes;
   readonly CancellationReasons?: readonly {
@@ -14,24 +14,24 @@ export interface Refused extends Error {
   }[];
 }
 
-export function isMissingTable({ name, CancellationReasons: reasons = [] }: Refused): boolean {
+export function isMissingTable({ name, CancellationReasons: reasons = [] }: DynamoError): boolean {
   return name === 'ResourceNotFoundException' || reasons.some(({ Code }) => Code === 'ResourceNotFound');
 }
 
 /** Why the API considers a command invalid; for a transaction, its first invalid write. */
-function invalidity({ name, message, CancellationReasons: reasons }: Refused): string | undefined {
+function invalidity({ name, message, CancellationReasons: reasons }: DynamoError): string | undefined {
   if (name === 'ValidationException') return message;
   return reasons?.find(({ Code }) => Code === 'ValidationError')?.Message;
 }
 
 /** Engines word it differently. The service sends a valid key, so a key error means that the table has a different key. */
-export function isKeyProblem(error: Refused): boolean {
+export function isKeyProblem(error: DynamoError): boolean {
   const text = invalidity(error) ?? '';
   return /\bkeys?\b/i.test(text) && !isOfSize(text);
 }
 
 /** Maps two API errors: the item, with attributes that are unknown to us, is too large; the table has a different key. */
-export function translated(error: Refused): unknown {
+export function translated(error: DynamoError): unknown {
   if (isKeyProblem(error)) return otherKey(error);
   if (!isOfSize(invalidity(error) ?? '')) return error;
   const message = 'With all of its attributes, the item would exceed the 400 KB limit of DynamoDB.';
