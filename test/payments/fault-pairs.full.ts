@@ -26,7 +26,7 @@ function inTime(words: readonly FaultWord[]): readonly FaultWord[] {
   return words.filter(({ isHeld }) => isLong || !isHeld);
 }
 
-describe('a lost reply that is followed by a rejection', { concurrency: isLong ? 1 : 3 }, () => {
+describe('a lost reply that is followed by a rejection', { concurrency: isLong ? 4 : 3 }, () => {
   for (let number = 1; number <= drills; number++) {
     const which = drills === 1 ? '' : ` (drill ${number} of ${drills})`;
     test(`charges each key once and refunds it once, and every response is true${which}`, async (t) => {
