@@ -1,14 +1,25 @@
 import { ServiceError, SettingsError } from '../errors.ts';
 
-/** Writes each problem that an operator can fix as a line, and sets exit status 2. Rethrows any other error. */
+/**
+ * Writes each problem that an operator can fix as a line, and sets the exit status: 1 for a damaged store, 2 for the others.
+ * Rethrows any other error.
+ */
 export function reportProblems(error: unknown): void {
   for (const line of problemsOf(error)) process.stderr.write(`counterfoil: ${line}\n`);
-  process.exitCode = 2;
+  process.exitCode = isOfLmdb(error) ? 1 : 2;
+}
+
+/** LMDB's own errors have negative numbers as codes (lmdb.h, Return Codes). */
+function isOfLmdb(error: unknown): error is Error {
+  const { code } = error as { readonly code?: unknown };
+  return error instanceof Error && typeof code === 'number' && code < 0;
 }
 
 function problemsOf(error: unknown): readonly string[] {
   if (error instanceof SettingsError) return error.problems;
   if (error instanceof ServiceError) return [error.message];
+  if (isOfLmdb(error))
+    return [`data (COUNTERFOIL_DATA): the store cannot be read (${error.message}); run "counterfoil verify"`];
   const { code, message } = error as NodeJS.ErrnoException;
   if (code?.startsWith('ERR_PARSE_ARGS')) return [message];
   if (code === 'EADDRINUSE') return ['port (PORT): another program already listens there'];
