@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript: a Node that is too old cannot read the TypeScript that would say so.
+// JavaScript that Node 12 can parse: a Node that is too old must get as far as the line that says so.
 const oldest = [24, 12];
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
@@ -8,4 +8,15 @@ if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
   );
   process.exit(2);
 }
-await import('../src/cli/counterfoil.ts');
+// A clone has the source and runs it, also after a build. The package has only what the build made: Node runs no TypeScript
+// within node_modules.
+const source = new URL('../src/cli/counterfoil.ts', import.meta.url);
+const isClone = process.getBuiltinModule('node:fs').existsSync(source);
+let isRunning = true;
+import(isClone ? source.href : '../dist/cli/counterfoil.js').then(() => {
+  isRunning = false;
+});
+// Node 12 cannot parse a top-level `await`. Without it, a command that waits for ever would exit with 0.
+process.once('beforeExit', () => {
+  if (isRunning) process.exitCode = 13;
+});

