@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Tests deploy/Dockerfile without Docker: installs the files that it copies without dev dependencies, and serves them as
-# an unprivileged user on a root file system that is read-only except for the data and /tmp, until the health check
-# succeeds; then SIGTERM must end the service with status 0. Needs root (for the mounts), npm and Node 24.12 or later as
-# `node`.
+# Tests deploy/Dockerfile without Docker: installs the package and its libraries as it does, and serves them as an
+# unprivileged user on a root file system that is read-only except for the data and /tmp, until the health check
+# succeeds; then SIGTERM must end the service with status 0. Needs root (for the mounts), npm, what `npm ci` installs, and
+# Node 24.12 or later as `node`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 image=$(mktemp -d)
 trap 'rm -rf "$image"' EXIT
-cp package.json package-lock.json .npmrc LICENSE "$image"
-cp -r src bin "$image"
+npm pack --loglevel=error --pack-destination "$image" >/dev/null
+tar -xzf "$image"/counterfoil-*.tgz --strip-components=1 -C "$image"
+cp package-lock.json .npmrc "$image"
 mkdir "$image/scripts" && cp -r scripts/runtime "$image/scripts"
 # npm ci also fails if the lock file does not match package.json.
-(cd "$image" && npm ci --omit=dev --no-audit --no-fund >/dev/null)
+(cd "$image" && npm ci --omit=dev --no-audit --no-fund >/dev/null && rm -r package-lock.json .npmrc scripts ./*.tgz)
 mkdir -m 0700 "$image/data" && chown 65534:65534 "$image/data" && chmod 755 "$image"
 printf 'installed: %s\n' "$(du -sh "$image/node_modules" | cut -f1)"
 
@@ -29,7 +30,7 @@ unshare --mount --propagation private bash -euo pipefail -c '
   mount -o remount,bind,ro /
   cd "$image"
   drop=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all)
-  if touch "$image/src/x" 2>/dev/null || touch /etc/x 2>/dev/null; then
+  if touch "$image/dist/x" 2>/dev/null || touch /etc/x 2>/dev/null; then
     echo "the root is not read-only"; exit 1
   fi
   "${drop[@]}" "$node" bin/counterfoil.mjs serve --simulate &

@@ -75,19 +75,27 @@ test('deploy: the dashboard queries the selected data source, and its panels do 
   }
 });
 
-test('deploy: the image has what the service needs, does not run as root, and has a health check', () => {
+test('deploy: the image is the package, does not run as root, and has a health check', () => {
   const dockerfile = readFileSync('deploy/Dockerfile', 'utf8');
   const ignored = readFileSync('deploy/Dockerfile.dockerignore', 'utf8').split('\n');
   const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \.\/?\S*$/gm)].flatMap(([, list = '']) =>
     list.split(' '),
   );
   assert.ok(copied.includes('src') && copied.includes('package-lock.json'));
+  // A file that the build stage lacks is missing from the package.
+  const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly files: readonly string[] };
+  assert.deepEqual(
+    files.filter((name) => !/^!?dist\b/.test(name) && !copied.includes(name)),
+    [],
+    'every file of the package is copied',
+  );
   assert.deepEqual(
     copied.filter((name) => !ignored.includes(`!${name}`)),
     [],
     'what is copied is not ignored',
   );
   assert.match(dockerfile, /^USER node$/m);
+  assert.match(dockerfile, /^RUN npm pack /m);
   assert.match(dockerfile, /^RUN npm ci --omit=dev/m);
   const check = /^ {2}CMD (\["node", "-e", .+\])$/m.exec(dockerfile)?.[1] ?? '';
   assert.match((JSON.parse(check) as string[])[2] ?? '', /\/readyz/);
