@@ -12,10 +12,14 @@ npm pack --loglevel=error --pack-destination "$image" >/dev/null
 tar -xzf "$image"/counterfoil-*.tgz --strip-components=1 -C "$image"
 cp package-lock.json .npmrc "$image"
 mkdir "$image/scripts" && cp -r scripts/runtime "$image/scripts"
-# npm ci also fails if the lock file does not match package.json.
-(cd "$image" && npm ci --omit=dev --no-audit --no-fund >/dev/null && rm -r package-lock.json .npmrc scripts ./*.tgz)
+rm "$image"/*.tgz
+# The npm ci in it also fails if the lock file does not match package.json.
+install=$PWD/deploy/install-libraries.sh
+(cd "$image" && "$install" >/dev/null)
 mkdir -m 0700 "$image/data" && chown 65534:65534 "$image/data" && chmod 755 "$image"
 printf 'installed: %s\n' "$(du -sh "$image/node_modules" | cut -f1)"
+test -d "$image/node_modules/@aws-sdk/client-dynamodb" || { echo 'the libraries for DynamoDB are missing'; exit 1; }
+test ! -d "$image/node_modules/typescript" || { echo 'libraries for development are installed'; exit 1; }
 
 export HOST=127.0.0.1 PORT=${PORT:-18555} NODE_ENV=production COUNTERFOIL_DATA="$image/data/data" node image
 COUNTERFOIL_MASTER_KEY=$(openssl rand -base64 32)
