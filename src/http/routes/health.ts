@@ -21,6 +21,7 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
         config: { access: 'public' },
         schema: {
           tags,
+          operationId: 'checkAlive',
           summary: 'Check that the process is alive',
           response: {
             200: responseSchema(Type.Object({ status: Type.Literal('alive') }), 'The process is alive'),
@@ -36,6 +37,7 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
         config: { access: 'public', besideError: besideNotReady },
         schema: {
           tags,
+          operationId: 'checkReady',
           summary: 'Check that the service is ready',
           response: {
             200: responseSchema(Type.Object({ status: Type.Literal('ready') }), 'The service is ready'),

@@ -28,6 +28,7 @@ export function integrationRoutes(context: SignInContext): Routes {
         config: { access: 'integrations:write', besideError },
         schema: {
           tags,
+          operationId: 'createIntegration',
           summary: 'Register a sign-in integration',
           params,
           querystring: verifyQuery,
@@ -71,6 +72,7 @@ export function integrationRoutes(context: SignInContext): Routes {
         config: { access: 'integrations:read' },
         schema: {
           tags,
+          operationId: 'getIntegration',
           summary: 'Retrieve an integration',
           params,
           querystring: noQuery,
@@ -92,6 +94,7 @@ export function integrationRoutes(context: SignInContext): Routes {
         config: { access: 'integrations:write' },
         schema: {
           tags,
+          operationId: 'replaceIntegration',
           summary: 'Replace the credentials of an integration',
           params,
           querystring: verifyQuery,
@@ -121,6 +124,7 @@ export function integrationRoutes(context: SignInContext): Routes {
         config: { access: 'integrations:write' },
         schema: {
           tags,
+          operationId: 'deleteIntegration',
           summary: 'Remove an integration',
           params,
           querystring: noQuery,
@@ -169,7 +173,7 @@ export function integrationListRoutes(context: SignInContext): Routes {
       path,
       {
         config: { access: 'integrations:read' },
-        schema: { tags, summary: 'List integrations', ...page },
+        schema: { tags, operationId: 'listIntegrations', summary: 'List integrations', ...page },
       },
       (request, reply) => send(reply, undefined, request.query.after),
     );
@@ -179,6 +183,7 @@ export function integrationListRoutes(context: SignInContext): Routes {
         config: { access: 'integrations:read' },
         schema: {
           tags,
+          operationId: 'listIntegrationsOfProvider',
           summary: 'List the integrations of a provider',
           params: Type.Pick(params, ['identity_provider']),
           ...page,

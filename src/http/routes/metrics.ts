@@ -20,6 +20,7 @@ export function metricsRoutes(collect: () => Promise<MetricsResponse>): Routes {
         config: { access: 'metrics:read' },
         schema: {
           tags: ['Operations'],
+          operationId: 'readMetrics',
           summary: 'Read the metrics in the Prometheus format',
           response: {
             200: {

@@ -59,6 +59,7 @@ export function paymentRoutes(
         config: { access: 'payments:create', besideError: paymentFieldsBesideError },
         schema: {
           tags,
+          operationId: 'createPayment',
           summary: 'Receive a payment',
           params,
           querystring: noQuery,
@@ -99,6 +100,7 @@ export function paymentRoutes(
         config: { access: 'payments:read' },
         schema: {
           tags,
+          operationId: 'listPayments',
           summary: 'List payments, or find one by its idempotency key',
           params,
           querystring: listQuery,
@@ -146,6 +148,7 @@ export function paymentRoutes(
         config: { access: 'payments:read' },
         schema: {
           tags,
+          operationId: 'getPayment',
           summary: 'Retrieve a payment',
           params: paymentParams,
           querystring: noQuery,
@@ -169,6 +172,7 @@ export function paymentRoutes(
         preValidation: emptyWhenAbsent,
         schema: {
           tags,
+          operationId: 'cancelPayment',
           summary: 'Cancel a charge with an unknown outcome',
           description:
             'The service first looks the charge up at the processor. A successful charge is returned as succeeded. ' +
@@ -201,6 +205,7 @@ export function paymentRoutes(
         preValidation: emptyWhenAbsent,
         schema: {
           tags,
+          operationId: 'refundPayment',
           summary: 'Refund a payment, or a part of it',
           params: paymentParams,
           querystring: noQuery,

@@ -59,6 +59,7 @@ export function sessionRoutes(context: SignInContext): Routes {
         config: { access: 'public' },
         schema: {
           tags,
+          operationId: 'getCurrentSession',
           summary: 'Retrieve the session of this browser',
           querystring: noQuery,
           response: {
@@ -89,6 +90,7 @@ export function sessionRoutes(context: SignInContext): Routes {
         preValidation: emptyWhenAbsent,
         schema: {
           tags,
+          operationId: 'signOut',
           summary: 'Sign out, here or everywhere',
           querystring: noQuery,
           body: signOutBody,
@@ -123,6 +125,7 @@ export function sessionRoutes(context: SignInContext): Routes {
         config: { access: 'public' },
         schema: {
           tags,
+          operationId: 'showSignedOut',
           summary: 'Show that the sign-out at the provider is complete',
           response: {
             200: { ...htmlPage, description: 'A page for the person who signed out' },

@@ -54,6 +54,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
         config: { access: 'users:read' },
         schema: {
           tags,
+          operationId: 'listSessions',
           summary: 'List sessions',
           querystring: Type.Object({ ...filters, ...pageSize }, closed),
           response: {
@@ -76,6 +77,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
         config: { access: 'users:write' },
         schema: {
           tags,
+          operationId: 'endSessions',
           summary: 'End sessions',
           description:
             'Ends the sessions that match all given filters, and their tokens. At least one filter is required.',
@@ -111,6 +113,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
         config: { access: 'users:write' },
         schema: {
           tags,
+          operationId: 'endSession',
           summary: 'End a session',
           params,
           querystring: noQuery,

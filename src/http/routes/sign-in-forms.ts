@@ -27,6 +27,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
           config: { access: 'public' },
           schema: {
             tags,
+            operationId: 'receiveLogoutToken',
             summary: 'Receive a logout token from the provider (OpenID Connect Back-Channel Logout 1.0)',
             params,
             querystring: noQuery,
@@ -59,6 +60,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
           config: { access: 'public' },
           schema: {
             tags,
+            operationId: 'revokeToken',
             summary: 'Revoke a refresh token (RFC 7009)',
             params,
             querystring: noQuery,

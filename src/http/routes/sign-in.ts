@@ -79,7 +79,14 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
       {
         ...route,
         errorHandler,
-        schema: { tags, summary: 'Start a sign-in', params, querystring: signInQuery, response },
+        schema: {
+          tags,
+          operationId: 'startSignIn',
+          summary: 'Start a sign-in',
+          params,
+          querystring: signInQuery,
+          response,
+        },
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
@@ -107,6 +114,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
         errorHandler,
         schema: {
           tags,
+          operationId: 'completeSignIn',
           summary: 'Complete a sign-in after the provider',
           params,
           response: { 200: signedInAlready, ...response },

@@ -64,6 +64,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           schema: {
             tags,
             hide,
+            operationId: 'readTable',
             summary: 'Read all items, one, or a page',
             params,
             querystring: readQuery,
@@ -80,6 +81,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           schema: {
             tags,
             hide,
+            operationId: 'createItem',
             summary: 'Create an item',
             params,
             querystring: noQuery,
@@ -106,6 +108,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           schema: {
             tags,
             hide,
+            operationId: 'updateItem',
             summary: 'Update an item',
             params,
             querystring: noQuery,
@@ -133,6 +136,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           schema: {
             tags,
             hide,
+            operationId: 'deleteItem',
             summary: 'Delete an item',
             params,
             querystring: noQuery,
@@ -160,6 +164,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           schema: {
             tags,
             hide,
+            operationId: 'writeBatch',
             summary: 'Create, update and delete up to 100 items, all or nothing',
             params,
             querystring: noQuery,

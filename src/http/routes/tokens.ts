@@ -53,6 +53,7 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
         config: { access: 'public' },
         schema: {
           tags,
+          operationId: 'createTokens',
           summary: 'Exchange a one-time code, or a refresh token, for tokens',
           params,
           querystring: noQuery,
@@ -83,6 +84,7 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
         config: { access: 'public' },
         schema: {
           tags,
+          operationId: 'listSigningKeys',
           summary: 'List the keys that verify access tokens',
           querystring: noQuery,
           response: { 200: jwkSetResponse, '4xx': errorResponseSchema() },

@@ -36,6 +36,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
         config: { access: 'users:read' },
         schema: {
           tags,
+          operationId: 'listUsers',
           summary: 'List users',
           querystring: Type.Object(pageSize, closed),
           response: {
@@ -58,6 +59,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
         config: { access: 'users:read' },
         schema: {
           tags,
+          operationId: 'getUser',
           summary: 'Retrieve a user',
           params,
           querystring: noQuery,
@@ -74,6 +76,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
         config: { access: 'users:write' },
         schema: {
           tags,
+          operationId: 'deleteUser',
           summary: 'Delete a user',
           description:
             'Ends all sessions and tokens of the user and erases the profile. A later sign-in creates a new user.',

@@ -21,6 +21,7 @@ export function eventRoutes(context: PaymentContext, prefix: string): Routes {
           config: { access: 'signed' },
           schema: {
             tags: ['Payments'],
+            operationId: 'receiveProcessorEvent',
             summary: 'Receive an event from a payment processor',
             params: Type.Object({ processor: Type.String({ description: 'stripe or square' }) }),
             response: {
