@@ -5,7 +5,8 @@
  * A client may branch on `type`, the family; `code` is the exact case. `retryable` says whether the same request may
  * succeed when it is sent again unchanged.
  */
-export type ErrorType = 'invalid_request' | 'access' | 'card' | 'conflict' | 'limit' | 'service';
+export const errorTypes = ['invalid_request', 'access', 'card', 'conflict', 'limit', 'service'] as const;
+export type ErrorType = (typeof errorTypes)[number];
 
 interface ErrorKind {
   readonly status: number;
@@ -99,6 +100,7 @@ const kinds = {
 
 export type ErrorCode = keyof typeof kinds;
 export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = kinds;
+export const errorCodes = Object.keys(kinds) as readonly ErrorCode[];
 
 export interface ErrorDetails {
   /** The public message; it must contain no secrets. Defaults to the message of the code. */

@@ -6,7 +6,7 @@ import type { IdentityProvider } from '../identity/provider.ts';
 import { type Log, openLastLog } from '../log.ts';
 import { type Metrics, type MetricsSnapshot, noMetrics } from '../metrics.ts';
 import { isLoopback } from '../origins.ts';
-import type { ConnectedProcessor } from '../processors/processor.ts';
+import type { ConnectedProcessor, ProcessorName } from '../processors/processor.ts';
 import { MemoryLedger, RemoteLedger } from '../processors/simulated/ledger.ts';
 import { type LedgerServer, serveLedger } from '../processors/simulated/ledger-server.ts';
 import { simulatedProcessor } from '../processors/simulated/simulated.ts';
@@ -176,7 +176,7 @@ export async function openProcessors(
 ): Promise<Map<string, ConnectedProcessor | undefined>> {
   const { key } = stripe;
   const { accessToken } = square;
-  const processors = new Map<string, ConnectedProcessor | undefined>();
+  const processors = new Map<ProcessorName, ConnectedProcessor | undefined>();
   processors.set(
     'stripe',
     key === undefined ? undefined : await stripeProcessor({ ...stripe, key, processes }),

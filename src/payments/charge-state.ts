@@ -11,7 +11,10 @@ import { type Transitions, transition } from './transitions.ts';
  * A known outcome never becomes unknown again. No process executes a charge that needs review; only proof changes it: the
  * processor's event or its records.
  */
-export type ChargeState = 'received' | 'calling' | 'in_doubt' | 'succeeded' | 'declined' | 'needs_review';
+export type ChargeState = 'received' | StoredChargeState;
+
+export const storedChargeStates = ['calling', 'in_doubt', 'succeeded', 'declined', 'needs_review'] as const;
+export type StoredChargeState = (typeof storedChargeStates)[number];
 
 const transitions: Transitions<ChargeState> = {
   received: ['calling'],

@@ -60,8 +60,10 @@ export interface PaidItem {
   /** Absent if it is the charge id. */
   readonly name?: string;
   /** `conflict`: another caller's item had this id when the charge succeeded; it was left unchanged. */
-  readonly state: 'awaited' | 'made' | 'conflict' | 'not_made';
+  readonly state: (typeof paidItemStates)[number];
 }
+
+export const paidItemStates = ['awaited', 'made', 'not_made', 'conflict'] as const;
 
 export interface Dispute {
   readonly id: string;

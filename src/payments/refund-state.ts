@@ -13,7 +13,15 @@ import { type Transitions, transition } from './transitions.ts';
  * The last transition is legal because the cardholder's bank may return a refund days later; then we have the money again
  * (https://docs.stripe.com/refunds#failed-refunds).
  */
-export type RefundState = 'calling' | 'in_doubt' | 'pending' | 'succeeded' | 'failed' | 'needs_review';
+export type RefundState = (typeof refundStates)[number];
+export const refundStates = [
+  'calling',
+  'in_doubt',
+  'pending',
+  'succeeded',
+  'failed',
+  'needs_review',
+] as const;
 
 const outcomes = ['pending', 'succeeded', 'failed'] as const;
 const transitions: Transitions<RefundState> = {

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
  * upper case. No method rejects for a failure of the processor or the network: that is an outcome.
  */
 export interface Processor {
-  /** The processor's path segment. */
+  /** The processor's path segment, one of `processorNames`. */
   readonly name: string;
 
   /** How long the processor is sure to remember a `processorKey`. A later repeat may charge or refund again. */
@@ -53,6 +53,23 @@ export interface ProcessorAccount {
   /** Returns the payment id stored in the charge's metadata. */
   findOwner(chargeId: string, timeoutMs: number): Promise<Owner | Unknown>;
 }
+
+/** The path segments of all processors; `simulated` is served only when asked for. */
+export const processorNames = ['stripe', 'square', 'simulated'] as const;
+export type ProcessorName = (typeof processorNames)[number];
+
+/** Frequent decline codes. The list is open: a processor may decline with any word of its own. */
+export const commonDeclineCodes = [
+  'card_declined',
+  'insufficient_funds',
+  'lost_card',
+  'stolen_card',
+  'expired_card',
+  'incorrect_cvc',
+  'fraudulent',
+  'processing_error',
+  'authentication_required',
+] as const;
 
 /** A processor with a key in the settings. */
 export type ConnectedProcessor = Processor & ProcessorAccount;

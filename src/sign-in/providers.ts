@@ -20,6 +20,7 @@ export const identityProviders = {
 } as const satisfies Record<string, ProviderFacts>;
 
 export type ProviderName = keyof typeof identityProviders;
+export const providerNames = Object.keys(identityProviders) as readonly ProviderName[];
 
 export function isProviderName(text: string): text is ProviderName {
   return Object.hasOwn(identityProviders, text);

@@ -1,20 +1,21 @@
 import { type TSchema, Type } from 'typebox';
 import { ServiceError } from '../../errors.ts';
 import { peoplePageMax } from '../../sign-in/limits.ts';
-import { closed } from './schemas.ts';
+import { envelopeSchema, numberInQuery, pageSchema } from './schemas.ts';
 
 /** Query parameters of a paginated list. */
 export const pageSize = {
-  limit: Type.Optional(Type.String({ description: `1 to ${peoplePageMax}` })),
+  limit: numberInQuery('The maximum number of entries of the page', {
+    minimum: 1,
+    maximum: peoplePageMax,
+    default: peoplePageMax,
+  }),
   after: Type.Optional(Type.String({ minLength: 1, description: '`next` of the previous page' })),
 };
 
 /** A page of a list in the OpenAPI document. */
-export function pageOf(item: TSchema, description: string): TSchema {
-  return Type.Object(
-    { statusCode: Type.Literal(200), body: Type.Array(item), next: Type.Optional(Type.String()) },
-    { ...closed, description },
-  );
+export function pageOf(item: TSchema, description: string) {
+  return envelopeSchema(pageSchema(item), description);
 }
 
 /** Parses `limit`. Throws `invalid_request`. */

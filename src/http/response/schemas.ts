@@ -1,6 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import { type TSchema, Type } from 'typebox';
-import { errorKinds } from '../../errors.ts';
+import { type TProperties, type TSchema, Type } from 'typebox';
+import { errorCodes, errorTypes } from '../../errors.ts';
+import { ownDeclineCodes } from '../../payments/charge/outcome.ts';
+import { commonDeclineCodes } from '../../processors/processor.ts';
+import { documentedAs, named } from './described.ts';
 
 /** Unknown fields are rejected everywhere: no part of a request is silently dropped. */
 export const closed = { additionalProperties: false };
@@ -17,28 +20,104 @@ export function emptyWhenAbsent(request: FastifyRequest, _reply: unknown, done: 
   done();
 }
 
-/** A response in the OpenAPI document. */
-export function responseSchema(body: TSchema, description: string): TSchema {
-  return Type.Object({ statusCode: Type.Literal(200), body }, { ...closed, description });
+/** A string of a closed list. */
+export function enumOf(values: readonly string[], options: object = {}): TSchema {
+  return Type.Unsafe({ type: 'string', enum: values, ...options });
 }
 
-const errorSchema = Type.Object(
-  {
-    type: Type.String(),
-    code: Type.Union(Object.keys(errorKinds).map((code) => Type.Literal(code))),
-    message: Type.String(),
-    param: Type.Optional(Type.String()),
-    decline_code: Type.Optional(Type.String()),
-    retryable: Type.Boolean(),
-    request_id: Type.String(),
-  },
-  { $id: 'Error' },
+export const timestamp = Type.String({ format: 'date-time', examples: ['2026-11-21T10:00:00.000Z'] });
+
+/** The query has digits; the domain checks the number. @param documented keywords of the number in the OpenAPI document */
+export function numberInQuery(description: string, documented: object) {
+  return documentedAs(Type.Optional(Type.String({ description })), { type: 'integer', ...documented });
+}
+
+/** Response headers in the OpenAPI document, by name. */
+export type Headers = Readonly<Record<string, TSchema>>;
+
+const everyResponse: Headers = {
+  'Request-Id': Type.String({ description: 'Finds the request in the log' }),
+};
+const errorResponse: Headers = {
+  ...everyResponse,
+  'Retry-After': Type.Integer({ description: 'Wait so many seconds before the request is sent again' }),
+};
+
+export const statusOk = Type.Unsafe<200>({ type: 'integer', const: 200 });
+
+/** A response in the OpenAPI document. */
+export function responseSchema(body: TSchema, description: string, headers: Headers = {}) {
+  return envelopeSchema(Type.Object({ statusCode: statusOk, body }, closed), description, headers);
+}
+
+/** A page of a list in the OpenAPI document: `next` is the `after` of the next page. */
+export function pageSchema(item: TSchema): TSchema {
+  return Type.Object({ statusCode: statusOk, body: Type.Array(item), next: nextPage }, closed);
+}
+
+const nextPage = Type.Optional(
+  Type.String({ description: '`after` of the next page; absent on the last page' }),
 );
 
-/** An error response in the OpenAPI document. @param beside the documented fields of the operation in an error response */
-export function errorResponseSchema(beside: Record<string, TSchema> = {}): TSchema {
-  return Type.Object(
-    { statusCode: Type.Integer(), body: Type.Object({ ...beside, error: errorSchema }) },
-    { description: 'The request failed; `body.error.code` is the reason' },
-  );
+/** A whole response in the OpenAPI document, with `statusCode` and `body`. */
+export function envelopeSchema(schema: TSchema, description: string, headers: Headers = {}) {
+  return {
+    description,
+    headers: { ...everyResponse, ...headers },
+    content: { 'application/json': { schema } },
+  };
+}
+
+export const declineCode = named(
+  'DeclineCode',
+  Type.Union([enumOf([...commonDeclineCodes, ...ownDeclineCodes]), Type.String()], {
+    description: 'Why the card was declined. A processor may use further words of its own',
+    examples: ['insufficient_funds'],
+  }),
+);
+
+const error = named(
+  'Error',
+  Type.Object(
+    {
+      type: named('ErrorType', enumOf(errorTypes, { description: 'The family of the error' })),
+      code: named('ErrorCode', enumOf(errorCodes, { description: 'The exact case' })),
+      message: Type.String({ description: 'A sentence for people; it can change' }),
+      param: Type.Optional(Type.String({ description: 'The field, header or path parameter at fault' })),
+      decline_code: Type.Optional(declineCode),
+      retryable: Type.Boolean({ description: 'Whether the same request, sent again, may succeed' }),
+      request_id: Type.String(),
+    },
+    {
+      ...closed,
+      examples: [
+        {
+          type: 'card',
+          code: 'card_declined',
+          message: 'The card was declined.',
+          param: 'token',
+          decline_code: 'insufficient_funds',
+          retryable: false,
+          request_id: 'req_01k9m2c7f3x5q8',
+        },
+      ],
+    },
+  ),
+);
+
+/**
+ * The error responses of an operation in the OpenAPI document.
+ *
+ * @param name of the schema, for an operation whose errors have documented fields beside `error`
+ */
+export function errorResponses(name = 'ErrorResponse', beside: TProperties = {}, headers: Headers = {}) {
+  const statusCode = Type.Integer({ minimum: 400, maximum: 599 });
+  const body = Type.Object({ ...beside, error }, closed);
+  const envelope: TSchema = named(name, Type.Object({ statusCode, body }, closed));
+  const failed = {
+    description: 'The request failed; `body.error.code` is the reason',
+    headers: { ...errorResponse, ...headers },
+    content: { 'application/json': { schema: envelope } },
+  };
+  return { '4xx': failed, '5xx': failed };
 }

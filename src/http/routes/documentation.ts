@@ -1,12 +1,23 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { Access } from '../../access/scopes.ts';
+import { type Access, scopes } from '../../access/scopes.ts';
 import { failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
+import { SchemaDescriber } from '../response/described.ts';
+import { describeOperation, withComponents } from '../response/described-operations.ts';
 import { sendEnvelope } from '../response/send.ts';
 import { newRequestId } from '../server/request-id.ts';
 import type { Routes } from '../server/routes.ts';
 import { pageHeaders } from '../server/security-headers.ts';
+
+/** The groups of operations. */
+const tags = [
+  { name: 'Payments', description: 'Charge cards, and refund, cancel and find payments' },
+  { name: 'Tables', description: 'Items with an id and a name, in tables' },
+  { name: 'Sign-in', description: 'Identity providers, sign-ins, sessions and tokens' },
+  { name: 'Users', description: 'Who has signed in, for operators' },
+  { name: 'Operations', description: 'Liveness, readiness and metrics' },
+];
 
 /** Nothing from other origins; the page uses inline styles and data URLs for icons. */
 const contentSecurityPolicy =
@@ -43,6 +54,7 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
   ]);
+  const describer = new SchemaDescriber();
   const twin = Fastify({ genReqId: newRequestId });
   twin.addHook('onRequest', (request, reply, done) => {
     reply.headers(pageHeaders).header('cache-control', cachingOf(request.url));
@@ -51,12 +63,12 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
   await twin.register(swagger, {
     transform: ({ schema, url, route }) => ({
       url,
-      schema: { ...schema, ...neededKey(route.config?.access) },
+      schema: { ...describeOperation(schema, describer), ...neededKey(route.config?.access) },
     }),
-    // Shared schemas have their `$id` as name.
-    refResolver: {
-      buildLocalReference: (schema, _base, _fragment, count) => String(schema.$id ?? `schema-${count}`),
-    },
+    transformObject: (document) =>
+      'openapiObject' in document
+        ? withComponents(document.openapiObject, describer.components())
+        : document.swaggerObject,
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -67,13 +79,17 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
           'metrics, key sets, this document, and the pages and redirects of a sign-in do not.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
+      servers: [{ url: '/' }],
+      tags,
       components: {
         securitySchemes: {
           apiKey: {
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'cfk_<id>.<secret>',
-            description: 'An API key with this scope or admin. Not required while the service has no keys.',
+            description:
+              'An API key with the scope of the operation, or with admin. Not required while the service has no keys. ' +
+              `Scopes: ${scopes.join(', ')}.`,
           },
         },
       },
@@ -110,7 +126,7 @@ function cachingOf(url: string): string {
 }
 
 /** The scope that a key needs, as a role of OpenAPI 3.1 (4.8.30). */
-function neededKey(access: Access | undefined): { security?: Record<string, string[]>[] } {
-  if (access === undefined || access === 'public' || access === 'signed') return {};
+function neededKey(access: Access | undefined): { security: Record<string, string[]>[] } {
+  if (access === undefined || access === 'public' || access === 'signed') return { security: [] };
   return { security: [{ apiKey: [access] }] };
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type FieldsBesideError, success } from '../../envelope.ts';
-import { errorResponseSchema, responseSchema } from '../response/schemas.ts';
+import { errorResponses, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 
@@ -25,6 +25,7 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
           summary: 'Check that the process is alive',
           response: {
             200: responseSchema(Type.Object({ status: Type.Literal('alive') }), 'The process is alive'),
+            ...errorResponses(),
           },
         },
       },
@@ -41,7 +42,7 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
           summary: 'Check that the service is ready',
           response: {
             200: responseSchema(Type.Object({ status: Type.Literal('ready') }), 'The service is ready'),
-            '5xx': errorResponseSchema({
+            ...errorResponses('NotReady', {
               failed: Type.Array(Type.String(), { description: 'The checks that failed' }),
             }),
           },

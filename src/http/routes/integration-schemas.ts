@@ -1,69 +1,83 @@
 import { Type } from 'typebox';
-import { closed } from '../response/schemas.ts';
+import { named } from '../response/described.ts';
+import { closed, timestamp } from '../response/schemas.ts';
+import { providerSchema } from './provider-param.ts';
 
 /** Request and response schemas of the registry of sign-in integrations. */
 
-export const params = Type.Object({
-  identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
-  INTEGRATION_NAME: Type.String({ description: '1 to 63 lower-case letters, digits and hyphens' }),
-});
+const uri = { format: 'uri' };
+const url = Type.String(uri);
 const credential = Type.Optional(Type.String({ minLength: 1 }));
 /** The schema lists all names; the rules of a provider decide which of them it accepts. */
-export const body = Type.Object(
-  {
-    IDP_CLIENT_ID: credential,
-    IDP_CLIENT_SECRET: credential,
-    IDP_ISSUER: Type.Optional(
-      Type.String({ minLength: 1, description: 'Required for oidc, rejected for other providers' }),
-    ),
-    GOOGLE_CLIENT_ID: credential,
-    GOOGLE_CLIENT_SECRET: credential,
-    MICROSOFT_CLIENT_ID: credential,
-    MICROSOFT_CLIENT_SECRET: credential,
-    GITHUB_CLIENT_ID: credential,
-    GITHUB_CLIENT_SECRET: credential,
-    OIDC_CLIENT_ID: credential,
-    OIDC_CLIENT_SECRET: credential,
-    OIDC_ISSUER: credential,
-    return_urls: Type.Optional(
-      Type.Array(Type.String(), {
-        description: 'URLs of apps on other origins that a browser may return to; they are compared exactly',
-      }),
-    ),
-    scopes: Type.Optional(
-      Type.Array(Type.String(), {
-        description: 'The scopes requested from the provider instead of the default ones',
-      }),
-    ),
-  },
-  {
-    ...closed,
-    description: 'IDP_CLIENT_ID and IDP_CLIENT_SECRET, or the same fields with the prefix of the provider',
-  },
+export const body = named(
+  'IntegrationRequest',
+  Type.Object(
+    {
+      IDP_CLIENT_ID: credential,
+      IDP_CLIENT_SECRET: credential,
+      IDP_ISSUER: Type.Optional(
+        Type.String({ minLength: 1, description: 'Required for oidc, rejected for other providers' }),
+      ),
+      GOOGLE_CLIENT_ID: credential,
+      GOOGLE_CLIENT_SECRET: credential,
+      MICROSOFT_CLIENT_ID: credential,
+      MICROSOFT_CLIENT_SECRET: credential,
+      GITHUB_CLIENT_ID: credential,
+      GITHUB_CLIENT_SECRET: credential,
+      OIDC_CLIENT_ID: credential,
+      OIDC_CLIENT_SECRET: credential,
+      OIDC_ISSUER: credential,
+      return_urls: Type.Optional(
+        Type.Array(Type.String(), {
+          description:
+            'URLs of apps on other origins that a browser may return to; they are compared exactly',
+        }),
+      ),
+      scopes: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'The scopes requested from the provider instead of the default ones',
+        }),
+      ),
+    },
+    {
+      ...closed,
+      description: 'IDP_CLIENT_ID and IDP_CLIENT_SECRET, or the same fields with the prefix of the provider',
+      examples: [{ IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' }],
+    },
+  ),
 );
-export const registered = Type.Object({
-  compelete: Type.Literal(true, { description: 'Spelled as published' }),
-  complete: Type.Literal(true),
-  name: Type.String(),
-  provider: Type.String(),
-  client_id: Type.String(),
-  redirect_uri: Type.String({ description: 'Register this URL at the provider' }),
-  sign_in_url: Type.String(),
-  created_at: Type.String(),
-});
-export const described = Type.Object(
-  {
-    name: Type.String(),
-    provider: Type.String(),
-    client_id: Type.String(),
-    issuer: Type.Optional(Type.String()),
-    return_urls: Type.Array(Type.String()),
-    scopes: Type.Array(Type.String()),
-    redirect_uri: Type.String({ description: 'Register this URL at the provider' }),
-    sign_in_url: Type.String(),
-    created_at: Type.String(),
-  },
-  closed,
+export const registered = named(
+  'RegisteredIntegration',
+  Type.Object(
+    {
+      compelete: Type.Literal(true, { description: 'Spelled as published' }),
+      complete: Type.Literal(true),
+      name: Type.String(),
+      provider: providerSchema,
+      client_id: Type.String(),
+      redirect_uri: Type.String({ ...uri, description: 'Register this URL at the provider' }),
+      sign_in_url: url,
+      created_at: timestamp,
+    },
+    closed,
+  ),
+);
+export const described = named(
+  'Integration',
+  Type.Object(
+    {
+      name: Type.String(),
+      provider: providerSchema,
+      client_id: Type.String(),
+      issuer: Type.Optional(Type.String()),
+      return_urls: Type.Array(Type.String()),
+      scopes: Type.Array(Type.String()),
+      redirect_uri: Type.String({ ...uri, description: 'Register this URL at the provider' }),
+      sign_in_url: url,
+      created_at: timestamp,
+    },
+    closed,
+  ),
 );
 export const verifyQuery = Type.Object(
   {

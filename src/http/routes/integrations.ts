@@ -7,10 +7,18 @@ import { type FieldsBesideError, success } from '../../envelope.ts';
 import { addressesOf, type SignInContext } from '../../sign-in/context.ts';
 import type { Integration } from '../../sign-in/stored-integration.ts';
 import { verifyProvider } from '../../sign-in/verify-provider.ts';
-import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
+import {
+  closed,
+  envelopeSchema,
+  errorResponses,
+  noQuery,
+  pageSchema,
+  responseSchema,
+} from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
-import { body, described, pageQuery, params, registered, verifyQuery } from './integration-schemas.ts';
+import { body, described, pageQuery, registered, verifyQuery } from './integration-schemas.ts';
+import { integrationParams } from './provider-param.ts';
 
 const tags = ['Sign-in'];
 const besideError: FieldsBesideError = () => ({ compelete: false });
@@ -30,12 +38,12 @@ export function integrationRoutes(context: SignInContext): Routes {
           tags,
           operationId: 'createIntegration',
           summary: 'Register a sign-in integration',
-          params,
+          params: integrationParams,
           querystring: verifyQuery,
           body,
           response: {
             200: responseSchema(registered, 'The integration is on disk, with its secret encrypted'),
-            '4xx': errorResponseSchema({ compelete: Type.Literal(false) }),
+            ...errorResponses('CreateIntegrationError', { compelete: Type.Literal(false) }),
           },
         },
       },
@@ -74,11 +82,11 @@ export function integrationRoutes(context: SignInContext): Routes {
           tags,
           operationId: 'getIntegration',
           summary: 'Retrieve an integration',
-          params,
+          params: integrationParams,
           querystring: noQuery,
           response: {
             200: responseSchema(described, 'The integration, without its secret'),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -96,12 +104,12 @@ export function integrationRoutes(context: SignInContext): Routes {
           tags,
           operationId: 'replaceIntegration',
           summary: 'Replace the credentials of an integration',
-          params,
+          params: integrationParams,
           querystring: verifyQuery,
           body,
           response: {
             200: responseSchema(described, 'The new credentials are on disk, with the secret encrypted'),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -126,14 +134,14 @@ export function integrationRoutes(context: SignInContext): Routes {
           tags,
           operationId: 'deleteIntegration',
           summary: 'Remove an integration',
-          params,
+          params: integrationParams,
           querystring: noQuery,
           response: {
             200: responseSchema(
               Type.Object({ message: Type.Literal('Integration deleted') }, closed),
               'Nobody can sign in with it any more, and its users are signed out',
             ),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -152,15 +160,8 @@ export function integrationListRoutes(context: SignInContext): Routes {
   const page = {
     querystring: pageQuery,
     response: {
-      200: Type.Object(
-        {
-          statusCode: Type.Literal(200),
-          body: Type.Array(described),
-          next: Type.Optional(Type.String()),
-        },
-        { ...closed, description: 'Ordered by provider and name; `next` if there are more' },
-      ),
-      '4xx': errorResponseSchema(),
+      200: envelopeSchema(pageSchema(described), 'Ordered by provider and name; `next` if there are more'),
+      ...errorResponses(),
     },
   };
   const send = async (reply: FastifyReply, provider: string | undefined, after: string | undefined) => {
@@ -185,7 +186,7 @@ export function integrationListRoutes(context: SignInContext): Routes {
           tags,
           operationId: 'listIntegrationsOfProvider',
           summary: 'List the integrations of a provider',
-          params: Type.Pick(params, ['identity_provider']),
+          params: Type.Pick(integrationParams, ['identity_provider']),
           ...page,
         },
       },

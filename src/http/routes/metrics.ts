@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { errorResponseSchema } from '../response/schemas.ts';
+import { errorResponses } from '../response/schemas.ts';
 import type { Routes } from '../server/routes.ts';
 
 /** Metrics in the Prometheus text format. */
@@ -27,8 +27,7 @@ export function metricsRoutes(collect: () => Promise<MetricsResponse>): Routes {
               description: 'Text in the exposition format of Prometheus, 0.0.4',
               content: { 'text/plain': { schema: Type.String() } },
             },
-            '4xx': errorResponseSchema(),
-            '5xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },

@@ -1,31 +1,73 @@
 import { Type } from 'typebox';
+import { storedChargeStates } from '../../payments/charge-state.ts';
 import { amountMax, metadataKeysMax, paymentsPageMax, tokenCharactersMax } from '../../payments/limits.ts';
-import { closed } from '../response/schemas.ts';
+import { paidItemStates } from '../../payments/payment.ts';
+import { refundStates } from '../../payments/refund-state.ts';
+import { processorNames } from '../../processors/processor.ts';
+import { documentedAs, named } from '../response/described.ts';
+import {
+  closed,
+  declineCode,
+  enumOf,
+  type Headers,
+  numberInQuery,
+  pageSchema,
+  statusOk,
+  timestamp,
+} from '../response/schemas.ts';
 
 /** Request and response schemas of the payment operations. */
 
+/** Payments of a page without `limit`. */
+export const pageItemsDefault = 20;
+
+const processorSchema = named(
+  'Processor',
+  enumOf(processorNames, {
+    description: 'The payment processor; simulated only under `serve --simulate`',
+    examples: ['simulated'],
+  }),
+);
+const paymentIdExample = { examples: ['pay_019e2b6c5f803d1f5a7c'] };
 export const params = Type.Object({
-  processor: Type.String({ description: 'stripe, or simulated under `serve --simulate`' }),
-  route_id: Type.String({ description: 'A payment route from the settings; charge by default' }),
+  processor: documentedAs(Type.String(), processorSchema),
+  route_id: Type.String({
+    description: 'A payment route from the settings; charge by default',
+    examples: ['charge'],
+  }),
 });
-export const paymentParams = Type.Object({ ...params.properties, payment_id: Type.String() });
-export const body = Type.Object(
-  {
-    amount: Type.Number({
-      description: `In the smallest unit of the currency, 1 to ${amountMax}: 1050 is EUR 10.50 or JPY 1050`,
-    }),
-    currency: Type.String({ description: 'ISO 4217 code, upper or lower case' }),
-    token: Type.String({
-      minLength: 1,
-      description: `Card token of the processor, at most ${tokenCharactersMax} visible ASCII characters`,
-    }),
-    metadata: Type.Optional(
-      Type.Record(Type.String(), Type.String(), {
-        description: `Your data about the payment, at most ${metadataKeysMax} keys; it never leaves the service`,
+export const paymentParams = Type.Object({ ...params.properties, payment_id: Type.String(paymentIdExample) });
+export const body = named(
+  'PaymentRequest',
+  Type.Object(
+    {
+      amount: documentedAs(
+        Type.Number({
+          description:
+            `In the smallest unit of the currency, 1 to ${amountMax}: 1050 is EUR 10.50 or JPY 1050. ` +
+            'A route with the unit major takes 10.50',
+        }),
+        { type: 'number', exclusiveMinimum: 0, maximum: amountMax },
+      ),
+      currency: documentedAs(Type.String({ description: 'ISO 4217 code, upper or lower case' }), {
+        type: 'string',
+        pattern: '^[A-Za-z]{3}$',
       }),
-    ),
-  },
-  closed,
+      token: documentedAs(
+        Type.String({
+          minLength: 1,
+          description: `Card token of the processor, at most ${tokenCharactersMax} visible ASCII characters`,
+        }),
+        { type: 'string', minLength: 1, maxLength: tokenCharactersMax },
+      ),
+      metadata: Type.Optional(
+        Type.Record(Type.String(), Type.String(), {
+          description: `Your data about the payment, at most ${metadataKeysMax} keys; it never leaves the service`,
+        }),
+      ),
+    },
+    { ...closed, examples: [{ amount: 1050, currency: 'EUR', token: 'tok_paid' }] },
+  ),
 );
 export const headers = Type.Object({
   'idempotency-key': Type.Optional(
@@ -34,54 +76,115 @@ export const headers = Type.Object({
     }),
   ),
 });
-export const paid = Type.Object({
-  message: Type.Object({ message: Type.Literal('Payment successful!'), charge_id: Type.String() }),
-});
-export const refundState = Type.Object({
-  refund_id: Type.String(),
-  payment_id: Type.String(),
-  status: Type.String({ description: 'calling, in_doubt, pending, succeeded, failed or needs_review' }),
-  amount: Type.Integer({ description: 'In the smallest unit of the currency' }),
-  currency: Type.String(),
-  processor_refund_id: Type.Union([Type.String(), Type.Null()]),
-  created_at: Type.String(),
-});
-export const paymentState = Type.Object({
-  id: Type.String(),
-  status: Type.String({ description: 'calling, in_doubt, succeeded, declined or needs_review' }),
-  processor: Type.String(),
-  amount: Type.Integer({ description: 'In the smallest unit of the currency' }),
-  currency: Type.String(),
-  charge_id: Type.Union([Type.String(), Type.Null()]),
-  decline_code: Type.Union([Type.String(), Type.Null()]),
-  created_at: Type.String(),
-  metadata: Type.Record(Type.String(), Type.String()),
-  item: Type.Union([
-    Type.Object({
+const smallestUnit = 'In the smallest unit of the currency';
+const currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217 code', examples: ['EUR'] });
+export const paid = Type.Object(
+  { message: Type.Object({ message: Type.Literal('Payment successful!'), charge_id: Type.String() }) },
+  { examples: [{ message: { message: 'Payment successful!', charge_id: 'ch_3PqX2eZvKYlo' } }] },
+);
+const refundExample = {
+  refund_id: 'ref_019e2b6d01c27b0e9d44',
+  payment_id: 'pay_019e2b6c5f803d1f5a7c',
+  status: 'succeeded',
+  amount: 250,
+  currency: 'EUR',
+  processor_refund_id: 're_3PqX2eZvKYlo',
+  created_at: '2026-11-21T10:05:00.000Z',
+};
+export const refundState = named(
+  'Refund',
+  Type.Object(
+    {
+      refund_id: Type.String(),
+      payment_id: Type.String(),
+      status: named('RefundStatus', enumOf(refundStates)),
+      amount: Type.Integer({ description: smallestUnit }),
+      currency,
+      processor_refund_id: Type.Union([Type.String(), Type.Null()]),
+      created_at: timestamp,
+    },
+    { ...closed, examples: [refundExample] },
+  ),
+);
+const disputeState = named(
+  'Dispute',
+  Type.Object(
+    {
+      id: Type.String(),
+      amount: Type.Integer({ description: smallestUnit }),
+      status: Type.String({ description: 'In the words of the processor' }),
+      reason: Type.String({ description: 'In the words of the processor' }),
+    },
+    closed,
+  ),
+);
+const paidItem = named(
+  'PaidItem',
+  Type.Object(
+    {
       table: Type.String(),
       id: Type.Union([Type.String(), Type.Null()]),
-      status: Type.String({ description: 'awaited, made, not_made or conflict' }),
-    }),
-    Type.Null(),
-  ]),
-  amount_refunded: Type.Integer({ description: 'The amount that was or may have been refunded' }),
-  refunds: Type.Array(refundState),
-  disputes: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      amount: Type.Integer(),
-      status: Type.String({ description: 'In the words of the processor' }),
-      reason: Type.String(),
-    }),
+      status: named('PaidItemStatus', enumOf(paidItemStates)),
+    },
+    { ...closed, description: 'The item that the route makes when the charge succeeds' },
   ),
-});
-export const refundBody = Type.Object(
-  {
-    amount: Type.Optional(
-      Type.Number({ description: 'In the unit of the route; default: the whole remaining amount' }),
-    ),
-  },
-  closed,
+);
+export const paymentState = named(
+  'Payment',
+  Type.Object(
+    {
+      id: Type.String(),
+      status: named('PaymentStatus', enumOf(storedChargeStates)),
+      processor: processorSchema,
+      amount: Type.Integer({ description: smallestUnit }),
+      currency,
+      charge_id: Type.Union([Type.String(), Type.Null()]),
+      decline_code: Type.Union([declineCode, Type.Null()]),
+      created_at: timestamp,
+      metadata: Type.Record(Type.String(), Type.String()),
+      item: Type.Union([paidItem, Type.Null()]),
+      amount_refunded: Type.Integer({ description: 'The amount that was or may have been refunded' }),
+      refunds: Type.Array(refundState),
+      disputes: Type.Array(disputeState),
+    },
+    {
+      ...closed,
+      examples: [
+        {
+          id: 'pay_019e2b6c5f803d1f5a7c',
+          status: 'succeeded',
+          processor: 'stripe',
+          amount: 1050,
+          currency: 'EUR',
+          charge_id: 'ch_3PqX2eZvKYlo',
+          decline_code: null,
+          created_at: '2026-11-21T10:00:00.000Z',
+          metadata: { cart: '1' },
+          item: null,
+          amount_refunded: 250,
+          refunds: [refundExample],
+          disputes: [],
+        },
+      ],
+    },
+  ),
+);
+export const paymentBeside = { message: Type.Object({ message: Type.String() }) };
+/** `listPayments` returns a page, or one payment for `idempotency_key`. */
+export const foundPayments = Type.Union([
+  named('PaymentPage', pageSchema(paymentState)),
+  named('PaymentFound', Type.Object({ statusCode: statusOk, body: paymentState }, closed)),
+]);
+export const refundBody = named(
+  'RefundRequest',
+  Type.Object(
+    {
+      amount: Type.Optional(
+        Type.Number({ description: 'In the unit of the route; default: the whole remaining amount' }),
+      ),
+    },
+    { ...closed, examples: [{ amount: 250 }] },
+  ),
 );
 export const listQuery = Type.Object(
   {
@@ -91,13 +194,30 @@ export const listQuery = Type.Object(
           'Finds the payment of a request after its response was lost; no other parameter is allowed',
       }),
     ),
-    limit: Type.Optional(
-      Type.String({ description: `Maximum number of payments, 1 to ${paymentsPageMax}; default 20` }),
-    ),
+    limit: numberInQuery('The maximum number of payments', {
+      minimum: 1,
+      maximum: paymentsPageMax,
+      default: pageItemsDefault,
+    }),
     after: Type.Optional(Type.String({ description: 'Start after this id: `next` of the previous page' })),
     since: Type.Optional(
-      Type.String({ description: 'Only payments created at or after this time (RFC 3339)' }),
+      Type.String({ description: 'Only payments created at or after this date or time (RFC 3339)' }),
     ),
   },
   closed,
 );
+
+/** Headers of the responses to a charge and to a refund. */
+export const paymentHeaders: Headers = {
+  'Payment-Id': Type.String({ description: 'The id of the payment' }),
+  Location: Type.String({ description: 'The path of the payment' }),
+  'Idempotent-Replayed': Type.Unsafe({
+    type: 'string',
+    const: 'true',
+    description: 'This is the response to an earlier request with the same idempotency key',
+  }),
+};
+export const refundHeaders: Headers = {
+  'Refund-Id': Type.String({ description: 'The id of the refund' }),
+  ...paymentHeaders,
+};

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { audited } from '../../access/audit.ts';
 import { actorOf, shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
@@ -15,9 +15,9 @@ import { refundPayment } from '../../payments/refund/create.ts';
 import type { StoredResponse } from '../../payments/stored-response.ts';
 import { timestampOf } from '../../timestamps.ts';
 import {
-  closed,
   emptyWhenAbsent,
-  errorResponseSchema,
+  envelopeSchema,
+  errorResponses,
   noBody,
   noQuery,
   responseSchema,
@@ -27,18 +27,22 @@ import type { Authorizer } from '../server/authorize.ts';
 import type { Routes } from '../server/routes.ts';
 import {
   body,
+  foundPayments,
   headers,
   listQuery,
+  pageItemsDefault,
   paid,
   params,
+  paymentBeside,
+  paymentHeaders,
   paymentParams,
   paymentState,
   refundBody,
+  refundHeaders,
   refundState,
 } from './payment-schemas.ts';
 
 const tags = ['Payments'];
-const pageItemsDefault = 20;
 
 /**
  * Receive a payment (interface.md, 4.1), retrieve, list, cancel and refund it.
@@ -66,9 +70,12 @@ export function paymentRoutes(
           headers,
           body,
           response: {
-            200: responseSchema(paid, 'The processor confirmed the charge, and that is on disk'),
-            '4xx': errorResponseSchema({ message: Type.Object({ message: Type.String() }) }),
-            '5xx': errorResponseSchema({ message: Type.Object({ message: Type.String() }) }),
+            200: responseSchema(
+              paid,
+              'The processor confirmed the charge, and that is on disk',
+              paymentHeaders,
+            ),
+            ...errorResponses('CreatePaymentError', paymentBeside, paymentHeaders),
           },
         },
       },
@@ -105,15 +112,11 @@ export function paymentRoutes(
           params,
           querystring: listQuery,
           response: {
-            200: Type.Object(
-              {
-                statusCode: Type.Literal(200),
-                body: Type.Union([Type.Array(paymentState), paymentState]),
-                next: Type.Optional(Type.String()),
-              },
-              { ...closed, description: 'Ordered by creation; `next` if there are more' },
+            200: envelopeSchema(
+              foundPayments,
+              'A page of payments, ordered by creation; or the payment with `idempotency_key`',
             ),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -154,7 +157,7 @@ export function paymentRoutes(
           querystring: noQuery,
           response: {
             200: responseSchema(paymentState, 'The payment'),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -182,8 +185,7 @@ export function paymentRoutes(
           body: noBody,
           response: {
             200: responseSchema(paymentState, 'The payment after the cancellation'),
-            '4xx': errorResponseSchema(),
-            '5xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -212,9 +214,12 @@ export function paymentRoutes(
           headers,
           body: refundBody,
           response: {
-            200: responseSchema(refundState, 'The processor accepted the refund, and that is on disk'),
-            '4xx': errorResponseSchema(),
-            '5xx': errorResponseSchema(),
+            200: responseSchema(
+              refundState,
+              'The processor accepted the refund, and that is on disk',
+              refundHeaders,
+            ),
+            ...errorResponses(undefined, {}, refundHeaders),
           },
         },
       },

@@ -6,34 +6,58 @@ import { itemTag } from '../../tables/entity-tags.ts';
 import { pageItemsMax } from '../../tables/limits.ts';
 import { checkPage, type Tables } from '../../tables/tables.ts';
 import { isUnchanged } from '../response/conditional-requests.ts';
-import { closed } from '../response/schemas.ts';
+import { named } from '../response/described.ts';
+import {
+  closed,
+  envelopeSchema,
+  type Headers,
+  numberInQuery,
+  pageSchema,
+  statusOk,
+} from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import { representationOf, sendHead, sendItems, sendItemsHead } from '../response/stream-items.ts';
-
-const item = Type.Object({ id: Type.String(), name: Type.String() });
+import { item } from './item-schema.ts';
 
 export const readQuery = Type.Object(
   {
     id: Type.Optional(Type.String({ description: 'Only this item' })),
-    limit: Type.Optional(
-      Type.String({ description: `Maximum number of items of a page, 1 to ${pageItemsMax}` }),
-    ),
+    limit: numberInQuery('Only a page, with this maximum number of items', {
+      minimum: 1,
+      maximum: pageItemsMax,
+    }),
     after: Type.Optional(Type.String({ description: 'Start after this id: `next` of the previous page' })),
   },
   closed,
 );
 
-export const readResponse = Type.Object(
-  {
-    statusCode: Type.Literal(200),
-    body: Type.Union([Type.Array(item), item]),
-    next: Type.Optional(Type.String()),
-  },
-  {
-    ...closed,
-    description: 'All items, ordered by id; the item with `id`; or a page, with `next` if there are more',
-  },
-);
+export const readRequestHeaders = Type.Object({
+  'if-none-match': Type.Optional(
+    Type.String({ description: 'Respond with 304 if the table, or the item, still has this ETag' }),
+  ),
+});
+const readHeaders: Headers = {
+  ETag: Type.String({ description: 'Of the whole table, or of the item with `id`; pages have none' }),
+};
+/** The responses of `readTable`: `body` is a list, or with `id` one item. */
+export const readResponses = {
+  200: envelopeSchema(
+    Type.Union([
+      named('TableItems', pageSchema(item)),
+      named('TableItem', Type.Object({ statusCode: statusOk, body: item }, closed)),
+    ]),
+    'All items, ordered by id; a page of them, with `next` if there are more; or the item with `id`',
+    {
+      ...readHeaders,
+      'Read-Consistency': Type.Unsafe({
+        type: 'string',
+        const: 'pages',
+        description: 'Present if each page is of another moment, as the engine has no snapshots',
+      }),
+    },
+  ),
+  304: Type.Null({ description: '`If-None-Match` has the ETag: nothing has changed', headers: readHeaders }),
+};
 
 type ReadRequest = FastifyRequest<{
   Params: { TABLE_NAME: string };

@@ -7,34 +7,40 @@ import { currentSession } from '../../sign-in/current-session.ts';
 import { endOf, type Session } from '../../sign-in/session.ts';
 import { providerSignOutUrl, signOut } from '../../sign-in/sign-out.ts';
 import { Cookies } from '../response/cookies.ts';
+import { named } from '../response/described.ts';
 import {
   closed,
   emptyWhenAbsent,
-  errorResponseSchema,
+  errorResponses,
   noQuery,
   responseSchema,
+  timestamp,
 } from '../response/schemas.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
 import { htmlPage, privateHeaders, sendPage, signedOutPage } from '../response/sign-in-page.ts';
 import type { Routes } from '../server/routes.ts';
+import { providerSchema } from './provider-param.ts';
 import { sessionCookie } from './sign-in.ts';
 
 const tags = ['Sign-in'];
-const sessionState = Type.Object(
-  {
-    issuer: Type.String(),
-    subject: Type.String({
-      description: 'Identifies the user together with the issuer; an e-mail address does not',
-    }),
-    provider: Type.String(),
-    integration: Type.String(),
-    name: Type.Optional(Type.String()),
-    email: Type.Optional(Type.String()),
-    email_verified: Type.Optional(Type.Boolean()),
-    picture: Type.Optional(Type.String()),
-    session: Type.Object({ id: Type.String(), created_at: Type.String(), expires_at: Type.String() }, closed),
-  },
-  closed,
+const sessionState = named(
+  'CurrentSession',
+  Type.Object(
+    {
+      issuer: Type.String(),
+      subject: Type.String({
+        description: 'Identifies the user together with the issuer; an e-mail address does not',
+      }),
+      provider: providerSchema,
+      integration: Type.String(),
+      name: Type.Optional(Type.String()),
+      email: Type.Optional(Type.String()),
+      email_verified: Type.Optional(Type.Boolean()),
+      picture: Type.Optional(Type.String()),
+      session: Type.Object({ id: Type.String(), created_at: timestamp, expires_at: timestamp }, closed),
+    },
+    closed,
+  ),
 );
 const signOutUrl = Type.Optional(
   Type.String({ description: 'Open this URL in the browser to sign out of the identity provider too' }),
@@ -64,7 +70,7 @@ export function sessionRoutes(context: SignInContext): Routes {
           querystring: noQuery,
           response: {
             200: responseSchema(sessionState, 'The signed-in user and the session'),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -99,7 +105,7 @@ export function sessionRoutes(context: SignInContext): Routes {
               Type.Object({ message: Type.Literal('Signed out'), sign_out_url: signOutUrl }, closed),
               'The session has ended, and that is on disk',
             ),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -129,7 +135,7 @@ export function sessionRoutes(context: SignInContext): Routes {
           summary: 'Show that the sign-out at the provider is complete',
           response: {
             200: { ...htmlPage, description: 'A page for the person who signed out' },
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },

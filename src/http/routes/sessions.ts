@@ -7,10 +7,12 @@ import type { SignInContext } from '../../sign-in/context.ts';
 import { userKey } from '../../sign-in/identity.ts';
 import { publicSession } from '../../sign-in/public-people.ts';
 import type { SessionFilter } from '../../sign-in/session-filter.ts';
+import { named } from '../response/described.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';
-import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
+import { closed, errorResponses, noQuery, responseSchema, timestamp } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
+import { providerSchema } from './provider-param.ts';
 
 const tags = ['Users'];
 const filters = {
@@ -26,17 +28,20 @@ const filters = {
   ),
 };
 const filterQuery = Type.Object(filters, closed);
-const sessionBody = Type.Object(
-  {
-    id: Type.String(),
-    user: Type.String(),
-    provider: Type.String(),
-    integration: Type.String(),
-    created_at: Type.String(),
-    last_seen_at: Type.String(),
-    expires_at: Type.String(),
-  },
-  closed,
+const sessionBody = named(
+  'Session',
+  Type.Object(
+    {
+      id: Type.String(),
+      user: Type.String({ description: 'The id of the user' }),
+      provider: providerSchema,
+      integration: Type.String(),
+      created_at: timestamp,
+      last_seen_at: timestamp,
+      expires_at: timestamp,
+    },
+    closed,
+  ),
 );
 const params = Type.Object({ session_id: Type.String() });
 
@@ -59,7 +64,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
           querystring: Type.Object({ ...filters, ...pageSize }, closed),
           response: {
             200: pageOf(sessionBody, 'Live sessions; `next` if there are more'),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -87,7 +92,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
               Type.Object({ ended: Type.Integer({ minimum: 0 }) }, closed),
               'How many sessions ended',
             ),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -122,7 +127,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
               Type.Object({ message: Type.Literal('Session ended') }, closed),
               'The session and its tokens have ended',
             ),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },

@@ -3,16 +3,13 @@ import { success } from '../../envelope.ts';
 import type { SignInContext } from '../../sign-in/context.ts';
 import { endByProvider } from '../../sign-in/end-by-provider.ts';
 import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
-import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
+import { closed, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import { takeForms } from '../server/forms.ts';
 import type { App, Routes } from '../server/routes.ts';
+import { integrationParams } from './provider-param.ts';
 
 const tags = ['Sign-in'];
-const params = Type.Object({
-  identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
-  INTEGRATION_NAME: Type.String({ description: 'As registered' }),
-});
 
 /** Routes that accept forms, as their specifications require: logout tokens, and tokens to revoke. */
 export function formRoutes(context: SignInContext, grants: TokenGrants): Routes {
@@ -29,7 +26,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
             tags,
             operationId: 'receiveLogoutToken',
             summary: 'Receive a logout token from the provider (OpenID Connect Back-Channel Logout 1.0)',
-            params,
+            params: integrationParams,
             querystring: noQuery,
             consumes: ['application/x-www-form-urlencoded'],
             body: Type.Object({ logout_token: Type.String({ minLength: 1 }) }),
@@ -38,7 +35,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
                 Type.Object({ message: Type.Literal('Signed out') }, closed),
                 'The user of the token is signed out',
               ),
-              '4xx': errorResponseSchema(),
+              ...errorResponses(),
             },
           },
         },
@@ -62,7 +59,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
             tags,
             operationId: 'revokeToken',
             summary: 'Revoke a refresh token (RFC 7009)',
-            params,
+            params: integrationParams,
             querystring: noQuery,
             consumes: ['application/x-www-form-urlencoded'],
             body: Type.Object({
@@ -74,7 +71,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
                 Type.Object({ message: Type.Literal('Token revoked') }, closed),
                 'The token is not valid, whether or not it was valid before',
               ),
-              '4xx': errorResponseSchema(),
+              ...errorResponses(),
             },
           },
         },

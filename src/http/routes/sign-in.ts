@@ -13,15 +13,12 @@ import { closed } from '../response/schemas.ts';
 import { htmlPage, privateHeaders, sendErrorPage, sendPage, signedInPage } from '../response/sign-in-page.ts';
 import { asServiceError, logFailure } from '../server/error-handler.ts';
 import type { Routes } from '../server/routes.ts';
+import { integrationParams } from './provider-param.ts';
 
 export const sessionCookie = 'counterfoil-session';
 const signInCookie = 'counterfoil-sign-in-';
 
 const tags = ['Sign-in'];
-const params = Type.Object({
-  identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
-  INTEGRATION_NAME: Type.String({ description: 'As registered' }),
-});
 const signInQuery = Type.Object(
   {
     return_to: Type.Optional(
@@ -83,7 +80,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
           tags,
           operationId: 'startSignIn',
           summary: 'Start a sign-in',
-          params,
+          params: integrationParams,
           querystring: signInQuery,
           response,
         },
@@ -116,7 +113,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
           tags,
           operationId: 'completeSignIn',
           summary: 'Complete a sign-in after the provider',
-          params,
+          params: integrationParams,
           response: { 200: signedInAlready, ...response },
         },
       },

@@ -1,40 +1,53 @@
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { type FieldsBesideError, success } from '../../envelope.ts';
-import { commitWritesMax, itemIdBytesMax } from '../../storage/limits.ts';
+import { commitWritesMax } from '../../storage/limits.ts';
 import type { Tables, TableWrite } from '../../tables/tables.ts';
 import { ifMatch } from '../response/conditional-requests.ts';
-import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
+import { documentedAs, named, oneOf } from '../response/described.ts';
+import { closed, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
-import { read, readQuery, readResponse } from './read-table.ts';
+import { item } from './item-schema.ts';
+import { read, readQuery, readRequestHeaders, readResponses } from './read-table.ts';
 
 const tags = ['Tables'];
 const params = Type.Object({
-  TABLE_NAME: Type.String({ description: '1 to 255 of A-Z, a-z, 0-9, "_", "." and "-"' }),
+  TABLE_NAME: Type.String({
+    description: '1 to 255 of A-Z, a-z, 0-9, "_", "." and "-"',
+    examples: ['books'],
+  }),
 });
-const itemBody = Type.Object(
-  {
-    id: Type.String({ minLength: 1, description: `Partition key, 1 to ${itemIdBytesMax} bytes of UTF-8` }),
-    name: Type.String({ description: 'The value of the item; with the id at most 400 KB' }),
-  },
-  closed,
+const idBody = named(
+  'ItemId',
+  Type.Object({ id: item.properties.id }, { ...closed, examples: [{ id: 'emma' }] }),
 );
-const idBody = Type.Object({ id: itemBody.properties.id }, closed);
-const batchBody = Type.Object(
-  {
-    writes: Type.Array(
-      Type.Object(
-        {
-          create: Type.Optional(itemBody),
-          update: Type.Optional(itemBody),
-          delete: Type.Optional(idBody),
-        },
-        { ...closed, minProperties: 1, maxProperties: 1 },
+const write = <Name extends string>(name: Name, body: TSchema) => Type.Object({ [name]: body }, closed);
+const batchBody = named(
+  'Batch',
+  Type.Object(
+    {
+      writes: Type.Array(
+        documentedAs(
+          Type.Object(
+            {
+              create: Type.Optional(item),
+              update: Type.Optional(item),
+              delete: Type.Optional(idBody),
+            },
+            { ...closed, minProperties: 1, maxProperties: 1 },
+          ),
+          named('Write', oneOf(write('create', item), write('update', item), write('delete', idBody))),
+        ),
+        { minItems: 1, maxItems: commitWritesMax, description: 'Each item at most once' },
       ),
-      { minItems: 1, maxItems: commitWritesMax, description: 'Each item at most once' },
-    ),
-  },
-  closed,
+    },
+    {
+      ...closed,
+      examples: [
+        { writes: [{ create: { id: 'ulysses', name: 'James Joyce' } }, { delete: { id: 'dubliners' } }] },
+      ],
+    },
+  ),
 );
 const ifMatchHeader = Type.Object({
   'if-match': Type.Optional(
@@ -68,7 +81,8 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             summary: 'Read all items, one, or a page',
             params,
             querystring: readQuery,
-            response: { 200: readResponse, '4xx': errorResponseSchema() },
+            documentedHeaders: readRequestHeaders,
+            response: { ...readResponses, ...errorResponses() },
           },
         },
         (request, reply) => read(tables, request, reply),
@@ -85,13 +99,13 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             summary: 'Create an item',
             params,
             querystring: noQuery,
-            body: itemBody,
+            body: item,
             response: {
               200: responseSchema(
                 Type.Object({ msg: Type.Literal('Item added to table'), complete: Type.Literal(true) }),
                 'The item is on disk',
               ),
-              '4xx': errorResponseSchema({ msg: Type.String(), complete: Type.Literal(false) }),
+              ...errorResponses('CreateItemError', { msg: Type.String(), complete: Type.Literal(false) }),
             },
           },
         },
@@ -113,13 +127,13 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             params,
             querystring: noQuery,
             headers: ifMatchHeader,
-            body: itemBody,
+            body: item,
             response: {
               200: responseSchema(
                 Type.Object({ message: Type.Literal('Item updated') }),
                 'The change is on disk',
               ),
-              '4xx': errorResponseSchema({ message: Type.String() }),
+              ...errorResponses('WriteError', { message: Type.String() }),
             },
           },
         },
@@ -147,7 +161,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
                 Type.Object({ message: Type.Literal('Item deleted') }),
                 'The deletion is on disk',
               ),
-              '4xx': errorResponseSchema({ message: Type.String() }),
+              ...errorResponses('WriteError', { message: Type.String() }),
             },
           },
         },
@@ -174,7 +188,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
                 Type.Object({ message: Type.Literal('Batch written') }),
                 'All of the writes are on disk',
               ),
-              '4xx': errorResponseSchema({ message: Type.String() }),
+              ...errorResponses('WriteError', { message: Type.String() }),
             },
           },
         },

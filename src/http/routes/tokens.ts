@@ -3,34 +3,41 @@ import { success } from '../../envelope.ts';
 import type { SigningKeys } from '../../sign-in/tokens/signing-keys.ts';
 import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
 import { publishedKeysCachedSeconds } from '../limits.ts';
-import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
+import { named } from '../response/described.ts';
+import { closed, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
+import { integrationParams } from './provider-param.ts';
 
 const tags = ['Sign-in'];
-const params = Type.Object({
-  identity_provider: Type.String({ description: 'google, microsoft, github or oidc' }),
-  INTEGRATION_NAME: Type.String({ description: 'The integration that the code came from' }),
-});
 const field = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
-const body = Type.Object(
-  {
-    grant_type: Type.Union([Type.Literal('authorization_code'), Type.Literal('refresh_token')]),
-    code: field('With authorization_code: the one-time code from the return URL, within 60 seconds'),
-    code_verifier: field('With authorization_code: the verifier of code_challenge (RFC 7636)'),
-    return_url: field('With authorization_code: the return URL of the sign-in'),
-    refresh_token: field('With refresh_token: the last one that was returned; each can be used once'),
-  },
-  closed,
+const body = named(
+  'TokenRequest',
+  Type.Object(
+    {
+      grant_type: Type.Union([Type.Literal('authorization_code'), Type.Literal('refresh_token')]),
+      code: field('With authorization_code: the one-time code from the return URL, within 60 seconds'),
+      code_verifier: field('With authorization_code: the verifier of code_challenge (RFC 7636)'),
+      return_url: field('With authorization_code: the return URL of the sign-in'),
+      refresh_token: field('With refresh_token: the last one that was returned; each can be used once'),
+    },
+    closed,
+  ),
 );
-const tokens = Type.Object({
-  access_token: Type.String({
-    description: 'A JWT (RFC 9068); verify it with the keys of /.well-known/jwks.json',
-  }),
-  token_type: Type.Literal('Bearer'),
-  expires_in: Type.Integer({ description: 'Seconds until the access token expires' }),
-  refresh_token: Type.String({ description: 'Can be used once, for the next access token' }),
-});
+const tokens = named(
+  'Tokens',
+  Type.Object(
+    {
+      access_token: Type.String({
+        description: 'A JWT (RFC 9068); verify it with the keys of /.well-known/jwks.json',
+      }),
+      token_type: Type.Literal('Bearer'),
+      expires_in: Type.Integer({ description: 'Seconds until the access token expires' }),
+      refresh_token: Type.String({ description: 'Can be used once, for the next access token' }),
+    },
+    closed,
+  ),
+);
 /** A JWK set without the envelope: libraries read it as RFC 7517, section 5, defines it. */
 const jwkSet = Type.Object(
   { keys: Type.Array(Type.Object({ kty: Type.String(), kid: Type.String() })) },
@@ -55,10 +62,10 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
           tags,
           operationId: 'createTokens',
           summary: 'Exchange a one-time code, or a refresh token, for tokens',
-          params,
+          params: integrationParams,
           querystring: noQuery,
           body,
-          response: { 200: responseSchema(tokens, 'Tokens, not to be cached'), '4xx': errorResponseSchema() },
+          response: { 200: responseSchema(tokens, 'Tokens, not to be cached'), ...errorResponses() },
         },
       },
       async (request, reply) => {
@@ -87,7 +94,7 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
           operationId: 'listSigningKeys',
           summary: 'List the keys that verify access tokens',
           querystring: noQuery,
-          response: { 200: jwkSetResponse, '4xx': errorResponseSchema() },
+          response: { 200: jwkSetResponse, ...errorResponses() },
         },
       },
       async (_request, reply) => {

@@ -3,28 +3,33 @@ import { actorOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import type { SignInContext } from '../../sign-in/context.ts';
 import { publicUser } from '../../sign-in/public-people.ts';
+import { named } from '../response/described.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';
-import { closed, errorResponseSchema, noQuery, responseSchema } from '../response/schemas.ts';
+import { closed, errorResponses, noQuery, responseSchema, timestamp } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
+import { providerSchema } from './provider-param.ts';
 
 const tags = ['Users'];
 const params = Type.Object({ user_id: Type.String({ description: 'As in `sub` of access tokens' }) });
-const userBody = Type.Object(
-  {
-    id: Type.String(),
-    issuer: Type.String(),
-    subject: Type.String(),
-    provider: Type.String(),
-    integration: Type.String({ description: 'The integration of the last sign-in' }),
-    name: Type.Optional(Type.String()),
-    email: Type.Optional(Type.String()),
-    email_verified: Type.Optional(Type.Boolean()),
-    picture: Type.Optional(Type.String()),
-    first_sign_in_at: Type.String(),
-    last_sign_in_at: Type.String(),
-  },
-  closed,
+const userBody = named(
+  'User',
+  Type.Object(
+    {
+      id: Type.String(),
+      issuer: Type.String(),
+      subject: Type.String(),
+      provider: providerSchema,
+      integration: Type.String({ description: 'The integration of the last sign-in' }),
+      name: Type.Optional(Type.String()),
+      email: Type.Optional(Type.String()),
+      email_verified: Type.Optional(Type.Boolean()),
+      picture: Type.Optional(Type.String()),
+      first_sign_in_at: timestamp,
+      last_sign_in_at: timestamp,
+    },
+    closed,
+  ),
 );
 
 /** Operators list, retrieve and delete users here. */
@@ -41,7 +46,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
           querystring: Type.Object(pageSize, closed),
           response: {
             200: pageOf(userBody, 'Ordered by id; `next` if there are more'),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },
@@ -63,7 +68,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
           summary: 'Retrieve a user',
           params,
           querystring: noQuery,
-          response: { 200: responseSchema(userBody, 'The user'), '4xx': errorResponseSchema() },
+          response: { 200: responseSchema(userBody, 'The user'), ...errorResponses() },
         },
       },
       async (request, reply) =>
@@ -87,7 +92,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
               Type.Object({ message: Type.Literal('User deleted') }, closed),
               'All personal data of the user is deleted',
             ),
-            '4xx': errorResponseSchema(),
+            ...errorResponses(),
           },
         },
       },

@@ -2,7 +2,9 @@ import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
 import type { PaymentContext } from '../../payments/context.ts';
 import { takeEvent } from '../../payments/webhooks.ts';
-import { errorResponseSchema, responseSchema } from '../response/schemas.ts';
+import { processorNames } from '../../processors/processor.ts';
+import { documentedAs } from '../response/described.ts';
+import { errorResponses, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 
@@ -23,14 +25,18 @@ export function eventRoutes(context: PaymentContext, prefix: string): Routes {
             tags: ['Payments'],
             operationId: 'receiveProcessorEvent',
             summary: 'Receive an event from a payment processor',
-            params: Type.Object({ processor: Type.String({ description: 'stripe or square' }) }),
+            params: Type.Object({
+              processor: documentedAs(Type.String({ description: 'The payment processor' }), {
+                type: 'string',
+                enum: processorNames.filter((name) => name !== 'simulated'),
+              }),
+            }),
             response: {
               200: responseSchema(
                 Type.Object({ message: Type.Literal('Event taken') }),
                 'The content of the event is on disk, or was there already',
               ),
-              '4xx': errorResponseSchema(),
-              '5xx': errorResponseSchema(),
+              ...errorResponses(),
             },
           },
         },

@@ -4,10 +4,13 @@ import type { Write } from '../../storage/engine.ts';
 /** The outcome of a charge: the processor's, or that it was canceled before it was made. */
 export type Settlement = ChargeOutcome | Canceled;
 
+/** The decline codes of the service itself. */
+export const ownDeclineCodes = ['canceled', 'expired'] as const;
+
 export interface Canceled {
   readonly kind: 'canceled';
   /** `canceled` by the shop; `expired` after `wantedUntil`. */
-  readonly declineCode: 'canceled' | 'expired';
+  readonly declineCode: (typeof ownDeclineCodes)[number];
 }
 
 /** An outcome of a charge and its source. */

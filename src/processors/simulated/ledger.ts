@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { commonDeclineCodes } from '../processor.ts';
 import { sendOnce } from '../sending/send-once.ts';
 
 /** A charge request to the simulated processor, as a real processor receives it over its API. */
@@ -64,17 +65,7 @@ export interface SimulatedLedger {
 }
 
 /** Tokens that decline: `tok_<decline code>`. */
-export const decliningTokens = [
-  'card_declined',
-  'insufficient_funds',
-  'lost_card',
-  'stolen_card',
-  'expired_card',
-  'incorrect_cvc',
-  'fraudulent',
-  'processing_error',
-  'authentication_required',
-] as const;
+export const decliningTokens = commonDeclineCodes;
 
 /** Tokens that pay; the last ones script the outcome of a refund. */
 const payingTokens = [

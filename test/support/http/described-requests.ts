@@ -58,7 +58,8 @@ const knownFields: Readonly<Record<string, unknown>> = {
 
 /** Every operation of the OpenAPI document of a service. */
 export async function describedOperations(service: TestService): Promise<Described[]> {
-  const { paths } = (await service.get('/openapi.json')).json as {
+  const document = (await service.get('/openapi.json')).json;
+  const { paths } = resolved(document, document) as {
     // biome-ignore lint/suspicious/noExplicitAny: the document is checked by use
     readonly paths: Readonly<Record<string, Readonly<Record<string, any>>>>;
   };
@@ -70,6 +71,23 @@ export async function describedOperations(service: TestService): Promise<Describ
       body: operation.requestBody?.content['application/json']?.schema,
     })),
   );
+}
+
+/** A part of a document with its references replaced by what they refer to, and `oneOf` by `anyOf`. */
+function resolved(part: unknown, document: object): unknown {
+  if (Array.isArray(part)) return part.map((each) => resolved(each, document));
+  if (typeof part !== 'object' || part === null) return part;
+  const { $ref } = part as { readonly $ref?: string };
+  if (typeof $ref === 'string') {
+    const steps = $ref.split('/').slice(1);
+    const target = steps.reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], document);
+    return resolved(target, document);
+  }
+  const entries = Object.entries(part).map(([key, value]) => [
+    key === 'oneOf' ? 'anyOf' : key,
+    resolved(value, document),
+  ]);
+  return Object.fromEntries(entries);
 }
 
 /** Sends a request to an operation. Path parameters without a value get a known name, and others are omitted. */
