@@ -12,6 +12,7 @@ declare module 'fastify' {
 /** The schema of a route as the OpenAPI document shows it. */
 export function describeOperation(
   { documentedHeaders, ...schema }: FastifySchema,
+  isBodyOptional: boolean,
   describer: SchemaDescriber,
 ): FastifySchema {
   const { params, querystring, headers = documentedHeaders, body, response } = schema;
@@ -23,15 +24,19 @@ export function describeOperation(
     response: describer.describe(response),
   };
   const given = Object.entries(parts).filter(([, part]) => part !== undefined);
-  return { ...schema, ...Object.fromEntries(given) };
+  return { ...schema, ...Object.fromEntries(given), ...(isBodyOptional ? { [optionalBodyMark]: true } : {}) };
 }
+
+/** Marks an operation for `withComponents`: the framework calls every body required. */
+const optionalBodyMark = 'x-optional-body';
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** As much of an operation in the document as `withComponents` changes. */
 interface Operation {
   readonly parameters?: { schema?: Json }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
+  readonly requestBody?: { required?: boolean; readonly content: Readonly<Record<string, Media>> };
+  [optionalBodyMark]?: true;
   readonly responses: object;
 }
 
@@ -50,9 +55,10 @@ export function withComponents<Document extends object>(
     components?: object;
   };
   const headers: Record<string, Json> = {};
-  for (const { parameters = [], requestBody, responses } of Object.values(paths ?? {}).flatMap(
-    Object.values,
-  )) {
+  for (const operation of Object.values(paths ?? {}).flatMap(Object.values<Operation>)) {
+    const { parameters = [], requestBody, responses } = operation;
+    if (operation[optionalBodyMark] && requestBody !== undefined) delete requestBody.required;
+    delete operation[optionalBodyMark];
     for (const parameter of parameters) {
       const $ref = parameter.schema?.[componentMark];
       if ($ref !== undefined) parameter.schema = { $ref };

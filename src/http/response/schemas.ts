@@ -84,7 +84,7 @@ const error = named(
       code: named('ErrorCode', enumOf(errorCodes, { description: 'The exact case' })),
       message: Type.String({ description: 'A sentence for people; it can change' }),
       param: Type.Optional(Type.String({ description: 'The field, header or path parameter at fault' })),
-      decline_code: Type.Optional(declineCode),
+      decline_code: documentedAs(Type.Optional(declineCode), declineCode),
       retryable: Type.Boolean({ description: 'Whether the same request, sent again, may succeed' }),
       request_id: Type.String(),
     },

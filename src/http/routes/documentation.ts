@@ -5,6 +5,7 @@ import { failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { SchemaDescriber } from '../response/described.ts';
 import { describeOperation, withComponents } from '../response/described-operations.ts';
+import { emptyWhenAbsent } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import { newRequestId } from '../server/request-id.ts';
 import type { Routes } from '../server/routes.ts';
@@ -63,7 +64,10 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
   await twin.register(swagger, {
     transform: ({ schema, url, route }) => ({
       url,
-      schema: { ...describeOperation(schema, describer), ...neededKey(route.config?.access) },
+      schema: {
+        ...describeOperation(schema, route.preValidation === emptyWhenAbsent, describer),
+        ...neededKey(route.config?.access),
+      },
     }),
     transformObject: (document) =>
       'openapiObject' in document

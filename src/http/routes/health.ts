@@ -42,7 +42,7 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
           summary: 'Check that the service is ready',
           response: {
             200: responseSchema(Type.Object({ status: Type.Literal('ready') }), 'The service is ready'),
-            ...errorResponses('NotReady', {
+            ...errorResponses('NotReadyResponse', {
               failed: Type.Array(Type.String(), { description: 'The checks that failed' }),
             }),
           },

@@ -43,7 +43,7 @@ export function integrationRoutes(context: SignInContext): Routes {
           body,
           response: {
             200: responseSchema(registered, 'The integration is on disk, with its secret encrypted'),
-            ...errorResponses('CreateIntegrationError', { compelete: Type.Literal(false) }),
+            ...errorResponses('IntegrationErrorResponse', { compelete: Type.Literal(false) }),
           },
         },
       },

@@ -75,7 +75,7 @@ export function paymentRoutes(
               'The processor confirmed the charge, and that is on disk',
               paymentHeaders,
             ),
-            ...errorResponses('CreatePaymentError', paymentBeside, paymentHeaders),
+            ...errorResponses('PaymentErrorResponse', paymentBeside, paymentHeaders),
           },
         },
       },

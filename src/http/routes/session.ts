@@ -45,13 +45,16 @@ const sessionState = named(
 const signOutUrl = Type.Optional(
   Type.String({ description: 'Open this URL in the browser to sign out of the identity provider too' }),
 );
-const signOutBody = Type.Object(
-  {
-    everywhere: Type.Optional(
-      Type.Boolean({ description: 'Whether to end all sessions of the user, in every browser and app' }),
-    ),
-  },
-  closed,
+const signOutBody = named(
+  'SignOutRequest',
+  Type.Object(
+    {
+      everywhere: Type.Optional(
+        Type.Boolean({ description: 'Whether to end all sessions of the user, in every browser and app' }),
+      ),
+    },
+    { ...closed, examples: [{ everywhere: false }] },
+  ),
 );
 
 /** The session of this browser: retrieve it, and sign out. */

@@ -21,7 +21,16 @@ const idBody = named(
   'ItemId',
   Type.Object({ id: item.properties.id }, { ...closed, examples: [{ id: 'emma' }] }),
 );
-const write = <Name extends string>(name: Name, body: TSchema) => Type.Object({ [name]: body }, closed);
+const writeKinds = ['create', 'update', 'delete'] as const;
+type WriteKind = (typeof writeKinds)[number];
+/** A write of a batch. The other kinds are not allowed beside it, which generated types then reject too. */
+const write = (kind: WriteKind, body: TSchema) =>
+  Type.Unsafe({
+    type: 'object',
+    required: [kind],
+    properties: Object.fromEntries(writeKinds.map((each) => [each, each === kind ? body : false])),
+    ...closed,
+  });
 const batchBody = named(
   'Batch',
   Type.Object(
@@ -44,7 +53,12 @@ const batchBody = named(
     {
       ...closed,
       examples: [
-        { writes: [{ create: { id: 'ulysses', name: 'James Joyce' } }, { delete: { id: 'dubliners' } }] },
+        {
+          writes: [
+            { create: { id: 'ulysses', name: 'James Joyce' } },
+            { update: { id: 'emma', name: 'J. Austen' } },
+          ],
+        },
       ],
     },
   ),
@@ -105,7 +119,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
                 Type.Object({ msg: Type.Literal('Item added to table'), complete: Type.Literal(true) }),
                 'The item is on disk',
               ),
-              ...errorResponses('CreateItemError', { msg: Type.String(), complete: Type.Literal(false) }),
+              ...errorResponses('CreateErrorResponse', { msg: Type.String(), complete: Type.Literal(false) }),
             },
           },
         },
@@ -133,7 +147,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
                 Type.Object({ message: Type.Literal('Item updated') }),
                 'The change is on disk',
               ),
-              ...errorResponses('WriteError', { message: Type.String() }),
+              ...errorResponses('WriteErrorResponse', { message: Type.String() }),
             },
           },
         },
@@ -161,7 +175,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
                 Type.Object({ message: Type.Literal('Item deleted') }),
                 'The deletion is on disk',
               ),
-              ...errorResponses('WriteError', { message: Type.String() }),
+              ...errorResponses('WriteErrorResponse', { message: Type.String() }),
             },
           },
         },
@@ -188,7 +202,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
                 Type.Object({ message: Type.Literal('Batch written') }),
                 'All of the writes are on disk',
               ),
-              ...errorResponses('WriteError', { message: Type.String() }),
+              ...errorResponses('WriteErrorResponse', { message: Type.String() }),
             },
           },
         },

@@ -21,7 +21,17 @@ const body = named(
       return_url: field('With authorization_code: the return URL of the sign-in'),
       refresh_token: field('With refresh_token: the last one that was returned; each can be used once'),
     },
-    closed,
+    {
+      ...closed,
+      examples: [
+        {
+          grant_type: 'authorization_code',
+          code: 'a-code-from-the-return-url',
+          code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+          return_url: 'https://app.example/signed-in',
+        },
+      ],
+    },
   ),
 );
 const tokens = named(

@@ -83,10 +83,11 @@ function resolved(part: unknown, document: object): unknown {
     const target = steps.reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], document);
     return resolved(target, document);
   }
-  const entries = Object.entries(part).map(([key, value]) => [
-    key === 'oneOf' ? 'anyOf' : key,
-    resolved(value, document),
-  ]);
+  // A property with the schema `false` must be absent.
+  const given = Object.entries(part).filter(
+    ([key, value]) => value !== false || key === 'additionalProperties',
+  );
+  const entries = given.map(([key, value]) => [key === 'oneOf' ? 'anyOf' : key, resolved(value, document)]);
   return Object.fromEntries(entries);
 }
 
