@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { storedChargeStates } from '../../payments/charge-state.ts';
-import { amountMax, metadataKeysMax, paymentsPageMax, tokenCharactersMax } from '../../payments/limits.ts';
+import { amountMax, metadataKeysMax, tokenCharactersMax } from '../../payments/limits.ts';
 import { paidItemStates } from '../../payments/payment.ts';
 import { refundStates } from '../../payments/refund-state.ts';
 import { processorNames } from '../../processors/processor.ts';
@@ -10,16 +10,12 @@ import {
   declineCode,
   enumOf,
   type Headers,
-  numberInQuery,
   pageSchema,
   statusOk,
   timestamp,
 } from '../response/schemas.ts';
 
 /** Request and response schemas of the payment operations. */
-
-/** Payments of a page without `limit`. */
-export const pageItemsDefault = 20;
 
 const processorSchema = named(
   'Processor',
@@ -186,27 +182,6 @@ export const refundBody = named(
     { ...closed, examples: [{ amount: 250 }] },
   ),
 );
-export const listQuery = Type.Object(
-  {
-    idempotency_key: Type.Optional(
-      Type.String({
-        description:
-          'Finds the payment of a request after its response was lost; no other parameter is allowed',
-      }),
-    ),
-    limit: numberInQuery('The maximum number of payments', {
-      minimum: 1,
-      maximum: paymentsPageMax,
-      default: pageItemsDefault,
-    }),
-    after: Type.Optional(Type.String({ description: 'Start after this id: `next` of the previous page' })),
-    since: Type.Optional(
-      Type.String({ description: 'Only payments created at or after this date or time (RFC 3339)' }),
-    ),
-  },
-  closed,
-);
-
 /** Headers of the responses to a charge and to a refund. */
 export const paymentHeaders: Headers = {
   'Payment-Id': Type.String({ description: 'The id of the payment' }),

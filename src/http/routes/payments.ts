@@ -1,5 +1,4 @@
 import type { FastifyReply } from 'fastify';
-import type { Static } from 'typebox';
 import { audited } from '../../access/audit.ts';
 import { actorOf, shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
@@ -13,7 +12,6 @@ import { findByIdempotencyKey, listPayments } from '../../payments/list-payments
 import { publicPayment } from '../../payments/public-payment.ts';
 import { refundPayment } from '../../payments/refund/create.ts';
 import type { StoredResponse } from '../../payments/stored-response.ts';
-import { timestampOf } from '../../timestamps.ts';
 import {
   emptyWhenAbsent,
   envelopeSchema,
@@ -25,12 +23,11 @@ import {
 import { sendEnvelope, sendText } from '../response/send.ts';
 import type { Authorizer } from '../server/authorize.ts';
 import type { Routes } from '../server/routes.ts';
+import { listQuery, pageOf } from './payment-list.ts';
 import {
   body,
   foundPayments,
   headers,
-  listQuery,
-  pageItemsDefault,
   paid,
   params,
   paymentBeside,
@@ -256,20 +253,4 @@ function sendResponse(reply: FastifyReply, response: PaymentResponse, location: 
   if (response.retryAfterSeconds !== undefined)
     reply.header('retry-after', String(response.retryAfterSeconds));
   return sendText(reply, response.status, response.text);
-}
-
-function pageOf({ limit, after, since }: Omit<Static<typeof listQuery>, 'idempotency_key'>) {
-  return {
-    // The payments domain checks the limits.
-    limit: limit === undefined ? pageItemsDefault : /^\d{1,9}$/.test(limit) ? Number(limit) : Number.NaN,
-    after,
-    since: since === undefined ? undefined : sinceOf(since),
-  };
-}
-
-function sinceOf(text: string): number {
-  const time = timestampOf(text);
-  if (time !== undefined) return time;
-  const message = 'since must be a date (2026-11-21) or a timestamp (2026-11-21T10:00:00Z).';
-  throw new ServiceError('invalid_request', { param: 'since', message });
 }
