@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { AuditEntry } from '../access/audit.ts';
 import { openOfflineAccess } from '../app/access.ts';
-import { loadSettings } from '../settings/load.ts';
-import { reportProblems } from './problems.ts';
+import { runSubcommand, withOpened } from './command.ts';
 import { moment } from './timestamps.ts';
 
 const usage = `Usage: counterfoil audit list
@@ -16,16 +15,7 @@ The command works while the service is running.
 
 /** `counterfoil audit`: exits with 0, or with 2 if it could not run. */
 export async function audit(args: readonly string[]): Promise<void> {
-  const [command, ...rest] = args;
-  try {
-    if (command === 'list') await list(rest);
-    else {
-      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
-      if (command !== 'help' && command !== undefined) process.exitCode = 2;
-    }
-  } catch (error) {
-    reportProblems(error);
-  }
+  await runSubcommand(usage, { list }, args);
 }
 
 async function list(args: readonly string[]): Promise<void> {
@@ -34,15 +24,13 @@ async function list(args: readonly string[]): Promise<void> {
     options: { since: { type: 'string' }, json: { type: 'boolean', default: false } },
   });
   const since = values.since === undefined ? 0 : moment('--since', values.since);
-  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const access = await openOfflineAccess(settings, false);
-  try {
-    for await (const entry of access.trail(since)) {
-      process.stdout.write(`${values.json ? JSON.stringify(entry) : lineOf(entry)}\n`);
-    }
-  } finally {
-    await access.close();
-  }
+  await withOpened(
+    (settings) => openOfflineAccess(settings, false),
+    async (access) => {
+      for await (const entry of access.trail(since))
+        process.stdout.write(`${values.json ? JSON.stringify(entry) : lineOf(entry)}\n`);
+    },
+  );
 }
 
 function lineOf({ at, what, on, by, requestId }: AuditEntry): string {

@@ -5,8 +5,8 @@ import { masterKeySource } from '../app/offline/secrets.ts';
 import { type Moved, moveStore } from '../app/offline/stores.ts';
 import { ServiceError, SettingsError } from '../errors.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';
-import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
+import { commandSettings } from './command.ts';
 import { ProgressBar } from './progress-bar.ts';
 
 /** `counterfoil store copy`: exits with 0, or with 1 if the two stores differ at the end. Throws SettingsError. */
@@ -19,7 +19,7 @@ export async function copyStore(args: readonly string[]): Promise<void> {
       'into-existing': { type: 'boolean', default: false },
     },
   });
-  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
+  const settings = commandSettings();
   const from = placeOf('--from', values.from, settings);
   const to = placeOf('--to', values.to, settings);
   const bar = new ProgressBar();

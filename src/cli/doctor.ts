@@ -7,9 +7,9 @@ import { readKeyNotes } from '../secrets/key-notes.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';
 import { openAll, type SecretsFound } from '../secrets/sealed-records.ts';
 import { Sealer } from '../secrets/sealer.ts';
-import { loadSettings } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { itemsOf } from '../storage/item-text.ts';
+import { commandSettings } from './command.ts';
 import { type Finding, surroundings } from './doctor-surroundings.ts';
 import { reportProblems } from './problems.ts';
 
@@ -40,7 +40,7 @@ function lineOf(finding: Finding): string {
 async function examine(): Promise<readonly Finding[]> {
   let settings: Settings;
   try {
-    settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
+    settings = commandSettings();
   } catch (error) {
     return problemsOf('settings', error);
   }

@@ -6,9 +6,8 @@ import { type Scope, scopes } from '../access/scopes.ts';
 import { type OfflineAccess, openOfflineAccess } from '../app/access.ts';
 import { durationOf } from '../duration.ts';
 import { SettingsError } from '../errors.ts';
-import { loadSettings } from '../settings/load.ts';
+import { runSubcommand, withOpened } from './command.ts';
 import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from './limits.ts';
-import { reportProblems } from './problems.ts';
 import { duration, moment } from './timestamps.ts';
 
 const overlapHoursDefault = apiKeyOverlapMsDefault / 3_600_000;
@@ -39,32 +38,14 @@ need one; sign-in, health, documentation and signed events do not.
 
 /** `counterfoil keys`: exits with 0, or with 2 if it could not run. Of a new key, standard output has only the key. */
 export async function keys(args: readonly string[]): Promise<void> {
-  const [command, ...rest] = args;
-  try {
-    if (command === 'create') await create(rest);
-    else if (command === 'list') await list(rest);
-    else if (command === 'rotate') await rotate(rest);
-    else if (command === 'revoke') await revoke(rest);
-    else {
-      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
-      if (command !== 'help' && command !== undefined) process.exitCode = 2;
-    }
-  } catch (error) {
-    reportProblems(error);
-  }
+  await runSubcommand(usage, { create, list, rotate, revoke }, args);
 }
 
-async function withAccess<Result>(
+function withAccess<Result>(
   makesStore: boolean,
   work: (access: OfflineAccess) => Promise<Result>,
 ): Promise<Result> {
-  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const access = await openOfflineAccess(settings, makesStore);
-  try {
-    return await work(access);
-  } finally {
-    await access.close();
-  }
+  return withOpened((settings) => openOfflineAccess(settings, makesStore), work);
 }
 
 async function create(args: readonly string[]): Promise<void> {

@@ -12,8 +12,7 @@ import { publicPayment } from '../payments/public-payment.ts';
 import { type Difference, reconcile } from '../payments/reconcile.ts';
 import { refundPayment } from '../payments/refund/create.ts';
 import { resolvePayment } from '../payments/resolve-payment.ts';
-import { loadSettings } from '../settings/load.ts';
-import { reportProblems } from './problems.ts';
+import { runSubcommand, withOpened } from './command.ts';
 import { moment } from './timestamps.ts';
 
 const usage = `Usage: counterfoil payments <command>
@@ -44,31 +43,12 @@ const listedDefault = 100;
 
 /** `counterfoil payments`: exits with 0, with 1 if a refund failed or records differ, with 2 if it could not run. */
 export async function payments(args: readonly string[]): Promise<void> {
-  const [command, ...rest] = args;
-  try {
-    if (command === 'list') await withPayments((offline) => list(offline, rest));
-    else if (command === 'show') await withPayments((offline) => show(offline, rest));
-    else if (command === 'refund') await withPayments((offline) => refund(offline, rest));
-    else if (command === 'cancel') await withPayments((offline) => cancel(offline, rest));
-    else if (command === 'resolve') await withPayments((offline) => resolve(offline, rest));
-    else if (command === 'reconcile') await withPayments((offline) => printDifferences(offline, rest));
-    else {
-      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
-      if (command !== 'help' && command !== undefined) process.exitCode = 2;
-    }
-  } catch (error) {
-    reportProblems(error);
-  }
-}
-
-async function withPayments(work: (offline: OfflinePayments) => Promise<void>): Promise<void> {
-  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const offline = await openOfflinePayments(settings);
-  try {
-    await work(offline);
-  } finally {
-    await offline.close();
-  }
+  const subcommands = { list, show, refund, cancel, resolve, reconcile: printDifferences };
+  const opened = Object.entries(subcommands).map(([name, run]) => [
+    name,
+    (rest: readonly string[]) => withOpened(openOfflinePayments, (offline) => run(offline, rest)),
+  ]);
+  await runSubcommand(usage, Object.fromEntries(opened), args);
 }
 
 async function list({ payments: context }: OfflinePayments, args: readonly string[]): Promise<void> {

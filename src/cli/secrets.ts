@@ -7,8 +7,7 @@ import { retire } from '../secrets/retire.ts';
 import { type RotationParts, rotate } from '../secrets/rotate.ts';
 import { openAll } from '../secrets/sealed-records.ts';
 import { Sealer } from '../secrets/sealer.ts';
-import { loadSettings } from '../settings/load.ts';
-import { reportProblems } from './problems.ts';
+import { runSubcommand, withOpened } from './command.ts';
 
 const usage = `Usage: counterfoil secrets <command>
 
@@ -21,29 +20,17 @@ These commands work while the service is running, in any number of processes.
 
 /** `counterfoil secrets`: exits with 0, with 1 if a secret was left behind, with 2 if it could not run. */
 export async function secrets(args: readonly string[]): Promise<void> {
-  const [command, ...rest] = args;
-  try {
-    parseArgs({ args: rest, options: {} });
-    if (command === 'status') await withSecrets(printStatus);
-    else if (command === 'rotate') await withSecrets(rotateAndReport);
-    else if (command === 'retire') await withSecrets(retireAndReport);
-    else {
-      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
-      if (command !== 'help' && command !== undefined) process.exitCode = 2;
-    }
-  } catch (error) {
-    reportProblems(error);
-  }
-}
-
-async function withSecrets(work: (offline: OfflineSecrets) => Promise<void>): Promise<void> {
-  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
-  const offline = await openOfflineSecrets(settings);
-  try {
-    await work(offline);
-  } finally {
-    await offline.close();
-  }
+  const withSecrets =
+    (work: (offline: OfflineSecrets) => Promise<void>) => async (rest: readonly string[]) => {
+      parseArgs({ args: [...rest], options: {} });
+      await withOpened(openOfflineSecrets, work);
+    };
+  const subcommands = {
+    status: withSecrets(printStatus),
+    rotate: withSecrets(rotateAndReport),
+    retire: withSecrets(retireAndReport),
+  };
+  await runSubcommand(usage, subcommands, args);
 }
 
 async function printStatus({ engine, keys, source }: OfflineSecrets): Promise<void> {

@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
+import { openPeople } from '../app/offline/people.ts';
 import { SettingsError } from '../errors.ts';
 import { isUserKey } from '../sign-in/identity.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicSession } from '../sign-in/public-people.ts';
 import type { Session } from '../sign-in/session.ts';
 import type { SessionFilter } from '../sign-in/session-filter.ts';
-import { reportProblems } from './problems.ts';
+import { runSubcommand, withOpened } from './command.ts';
 import { duration } from './timestamps.ts';
-import { withPeople } from './with-people.ts';
 
 const usage = `Usage: counterfoil sessions <command>
 
@@ -29,24 +29,14 @@ const conditions = {
 
 /** `counterfoil sessions`: exits with 0, or with 2 if it could not run. */
 export async function sessions(args: readonly string[]): Promise<void> {
-  const [command, ...rest] = args;
-  try {
-    if (command === 'list') await list(rest);
-    else if (command === 'end') await end(rest);
-    else {
-      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
-      if (command !== 'help' && command !== undefined) process.exitCode = 2;
-    }
-  } catch (error) {
-    reportProblems(error);
-  }
+  await runSubcommand(usage, { list, end }, args);
 }
 
 async function list(args: readonly string[]): Promise<void> {
   const options = { ...conditions, json: { type: 'boolean', default: false } } as const;
   const { values } = parseArgs({ args: [...args], options });
   const filter = filterOf(values);
-  await withPeople(async (people) => {
+  await withOpened(openPeople, async (people) => {
     let after: string | undefined;
     do {
       const page = await people.sessions.list(filter, peoplePageMax, after);
@@ -64,7 +54,7 @@ async function end(args: readonly string[]): Promise<void> {
     throw new SettingsError(['name the sessions to end: --user, --integration or --older-than']);
   const on = Object.entries(values).map(([name, value]) => `${name.replaceAll('-', '_')}=${value}`);
   const act = { what: 'sessions.ended', on: on.join(' '), by: 'cli' } as const;
-  const ended = await withPeople((people) => people.accessEnding.end({ filter, act }));
+  const ended = await withOpened(openPeople, (people) => people.accessEnding.end({ filter, act }));
   process.stdout.write(`${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended\n`);
 }
 

@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util';
 import { initStore } from '../app/adapters.ts';
-import { loadSettings } from '../settings/load.ts';
+import { commandSettings, runSubcommand } from './command.ts';
 import { copyStore } from './copy-store.ts';
-import { reportProblems } from './problems.ts';
 
 const usage = `Usage: counterfoil store <command>
 
@@ -23,22 +22,12 @@ const words = {
 
 /** `counterfoil store`: exits with 0, with 1 if a copy differs from its source, with 2 if it could not run. */
 export async function store(args: readonly string[]): Promise<void> {
-  const [command, ...rest] = args;
-  try {
-    if (command === 'init') await init(rest);
-    else if (command === 'copy') await copyStore(rest);
-    else {
-      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
-      if (command !== 'help' && command !== undefined) process.exitCode = 2;
-    }
-  } catch (error) {
-    reportProblems(error);
-  }
+  await runSubcommand(usage, { init, copy: copyStore }, args);
 }
 
 async function init(args: readonly string[]): Promise<void> {
   parseArgs({ args: [...args], options: {} });
-  const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
+  const settings = commandSettings();
   for (const { table, state } of await initStore(settings))
     process.stdout.write(`${table}: ${words[state]}\n`);
 }

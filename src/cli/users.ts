@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
+import { openPeople } from '../app/offline/people.ts';
 import { SettingsError } from '../errors.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicUser } from '../sign-in/public-people.ts';
 import type { User } from '../sign-in/users.ts';
+import { runSubcommand, withOpened } from './command.ts';
 import { printable } from './printable.ts';
-import { reportProblems } from './problems.ts';
-import { withPeople } from './with-people.ts';
 
 const usage = `Usage: counterfoil users <command>
 
@@ -19,25 +19,14 @@ These commands work while the service is running. A deleted user who signs in ag
 
 /** `counterfoil users`: exits with 0, or with 2 if it could not run. */
 export async function users(args: readonly string[]): Promise<void> {
-  const [command, ...rest] = args;
-  try {
-    if (command === 'list') await list(rest);
-    else if (command === 'show') await show(rest);
-    else if (command === 'delete') await remove(rest);
-    else {
-      process[command === 'help' || command === undefined ? 'stdout' : 'stderr'].write(usage);
-      if (command !== 'help' && command !== undefined) process.exitCode = 2;
-    }
-  } catch (error) {
-    reportProblems(error);
-  }
+  await runSubcommand(usage, { list, show, delete: remove }, args);
 }
 
 const json = { json: { type: 'boolean', default: false } } as const;
 
 async function list(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: json });
-  await withPeople(async (people) => {
+  await withOpened(openPeople, async (people) => {
     let after: string | undefined;
     do {
       const page = await people.users.list(peoplePageMax, after);
@@ -50,13 +39,13 @@ async function list(args: readonly string[]): Promise<void> {
 async function show(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args: [...args], options: json, allowPositionals: true });
   const id = only(positionals);
-  await withPeople(async (people) => print(await people.users.find(id), values.json));
+  await withOpened(openPeople, async (people) => print(await people.users.find(id), values.json));
 }
 
 async function remove(args: readonly string[]): Promise<void> {
   const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true });
   const id = only(positionals);
-  await withPeople(async (people) => {
+  await withOpened(openPeople, async (people) => {
     await people.accessEnding.deleteUser(id, { by: 'cli' });
   });
   process.stdout.write(`User ${id} is deleted\n`);

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { verifyData } from '../app/adapters.ts';
-import { loadSettings } from '../settings/load.ts';
+import { commandSettings } from './command.ts';
 import { reportProblems } from './problems.ts';
 import { ProgressBar } from './progress-bar.ts';
 
@@ -8,7 +8,7 @@ import { ProgressBar } from './progress-bar.ts';
 export async function verify(args: readonly string[]): Promise<void> {
   try {
     parseArgs({ args: [...args], options: {} });
-    const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate: false });
+    const settings = commandSettings();
     const bar = new ProgressBar();
     const { items, problems } = await verifyData(settings, (done, total) => bar.show(done, total));
     bar.clear();
