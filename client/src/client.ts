@@ -1,0 +1,46 @@
+import { type CounterfoilOptions, Http } from './http.ts';
+import {
+  Payments,
+  type PayRequest,
+  type PayResult,
+  pay,
+  type RefundRequest,
+  type RefundResult,
+  refund,
+} from './payments.ts';
+import { SignIn, type TokenStorage } from './sign-in.ts';
+import { Table } from './tables.ts';
+
+export interface ClientOptions extends CounterfoilOptions {
+  /** Where the tokens of `signIn` are kept; in memory by default. */
+  readonly storage?: TokenStorage;
+}
+
+export class Counterfoil {
+  readonly payments: Payments;
+  readonly signIn: SignIn;
+  readonly #http: Http;
+
+  constructor(options: ClientOptions) {
+    this.#http = new Http(options);
+    this.payments = new Payments(this.#http);
+    this.signIn = new SignIn(this.#http, options.storage);
+  }
+
+  table(name: string): Table {
+    return new Table(this.#http, name);
+  }
+
+  /**
+   * Charges a card once, and repeats the request with its idempotency key until the outcome is known. Throws only if this
+   * call charged nothing; otherwise an outcome that did not arrive is `unknown`.
+   */
+  pay(request: PayRequest): Promise<PayResult> {
+    return pay(this.#http, request);
+  }
+
+  /** Refunds a payment or a part of it, in the manner of `pay`. */
+  refund(request: RefundRequest): Promise<RefundResult> {
+    return refund(this.#http, request);
+  }
+}

@@ -1,0 +1,185 @@
+import { CounterfoilError, clientError, type ErrorBody, invalid } from './error.ts';
+import { late, withinTime } from './time.ts';
+
+export interface SentRequest {
+  readonly method: string;
+  readonly url: string;
+}
+
+export interface ReceivedResponse extends SentRequest {
+  /** The HTTP status, or 0 without a response. */
+  readonly status: number;
+  readonly requestId: string | undefined;
+  /** The time until the headers of the response, in milliseconds. */
+  readonly durationMs: number;
+  readonly error: CounterfoilError | undefined;
+}
+
+export interface CounterfoilOptions {
+  /** The address of the service: `https://api.shop.example`. */
+  readonly url: string | URL;
+  /** The address of the payments, if they have another one. */
+  readonly paymentUrl?: string | URL;
+  /** An API key. */
+  readonly key?: string;
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** Called before each request. What a hook throws is ignored. */
+  readonly onRequest?: (request: SentRequest) => void;
+  /** Called after each request. What a hook throws is ignored. */
+  readonly onResponse?: (response: ReceivedResponse) => void;
+}
+
+export interface Call {
+  readonly method: string;
+  /** Encoded, from the first slash after the address. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number;
+}
+
+export interface Answer<Body> {
+  readonly body: Body;
+  readonly next: string | undefined;
+  readonly headers: Headers;
+}
+
+/** Longer than the service waits for a processor, and for another request with the same idempotency key. */
+export const requestMsMax = 45_000;
+const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused)$/;
+
+/** Sends single requests, and turns everything but a success into a `CounterfoilError`. */
+export class Http {
+  readonly url: string;
+  readonly paymentUrl: string;
+  readonly #options: CounterfoilOptions;
+
+  constructor(options: CounterfoilOptions) {
+    this.url = addressOf(options.url);
+    this.paymentUrl = addressOf(options.paymentUrl ?? options.url);
+    this.#options = options;
+  }
+
+  /** Reads the whole response. */
+  send<Body>(call: Call): Promise<Answer<Body>> {
+    return withinTime(call.signal, call.timeoutMs ?? requestMsMax, async (signal) => {
+      const response = await this.#fetch(call, signal);
+      const { body, next } = await envelopeOf(response);
+      return { body: body as Body, next: next as string | undefined, headers: response.headers };
+    });
+  }
+
+  /** Returns as soon as a success has begun; the timeout does not apply to its body. */
+  open(call: Call): Promise<Response> {
+    const ended = new AbortController();
+    const signals = [ended.signal, ...(call.signal === undefined ? [] : [call.signal])];
+    return withinTime(call.signal, requestMsMax, (signal) => {
+      signal.addEventListener('abort', () => ended.abort(signal.reason));
+      return this.#fetch(call, AbortSignal.any(signals));
+    });
+  }
+
+  async #fetch(call: Call, signal: AbortSignal): Promise<Response> {
+    const { fetch = (input, init) => globalThis.fetch(input, init), onRequest, onResponse } = this.#options;
+    const { method } = call;
+    const url = this.#urlOf(call);
+    // What cannot be sent throws here, and not as an error of the connection.
+    const init = this.#initOf(call, signal);
+    hook(onRequest, { method, url });
+    const began = performance.now();
+    let response: Response | undefined;
+    let error: CounterfoilError | undefined;
+    try {
+      response = await fetch(url, init);
+      if (response.status !== 200) throw await errorOf(response);
+      return response;
+    } catch (thrown) {
+      error = transportError(thrown, signal);
+      throw error;
+    } finally {
+      const requestId = response?.headers.get('request-id') ?? undefined;
+      const durationMs = performance.now() - began;
+      hook(onResponse, { method, url, status: response?.status ?? 0, requestId, durationMs, error });
+    }
+  }
+
+  #initOf({ method, headers = {}, body }: Call, signal: AbortSignal): RequestInit {
+    const { key } = this.#options;
+    const sent = new Headers();
+    if (key !== undefined) sent.set('authorization', `Bearer ${key}`);
+    for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent.set(name, value);
+    // A redirect that is followed could repeat a payment elsewhere, or turn it into a read.
+    const init: RequestInit = { method, headers: sent, signal, redirect: 'manual' };
+    if (body instanceof URLSearchParams) init.body = body;
+    else if (body !== undefined) {
+      sent.set('content-type', 'application/json');
+      init.body = JSON.stringify(body);
+    }
+    return init;
+  }
+
+  #urlOf({ path, query = {} }: Call): string {
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) parameters.set(name, `${value}`);
+    const base = path.startsWith('/stage/') ? this.paymentUrl : this.url;
+    return base + path + (parameters.size === 0 ? '' : `?${parameters}`);
+  }
+}
+
+/** `/v3/table/a%20b` */
+export function path(prefix: string, ...segments: readonly string[]): string {
+  // A URL parser would drop these, and the request would go to another path.
+  const dropped = segments.find((segment) => /^\.{0,2}$/.test(segment));
+  if (dropped !== undefined) throw invalid('path', `"${dropped}" cannot be part of a path.`);
+  return [prefix, ...segments.map(encodeURIComponent)].join('/');
+}
+
+/** An error of the connection, while a response is awaited or read. */
+export function transportError(thrown: unknown, signal?: AbortSignal): CounterfoilError {
+  if (thrown instanceof CounterfoilError) return thrown;
+  if (signal?.aborted) return clientError(signal.reason === late ? 'timeout' : 'aborted', signal.reason);
+  const { code, cause } = (thrown ?? {}) as { code?: string; cause?: { code?: string } };
+  return clientError(
+    notConnected.test(cause?.code ?? code ?? '') ? 'connection_failed' : 'network_error',
+    thrown,
+  );
+}
+
+async function envelopeOf(response: Response): Promise<Record<string, unknown>> {
+  const text = await response.text().catch((error) => {
+    throw transportError(error);
+  });
+  const envelope = parsed(text);
+  if (envelope?.statusCode === response.status && 'body' in envelope) return envelope;
+  throw clientError('invalid_response');
+}
+
+async function errorOf(response: Response): Promise<CounterfoilError> {
+  const { body } = await envelopeOf(response);
+  const error = (body as { error?: ErrorBody } | null)?.error;
+  if (typeof error?.code !== 'string') return clientError('invalid_response');
+  return new CounterfoilError(error, response);
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function hook<Value>(call: ((value: Value) => void) | undefined, value: Value): void {
+  try {
+    call?.(value);
+  } catch {
+    // A hook observes; it must not change what becomes of a payment.
+  }
+}
+
+function addressOf(url: string | URL): string {
+  return new URL(url).href.replace(/\/+$/, '');
+}

@@ -1,0 +1,42 @@
+export { type ClientOptions, Counterfoil } from './client.ts';
+export {
+  type ClientErrorCode,
+  CounterfoilError,
+  type ErrorCode,
+  type ErrorType,
+  type ServiceErrorCode,
+} from './error.ts';
+export type { ReceivedResponse, SentRequest } from './http.ts';
+export type {
+  Declined,
+  Dispute,
+  ListRequest,
+  Payment,
+  PaymentPage,
+  PaymentPlace,
+  PaymentRequest,
+  PaymentStatus,
+  Payments,
+  PayRequest,
+  PayResult,
+  Refund,
+  Refunded,
+  RefundFailed,
+  RefundRequest,
+  RefundResult,
+  RefundStatus,
+  RequiresAction,
+  Succeeded,
+} from './payments.ts';
+export type { MoneyOptions, UnknownOutcome } from './settle.ts';
+export type { IdentityProvider, Session, SignIn, SignInRequest, TokenStorage, Tokens } from './sign-in.ts';
+export type {
+  AllItems,
+  BatchWrite,
+  CallOptions,
+  GuardOptions,
+  Item,
+  PageOptions,
+  StoredItem,
+  Table,
+} from './tables.ts';

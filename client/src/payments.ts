@@ -1,0 +1,220 @@
+import { CounterfoilError } from './error.ts';
+import { type Http, path } from './http.ts';
+import { sendAgain } from './retry.ts';
+import { type MoneyOptions, settle, type UnknownOutcome } from './settle.ts';
+import type { CallOptions } from './tables.ts';
+
+/** Where a payment is made: `/stage/payment/<processor>/<route>`. */
+export interface PaymentPlace {
+  /** `stripe`, `square`, or `simulated` under `serve --simulate`. */
+  readonly processor: string;
+  /** A payment route of the settings; `charge` by default. */
+  readonly route?: string;
+}
+
+export interface PayRequest extends PaymentPlace, MoneyOptions {
+  /** In the smallest unit of the currency, unless the route takes another unit: 1050 is EUR 10.50. */
+  readonly amount: number;
+  /** ISO 4217. */
+  readonly currency: string;
+  /** The processor's card token. */
+  readonly token: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+export interface Succeeded {
+  readonly status: 'succeeded';
+  readonly idempotencyKey: string;
+  readonly paymentId: string;
+  readonly chargeId: string;
+}
+
+/** Nothing was charged, and this idempotency key never charges. */
+export interface Declined {
+  readonly status: 'declined';
+  readonly idempotencyKey: string;
+  readonly paymentId: string;
+  /** In the processor's words. */
+  readonly declineCode: string;
+  readonly error: CounterfoilError;
+}
+
+/** Nothing is charged until the cardholder has authenticated. */
+export interface RequiresAction {
+  readonly status: 'requires_action';
+  readonly idempotencyKey: string;
+  readonly paymentId: string;
+  /** Send the browser to this URL. */
+  readonly nextAction: { readonly type: 'redirect'; readonly url: string };
+  /** For the processor's own script, if the service sent one. */
+  readonly clientSecret: string | undefined;
+}
+
+export type PayResult = Succeeded | Declined | RequiresAction | UnknownOutcome;
+
+export interface RefundRequest extends PaymentPlace, MoneyOptions {
+  readonly paymentId: string;
+  /** In the unit of the route; without it, everything that is left. */
+  readonly amount?: number;
+}
+
+/** The processor accepted the refund; `pending` until the bank confirms it. */
+export interface Refunded {
+  readonly status: 'succeeded' | 'pending';
+  readonly idempotencyKey: string;
+  readonly refund: Refund;
+}
+
+/** The bank rejected the refund; nothing was refunded. */
+export interface RefundFailed {
+  readonly status: 'failed';
+  readonly idempotencyKey: string;
+  readonly error: CounterfoilError;
+}
+
+export type RefundResult = Refunded | RefundFailed | UnknownOutcome;
+
+export type PaymentStatus = 'calling' | 'in_doubt' | 'succeeded' | 'declined' | 'needs_review';
+export type RefundStatus = 'calling' | 'in_doubt' | 'pending' | 'succeeded' | 'failed' | 'needs_review';
+
+export interface Refund {
+  readonly refund_id: string;
+  readonly payment_id: string;
+  readonly status: RefundStatus;
+  readonly amount: number;
+  readonly currency: string;
+  readonly processor_refund_id: string | null;
+  readonly created_at: string;
+}
+
+export interface Dispute {
+  readonly id: string;
+  readonly amount: number;
+  readonly status: string;
+  readonly reason: string;
+}
+
+export interface Payment {
+  readonly id: string;
+  readonly status: PaymentStatus;
+  readonly processor: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly charge_id: string | null;
+  readonly decline_code: string | null;
+  readonly created_at: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly item: {
+    readonly table: string;
+    readonly id: string | null;
+    readonly status: 'awaited' | 'made' | 'not_made' | 'conflict';
+  } | null;
+  readonly amount_refunded: number;
+  readonly refunds: readonly Refund[];
+  readonly disputes: readonly Dispute[];
+}
+
+export interface ListRequest extends PaymentPlace, CallOptions {
+  /** The largest number of payments of a page, 1 to 100. */
+  readonly limit?: number;
+  /** The `next` of the page before. */
+  readonly after?: string;
+  /** A date or an RFC 3339 time. */
+  readonly since?: string;
+}
+
+export interface PaymentPage {
+  readonly payments: readonly Payment[];
+  /** Undefined on the last page. */
+  readonly next: string | undefined;
+}
+
+export interface PaymentRequest extends PaymentPlace, CallOptions {
+  readonly paymentId: string;
+}
+
+export function pay(http: Http, request: PayRequest): Promise<PayResult> {
+  const { amount, currency, token, metadata } = request;
+  const call = { method: 'POST', path: pathOf(request), body: { amount, currency, token, metadata } };
+  return settle<{ message?: { charge_id?: string } }, PayResult>(http, call, request, {
+    success: ({ body, headers }, idempotencyKey) => {
+      const chargeId = body?.message?.charge_id;
+      if (typeof chargeId !== 'string') return undefined;
+      return { status: 'succeeded', idempotencyKey, paymentId: headers.get('payment-id') ?? '', chargeId };
+    },
+    failure: (error, idempotencyKey) => {
+      if (error.code !== 'card_declined' && error.code !== 'authentication_required') return undefined;
+      const { next_action: nextAction, client_secret: clientSecret } = error.body;
+      const paymentId = error.headers?.get('payment-id') ?? '';
+      return nextAction === undefined
+        ? {
+            status: 'declined',
+            idempotencyKey,
+            paymentId,
+            declineCode: error.declineCode,
+            error,
+          }
+        : { status: 'requires_action', idempotencyKey, paymentId, nextAction, clientSecret };
+    },
+  });
+}
+
+export function refund(http: Http, request: RefundRequest): Promise<RefundResult> {
+  const { amount, paymentId } = request;
+  const call = { method: 'POST', path: path(pathOf(request), paymentId, 'refund'), body: { amount } };
+  return settle<Refund, RefundResult>(http, call, request, {
+    success: ({ body }, idempotencyKey) =>
+      body?.status === 'succeeded' || body?.status === 'pending'
+        ? { status: body.status, idempotencyKey, refund: body }
+        : undefined,
+    failure: (error, idempotencyKey) =>
+      error.code === 'processor_error' && !error.retryable
+        ? { status: 'failed', idempotencyKey, error }
+        : undefined,
+  });
+}
+
+export class Payments {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /** The payments of a route, in the order in which they were made. */
+  async list({ limit, after, since, signal, ...place }: ListRequest): Promise<PaymentPage> {
+    const query = { limit, after, since };
+    const call = { method: 'GET', path: pathOf(place), query, signal };
+    const { body, next } = await sendAgain<Payment[]>(this.#http, call);
+    return { payments: body, next };
+  }
+
+  async get({ paymentId, signal, ...place }: PaymentRequest): Promise<Payment> {
+    const call = { method: 'GET', path: path(pathOf(place), paymentId), signal };
+    return (await sendAgain<Payment>(this.#http, call)).body;
+  }
+
+  /** The payment of an idempotency key. Undefined if no request with this key has arrived; one may still be on its way. */
+  async find(
+    request: PaymentPlace & CallOptions & { readonly idempotencyKey: string },
+  ): Promise<Payment | undefined> {
+    const query = { idempotency_key: request.idempotencyKey };
+    try {
+      const call = { method: 'GET', path: pathOf(request), query, signal: request.signal };
+      return (await sendAgain<Payment>(this.#http, call)).body;
+    } catch (error) {
+      if (error instanceof CounterfoilError && error.code === 'payment_not_found') return undefined;
+      throw error;
+    }
+  }
+
+  /** Cancels a charge with an unknown outcome. If it was made after all, the payment is `succeeded`. */
+  async cancel({ paymentId, signal, ...place }: PaymentRequest): Promise<Payment> {
+    const call = { method: 'POST', path: path(pathOf(place), paymentId, 'cancel'), signal };
+    return (await sendAgain<Payment>(this.#http, call, true)).body;
+  }
+}
+
+function pathOf({ processor, route = 'charge' }: PaymentPlace): string {
+  return path('/stage/payment', processor, route);
+}

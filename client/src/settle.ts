@@ -1,0 +1,104 @@
+import { CounterfoilError, clientError, invalid } from './error.ts';
+import { type Answer, type Call, type Http, requestMsMax } from './http.ts';
+import { sleep, waitBefore } from './time.ts';
+
+export interface MoneyOptions {
+  /** Set it to repeat an earlier request; otherwise the client makes one. */
+  readonly idempotencyKey?: string;
+  /** Stops waiting. Once a request was sent, the result is then `unknown`. */
+  readonly signal?: AbortSignal;
+  /** How long to try; 60 seconds by default. */
+  readonly deadlineMs?: number;
+}
+
+/** The money may have moved or not. Go on later with the same request and this key, or look the payment up. */
+export interface UnknownOutcome {
+  readonly status: 'unknown';
+  readonly idempotencyKey: string;
+  /** Undefined if no response named the payment. */
+  readonly paymentId: string | undefined;
+  /**
+   * - `deadline`, `aborted`: the client stopped waiting.
+   * - `needs_review`: the service could not find out, so a person must look.
+   * - `rejected`: an earlier request may have arrived, and a later one was rejected; `error` has the cause.
+   */
+  readonly reason: 'deadline' | 'aborted' | 'needs_review' | 'rejected';
+  /** What the last request returned. */
+  readonly error: CounterfoilError;
+}
+
+interface Outcomes<Body, Result> {
+  /** Undefined if the body is not one of a success. */
+  readonly success: (answer: Answer<Body>, idempotencyKey: string) => Result | undefined;
+  /** The outcome that an error stands for, if it does. */
+  readonly failure: (error: CounterfoilError, idempotencyKey: string) => Result | undefined;
+}
+
+const deadlineMsDefault = 60_000;
+/** How often a request is repeated that certainly moved no money, because the processor or the disk failed. */
+const failuresMax = 2;
+const failing = ['processor_error', 'storage_full'];
+/** The codes without a response, or with a status of 500 or more, that prove that no money moved. */
+const movedNothing = [
+  'connection_failed',
+  'unavailable',
+  'overloaded',
+  'processor_not_configured',
+  ...failing,
+];
+
+/**
+ * Sends a request that moves money, with the same idempotency key until its outcome is known or the time is over.
+ *
+ * It throws only if no request of this call can have moved money. As soon as one may have, every later error that is not
+ * the outcome gives `unknown`: a request whose response was lost may also be executed late.
+ */
+export async function settle<Body, Result>(
+  http: Http,
+  call: Call,
+  { idempotencyKey = crypto.randomUUID(), signal, deadlineMs = deadlineMsDefault }: MoneyOptions,
+  { success, failure }: Outcomes<Body, Result>,
+): Promise<Result | UnknownOutcome> {
+  if (!(deadlineMs > 0)) throw invalid('deadlineMs', 'deadlineMs must be a number above 0.');
+  if (signal?.aborted) throw clientError('aborted', signal.reason);
+  const endsAt = performance.now() + deadlineMs;
+  const headers = { ...call.headers, 'idempotency-key': idempotencyKey };
+  let mayHaveMoved = false;
+  let failures = 0;
+  let paymentId: string | undefined;
+  for (let attempt = 0; ; attempt++) {
+    let error: CounterfoilError;
+    try {
+      const timeoutMs = Math.min(endsAt - performance.now(), requestMsMax);
+      const answer = await http.send<Body>({ ...call, headers, signal, timeoutMs });
+      const result = success(answer, idempotencyKey);
+      if (result !== undefined) return result;
+      error = clientError('invalid_response');
+    } catch (thrown) {
+      if (!(thrown instanceof CounterfoilError)) throw thrown;
+      error = thrown;
+    }
+    paymentId = error.headers?.get('payment-id') ?? paymentId;
+    const result = failure(error, idempotencyKey);
+    if (result !== undefined) return result;
+    mayHaveMoved ||= mayMove(error);
+    if (failing.includes(error.code)) failures++;
+    const end = (reason: UnknownOutcome['reason']): UnknownOutcome => {
+      if (!mayHaveMoved) throw error;
+      return { status: 'unknown', idempotencyKey, paymentId, reason, error };
+    };
+    if (signal?.aborted) return end('aborted');
+    if (error.code === 'payment_outcome_unknown' && !error.retryable) return end('needs_review');
+    if (!(error.retryable || mayMove(error)) || failures > failuresMax) return end('rejected');
+    const waitMs = waitBefore(attempt, error);
+    if (performance.now() + waitMs >= endsAt) return end('deadline');
+    await sleep(waitMs, signal);
+    if (signal?.aborted) return end('aborted');
+  }
+}
+
+/** Whether the money may have moved, or may move yet, although this request returned an error. */
+function mayMove({ code, status }: CounterfoilError): boolean {
+  if (status >= 400 && status < 500) return code === 'idempotency_key_in_use';
+  return !movedNothing.includes(code);
+}

@@ -1,0 +1,210 @@
+import { CounterfoilError, clientError, invalid } from './error.ts';
+import { type Http, path } from './http.ts';
+import { sendAgain } from './retry.ts';
+import type { CallOptions } from './tables.ts';
+
+export type IdentityProvider = 'google' | 'microsoft' | 'github' | 'oidc';
+
+/** `localStorage`, `sessionStorage`, or a store of your own. */
+export interface TokenStorage {
+  getItem(key: string): string | null | Promise<string | null>;
+  setItem(key: string, value: string): unknown;
+  removeItem(key: string): unknown;
+}
+
+export interface SignInRequest {
+  readonly provider: IdentityProvider;
+  /** The name of the integration. */
+  readonly integration: string;
+  /** One of its `return_urls`, character by character. */
+  readonly returnUrl: string;
+}
+
+export interface Tokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+export interface Session {
+  readonly issuer: string;
+  /** Identifies the user together with `issuer`; an e-mail address does not. */
+  readonly subject: string;
+  readonly provider: string;
+  readonly integration: string;
+  readonly name?: string;
+  readonly email?: string;
+  readonly email_verified?: boolean;
+  readonly picture?: string;
+  readonly session: { readonly id: string; readonly created_at: string; readonly expires_at: string };
+}
+
+interface Pending extends SignInRequest {
+  readonly verifier: string;
+}
+
+interface SignedIn extends Tokens, Pick<SignInRequest, 'provider' | 'integration'> {}
+
+interface TokenBody {
+  readonly access_token: string;
+  readonly refresh_token: string;
+  readonly expires_in: number;
+}
+
+/** An access token that is valid for a shorter time is refreshed first. */
+const remainingMsMin = 60_000;
+/** The service returns the same new tokens again for ten seconds, so a refresh is repeated within that time. */
+const refreshMsMax = 4_000;
+
+/** Sign-in of an app on another origin than the service, with PKCE (RFC 7636). */
+export class SignIn {
+  readonly #http: Http;
+  readonly #storage: TokenStorage;
+  readonly #pendingKey: string;
+  readonly #tokensKey: string;
+  #refreshing: Promise<string | undefined> | undefined;
+
+  constructor(http: Http, storage: TokenStorage = memory()) {
+    this.#http = http;
+    this.#storage = storage;
+    this.#pendingKey = `counterfoil ${http.url} pending`;
+    this.#tokensKey = `counterfoil ${http.url} tokens`;
+  }
+
+  /** The URL to send the browser to. The verifier is kept in the storage for `exchange`. */
+  async url({ provider, integration, returnUrl }: SignInRequest): Promise<string> {
+    const verifier = base64url(crypto.getRandomValues(new Uint8Array(32)));
+    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
+    const pending: Pending = { provider, integration, returnUrl, verifier };
+    await this.#storage.setItem(this.#pendingKey, JSON.stringify(pending));
+    const query = new URLSearchParams({
+      return_to: returnUrl,
+      code_challenge: base64url(new Uint8Array(digest)),
+      code_challenge_method: 'S256',
+    });
+    return `${this.#http.url}${path('/v3/auth', provider, integration, 'sign-in')}?${query}`;
+  }
+
+  /** Exchanges the code of the return URL for tokens, and stores them. @param url where the browser has arrived */
+  async exchange(url: string | URL, { signal }: CallOptions = {}): Promise<Tokens> {
+    const code = new URL(url).searchParams.get('code');
+    if (code === null) throw invalid('code', 'The URL has no code.');
+    const pending = await this.#read<Pending>(this.#pendingKey);
+    if (pending === undefined) throw invalid('code_verifier', 'No sign-in was started with this storage.');
+    const { provider, integration, returnUrl, verifier } = pending;
+    const { body } = await sendAgain<TokenBody>(this.#http, {
+      method: 'POST',
+      path: path('/v3/auth', provider, integration, 'token'),
+      body: { grant_type: 'authorization_code', code, code_verifier: verifier, return_url: returnUrl },
+      signal,
+    });
+    await this.#storage.removeItem(this.#pendingKey);
+    return this.#store(pending, body);
+  }
+
+  /**
+   * A valid access token, refreshed if it expires within a minute; undefined if nobody is signed in. Concurrent calls share
+   * one refresh, also of several tabs with the same storage, where the browser has Web Locks.
+   */
+  async accessToken(): Promise<string | undefined> {
+    const tokens = await this.#read<SignedIn>(this.#tokensKey);
+    if (tokens === undefined || isFresh(tokens)) return tokens?.accessToken;
+    this.#refreshing ??= exclusively(this.#tokensKey, () => this.#refresh()).finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  /** The session of this browser, for a page of the service's own origin; undefined if nobody is signed in. */
+  async session({ signal }: CallOptions = {}): Promise<Session | undefined> {
+    try {
+      return (await sendAgain<Session>(this.#http, { method: 'GET', path: '/v3/auth/session', signal })).body;
+    } catch (error) {
+      if (error instanceof CounterfoilError && error.code === 'unauthenticated') return undefined;
+      throw error;
+    }
+  }
+
+  /** Revokes the refresh token and forgets the tokens. An access token stays valid until it expires. */
+  async signOut({ signal }: CallOptions = {}): Promise<void> {
+    await exclusively(this.#tokensKey, async () => {
+      const tokens = await this.#read<SignedIn>(this.#tokensKey);
+      if (tokens === undefined) return;
+      await this.#storage.removeItem(this.#tokensKey);
+      const call = {
+        method: 'POST',
+        path: path('/v3/auth', tokens.provider, tokens.integration, 'revoke'),
+        body: new URLSearchParams({ token: tokens.refreshToken }),
+        signal,
+      };
+      await sendAgain(this.#http, call, true);
+    });
+  }
+
+  async #refresh(): Promise<string | undefined> {
+    // Another tab may have refreshed it while this one waited.
+    const tokens = await this.#read<SignedIn>(this.#tokensKey);
+    if (tokens === undefined || isFresh(tokens)) return tokens?.accessToken;
+    try {
+      const call = {
+        method: 'POST',
+        path: path('/v3/auth', tokens.provider, tokens.integration, 'token'),
+        body: { grant_type: 'refresh_token', refresh_token: tokens.refreshToken },
+        timeoutMs: refreshMsMax,
+      };
+      const { body } = await sendAgain<TokenBody>(this.#http, call, true);
+      return (await this.#store(tokens, body)).accessToken;
+    } catch (error) {
+      if (!(error instanceof CounterfoilError) || error.code !== 'invalid_request') throw error;
+      // The sign-in has ended.
+      await this.#storage.removeItem(this.#tokensKey);
+      return undefined;
+    }
+  }
+
+  async #store(of: Pick<SignedIn, 'provider' | 'integration'>, body: TokenBody): Promise<Tokens> {
+    if (typeof body?.access_token !== 'string') throw clientError('invalid_response');
+    const tokens: Tokens = {
+      accessToken: body.access_token,
+      refreshToken: body.refresh_token,
+      expiresAt: Date.now() + body.expires_in * 1_000,
+    };
+    const { provider, integration } = of;
+    await this.#storage.setItem(this.#tokensKey, JSON.stringify({ provider, integration, ...tokens }));
+    return tokens;
+  }
+
+  async #read<Value>(key: string): Promise<Value | undefined> {
+    const text = await this.#storage.getItem(key);
+    return text === null ? undefined : JSON.parse(text);
+  }
+}
+
+function isFresh({ expiresAt }: Tokens): boolean {
+  return expiresAt - Date.now() > remainingMsMin;
+}
+
+interface Locks {
+  request<Result>(name: string, run: () => Promise<Result>): Promise<Result>;
+}
+
+/** Runs one at a time across tabs (Web Locks), where there are locks. */
+function exclusively<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
+  const { navigator } = globalThis as { navigator?: { locks?: Locks } };
+  return navigator?.locks === undefined ? run() : navigator.locks.request(name, run);
+}
+
+function base64url(bytes: Uint8Array): string {
+  const text = btoa(String.fromCharCode(...bytes));
+  return text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+function memory(): TokenStorage {
+  const values = new Map<string, string>();
+  return {
+    getItem: (key) => values.get(key) ?? null,
+    setItem: (key, value) => values.set(key, value),
+    removeItem: (key) => values.delete(key),
+  };
+}

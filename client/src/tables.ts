@@ -1,0 +1,131 @@
+import { CounterfoilError } from './error.ts';
+import { type Call, type Http, path } from './http.ts';
+import { itemGroups } from './items.ts';
+import { again, sendAgain } from './retry.ts';
+
+export interface Item {
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface StoredItem extends Item {
+  /** Changes with the item: pass it as `ifMatch` to guard a write. */
+  readonly etag: string;
+}
+
+/** One write of a batch. */
+export type BatchWrite =
+  | { readonly create: Item; readonly update?: never; readonly delete?: never }
+  | { readonly update: Item; readonly create?: never; readonly delete?: never }
+  | { readonly delete: { readonly id: string }; readonly create?: never; readonly update?: never };
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface GuardOptions extends CallOptions {
+  /** Writes only if the item still has this `etag`; otherwise throws `precondition_failed`. */
+  readonly ifMatch?: string;
+}
+
+export interface PageOptions extends CallOptions {
+  /** The largest number of items of a page, 1 to 1,000. */
+  readonly limit?: number;
+  /** Starts after this id. */
+  readonly after?: string;
+}
+
+/**
+ * Every item of a table as of one moment, ordered by id. `await` returns an array. `for await` returns the items one by one
+ * while they arrive, without holding all of them in memory.
+ */
+export interface AllItems extends PromiseLike<Item[]>, AsyncIterable<Item> {}
+
+export class Table {
+  readonly #http: Http;
+  readonly #path: string;
+
+  constructor(http: Http, name: string) {
+    this.#http = http;
+    this.#path = path('/v3/table', name);
+  }
+
+  all(options: CallOptions = {}): AllItems {
+    const http = this.#http;
+    const call: Call = { method: 'GET', path: `${this.#path}/read`, signal: options.signal };
+    const whole = async () => (await sendAgain<Item[]>(http, call)).body;
+    return {
+      // biome-ignore lint/suspicious/noThenProperty: the result is for `await` and for `for await`
+      then: (fulfilled, rejected) => whole().then(fulfilled, rejected),
+      async *[Symbol.asyncIterator]() {
+        const { body } = await again(() => http.open(call), true, options.signal);
+        for await (const group of itemGroups<Item>(body as ReadableStream<Uint8Array>, options.signal))
+          yield* group;
+      },
+    };
+  }
+
+  /** Undefined if the table has no item with this id. */
+  async get(id: string, options: CallOptions = {}): Promise<StoredItem | undefined> {
+    try {
+      const call: Call = { method: 'GET', path: `${this.#path}/read`, query: { id }, signal: options.signal };
+      const { body, headers } = await sendAgain<Item>(this.#http, call);
+      return { ...body, etag: headers.get('etag') ?? '' };
+    } catch (error) {
+      if (error instanceof CounterfoilError && error.code === 'item_not_found') return undefined;
+      throw error;
+    }
+  }
+
+  /** Pages of items, each read when it is asked for: the table can change between two pages. */
+  async *pages({ signal, ...query }: PageOptions = {}): AsyncGenerator<readonly Item[]> {
+    let after = query.after;
+    do {
+      const call: Call = {
+        method: 'GET',
+        path: `${this.#path}/read`,
+        query: { limit: query.limit ?? 1_000, after },
+        signal,
+      };
+      const { body, next } = await sendAgain<Item[]>(this.#http, call);
+      yield body;
+      after = next;
+    } while (after !== undefined);
+  }
+
+  /** Throws `item_exists` if the table has an item with this id. */
+  create({ id, name }: Item, options: CallOptions = {}): Promise<void> {
+    return this.#write('POST', 'create', { id, name }, options);
+  }
+
+  /** Throws `item_not_found` if the table has no item with this id. */
+  update({ id, name }: Item, options: GuardOptions = {}): Promise<void> {
+    return this.#write('PUT', 'update', { id, name }, options);
+  }
+
+  /** Throws `item_not_found` if the table has no item with this id. */
+  delete(id: string, options: GuardOptions = {}): Promise<void> {
+    return this.#write('DELETE', 'delete', { id }, options);
+  }
+
+  /** Up to 100 writes, all or nothing. An error names the write in `param`: `writes.2.id`. */
+  batch(writes: readonly BatchWrite[], options: CallOptions = {}): Promise<void> {
+    return this.#write('POST', 'batch', { writes }, options);
+  }
+
+  /** Throws `network_error`, `timeout` or `aborted` if it is unknown whether the write was made. */
+  async #write(
+    method: string,
+    operation: string,
+    body: object,
+    { signal, ifMatch }: GuardOptions,
+  ): Promise<void> {
+    await sendAgain(this.#http, {
+      method,
+      path: `${this.#path}/${operation}`,
+      body,
+      headers: { 'if-match': ifMatch },
+      signal,
+    });
+  }
+}

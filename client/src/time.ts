@@ -1,0 +1,56 @@
+import { type CounterfoilError, clientError } from './error.ts';
+
+/** The reason of a signal that aborts because the time is over. */
+export const late = new Error('The time is over.');
+const timerMsMax = 2 ** 31 - 1;
+const waitMsMax = 5_000;
+const firstWaitMs = 250;
+
+/**
+ * Runs until the result, the end of the time or the abort, whichever comes first; also if `run` ignores its signal.
+ * Throws `timeout` or `aborted`.
+ */
+export async function withinTime<Result>(
+  outer: AbortSignal | undefined,
+  timeoutMs: number,
+  run: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  if (outer?.aborted) throw clientError('aborted', outer.reason);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const abort = () => controller.abort(outer?.reason);
+  const timer = setTimeout(() => controller.abort(late), Math.min(timeoutMs, timerMsMax));
+  outer?.addEventListener('abort', abort, { once: true });
+  try {
+    const stopped = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () =>
+        reject(clientError(signal.reason === late ? 'timeout' : 'aborted', signal.reason)),
+      );
+    });
+    return await Promise.race([stopped, run(signal)]);
+  } finally {
+    clearTimeout(timer);
+    outer?.removeEventListener('abort', abort);
+  }
+}
+
+/** Resolves after the time, or at the abort. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, Math.min(ms, timerMsMax));
+    signal?.addEventListener('abort', end, { once: true });
+    if (signal?.aborted) end();
+  });
+}
+
+/** At least `Retry-After`; otherwise it doubles from attempt to attempt. Half of it is random. */
+export function waitBefore(attempt: number, error: CounterfoilError): number {
+  const own = Math.min(firstWaitMs * 2 ** Math.min(attempt, 10), waitMsMax) * (0.5 + Math.random() / 2);
+  const seconds = Number(error.headers?.get('retry-after') ?? 0);
+  return seconds > 0 ? seconds * 1_000 + own / 4 : own;
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Static } from 'typebox';
+import {
+  type ErrorCode as CodeOfService,
+  errorKinds,
+  type ErrorType as TypeOfService,
+} from '../../src/errors.ts';
+import type { paymentState, refundState } from '../../src/http/routes/payment-schemas.ts';
+import type { ChargeState } from '../../src/payments/charge-state.ts';
+import type { RefundState } from '../../src/payments/refund-state.ts';
+import {
+  Counterfoil,
+  CounterfoilError,
+  type ErrorCode,
+  type ErrorType,
+  type Payment,
+  type PaymentStatus,
+  type PayResult,
+  type Refund,
+  type RefundStatus,
+  type ServiceErrorCode,
+} from '../src/index.ts';
+
+type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
+type Shape<Value> = { readonly [Key in keyof Value]: unknown };
+
+/** `tsc` fails if a type of the client is not that of the service. */
+const same: readonly true[] = [
+  true satisfies Same<ServiceErrorCode, CodeOfService>,
+  true satisfies Same<ErrorType, TypeOfService | 'client'>,
+  true satisfies Same<PaymentStatus, Exclude<ChargeState, 'received'>>,
+  true satisfies Same<RefundStatus, RefundState>,
+  true satisfies Same<keyof Payment, keyof Static<typeof paymentState>>,
+  true satisfies Same<keyof Refund, keyof Static<typeof refundState>>,
+  true satisfies Payment extends Shape<Static<typeof paymentState>> ? true : false,
+];
+
+test('the types of the client are those of the service', () => {
+  assert.ok(same.every(Boolean));
+});
+
+test('an error narrows by its code', async () => {
+  const use = (error: unknown): string => {
+    if (!(error instanceof CounterfoilError)) return 'other';
+    if (error.code === 'card_declined') {
+      const declineCode: string = error.declineCode;
+      return declineCode;
+    }
+    const code: ErrorCode = error.code;
+    // @ts-expect-error: this code does not exist.
+    if (error.code === 'card_decline') return '';
+    return code;
+  };
+  const result = (paid: PayResult): string => {
+    // @ts-expect-error: not every result has a charge.
+    void paid.chargeId;
+    // @ts-expect-error: this status does not exist.
+    if (paid.status === 'sucseeded') return '';
+    if (paid.status === 'succeeded') return paid.chargeId;
+    return paid.status === 'declined' ? paid.declineCode : paid.idempotencyKey;
+  };
+  const reply = (code: CodeOfService, status: number) => async () =>
+    Response.json(
+      {
+        statusCode: status,
+        body: { error: { type: errorKinds[code].type, code, message: 'M', retryable: false } },
+      },
+      { status, headers: { 'request-id': 'req_1' } },
+    );
+  for (const [code, { status }] of Object.entries(errorKinds)) {
+    // What is repeated is tested with the payments.
+    if (['rate_limited', 'overloaded', 'unavailable', 'request_timeout'].includes(code)) continue;
+    const fetch = reply(code as CodeOfService, status);
+    const table = new Counterfoil({ url: 'http://localhost', fetch }).table('t');
+    const error = await table.create({ id: 'a', name: '' }).catch((thrown) => thrown);
+    assert.ok(error instanceof CounterfoilError && error instanceof Error);
+    assert.deepEqual(
+      [error.code, error.status, error.requestId, error.retryable],
+      [code, status, 'req_1', false],
+    );
+    assert.equal(use(error), code === 'card_declined' ? undefined : code);
+  }
+  assert.equal(use(new Error('x')), 'other');
+  assert.equal(result({ status: 'succeeded', idempotencyKey: 'k', paymentId: 'p', chargeId: 'c' }), 'c');
+});
