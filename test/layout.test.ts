@@ -114,6 +114,14 @@ test('every dependency is used, and every package that is used is a dependency',
   assert.deepEqual([...new Set(used)].sort(), Object.keys({ ...dependencies, ...peerDependencies }).sort());
 });
 
+test('the client imports only its own files', () => {
+  const imported = codeIn('client/src').flatMap(specifiersOf);
+  assert.deepEqual(
+    imported.filter((target) => !/^\.\/[\w-]+\.ts$/.test(target)),
+    [],
+  );
+});
+
 /** Words that a reader would have to learn, also as parts of names, each with the usual term (CONTRIBUTING.md). */
 const banned: Readonly<Record<string, string>> = {
   'tell|tells|told|telling': 'return, report, log, send, document',
@@ -131,16 +139,18 @@ const banned: Readonly<Record<string, string>> = {
 const usual = /refuses connections/;
 
 test('the code uses the usual terms', () => {
-  const found = ['src', 'test', 'bench', 'scripts', 'examples'].flatMap(codeIn).flatMap((file) => {
-    const lines = readFileSync(file, 'utf8').split('\n');
-    return Object.entries(banned).flatMap(([words, instead]) => {
-      // In camelCase a word begins with a capital and ends before the next one.
-      const capital = words.replace(/(^|\|)./g, (first) => first.toUpperCase());
-      const expression = new RegExp(`\\b(${words})(?![a-z])|(?<=[a-z])(${capital})(?![a-z])`);
-      const matching = lines.filter((line) => expression.test(line) && !usual.test(line));
-      return matching.map((line) => `${file}: ${line.trim()} (say: ${instead})`);
+  const found = ['src', 'client/src', 'client/test', 'test', 'bench', 'scripts', 'examples']
+    .flatMap(codeIn)
+    .flatMap((file) => {
+      const lines = readFileSync(file, 'utf8').split('\n');
+      return Object.entries(banned).flatMap(([words, instead]) => {
+        // In camelCase a word begins with a capital and ends before the next one.
+        const capital = words.replace(/(^|\|)./g, (first) => first.toUpperCase());
+        const expression = new RegExp(`\\b(${words})(?![a-z])|(?<=[a-z])(${capital})(?![a-z])`);
+        const matching = lines.filter((line) => expression.test(line) && !usual.test(line));
+        return matching.map((line) => `${file}: ${line.trim()} (say: ${instead})`);
+      });
     });
-  });
   assert.deepEqual(found, []);
 });
 
@@ -155,7 +165,7 @@ test('no file of the service is longer than 270 lines', () => {
   assert.deepEqual(long, []);
 });
 
-for (const folder of ['src', 'bench', 'test', 'scripts']) {
+for (const folder of ['src', 'client/src', 'client/test', 'bench', 'test', 'scripts']) {
   test(`no imports of ${folder} form a cycle`, () => {
     const imports = new Map(
       readdirSync(folder, { recursive: true, encoding: 'utf8' })
