@@ -67,6 +67,9 @@ export interface ErrorBody {
 }
 
 class ErrorOfCounterfoil extends Error {
+  static {
+    Object.defineProperty(ErrorOfCounterfoil, 'name', { value: 'CounterfoilError' });
+  }
   readonly code: ErrorCode;
   readonly type: ErrorType;
   /** The HTTP status, or 0 without a response. */
@@ -84,7 +87,7 @@ class ErrorOfCounterfoil extends Error {
   readonly body: ErrorBody;
 
   constructor(body: ErrorBody, response?: Pick<Response, 'status' | 'headers'>, cause?: unknown) {
-    super(body.message, { cause });
+    super(body.message, cause === undefined ? {} : { cause });
     this.name = 'CounterfoilError';
     this.body = body;
     this.code = body.code;
