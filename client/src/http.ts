@@ -99,9 +99,11 @@ export class Http {
       error = transportError(thrown, signal);
       throw error;
     } finally {
-      const requestId = response?.headers.get('request-id') ?? undefined;
-      const durationMs = performance.now() - began;
-      hook(onResponse, { method, url, status: response?.status ?? 0, requestId, durationMs, error });
+      if (onResponse !== undefined) {
+        const requestId = response?.headers.get('request-id') ?? undefined;
+        const durationMs = performance.now() - began;
+        hook(onResponse, { method, url, status: response?.status ?? 0, requestId, durationMs, error });
+      }
     }
   }
 
@@ -120,12 +122,13 @@ export class Http {
     return init;
   }
 
-  #urlOf({ path, query = {} }: Call): string {
+  #urlOf({ path, query }: Call): string {
+    const url = (path.startsWith('/stage/') ? this.paymentUrl : this.url) + path;
+    if (query === undefined) return url;
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) parameters.set(name, `${value}`);
-    const base = path.startsWith('/stage/') ? this.paymentUrl : this.url;
-    return base + path + (parameters.size === 0 ? '' : `?${parameters}`);
+    return `${url}?${parameters}`;
   }
 }
 

@@ -10,28 +10,36 @@ const firstWaitMs = 250;
  * Runs until the result, the end of the time or the abort, whichever comes first; also if `run` ignores its signal.
  * Throws `timeout` or `aborted`.
  */
-export async function withinTime<Result>(
+export function withinTime<Result>(
   outer: AbortSignal | undefined,
   timeoutMs: number,
   run: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
-  if (outer?.aborted) throw clientError('aborted', outer.reason);
-  const controller = new AbortController();
-  const { signal } = controller;
-  const abort = () => controller.abort(outer?.reason);
-  const timer = setTimeout(() => controller.abort(late), Math.min(timeoutMs, timerMsMax));
-  outer?.addEventListener('abort', abort, { once: true });
-  try {
-    const stopped = new Promise<never>((_resolve, reject) => {
-      signal.addEventListener('abort', () =>
-        reject(clientError(signal.reason === late ? 'timeout' : 'aborted', signal.reason)),
-      );
-    });
-    return await Promise.race([stopped, run(signal)]);
-  } finally {
-    clearTimeout(timer);
-    outer?.removeEventListener('abort', abort);
-  }
+  return new Promise((resolve, reject) => {
+    if (outer?.aborted) throw clientError('aborted', outer.reason);
+    const controller = new AbortController();
+    const stop = (code: 'timeout' | 'aborted', reason: unknown) => {
+      controller.abort(reason);
+      reject(clientError(code, reason));
+    };
+    const abort = () => stop('aborted', outer?.reason);
+    const timer = setTimeout(() => stop('timeout', late), Math.min(timeoutMs, timerMsMax));
+    outer?.addEventListener('abort', abort);
+    const end = () => {
+      clearTimeout(timer);
+      outer?.removeEventListener('abort', abort);
+    };
+    run(controller.signal).then(
+      (result) => {
+        end();
+        resolve(result);
+      },
+      (error) => {
+        end();
+        reject(error);
+      },
+    );
+  });
 }
 
 /** Resolves after the time, or at the abort. */

@@ -9,17 +9,21 @@ import {
 import type { paymentState, refundState } from '../../src/http/routes/payment-schemas.ts';
 import type { ChargeState } from '../../src/payments/charge-state.ts';
 import type { RefundState } from '../../src/payments/refund-state.ts';
+import { readDocument } from '../../test/support/openapi/document.ts';
 import {
   Counterfoil,
   CounterfoilError,
+  type Dispute,
   type ErrorCode,
   type ErrorType,
+  type IdentityProvider,
   type Payment,
   type PaymentStatus,
   type PayResult,
   type Refund,
   type RefundStatus,
   type ServiceErrorCode,
+  type Session,
 } from '../src/index.ts';
 
 type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
@@ -36,8 +40,82 @@ const same: readonly true[] = [
   true satisfies Payment extends Shape<Static<typeof paymentState>> ? true : false,
 ];
 
+/** Every member of a type: `tsc` fails if one is missing or superfluous. */
+const errorCodes = Object.fromEntries(Object.keys(errorKinds).map((code) => [code, 0])) as Record<
+  ServiceErrorCode,
+  0
+>;
+const paymentStatuses: Record<PaymentStatus, 0> = {
+  calling: 0,
+  in_doubt: 0,
+  succeeded: 0,
+  declined: 0,
+  needs_review: 0,
+};
+const refundStatuses: Record<RefundStatus, 0> = {
+  calling: 0,
+  in_doubt: 0,
+  pending: 0,
+  succeeded: 0,
+  failed: 0,
+  needs_review: 0,
+};
+const identityProviders: Record<IdentityProvider, 0> = { google: 0, microsoft: 0, github: 0, oidc: 0 };
+const payment: Record<keyof Payment, 0> = {
+  id: 0,
+  status: 0,
+  processor: 0,
+  amount: 0,
+  currency: 0,
+  charge_id: 0,
+  decline_code: 0,
+  created_at: 0,
+  metadata: 0,
+  item: 0,
+  amount_refunded: 0,
+  refunds: 0,
+  disputes: 0,
+};
+const refund: Record<keyof Refund, 0> = {
+  refund_id: 0,
+  payment_id: 0,
+  status: 0,
+  amount: 0,
+  currency: 0,
+  processor_refund_id: 0,
+  created_at: 0,
+};
+const dispute: Record<keyof Dispute, 0> = { id: 0, amount: 0, status: 0, reason: 0 };
+const session: Record<keyof Session, 0> = {
+  issuer: 0,
+  subject: 0,
+  provider: 0,
+  integration: 0,
+  name: 0,
+  email: 0,
+  email_verified: 0,
+  picture: 0,
+  session: 0,
+};
+
 test('the types of the client are those of the service', () => {
   assert.ok(same.every(Boolean));
+});
+
+test('openapi.json has the fields and closed lists of the client', () => {
+  const { schemas } = readDocument().components;
+  const lists = { ErrorCode: errorCodes, PaymentStatus: paymentStatuses, RefundStatus: refundStatuses };
+  for (const [name, values] of Object.entries({ ...lists, IdentityProvider: identityProviders }))
+    assert.deepEqual(schemas[name]?.enum?.toSorted(), Object.keys(values).sort(), name);
+  for (const [name, fields] of Object.entries({
+    Payment: payment,
+    Refund: refund,
+    Dispute: dispute,
+    CurrentSession: session,
+  })) {
+    const { properties = {} } = schemas[name] as { readonly properties?: object };
+    assert.deepEqual(Object.keys(properties).sort(), Object.keys(fields).sort(), name);
+  }
 });
 
 test('an error narrows by its code', async () => {
