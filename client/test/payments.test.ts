@@ -197,4 +197,14 @@ test('charges at Stripe once, whatever becomes of the replies', async (t) => {
       if (result.status === 'succeeded') assert.equal(result.chargeId, charges[0]?.chargeId);
     }),
   );
+  for (const [word, status] of [
+    ['refund_failed', 'failed'],
+    ['refund_pending', 'pending'],
+    ['refund_dropped', 'succeeded'],
+  ] as const) {
+    const token = `tok_${word}`;
+    const { paymentId } = await client.pay({ processor: 'stripe', amount: 900, currency: 'EUR', token });
+    const refunded = await client.refund({ processor: 'stripe', paymentId: paymentId ?? '' });
+    assert.equal(refunded.status, status, word);
+  }
 });
