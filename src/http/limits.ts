@@ -69,7 +69,7 @@ export const eventBodyBytesMax = 256 * 1024;
 export const chargeBodyBytesMax = 256 * 1024;
 /** Unfinished bodies of more than `keylessBodyBytesMax` on routes that need no secret key: of all callers, and of one address. */
 export const uploadBytesMax = 64 * 1024 * 1024;
-export const uploadBytesPerAddressMax = 16 * 1024 * 1024;
+export const uploadBytesPerAddressMax = 8 * 1024 * 1024;
 /** Compressing a smaller response costs more than sending it. */
 export const compressedBytesMin = 1024;
 /** Sign-ins that one browser may have open, in as many tabs; each has its cookie. */
