@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts';
-import type { Write } from '../../storage/engine.ts';
+import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import { checkIdempotencyKey, minorUnits } from '../charge/request.ts';
 import { waitForFirst } from '../charge/wait-for-first.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
@@ -59,7 +59,13 @@ export async function refundPayment(
     },
   };
   return context.heartbeats.own(openId(payment.id, refund.id), async () => {
-    const { payment: reserved, earlier } = await reserve(context, payment.id, refund, request.audit);
+    const reserving = await reserve(context, payment.id, refund, request.audit).catch((error) => {
+      if (error instanceof CommitUnknown) return undefined;
+      throw error;
+    });
+    // The refund may be reserved, and then recovery makes it: the response must not say that it failed.
+    if (reserving === undefined) return currentRefundResponse(refund, { replayed: false });
+    const { payment: reserved, earlier } = reserving;
     return earlier === undefined
       ? executeRefund(context, reserved, refund.id)
       : replay(context, payment.id, earlier, refund);
