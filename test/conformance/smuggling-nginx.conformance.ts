@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -11,6 +10,7 @@ import { newKey } from '../support/access/keys.ts';
 import { need } from '../support/conformance/needs.ts';
 import { payment } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
+import { freePort, isListening } from '../support/http/ports.ts';
 import { exchange, RawConnection, requestText } from '../support/http/raw-http.ts';
 import { ambiguous, unambiguous } from '../support/http/smuggled-requests.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
@@ -100,23 +100,4 @@ http {
   }
 }
 `;
-}
-
-async function isListening(origin: string): Promise<boolean> {
-  return RawConnection.open(origin).then(
-    (connection) => {
-      connection.close();
-      return true;
-    },
-    () => false,
-  );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { readonly port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { givenUpMs } from '../busy-machine.ts';
-import { RawConnection } from '../http/raw-http.ts';
+import { freePort, isListening } from '../http/ports.ts';
 
 interface ProxyKind {
   /** @param port of the proxy @param upstream `host:port` of the service */
@@ -123,23 +122,4 @@ http://:${port} {
   reverse_proxy ${upstream}
 }
 `;
-}
-
-function isListening(origin: string): Promise<boolean> {
-  return RawConnection.open(origin).then(
-    (connection) => {
-      connection.close();
-      return true;
-    },
-    () => false,
-  );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { readonly port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
