@@ -16,8 +16,10 @@ export const numberSignificantDigitsMax = 15;
 export const requestArrivalMsMax = 13_000;
 /** A usual client sends its headers in one packet. */
 export const headersArrivalMsMax = 10_000;
-/** Longer than the idle timeout of common load balancers (60 s), so that they close an idle connection first. */
-export const keepAliveMs = 65_000;
+/** A reader that leaves a whole response to the system looks idle: its connection ends within 40 s, as a stalled one does. */
+export const keepAliveMs = 38_000;
+/** For trusted proxies: longer than the idle timeout of common load balancers (60 s), so that they close first. */
+export const proxyKeepAliveMs = 65_000;
 /** How often Node.js checks for late requests; it adds to the time that they have. */
 export const connectionsCheckMs = 1_000;
 /** Connections of one listener of one process, some 10 KB each. Beyond it the longest idle one is closed for the new one. */

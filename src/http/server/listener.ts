@@ -16,6 +16,7 @@ import {
   connectionsCheckMs,
   headersArrivalMsMax,
   keepAliveMs,
+  proxyKeepAliveMs,
   requestArrivalMsMax,
   requestHeaderBytesMax,
 } from '../limits.ts';
@@ -49,13 +50,19 @@ export class Listener {
   readonly server: Server;
   readonly load: LoadShedder;
   #requests: RequestListener = respondStarting;
+  readonly #proxies = new WeakSet<Socket>();
   readonly #turns = new ConnectionTurns((request, response, isExcess) => {
+    const { socket } = request;
     this.load.addRequest(request, response, isExcess);
+    // Node.js has set its own timeout before, and removes it when the next request arrives.
+    if (this.#proxies.has(socket)) response.once('close', () => socket.setTimeout(proxyKeepAliveMs));
     this.#requests(request, response);
   });
   readonly #slow: SlowConnections;
+  readonly #isTrustedProxy: (address: string) => boolean;
 
   private constructor({ bounds = {}, responseStallMs, isTrustedProxy = () => false }: ListenerOptions) {
+    this.#isTrustedProxy = isTrustedProxy;
     this.#slow = new SlowConnections({
       turns: this.#turns,
       responseStallMs,
@@ -94,8 +101,13 @@ export class Listener {
     // Node.js removes its error handler from a socket that leaves the parser (CONNECT). Without one a reset ends the process.
     socket.on('error', () => undefined);
     // Node.js caches the address when it is read, so that it is known after the peer has disconnected.
-    if (socket.remoteAddress === undefined) socket.destroy();
-    else this.load.addConnection(socket);
+    const { remoteAddress } = socket;
+    if (remoteAddress === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.load.addConnection(socket);
+    if (this.#isTrustedProxy(remoteAddress)) this.#proxies.add(socket);
   }
 
   /** Rejects with the error of listening, for instance EADDRINUSE. */
