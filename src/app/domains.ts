@@ -1,4 +1,5 @@
 import { Accounts } from '../payments/accounts.ts';
+import { AuthenticationLookUps } from '../payments/charge/authenticate.ts';
 import type { PaymentContext } from '../payments/context.ts';
 import { Heartbeats } from '../payments/ownership/heartbeat.ts';
 import type { RoutePolicy } from '../payments/payment-routes.ts';
@@ -108,6 +109,8 @@ export async function openPayments(
     heartbeats: new Heartbeats(parts.engine, ownerSilenceMsMax),
     replayCache: new ReplayCache(),
     accounts: new Accounts(),
+    authentications: new AuthenticationLookUps(),
+    authenticationMs: settings.payments.authenticationSeconds * 1_000,
     wantedMs: settings.payments.retrySeconds * 1_000,
     itemWrite: (table, item) => tables.creation(table, item),
   };

@@ -22,8 +22,9 @@ export interface Processor {
   findCharge(sought: SoughtCharge): Promise<LookUp<ChargeOutcome>>;
 
   /**
-   * Cancels a charge with an unknown outcome. Returns `canceled` only when nothing was charged and nothing can be
-   * charged any more, even if an earlier request is still on its way. Safe to repeat.
+   * Cancels a charge with an unknown outcome, or one that waits for the cardholder's authentication (`attemptId`). Returns
+   * `canceled` only when nothing was charged and nothing can be charged any more, even if an earlier request is still on
+   * its way, or the cardholder authenticates later or tries another card. Safe to repeat.
    */
   cancelCharge(canceled: CanceledCharge): Promise<CancelOutcome>;
 
@@ -87,6 +88,8 @@ export interface ChargeRequest {
    * method.
    */
   readonly tokenKey: string;
+  /** Where the cardholder returns after authenticating. Without it a charge that needs authentication is declined. */
+  readonly returnUrl?: string;
   /** Stop waiting after this long. */
   readonly timeoutMs: number;
   /** Recovery stays below the processor's rate limit, so that it never delays a buyer. */
@@ -98,6 +101,7 @@ export type ChargeOutcome =
   | { readonly kind: 'succeeded'; readonly chargeId: string }
   /** The issuer or the processor's risk rules declined; nothing was charged. */
   | { readonly kind: 'declined'; readonly declineCode: string; readonly authenticationRequired: boolean }
+  | RequiresAction
   /** The processor rejects this request for good: nothing was charged, and a retry changes nothing. */
   | {
       readonly kind: 'rejected';
@@ -107,6 +111,23 @@ export type ChargeOutcome =
     }
   | NotAttempted
   | Unknown;
+
+/** The cardholder must authenticate this attempt at their bank; nothing is charged before. */
+export interface RequiresAction {
+  readonly kind: 'requires_action';
+  /** The processor's id of the attempt. */
+  readonly attemptId: string;
+  readonly action: NextAction;
+}
+
+/** What the cardholder must do next, as callers receive it. */
+export interface NextAction {
+  readonly type: 'redirect';
+  /** The bank's page. It sends the cardholder on to `returnUrl`. */
+  readonly url: string;
+  /** For pages that show the bank's page with the processor's own script. */
+  readonly client_secret?: string;
+}
 
 export interface RefundRequest {
   /** Our refund id, stored at the processor so that the refund can be found by it. */
@@ -180,6 +201,8 @@ export interface SoughtCharge {
   /** The earliest and the latest time at which the charge may have been requested, in milliseconds since 1970. */
   readonly requestedFrom: number;
   readonly requestedUntil: number;
+  /** From `RequiresAction`, if the charge needed authentication. */
+  readonly attemptId?: string;
   readonly timeoutMs: number;
 }
 

@@ -5,6 +5,7 @@ import { InFlight } from '../../src/lifecycle.ts';
 import { openLog } from '../../src/log.ts';
 import { noMetrics } from '../../src/metrics.ts';
 import { Accounts } from '../../src/payments/accounts.ts';
+import { AuthenticationLookUps } from '../../src/payments/charge/authenticate.ts';
 import { createCharge } from '../../src/payments/charge/create.ts';
 import { Heartbeats } from '../../src/payments/ownership/heartbeat.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';
@@ -47,6 +48,8 @@ async function contextOver(t: TestContext, commitOver: (store: Engine) => Engine
     heartbeats: new Heartbeats(engine),
     accounts: new Accounts(),
     wantedMs: 600_000,
+    authenticationMs: 1_800_000,
+    authentications: new AuthenticationLookUps(),
     replayCache: new ReplayCache(),
     itemWrite: (_table: string, { id, name }: { id: string; name: string }) => sold(id, name),
     inFlight: new InFlight(),

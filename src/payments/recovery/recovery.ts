@@ -138,7 +138,7 @@ function isDue(dueAt: number, now: number): boolean {
 /** The processor may have replied to the dead owner, so a running charge or refund is now in doubt. */
 function asInDoubt(payment: Payment, refundId: string | undefined): Payment {
   if (refundId === undefined) {
-    if (hasEnded(payment.state) || payment.state === 'in_doubt') return payment;
+    if (payment.state !== 'calling') return payment;
     return { ...payment, state: transitionCharge(payment.state, 'in_doubt') };
   }
   const refund = findRefund(payment, refundId);
