@@ -43,7 +43,7 @@ export async function resolveOutcome<Known extends Outcome>(
   end: () => Promise<Known | Canceled | Unknown>,
 ): Promise<LookUp<Known | Unknown>> {
   const reply = await call?.().catch(unknownOf);
-  if (reply !== undefined && (isProof(reply))) return reply;
+  if (reply !== undefined && isProof(reply)) return reply;
   const found = await lookUp().catch(unknownOf);
   if (reply === undefined || !isConclusive(reply) || found.kind !== 'absent') return found;
   const ended = await end();

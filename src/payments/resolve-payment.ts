@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
 import type { Write } from '../storage/engine.ts';
-import { soughtOf } from './charge/sought.ts';
 import type { Settlement } from './charge/outcome.ts';
 import { settleCharge } from './charge/settle.ts';
+import { soughtOf } from './charge/sought.ts';
 import { findProcessor, type PaymentContext } from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import type { Payment } from './payment.ts';

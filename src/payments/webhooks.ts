@@ -11,12 +11,7 @@ import type {
 } from '../processors/processor.ts';
 import { resolveAuthentication } from './charge/authenticate.ts';
 import { settleCharge, withEvent } from './charge/settle.ts';
-import {
-  findProcessor,
-  type PaymentContext,
-  type SettleChargeContext,
-  type SettleRefundContext,
-} from './context.ts';
+import { findProcessor, type PaymentContext, type SettleRefundContext } from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import { openSpace } from './ownership/marker.ts';
 import type { Dispute, Payment } from './payment.ts';

@@ -3,7 +3,11 @@ import { errorFields } from '../../log.ts';
 import { inTime } from '../../processors/in-time.ts';
 import type { Processor } from '../../processors/processor.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
-import { authenticationLookUpMsMax, authenticationLookUpPauseMs, authenticationsPacedMax } from '../limits.ts';
+import {
+  authenticationLookUpMsMax,
+  authenticationLookUpPauseMs,
+  authenticationsPacedMax,
+} from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import { ageOf, detailOf, unknownOf } from '../resolve-outcome.ts';
 import type { Settlement } from './outcome.ts';
@@ -44,7 +48,9 @@ async function endOf(context: PaymentContext, processor: Processor, payment: Pay
     ({ declineCode } = found);
   }
   const silentMs = context.now() - sought.requestedUntil;
-  const ended = await processor.cancelCharge({ ...sought, processorKey, currency, silentMs }).catch(unknownOf);
+  const ended = await processor
+    .cancelCharge({ ...sought, processorKey, currency, silentMs })
+    .catch(unknownOf);
   return ended.kind === 'canceled' || ended.kind === 'declined' ? { kind: 'canceled', declineCode } : ended;
 }
 

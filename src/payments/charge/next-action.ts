@@ -1,6 +1,6 @@
 import type { NextAction, RequiresAction } from '../../processors/processor.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
-import { actionPlace, type Authentication, type Payment } from '../payment.ts';
+import { type Authentication, actionPlace, type Payment } from '../payment.ts';
 
 /** What the record keeps of an attempt that the cardholder must authenticate. @param until milliseconds since 1970 */
 export function authenticationOf(

@@ -40,7 +40,9 @@ function errorOf(outcome: Exclude<Settlement, { kind: 'succeeded' }>, payment: P
     case 'canceled':
       return new ServiceError('card_declined', {
         declineCode: outcome.declineCode,
-        message: canceledMessages[outcome.declineCode] ?? 'The cardholder was not authenticated; nothing was charged.',
+        message:
+          canceledMessages[outcome.declineCode] ??
+          'The cardholder was not authenticated; nothing was charged.',
       });
     case 'requires_action':
       return actionRequired(outcome.action);
@@ -113,13 +115,15 @@ export function currentResponse(
   const known = { paymentId: payment.id, replayed };
   if (payment.response !== undefined) return { ...payment.response, ...known };
   const action = nextActionOf(context, payment);
-  if (action !== undefined)
-    return { ...errorResponse(actionRequired(action), payment.requestId), ...known };
+  if (action !== undefined) return { ...errorResponse(actionRequired(action), payment.requestId), ...known };
   const unknown = errorResponse(outcomeUnknown(payment), payment.requestId);
   return { ...unknown, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
 }
 
 /** Whether the charge was declined or its token is invalid, the responses that card testing causes. */
 export function isOfBadCard({ status, text }: StoredResponse): boolean {
-  return (status === 402 && !text.includes('"next_action":')) || (status === 400 && text.includes('"param":"token"'));
+  return (
+    (status === 402 && !text.includes('"next_action":')) ||
+    (status === 400 && text.includes('"param":"token"'))
+  );
 }

@@ -1,7 +1,7 @@
 import { errorFields } from '../../log.ts';
 import { itemsOf } from '../../storage/item-text.ts';
 import { resumeCharge } from '../charge/execute.ts';
-import { hasEnded, transitionCharge } from '../charge-state.ts';
+import { transitionCharge } from '../charge-state.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
 import { recoveryDelayMsMax } from '../limits.ts';
 import { claimMarker, idsOf, type OpenMarker, openSpace, postponeMarker } from '../ownership/marker.ts';
