@@ -55,7 +55,6 @@ const paymentStatuses: Record<PaymentStatus, 0> = {
 };
 const refundStatuses: Record<RefundStatus, 0> = {
   calling: 0,
-  requires_action: 0,
   in_doubt: 0,
   pending: 0,
   succeeded: 0,

@@ -7,8 +7,8 @@ import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import type { Traces } from '../tracing.ts';
 import type { Accounts } from './accounts.ts';
-import type { AuthenticationLookUps } from './charge/authenticate.ts';
 import type { ItemWriter } from './fulfilment.ts';
+import type { LookUpPace } from './look-up-pace.ts';
 import type { Heartbeats } from './ownership/heartbeat.ts';
 import type { RoutePolicy } from './payment-routes.ts';
 import type { ReplayCache } from './replay-cache.ts';
@@ -27,7 +27,7 @@ export interface PaymentContext extends ItemWriter {
   readonly wantedMs: number;
   /** How long a cardholder may take to authenticate a payment. */
   readonly authenticationMs: number;
-  readonly authentications: AuthenticationLookUps;
+  readonly lookUpPace: LookUpPace;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly traces: Traces;

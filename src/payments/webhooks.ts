@@ -2,13 +2,12 @@ import { ServiceError } from '../errors.ts';
 import type { EventOutcome } from '../metrics.ts';
 import type {
   ChargeChange,
-  ConnectedProcessor,
   Delivery,
   DisputeChange,
   ProcessorEvent,
   RefundChange,
-  RefundOutcome,
-} from '../processors/processor.ts';
+} from '../processors/event.ts';
+import type { ConnectedProcessor, RefundOutcome } from '../processors/processor.ts';
 import { resolveAuthentication } from './charge/authenticate.ts';
 import { settleCharge, withEvent } from './charge/settle.ts';
 import { findProcessor, type PaymentContext, type SettleRefundContext } from './context.ts';

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { Declined, Delivery, ParsedEvent, Succeeded } from './event.ts';
 
 /**
  * The port to a payment processor. An adapter makes no decision about a payment: it calls the processor and returns
@@ -97,10 +97,8 @@ export interface ChargeRequest {
 }
 
 export type ChargeOutcome =
-  /** The money has moved. */
-  | { readonly kind: 'succeeded'; readonly chargeId: string }
-  /** The issuer or the processor's risk rules declined; nothing was charged. */
-  | { readonly kind: 'declined'; readonly declineCode: string; readonly authenticationRequired: boolean }
+  | Succeeded
+  | Declined
   | RequiresAction
   /** The processor rejects this request for good: nothing was charged, and a retry changes nothing. */
   | {
@@ -177,10 +175,7 @@ export type Account =
   | { readonly kind: 'withheld' }
   | Unknown;
 
-export type CancelOutcome =
-  | { readonly kind: 'canceled' }
-  | Extract<ChargeOutcome, { kind: 'succeeded' | 'declined' }>
-  | Unknown;
+export type CancelOutcome = { readonly kind: 'canceled' } | Succeeded | Declined | Unknown;
 
 /** `rejected`: the processor responds, but rejects our key: it is wrong or lacks a permission. */
 export type Check =
@@ -234,55 +229,4 @@ export interface ProcessorCharge {
   readonly amount: number;
   readonly amountRefunded: number;
   readonly currency: string;
-}
-
-/** A webhook request from the processor, unparsed. */
-export interface Delivery {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-  /** Milliseconds since 1970. */
-  readonly receivedAt: number;
-}
-
-export type ParsedEvent =
-  /** The settings have no secret to check signatures with. */
-  | { readonly kind: 'not_configured' }
-  /** The signature is invalid or too old; `detail` says which. */
-  | { readonly kind: 'invalid_signature'; readonly detail: string }
-  /** The event holds nothing that this service stores. */
-  | { readonly kind: 'irrelevant' }
-  | { readonly kind: 'event'; readonly event: ProcessorEvent };
-
-export interface ProcessorEvent {
-  /** The same when it is delivered again. */
-  readonly id: string;
-  /** When it happened, in milliseconds since 1970; events arrive in any order. */
-  readonly happenedAt: number;
-  readonly change: ChargeChange | RefundChange | DisputeChange;
-}
-
-export interface ChargeChange {
-  readonly about: 'charge';
-  readonly paymentId: string;
-  readonly outcome: Extract<ChargeOutcome, { kind: 'succeeded' | 'declined' }>;
-}
-
-export interface RefundChange {
-  readonly about: 'refund';
-  readonly chargeId: string;
-  readonly processorRefundId: string;
-  /** Undefined if another system requested the refund. */
-  readonly refundId: string | undefined;
-  readonly amount: number;
-  readonly state: 'pending' | 'succeeded' | 'failed';
-}
-
-export interface DisputeChange {
-  readonly about: 'dispute';
-  readonly chargeId: string;
-  readonly disputeId: string;
-  readonly amount: number;
-  /** In the processor's words. */
-  readonly status: string;
-  readonly reason: string;
 }

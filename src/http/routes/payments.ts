@@ -3,6 +3,7 @@ import { audited } from '../../access/audit.ts';
 import { actorOf, shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
+import { refreshAuthentication } from '../../payments/charge/authenticate.ts';
 import { cancelPayment } from '../../payments/charge/cancel.ts';
 import { createCharge } from '../../payments/charge/create.ts';
 import { nextActionOf } from '../../payments/charge/next-action.ts';
@@ -168,7 +169,7 @@ export function paymentRoutes(
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
         const found = await findPaymentOn(context, { processor, route, paymentId });
-        const payment = await context.authentications.refresh(context, found);
+        const payment = await refreshAuthentication(context, found);
         const next_action = nextActionOf(context, payment);
         return sendEnvelope(
           reply,

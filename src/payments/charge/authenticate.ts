@@ -1,13 +1,8 @@
-import { LRUCache } from 'lru-cache';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorFields } from '../../log.ts';
-import { inTime } from '../../processors/in-time.ts';
 import type { Processor } from '../../processors/processor.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
-import {
-  authenticationLookUpMsMax,
-  authenticationLookUpPauseMs,
-  authenticationsPacedMax,
-} from '../limits.ts';
+import { authenticationLookUpMsMax } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import { ageOf, detailOf, unknownOf } from '../resolve-outcome.ts';
 import type { Settlement } from './outcome.ts';
@@ -55,25 +50,18 @@ async function endOf(context: PaymentContext, processor: Processor, payment: Pay
 }
 
 /**
- * Looks up charges that wait for their cardholder when somebody retrieves the payment. However often that is, this process
- * calls the processor about once a second for each payment.
+ * Looks a charge up that waits for its cardholder when somebody retrieves the payment. This process calls the processor about
+ * once a second for each payment.
+ *
+ * @returns the payment after the look-up; unchanged if there was one just now, or if the processor takes too long
  */
-export class AuthenticationLookUps {
-  readonly #begun = new LRUCache<string, true>({
-    max: authenticationsPacedMax,
-    ttl: authenticationLookUpPauseMs,
-  });
-
-  /** @returns the payment after a look-up; unchanged if it was looked up just now, or if the processor takes too long */
-  async refresh(context: PaymentContext, payment: Payment): Promise<Payment> {
-    if (payment.state !== 'requires_action' || this.#begun.has(payment.id)) return payment;
-    this.#begun.set(payment.id, true);
-    const looked = context.inFlight.add(lookedUp(context, payment));
-    return inTime(looked, authenticationLookUpMsMax, payment);
-  }
+export async function refreshAuthentication(context: PaymentContext, payment: Payment): Promise<Payment> {
+  if (payment.state !== 'requires_action' || !context.lookUpPace.isDue(payment.id)) return payment;
+  const lookedUp = context.inFlight.add(lookUp(context, payment));
+  return Promise.race([lookedUp, sleep(authenticationLookUpMsMax, payment, { ref: false })]);
 }
 
-async function lookedUp(context: PaymentContext, payment: Payment): Promise<Payment> {
+async function lookUp(context: PaymentContext, payment: Payment): Promise<Payment> {
   try {
     const differs = await context.accounts.differs(payment, findProcessor(context, payment.processor));
     return differs === 'no' ? await resolveAuthentication(context, payment) : payment;

@@ -1,18 +1,13 @@
 import { ServiceError } from '../../errors.ts';
 import type { Write } from '../../storage/engine.ts';
-import {
-  type ChargeState,
-  hasEnded,
-  isFinal,
-  transitionCharge,
-  transitionProvenCharge,
-} from '../charge-state.ts';
+import { hasEnded, isFinal, transitionCharge, transitionProvenCharge } from '../charge-state.ts';
 import type { PaymentContext, SettleChargeContext } from '../context.ts';
 import { made, releaseItem, reserveItem } from '../fulfilment.ts';
 import { authenticationAttemptsSkipped, eventsPerPaymentMax } from '../limits.ts';
 import { openId, postponeMarker, removeMarker } from '../ownership/marker.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from '../payment.ts';
 import { type Change, changePayment, WriteRejected } from '../payment-store.ts';
+import { conclusion, isOpenEnded, stateOf } from './conclusion.ts';
 import { authenticationOf } from './next-action.ts';
 import type { Finding, Settlement } from './outcome.ts';
 import { report } from './report.ts';
@@ -177,31 +172,6 @@ function auditOf({ audit }: Finding): Write[] {
 /** Nothing was charged, so a retry of the same request may succeed. */
 function keyFreed({ keyEntry }: Payment): Write[] {
   return keyEntry === undefined ? [] : [{ kind: 'delete', space: paymentKeysSpace, id: keyEntry }];
-}
-
-/**
- * A rejection counts only while its request is the only one. Once another process has claimed the charge and may have
- * requested it again, the rejection proves nothing about that request; then the charge is looked up.
- */
-function conclusion({ state }: Payment, { outcome, basis }: Finding): Settlement {
-  if (outcome.kind === 'succeeded' || isOpenEnded(outcome) || state === 'calling') return outcome;
-  // The cardholder's page can still confirm the attempt, also with another card, unless the processor has canceled it.
-  if (state === 'requires_action' && outcome.kind !== 'canceled')
-    return { kind: 'unknown', detail: `not canceled yet: ${outcome.kind}` };
-  if (basis !== 'reply' && outcome.kind !== 'not_attempted') return outcome;
-  const detail = 'detail' in outcome ? outcome.detail : outcome.kind;
-  return { kind: 'unknown', detail: `rejected when it may have been sent twice: ${detail}` };
-}
-
-function stateOf({ state }: Payment, { kind }: Settlement): ChargeState {
-  if (kind === 'succeeded' || kind === 'requires_action') return kind;
-  if (kind !== 'unknown') return 'declined';
-  return state === 'requires_action' ? state : 'in_doubt';
-}
-
-/** Whether the outcome does not end a charge. */
-function isOpenEnded({ kind }: Settlement): boolean {
-  return kind === 'unknown' || kind === 'requires_action';
 }
 
 /** Adds the response of an ended payment and erases its token. */
