@@ -25,8 +25,8 @@ const kinds = {
   authentication_required: kind(
     402,
     'card',
-    'The card issuer requires the cardholder to authenticate this payment. Ask for another card, or take the payment where ' +
-      'the cardholder can authenticate.',
+    'The card issuer requires the cardholder to authenticate this payment; nothing was charged. Send a new request with a ' +
+      'return_url, or ask for another card.',
   ),
   route_not_found: kind(404, 'invalid_request', 'There is no route at this path. See /docs for all routes.'),
   table_not_found: kind(404, 'invalid_request', 'There is no table with this name.'),
@@ -109,6 +109,8 @@ export interface ErrorDetails {
   readonly param?: string | undefined;
   /** Why the card was declined, in the processor's words (`insufficient_funds`, `lost_card` …). */
   readonly declineCode?: string | undefined;
+  /** What the cardholder must do before the charge can be made. */
+  readonly nextAction?: PublicNextAction | undefined;
   /** Overrides whether the same request may succeed later. */
   readonly retryable?: boolean | undefined;
   /** Sent as `Retry-After`. */
@@ -139,6 +141,13 @@ export class ServiceError extends Error {
   }
 }
 
+/** Where to send a cardholder whose bank wants them to authenticate. */
+export interface PublicNextAction {
+  readonly type: 'redirect';
+  readonly url: string;
+  readonly client_secret?: string;
+}
+
 /** `body.error` of every error response. */
 export interface PublicError {
   readonly type: ErrorType;
@@ -146,19 +155,21 @@ export interface PublicError {
   readonly message: string;
   readonly param?: string;
   readonly decline_code?: string;
+  readonly next_action?: PublicNextAction;
   readonly retryable: boolean;
   readonly request_id: string;
 }
 
 export function publicError(error: ServiceError, requestId: string): PublicError {
   const { type, retryable } = errorKinds[error.code];
-  const { param, declineCode } = error.details;
+  const { param, declineCode, nextAction } = error.details;
   return {
     type,
     code: error.code,
     message: error.message,
     ...(param === undefined ? {} : { param }),
     ...(declineCode === undefined ? {} : { decline_code: declineCode }),
+    ...(nextAction === undefined ? {} : { next_action: nextAction }),
     retryable: error.details.retryable ?? retryable,
     request_id: requestId,
   };

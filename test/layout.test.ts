@@ -28,6 +28,7 @@ const ports = [
   'storage/item-text.ts',
   'storage/limits.ts',
   'processors/processor.ts',
+  'processors/event.ts',
   'identity/provider.ts',
   'identity/limits.ts',
 ];

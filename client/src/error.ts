@@ -60,8 +60,7 @@ export interface ErrorBody {
   readonly message: string;
   readonly param?: string;
   readonly decline_code?: string;
-  readonly next_action?: { readonly type: 'redirect'; readonly url: string };
-  readonly client_secret?: string;
+  readonly next_action?: { readonly type: 'redirect'; readonly url: string; readonly client_secret?: string };
   readonly retryable: boolean;
   readonly request_id?: string;
 }

@@ -19,6 +19,8 @@ export interface PayRequest extends PaymentPlace, MoneyOptions {
   readonly currency: string;
   /** The processor's card token. */
   readonly token: string;
+  /** Where the cardholder returns from their bank; without it, a card whose bank wants them to authenticate is declined. */
+  readonly returnUrl?: string;
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -39,15 +41,19 @@ export interface Declined {
   readonly error: CounterfoilError;
 }
 
+export interface NextAction {
+  readonly type: 'redirect';
+  readonly url: string;
+  readonly client_secret?: string;
+}
+
 /** Nothing is charged until the cardholder has authenticated. */
 export interface RequiresAction {
   readonly status: 'requires_action';
   readonly idempotencyKey: string;
   readonly paymentId: string;
-  /** Send the browser to this URL. */
-  readonly nextAction: { readonly type: 'redirect'; readonly url: string };
-  /** For the processor's own script, if the service sent one. */
-  readonly clientSecret: string | undefined;
+  /** Send the browser to its URL, or give its `client_secret` to the processor's own script. */
+  readonly nextAction: NextAction;
 }
 
 export type PayResult = Succeeded | Declined | RequiresAction | UnknownOutcome;
@@ -74,7 +80,13 @@ export interface RefundFailed {
 
 export type RefundResult = Refunded | RefundFailed | UnknownOutcome;
 
-export type PaymentStatus = 'calling' | 'in_doubt' | 'succeeded' | 'declined' | 'needs_review';
+export type PaymentStatus =
+  | 'calling'
+  | 'requires_action'
+  | 'in_doubt'
+  | 'succeeded'
+  | 'declined'
+  | 'needs_review';
 export type RefundStatus = 'calling' | 'in_doubt' | 'pending' | 'succeeded' | 'failed' | 'needs_review';
 
 export interface Refund {
@@ -102,6 +114,8 @@ export interface Payment {
   readonly currency: string;
   readonly charge_id: string | null;
   readonly decline_code: string | null;
+  /** Of a retrieved payment that requires action. */
+  readonly next_action?: NextAction;
   readonly created_at: string;
   readonly metadata: Readonly<Record<string, string>>;
   readonly item: {
@@ -134,8 +148,9 @@ export interface PaymentRequest extends PaymentPlace, CallOptions {
 }
 
 export function pay(http: Http, request: PayRequest): Promise<PayResult> {
-  const { amount, currency, token, metadata } = request;
-  const call = { method: 'POST', path: pathOf(request), body: { amount, currency, token, metadata } };
+  const { amount, currency, token, metadata, returnUrl: return_url } = request;
+  const body = { amount, currency, token, metadata, return_url };
+  const call = { method: 'POST', path: pathOf(request), body };
   return settle<{ message?: { charge_id?: string } }, PayResult>(http, call, request, {
     success: ({ body, headers }, idempotencyKey) => {
       const chargeId = body?.message?.charge_id;
@@ -144,7 +159,7 @@ export function pay(http: Http, request: PayRequest): Promise<PayResult> {
     },
     failure: (error, idempotencyKey) => {
       if (error.code !== 'card_declined' && error.code !== 'authentication_required') return undefined;
-      const { next_action: nextAction, client_secret: clientSecret } = error.body;
+      const { next_action: nextAction } = error.body;
       const paymentId = error.headers?.get('payment-id') ?? '';
       return nextAction === undefined
         ? {
@@ -154,7 +169,7 @@ export function pay(http: Http, request: PayRequest): Promise<PayResult> {
             declineCode: error.declineCode,
             error,
           }
-        : { status: 'requires_action', idempotencyKey, paymentId, nextAction, clientSecret };
+        : { status: 'requires_action', idempotencyKey, paymentId, nextAction };
     },
   });
 }

@@ -47,6 +47,7 @@ const errorCodes = Object.fromEntries(Object.keys(errorKinds).map((code) => [cod
 >;
 const paymentStatuses: Record<PaymentStatus, 0> = {
   calling: 0,
+  requires_action: 0,
   in_doubt: 0,
   succeeded: 0,
   declined: 0,
@@ -69,6 +70,7 @@ const payment: Record<keyof Payment, 0> = {
   currency: 0,
   charge_id: 0,
   decline_code: 0,
+  next_action: 0,
   created_at: 0,
   metadata: 0,
   item: 0,

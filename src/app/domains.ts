@@ -1,5 +1,6 @@
 import { Accounts } from '../payments/accounts.ts';
 import type { PaymentContext } from '../payments/context.ts';
+import { LookUpPace } from '../payments/look-up-pace.ts';
 import { Heartbeats } from '../payments/ownership/heartbeat.ts';
 import type { RoutePolicy } from '../payments/payment-routes.ts';
 import { ReplayCache } from '../payments/replay-cache.ts';
@@ -108,6 +109,8 @@ export async function openPayments(
     heartbeats: new Heartbeats(parts.engine, ownerSilenceMsMax),
     replayCache: new ReplayCache(),
     accounts: new Accounts(),
+    lookUpPace: new LookUpPace(),
+    authenticationMs: settings.payments.authenticationSeconds * 1_000,
     wantedMs: settings.payments.retrySeconds * 1_000,
     itemWrite: (table, item) => tables.creation(table, item),
   };

@@ -4,22 +4,32 @@ import { type Transitions, transition } from './transitions.ts';
  * The states of a charge and its legal transitions. `received` is never stored: the commit that reserves a charge stores
  * it as `calling`, because the processor may be called from then on.
  *
- *   received → calling → succeeded | declined | in_doubt
- *                                               in_doubt → succeeded | declined | needs_review
- *                                                                                 needs_review → succeeded | declined
+ *   received → calling → succeeded | declined | requires_action | in_doubt
+ *                                               in_doubt → succeeded | declined | requires_action | needs_review
+ *                             requires_action → succeeded | declined | needs_review
+ *                                needs_review → succeeded | declined
  *
+ * In `requires_action` the cardholder's bank wants them to authenticate the payment; no process requests the charge again.
  * A known outcome never becomes unknown again. No process executes a charge that needs review; only proof changes it: the
  * processor's event or its records.
  */
 export type ChargeState = 'received' | StoredChargeState;
 
-export const storedChargeStates = ['calling', 'in_doubt', 'succeeded', 'declined', 'needs_review'] as const;
+export const storedChargeStates = [
+  'calling',
+  'requires_action',
+  'in_doubt',
+  'succeeded',
+  'declined',
+  'needs_review',
+] as const;
 export type StoredChargeState = (typeof storedChargeStates)[number];
 
 const transitions: Transitions<ChargeState> = {
   received: ['calling'],
-  calling: ['succeeded', 'declined', 'in_doubt'],
-  in_doubt: ['in_doubt', 'succeeded', 'declined', 'needs_review'],
+  calling: ['succeeded', 'declined', 'requires_action', 'in_doubt'],
+  requires_action: ['requires_action', 'succeeded', 'declined', 'needs_review'],
+  in_doubt: ['in_doubt', 'requires_action', 'succeeded', 'declined', 'needs_review'],
   needs_review: ['succeeded', 'declined'],
   succeeded: [],
   declined: [],

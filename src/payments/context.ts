@@ -8,6 +8,7 @@ import type { Engine } from '../storage/engine.ts';
 import type { Traces } from '../tracing.ts';
 import type { Accounts } from './accounts.ts';
 import type { ItemWriter } from './fulfilment.ts';
+import type { LookUpPace } from './look-up-pace.ts';
 import type { Heartbeats } from './ownership/heartbeat.ts';
 import type { RoutePolicy } from './payment-routes.ts';
 import type { ReplayCache } from './replay-cache.ts';
@@ -24,6 +25,9 @@ export interface PaymentContext extends ItemWriter {
   readonly accounts: Accounts;
   /** How long a charge in doubt is requested again after a caller last wanted it. */
   readonly wantedMs: number;
+  /** How long a cardholder may take to authenticate a payment. */
+  readonly authenticationMs: number;
+  readonly lookUpPace: LookUpPace;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly traces: Traces;
@@ -34,7 +38,10 @@ export interface PaymentContext extends ItemWriter {
 }
 
 /** What it takes to settle a charge, with the item that it pays for. */
-export type SettleChargeContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now' | 'itemWrite'>;
+export type SettleChargeContext = Pick<
+  PaymentContext,
+  'engine' | 'log' | 'metrics' | 'now' | 'itemWrite' | 'sealer' | 'authenticationMs'
+>;
 
 /** What it takes to settle a refund. */
 export type SettleRefundContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now'>;

@@ -61,14 +61,17 @@ export async function itemIsHeld(
     await store.engine.commit([{ kind: 'delete', space: awaitedSpace, id, ifValue: payment.id }]);
     return undefined;
   }
-  const until =
-    payment === undefined ? '' : `, until ${new Date(payment.wantedUntil).toISOString()} or shortly after`;
+  const until = payment === undefined ? '' : `, until ${heldUntil(payment)} or shortly after`;
   const message =
     payment?.state === 'needs_review'
       ? 'Another payment, which the shop must review, holds the item that this payment would make; nothing was charged.'
       : `Another payment under way holds the item that this payment would make${until}; nothing was charged.`;
   const retryAfterSeconds = heldRetryAfterSeconds;
   return new ServiceError('item_exists', { param: 'metadata', message, retryable: true, retryAfterSeconds });
+}
+
+function heldUntil({ wantedUntil, authentication }: Payment): string {
+  return new Date(authentication?.until ?? wantedUntil).toISOString();
 }
 
 export function itemExists(): ServiceError {

@@ -30,6 +30,16 @@ export const recoveryDelayMsMin = 1_000;
 export const recoveryDelayMsMax = 5 * 60 * 1_000;
 /** Charges that one process recovers at once: enough to keep a processor and a disk busy. */
 export const recoveryChargesMax = 128;
+/** Waits of several seconds for a bank are usual; longer ones end in the next look-up. */
+export const authenticationLookUpMsMax = 5_000;
+/** A page that polls gets a current answer, and the processor about one call a second for each payment. */
+export const authenticationLookUpPauseMs = 1_000;
+/** Payments whose last look-up is remembered; each has some hundred bytes. */
+export const authenticationsPacedMax = 10_000;
+/** Recovery first looks after 16 s: a cardholder needs about that long, and their return comes first. */
+export const authenticationAttemptsSkipped = 4;
+/** Stripe's limit on a URL. */
+export const returnUrlCharactersMax = 2_048;
 /** Stripe's limits on metadata. */
 export const metadataKeysMax = 50;
 export const metadataKeyCharactersMax = 40;

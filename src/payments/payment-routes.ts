@@ -9,6 +9,8 @@ export interface RoutePolicy {
   readonly minimum?: number;
   /** In the smallest unit. */
   readonly maximum?: number;
+  /** Origins of the pages to which a cardholder may return after authenticating. */
+  readonly return_urls?: readonly string[];
   readonly on_success?: ItemPolicy;
 }
 

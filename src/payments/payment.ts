@@ -37,8 +37,12 @@ export interface Payment {
   readonly wantedUntil: number;
   /** When the shop requested a cancellation. */
   readonly cancelRequestedAt?: string;
-  /** Present until the charge ends. */
+  /** Present until the charge ends or the cardholder must authenticate it. */
   readonly sealedToken?: string;
+  /** Where the cardholder returns after authenticating; without it a charge that needs authentication is declined. */
+  readonly returnUrl?: string;
+  /** Present from `requires_action` on. */
+  readonly authentication?: Authentication;
   readonly chargeId?: string;
   readonly declineCode?: string;
   /** The exact response; absent until the payment has one. */
@@ -49,6 +53,16 @@ export interface Payment {
   readonly disputes?: readonly Dispute[];
   /** Ids of the processor's events that changed this record, the newest last. */
   readonly events?: readonly string[];
+}
+
+/** The authentication of a payment by the cardholder's bank (3-D Secure). */
+export interface Authentication {
+  /** The processor's id of the attempt, by which it is looked up and canceled. */
+  readonly attemptId: string;
+  /** In milliseconds since 1970; then the attempt is canceled. */
+  readonly until: number;
+  /** The `NextAction` as JSON: it contains the processor's secrets of this attempt. Erased when the charge ends. */
+  readonly sealedAction?: string;
 }
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -104,6 +118,10 @@ export function newProcessorKey(): string {
 
 export function tokenDigest(paymentId: string, token: string): string {
   return digest(paymentId, token);
+}
+
+export function actionPlace(paymentId: string): SecretPlace {
+  return { record: 'payment', name: paymentId, field: 'next_action' };
 }
 
 export function tokenPlace(paymentId: string): SecretPlace {

@@ -30,7 +30,7 @@ export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor):
 /**
  * Resolves the outcome of a request without an owner: repeats the call if that is safe, and looks up what stays unknown.
  *
- * Only a success proves anything among the replies to a repeated request. Any other reply may concern the repetition
+ * Only a success, or an attempt that goes on, proves anything among the replies to a repeated request. Any other reply may concern the repetition
  * alone, for instance when an earlier attempt has used up the token. So it counts only if the processor's records hold
  * nothing and no earlier request can still arrive.
  *
@@ -43,13 +43,18 @@ export async function resolveOutcome<Known extends Outcome>(
   end: () => Promise<Known | Canceled | Unknown>,
 ): Promise<LookUp<Known | Unknown>> {
   const reply = await call?.().catch(unknownOf);
-  if (reply !== undefined && (reply.kind === 'succeeded' || reply.kind === 'pending')) return reply;
+  if (reply !== undefined && isProof(reply)) return reply;
   const found = await lookUp().catch(unknownOf);
   if (reply === undefined || !isConclusive(reply) || found.kind !== 'absent') return found;
   const ended = await end();
   if (isCanceled(ended)) return reply;
   if (isConclusive(ended)) return ended;
   return { kind: 'unknown', detail: 'rejected, and an earlier request may be under way' };
+}
+
+/** A success, or an attempt that the processor has recorded under our key and goes on with. */
+function isProof({ kind }: Outcome): boolean {
+  return kind === 'succeeded' || kind === 'pending' || kind === 'requires_action';
 }
 
 /** Nothing was done, and nothing can be done any more. */

@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
 import type { Write } from '../storage/engine.ts';
-import { soughtOf } from './charge/execute.ts';
 import type { Settlement } from './charge/outcome.ts';
 import { settleCharge } from './charge/settle.ts';
+import { soughtOf } from './charge/sought.ts';
 import { findProcessor, type PaymentContext } from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import type { Payment } from './payment.ts';
@@ -54,6 +54,8 @@ async function checked(
   if (found.kind === 'succeeded')
     throw disagrees(`The processor has the charge: resolve it with --succeeded ${found.chargeId}.`);
   if (found.kind === 'declined') return found;
+  if (found.kind === 'requires_action')
+    throw disagrees('The cardholder may still authenticate the charge: cancel it at the processor first.');
   if (found.kind !== 'absent') throw unreadable(found.detail);
   return { kind: 'canceled', declineCode: 'canceled' };
 }

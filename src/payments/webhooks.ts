@@ -2,20 +2,15 @@ import { ServiceError } from '../errors.ts';
 import type { EventOutcome } from '../metrics.ts';
 import type {
   ChargeChange,
-  ConnectedProcessor,
   Delivery,
   DisputeChange,
   ProcessorEvent,
   RefundChange,
-  RefundOutcome,
-} from '../processors/processor.ts';
+} from '../processors/event.ts';
+import type { ConnectedProcessor, RefundOutcome } from '../processors/processor.ts';
+import { resolveAuthentication } from './charge/authenticate.ts';
 import { settleCharge, withEvent } from './charge/settle.ts';
-import {
-  findProcessor,
-  type PaymentContext,
-  type SettleChargeContext,
-  type SettleRefundContext,
-} from './context.ts';
+import { findProcessor, type PaymentContext, type SettleRefundContext } from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import { openSpace } from './ownership/marker.ts';
 import type { Dispute, Payment } from './payment.ts';
@@ -51,7 +46,7 @@ export async function takeEvent(
 }
 
 async function handle(
-  context: SettleChargeContext,
+  context: PaymentContext,
   processor: ConnectedProcessor,
   delivery: Delivery,
   setOutcome: (outcome: EventOutcome) => void,
@@ -119,7 +114,7 @@ async function paymentOn(
   return payment?.processor === processor.name ? payment : undefined;
 }
 
-async function apply(context: SettleChargeContext, payment: Payment, event: ProcessorEvent): Promise<void> {
+async function apply(context: PaymentContext, payment: Payment, event: ProcessorEvent): Promise<void> {
   const { change } = event;
   if (change.about === 'charge') await applyCharge(context, payment, event.id, change);
   else if (change.about === 'refund') await applyRefund(context, payment, event.id, change);
@@ -127,12 +122,17 @@ async function apply(context: SettleChargeContext, payment: Payment, event: Proc
 }
 
 async function applyCharge(
-  context: SettleChargeContext,
-  { id }: Payment,
+  context: PaymentContext,
+  before: Payment,
   eventId: string,
   { outcome }: ChargeChange,
 ): Promise<void> {
-  const payment = await settleCharge(context, id, { outcome, eventId, basis: 'proof' });
+  const { id } = before;
+  // The cardholder may still pay with another card: look, and cancel, before the charge is declined.
+  const isOpen = before.state === 'requires_action' && outcome.kind === 'declined';
+  const payment = isOpen
+    ? await resolveAuthentication(context, before, eventId)
+    : await settleCharge(context, id, { outcome, eventId, basis: 'proof' });
   if (outcome.kind !== 'succeeded' || payment.chargeId === outcome.chargeId) return;
   context.log.error('second_charge', { payment_id: id, processor: payment.processor, event_id: eventId });
 }

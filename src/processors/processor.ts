@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { Declined, Delivery, ParsedEvent, Succeeded } from './event.ts';
 
 /**
  * The port to a payment processor. An adapter makes no decision about a payment: it calls the processor and returns
@@ -22,8 +22,9 @@ export interface Processor {
   findCharge(sought: SoughtCharge): Promise<LookUp<ChargeOutcome>>;
 
   /**
-   * Cancels a charge with an unknown outcome. Returns `canceled` only when nothing was charged and nothing can be
-   * charged any more, even if an earlier request is still on its way. Safe to repeat.
+   * Cancels a charge with an unknown outcome, or one that waits for the cardholder's authentication (`attemptId`). Returns
+   * `canceled` only when nothing was charged and nothing can be charged any more, even if an earlier request is still on
+   * its way, or the cardholder authenticates later or tries another card. Safe to repeat.
    */
   cancelCharge(canceled: CanceledCharge): Promise<CancelOutcome>;
 
@@ -87,6 +88,8 @@ export interface ChargeRequest {
    * method.
    */
   readonly tokenKey: string;
+  /** Where the cardholder returns after authenticating. Without it a charge that needs authentication is declined. */
+  readonly returnUrl?: string;
   /** Stop waiting after this long. */
   readonly timeoutMs: number;
   /** Recovery stays below the processor's rate limit, so that it never delays a buyer. */
@@ -94,10 +97,9 @@ export interface ChargeRequest {
 }
 
 export type ChargeOutcome =
-  /** The money has moved. */
-  | { readonly kind: 'succeeded'; readonly chargeId: string }
-  /** The issuer or the processor's risk rules declined; nothing was charged. */
-  | { readonly kind: 'declined'; readonly declineCode: string; readonly authenticationRequired: boolean }
+  | Succeeded
+  | Declined
+  | RequiresAction
   /** The processor rejects this request for good: nothing was charged, and a retry changes nothing. */
   | {
       readonly kind: 'rejected';
@@ -107,6 +109,23 @@ export type ChargeOutcome =
     }
   | NotAttempted
   | Unknown;
+
+/** The cardholder must authenticate this attempt at their bank; nothing is charged before. */
+export interface RequiresAction {
+  readonly kind: 'requires_action';
+  /** The processor's id of the attempt. */
+  readonly attemptId: string;
+  readonly action: NextAction;
+}
+
+/** What the cardholder must do next, as callers receive it. */
+export interface NextAction {
+  readonly type: 'redirect';
+  /** The bank's page. It sends the cardholder on to `returnUrl`. */
+  readonly url: string;
+  /** For pages that show the bank's page with the processor's own script. */
+  readonly client_secret?: string;
+}
 
 export interface RefundRequest {
   /** Our refund id, stored at the processor so that the refund can be found by it. */
@@ -156,10 +175,7 @@ export type Account =
   | { readonly kind: 'withheld' }
   | Unknown;
 
-export type CancelOutcome =
-  | { readonly kind: 'canceled' }
-  | Extract<ChargeOutcome, { kind: 'succeeded' | 'declined' }>
-  | Unknown;
+export type CancelOutcome = { readonly kind: 'canceled' } | Succeeded | Declined | Unknown;
 
 /** `rejected`: the processor responds, but rejects our key: it is wrong or lacks a permission. */
 export type Check =
@@ -180,6 +196,8 @@ export interface SoughtCharge {
   /** The earliest and the latest time at which the charge may have been requested, in milliseconds since 1970. */
   readonly requestedFrom: number;
   readonly requestedUntil: number;
+  /** From `RequiresAction`, if the charge needed authentication. */
+  readonly attemptId?: string;
   readonly timeoutMs: number;
 }
 
@@ -211,55 +229,4 @@ export interface ProcessorCharge {
   readonly amount: number;
   readonly amountRefunded: number;
   readonly currency: string;
-}
-
-/** A webhook request from the processor, unparsed. */
-export interface Delivery {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-  /** Milliseconds since 1970. */
-  readonly receivedAt: number;
-}
-
-export type ParsedEvent =
-  /** The settings have no secret to check signatures with. */
-  | { readonly kind: 'not_configured' }
-  /** The signature is invalid or too old; `detail` says which. */
-  | { readonly kind: 'invalid_signature'; readonly detail: string }
-  /** The event holds nothing that this service stores. */
-  | { readonly kind: 'irrelevant' }
-  | { readonly kind: 'event'; readonly event: ProcessorEvent };
-
-export interface ProcessorEvent {
-  /** The same when it is delivered again. */
-  readonly id: string;
-  /** When it happened, in milliseconds since 1970; events arrive in any order. */
-  readonly happenedAt: number;
-  readonly change: ChargeChange | RefundChange | DisputeChange;
-}
-
-export interface ChargeChange {
-  readonly about: 'charge';
-  readonly paymentId: string;
-  readonly outcome: Extract<ChargeOutcome, { kind: 'succeeded' | 'declined' }>;
-}
-
-export interface RefundChange {
-  readonly about: 'refund';
-  readonly chargeId: string;
-  readonly processorRefundId: string;
-  /** Undefined if another system requested the refund. */
-  readonly refundId: string | undefined;
-  readonly amount: number;
-  readonly state: 'pending' | 'succeeded' | 'failed';
-}
-
-export interface DisputeChange {
-  readonly about: 'dispute';
-  readonly chargeId: string;
-  readonly disputeId: string;
-  readonly amount: number;
-  /** In the processor's words. */
-  readonly status: string;
-  readonly reason: string;
 }

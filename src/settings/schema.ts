@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { amountMax } from '../payments/limits.ts';
 import { tableNamePattern } from '../table-name.ts';
 import { accessSettings } from './access.ts';
-import { chargeRetrySecondsMax } from './limits.ts';
+import { authenticationSecondsMax, chargeRetrySecondsMax } from './limits.ts';
 import { processorSettings } from './processor-settings.ts';
 
 /**
@@ -33,6 +33,13 @@ const paymentRoute = Type.Object(
     ),
     maximum: Type.Optional(
       Type.Integer({ minimum: 1, maximum: amountMax, description: 'highest amount, in the smallest unit' }),
+    ),
+    return_urls: Type.Optional(
+      Type.Array(Type.String({ pattern: '^https?://[^/?#@\\s]+$' }), {
+        minItems: 1,
+        description:
+          'origins of the pages to which a cardholder may return from their bank; a publishable key has its own origins',
+      }),
     ),
     on_success: Type.Optional(
       Type.Object(
@@ -208,6 +215,14 @@ export const settingsSchema = Type.Object(
           maximum: chargeRetrySecondsMax,
           description:
             'how long a charge in doubt may still be made after the last request for it; then it is canceled',
+        }),
+        authenticationSeconds: Type.Integer({
+          env: 'COUNTERFOIL_AUTHENTICATION_SECONDS',
+          default: 1_800,
+          minimum: 60,
+          maximum: authenticationSecondsMax,
+          description:
+            'how long a cardholder may take to authenticate a payment at their bank; then it is canceled',
         }),
         routes: Type.Record(Type.String({ pattern: segment }), paymentRoute, {
           default: { charge: { unit: 'minor' } },

@@ -105,6 +105,32 @@ test('stripe-mock accepts the one request of a charge by payment method', async 
   );
 });
 
+test('stripe-mock accepts the requests of a charge that waits for its cardholder', async () => {
+  const processor = await stripeProcessor({ key, apiBase: origin, webhookSecrets: [] });
+  const now = Date.now();
+  const sought = {
+    paymentId: 'pay_1',
+    attemptId: 'pi_1',
+    requestedFrom: now,
+    requestedUntil: now,
+    timeoutMs: 10_000,
+  };
+  const exchanges = await exchangesOf(3, async () => {
+    await processor.charge({ ...chargeOf('pm_card_visa'), returnUrl: 'https://shop.example/paid' });
+    await processor.findCharge(sought);
+    await processor.cancelCharge({ ...sought, processorKey: 'cf_1', currency: 'EUR', silentMs: 0 });
+  });
+  assert.deepEqual(
+    exchanges.map(({ request, status }) => [request, status]),
+    [
+      ['POST /v1/payment_intents', 200],
+      ['GET /v1/payment_intents/pi_1', 200],
+      ['POST /v1/payment_intents/pi_1/cancel', 200],
+    ],
+  );
+  assert.match(exchanges[0]?.data ?? '', /return_url:https:\/\/shop\.example\/paid/);
+});
+
 test('returns 402 for a PaymentIntent that has not succeeded, although Stripe returned 200', async (t) => {
   const service = await start(t);
   const body = { amount: 1_050, currency: 'EUR', token: 'tok_visa' };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { soughtOf } from '../../src/payments/charge/execute.ts';
+import { soughtOf } from '../../src/payments/charge/sought.ts';
 import { processorCallMsMax } from '../../src/payments/limits.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';

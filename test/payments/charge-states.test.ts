@@ -3,11 +3,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ChargeState, hasEnded, isFinal, transitionCharge } from '../../src/payments/charge-state.ts';
 
-/** received → calling → succeeded | declined | in_doubt → …; proof settles a review. */
+/** received → calling → succeeded | declined | requires_action → … | in_doubt → …; proof settles a review. */
 const legal: Readonly<Record<ChargeState, readonly ChargeState[]>> = {
   received: ['calling'],
-  calling: ['succeeded', 'declined', 'in_doubt'],
-  in_doubt: ['in_doubt', 'succeeded', 'declined', 'needs_review'],
+  calling: ['succeeded', 'declined', 'requires_action', 'in_doubt'],
+  requires_action: ['requires_action', 'succeeded', 'declined', 'needs_review'],
+  in_doubt: ['in_doubt', 'requires_action', 'succeeded', 'declined', 'needs_review'],
   succeeded: [],
   declined: [],
   needs_review: ['succeeded', 'declined'],

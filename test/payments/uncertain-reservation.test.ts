@@ -6,6 +6,7 @@ import { openLog } from '../../src/log.ts';
 import { noMetrics } from '../../src/metrics.ts';
 import { Accounts } from '../../src/payments/accounts.ts';
 import { createCharge } from '../../src/payments/charge/create.ts';
+import { LookUpPace } from '../../src/payments/look-up-pace.ts';
 import { Heartbeats } from '../../src/payments/ownership/heartbeat.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';
 import { refundPayment } from '../../src/payments/refund/create.ts';
@@ -47,6 +48,8 @@ async function contextOver(t: TestContext, commitOver: (store: Engine) => Engine
     heartbeats: new Heartbeats(engine),
     accounts: new Accounts(),
     wantedMs: 600_000,
+    authenticationMs: 1_800_000,
+    lookUpPace: new LookUpPace(),
     replayCache: new ReplayCache(),
     itemWrite: (_table: string, { id, name }: { id: string; name: string }) => sold(id, name),
     inFlight: new InFlight(),

@@ -76,6 +76,20 @@ export const declineCode = named(
   }),
 );
 
+export const nextAction = named(
+  'NextAction',
+  Type.Object(
+    {
+      type: Type.Literal('redirect'),
+      url: Type.String({ description: 'The bank’s page; it sends the cardholder on to `return_url`' }),
+      client_secret: Type.Optional(
+        Type.String({ description: 'For pages that show the bank’s page with the processor’s own script' }),
+      ),
+    },
+    { ...closed, description: 'What the cardholder must do before the charge can be made' },
+  ),
+);
+
 const error = named(
   'Error',
   Type.Object(
@@ -85,6 +99,7 @@ const error = named(
       message: Type.String({ description: 'A sentence for people; it can change' }),
       param: Type.Optional(Type.String({ description: 'The field, header or path parameter at fault' })),
       decline_code: documentedAs(Type.Optional(declineCode), declineCode),
+      next_action: documentedAs(Type.Optional(nextAction), nextAction),
       retryable: Type.Boolean({ description: 'Whether the same request, sent again, may succeed' }),
       request_id: Type.String(),
     },

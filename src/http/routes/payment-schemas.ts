@@ -10,6 +10,7 @@ import {
   declineCode,
   enumOf,
   type Headers,
+  nextAction,
   pageSchema,
   statusOk,
   timestamp,
@@ -55,6 +56,14 @@ export const body = named(
           description: `Card token of the processor, at most ${tokenCharactersMax} visible ASCII characters`,
         }),
         { type: 'string', minLength: 1, maxLength: tokenCharactersMax },
+      ),
+      return_url: Type.Optional(
+        Type.String({
+          description:
+            'Where the cardholder returns after authenticating at their bank. Without it, a card whose bank requires that is ' +
+            'declined. On an origin of the publishable key, or of `return_urls` of the payment route',
+          examples: ['https://shop.example/paid'],
+        }),
       ),
       metadata: Type.Optional(
         Type.Record(Type.String(), Type.String(), {
@@ -136,6 +145,7 @@ export const paymentState = named(
       currency,
       charge_id: Type.Union([Type.String(), Type.Null()]),
       decline_code: Type.Union([declineCode, Type.Null()]),
+      next_action: documentedAs(Type.Optional(nextAction), nextAction),
       created_at: timestamp,
       metadata: Type.Record(Type.String(), Type.String()),
       item: Type.Union([paidItem, Type.Null()]),

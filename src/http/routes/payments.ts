@@ -3,8 +3,10 @@ import { audited } from '../../access/audit.ts';
 import { actorOf, shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
+import { refreshAuthentication } from '../../payments/charge/authenticate.ts';
 import { cancelPayment } from '../../payments/charge/cancel.ts';
 import { createCharge } from '../../payments/charge/create.ts';
+import { nextActionOf } from '../../payments/charge/next-action.ts';
 import { isOfBadCard, paymentFieldsBesideError } from '../../payments/charge/response.ts';
 import type { PaymentContext } from '../../payments/context.ts';
 import { findPaymentOn } from '../../payments/find-payment.ts';
@@ -79,10 +81,14 @@ export function paymentRoutes(
       async (request, reply) => {
         counts.takeChargeOfKey(request, reply);
         const { processor, route_id: route } = request.params;
+        const { return_url: returnUrl, ...fields } = request.body;
+        const { key } = request.caller;
         const charging = createCharge(context, {
           processor,
           route,
-          ...request.body,
+          ...fields,
+          ...(returnUrl === undefined ? {} : { returnUrl }),
+          returnOrigins: key === undefined ? 'loopback' : (key.origins ?? []),
           idempotencyKey: request.headers['idempotency-key'],
           caller: shopOf(request.caller),
           requestId: request.id,
@@ -150,6 +156,8 @@ export function paymentRoutes(
           tags,
           operationId: 'getPayment',
           summary: 'Retrieve a payment',
+          description:
+            'A payment that waits for its cardholder is looked up at the processor first, at most once a second.',
           params: paymentParams,
           querystring: noQuery,
           response: {
@@ -160,8 +168,13 @@ export function paymentRoutes(
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const payment = await findPaymentOn(context, { processor, route, paymentId });
-        return sendEnvelope(reply, success(publicPayment(payment)));
+        const found = await findPaymentOn(context, { processor, route, paymentId });
+        const payment = await refreshAuthentication(context, found);
+        const next_action = nextActionOf(context, payment);
+        return sendEnvelope(
+          reply,
+          success({ ...publicPayment(payment), ...(next_action === undefined ? {} : { next_action }) }),
+        );
       },
     );
 
@@ -173,7 +186,7 @@ export function paymentRoutes(
         schema: {
           tags,
           operationId: 'cancelPayment',
-          summary: 'Cancel a charge with an unknown outcome',
+          summary: 'Cancel a charge with an unknown outcome, or one that waits for its cardholder',
           description:
             'The service first looks the charge up at the processor. A successful charge is returned as succeeded. ' +
             'A charge that is still in doubt is not sent again, and the service finds out its outcome.',

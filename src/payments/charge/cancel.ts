@@ -5,11 +5,12 @@ import { findProcessor, type PaymentContext } from '../context.ts';
 import type { Payment } from '../payment.ts';
 import { changePayment } from '../payment-store.ts';
 import { unknownOf } from '../resolve-outcome.ts';
+import { resolveAuthentication } from './authenticate.ts';
 import { canceled } from './execute.ts';
 import { settleCharge } from './settle.ts';
 
 /**
- * Cancels a charge with an unknown outcome, at the processor first. Once the cancellation is committed, no process requests
+ * Cancels a charge with an unknown outcome, or one that waits for its cardholder, at the processor first. Once the cancellation is committed, no process requests
  * the charge again. If the processor does not reply, recovery finishes the cancellation.
  *
  * @returns the payment afterwards: canceled (`declined`), `succeeded` if the charge had been made, or still in doubt.
@@ -34,6 +35,7 @@ export async function cancelPayment(
     return { payment: { ...before, cancelRequestedAt }, writes };
   });
   if (hasEnded(payment.state)) return payment;
+  if (payment.state === 'requires_action') return resolveAuthentication(context, payment);
   const outcome = await canceled(context, processor, payment).catch(unknownOf);
   if (outcome.kind === 'unknown') return payment;
   return settleCharge(context, payment.id, { outcome, basis: 'proof' });

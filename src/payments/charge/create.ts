@@ -90,6 +90,7 @@ async function chargeOrReplay(
     createdAt: new Date(context.now()).toISOString(),
     wantedUntil: context.now() + context.wantedMs,
     sealedToken: context.sealer.seal(checked.token, tokenPlace(id)),
+    ...(checked.returnUrl === undefined ? {} : { returnUrl: checked.returnUrl }),
     ...(item === undefined ? {} : { item }),
   };
   return context.heartbeats.own(openId(id), async () => {
@@ -100,11 +101,11 @@ async function chargeOrReplay(
         throw error;
       });
     // The payment may be reserved, and then recovery charges it: the response must not say that it failed.
-    if (first === payment) return currentResponse(payment, { replayed: false });
+    if (first === payment) return currentResponse(context, payment, { replayed: false });
     if (first !== undefined) return replay(context, first, checked, trace);
     context.metrics.charge(payment.processor, payment.route, 'received');
     if (item !== undefined && !(await isStillFree(context, payment, item)))
-      return currentResponse(payment, { replayed: false });
+      return currentResponse(context, payment, { replayed: false });
     return executeCharge(context, payment, checked.token, trace);
   });
 }
@@ -195,7 +196,7 @@ function created(space: Write['space'], id: string, value: string): Write {
 
 /** Returns the first request's response to a repeated request; waits while the first is running. */
 async function replay(
-  context: Pick<PaymentContext, 'engine' | 'wantedMs' | 'now'>,
+  context: Pick<PaymentContext, 'engine' | 'wantedMs' | 'now' | 'sealer'>,
   earlier: Payment,
   request: CheckedChargeRequest,
   trace: Trace,
@@ -210,10 +211,10 @@ async function replay(
   }
   await wantLonger(context, earlier);
   return (
-    responseOnceRun(earlier) ??
+    responseOnceRun(context, earlier) ??
     waitForFirst(async () => {
       const payment = await findPayment(context, earlier.id);
-      return payment && responseOnceRun(payment);
+      return payment && responseOnceRun(context, payment);
     })
   );
 }
@@ -235,7 +236,10 @@ async function wantLonger(
 }
 
 /** Undefined while the first request is still running. */
-function responseOnceRun(payment: Payment): PaymentResponse | undefined {
+function responseOnceRun(
+  context: Pick<PaymentContext, 'sealer'>,
+  payment: Payment,
+): PaymentResponse | undefined {
   const isRunning = payment.response === undefined && payment.state === 'calling';
-  return isRunning ? undefined : currentResponse(payment, { replayed: true });
+  return isRunning ? undefined : currentResponse(context, payment, { replayed: true });
 }

@@ -2,12 +2,14 @@ import { errorFields } from '../../log.ts';
 import type { ChargeOutcome, Processor } from '../../processors/processor.ts';
 import type { Trace } from '../../tracing.ts';
 import { findProcessor, type PaymentContext, type SettleChargeContext } from '../context.ts';
-import { lookUpMsMax, processorCallMsMax } from '../limits.ts';
+import { processorCallMsMax } from '../limits.ts';
 import { type Payment, tokenKey, tokenPlace } from '../payment.ts';
 import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
+import { resolveAuthentication } from './authenticate.ts';
 import type { Finding, Settlement } from './outcome.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
 import { markForReview, settleCharge } from './settle.ts';
+import { soughtOf } from './sought.ts';
 
 /** The second and third step of a charge that this process owns: calls the processor and stores the outcome. */
 export async function executeCharge(
@@ -22,11 +24,11 @@ export async function executeCharge(
   );
   try {
     const settled = await settle(context, payment, { outcome, basis: 'reply' }, trace);
-    return currentResponse(settled, { replayed: false });
+    return currentResponse(context, settled, { replayed: false });
   } catch (error) {
     // The charge may have been made, but its record says "calling": recovery resolves it.
     context.log.error('charge_not_settled', { payment_id: payment.id, ...errorFields(error) });
-    return currentResponse(payment, { replayed: false });
+    return currentResponse(context, payment, { replayed: false });
   }
 }
 
@@ -34,12 +36,13 @@ export async function executeCharge(
  * Resumes a charge without an owner. While a caller may still want it and the processor is sure to remember its key, the
  * charge is requested again with the same key; if its outcome stays unknown, it is looked up at the processor. A charge
  * that no caller wants any more is canceled. Once the processor may have forgotten the key, the charge is only looked up:
- * a repeated request could charge twice.
+ * a repeated request could charge twice. A charge that waits for its cardholder is only looked up or canceled.
  */
 export async function resumeCharge(context: PaymentContext, payment: Payment): Promise<void> {
   await context.traces.charge({ name: 'recover_charge' }, async (trace) => {
     trace.set({ payment_id: payment.id, processor: payment.processor });
-    await resume(context, payment, trace);
+    if (payment.state === 'requires_action') await resolveAuthentication(context, payment);
+    else await resume(context, payment, trace);
   });
 }
 
@@ -119,7 +122,7 @@ async function callProcessor(
   token: string,
   isRecovery: boolean,
 ): Promise<ChargeOutcome> {
-  const { id: paymentId, processorKey, amount, currency } = payment;
+  const { id: paymentId, processorKey, amount, currency, returnUrl } = payment;
   return processor.charge({
     paymentId,
     processorKey,
@@ -127,18 +130,8 @@ async function callProcessor(
     currency,
     token,
     tokenKey: tokenKey(payment, token),
+    ...(returnUrl === undefined ? {} : { returnUrl }),
     timeoutMs: processorCallMsMax,
     isRecovery,
   });
-}
-
-/** No charge is requested after its end or its cancellation, nor after the processor may have forgotten its key. */
-export function soughtOf({ now }: PaymentContext, { keyLifeMs }: Processor, payment: Payment) {
-  const { createdAt, cancelRequestedAt, wantedUntil } = payment;
-  const requestedFrom = Date.parse(createdAt);
-  const canceledAt =
-    cancelRequestedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(cancelRequestedAt);
-  const lastCallAt = Math.min(now(), wantedUntil, canceledAt, requestedFrom + keyLifeMs);
-  const requestedUntil = Math.max(requestedFrom, lastCallAt) + processorCallMsMax;
-  return { paymentId: payment.id, requestedFrom, requestedUntil, timeoutMs: lookUpMsMax };
 }

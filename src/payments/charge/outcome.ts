@@ -5,12 +5,16 @@ import type { Write } from '../../storage/engine.ts';
 export type Settlement = ChargeOutcome | Canceled;
 
 /** The decline codes of the service itself. */
-export const ownDeclineCodes = ['canceled', 'expired'] as const;
+export const ownDeclineCodes = ['canceled', 'expired', 'authentication_timeout'] as const;
+type OwnDeclineCode = (typeof ownDeclineCodes)[number];
 
 export interface Canceled {
   readonly kind: 'canceled';
-  /** `canceled` by the shop; `expired` after `wantedUntil`. */
-  readonly declineCode: (typeof ownDeclineCodes)[number];
+  /**
+   * `canceled` by the shop; `expired` after `wantedUntil`; `authentication_timeout` after the time to authenticate; or the
+   * processor's code for an authentication that failed.
+   */
+  readonly declineCode: OwnDeclineCode | (string & {});
 }
 
 /** An outcome of a charge and its source. */

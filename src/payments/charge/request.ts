@@ -11,6 +11,7 @@ import {
 } from '../limits.ts';
 import { type Metadata, type Payment, tokenDigest } from '../payment.ts';
 import type { RoutePolicy } from '../payment-routes.ts';
+import { checkReturnUrl, type ReturnOrigins } from './return-url.ts';
 
 /** A caller's charge request before validation. */
 export interface UncheckedChargeRequest {
@@ -20,6 +21,9 @@ export interface UncheckedChargeRequest {
   readonly currency: string;
   readonly token: string;
   readonly metadata?: Metadata;
+  readonly returnUrl?: string;
+  /** Origins that the caller may return to, beside those of the route. */
+  readonly returnOrigins?: ReturnOrigins;
   readonly idempotencyKey: string | undefined;
   /** The scope of idempotency keys: the id of the API key, or empty if callers have none. */
   readonly caller: string;
@@ -36,6 +40,7 @@ export interface CheckedChargeRequest {
   readonly currency: string;
   readonly token: string;
   readonly metadata: Metadata | undefined;
+  readonly returnUrl: string | undefined;
   readonly idempotencyKey: string | undefined;
 }
 
@@ -50,6 +55,10 @@ export function checkChargeRequest(
     currency,
     token: checkToken(request.token),
     metadata: request.metadata === undefined ? undefined : checkMetadata(request.metadata),
+    returnUrl:
+      request.returnUrl === undefined
+        ? undefined
+        : checkReturnUrl(request.returnUrl, request.returnOrigins ?? [], policy),
     idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
   };
 }
@@ -168,10 +177,11 @@ function invalid(param: string, message: string): ServiceError {
 export function differingField(
   payment: Payment,
   request: CheckedChargeRequest,
-): 'amount' | 'currency' | 'token' | 'metadata' | undefined {
+): 'amount' | 'currency' | 'token' | 'metadata' | 'return_url' | undefined {
   if (payment.amount !== request.amount) return 'amount';
   if (payment.currency !== request.currency) return 'currency';
   if (payment.tokenDigest !== tokenDigest(payment.id, request.token)) return 'token';
+  if (payment.returnUrl !== request.returnUrl) return 'return_url';
   return sameMetadata(payment.metadata, request.metadata) ? undefined : 'metadata';
 }
 

@@ -1,7 +1,10 @@
 import { type FieldsBesideError, failure, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
+import type { NextAction } from '../../processors/processor.ts';
+import type { PaymentContext } from '../context.ts';
 import type { Payment } from '../payment.ts';
 import type { StoredResponse } from '../stored-response.ts';
+import { nextActionOf } from './next-action.ts';
 import type { Settlement } from './outcome.ts';
 
 /** An error also has the documented `message` field of the payment endpoint. */
@@ -37,17 +40,33 @@ function errorOf(outcome: Exclude<Settlement, { kind: 'succeeded' }>, payment: P
     case 'canceled':
       return new ServiceError('card_declined', {
         declineCode: outcome.declineCode,
-        message: canceledMessages[outcome.declineCode],
+        message:
+          canceledMessages[outcome.declineCode] ??
+          'The cardholder was not authenticated; nothing was charged.',
       });
+    case 'requires_action':
+      return actionRequired(outcome.action);
     case 'unknown':
       return outcomeUnknown(payment);
   }
 }
 
-const canceledMessages = {
+function actionRequired(nextAction: NextAction): ServiceError {
+  return new ServiceError('authentication_required', {
+    message:
+      'The card issuer requires the cardholder to authenticate this payment. Send the cardholder to next_action.url, and ' +
+      'retrieve the payment when they return.',
+    param: 'token',
+    nextAction,
+  });
+}
+
+const canceledMessages: Readonly<Record<string, string>> = {
   canceled: 'The charge was canceled before it was made; nothing was charged.',
   expired:
     'The charge could not be made in time and was canceled; nothing was charged. To charge, send a new request.',
+  authentication_timeout:
+    'The cardholder did not authenticate the payment in time; nothing was charged. To charge, send a new request.',
 };
 
 /** Without a key or a single-use token, a repeated request would be another payment, so the message must not suggest it. */
@@ -87,18 +106,24 @@ export interface PaymentResponse extends StoredResponse {
 
 export const unknownRetryAfterSeconds = 2;
 
-/** The payment's response now: the stored one, or that its outcome is unknown. */
+/** The payment's response now: the stored one, what the cardholder must do next, or that its outcome is unknown. */
 export function currentResponse(
+  context: Pick<PaymentContext, 'sealer'>,
   payment: Payment,
   { replayed }: { readonly replayed: boolean },
 ): PaymentResponse {
   const known = { paymentId: payment.id, replayed };
   if (payment.response !== undefined) return { ...payment.response, ...known };
+  const action = nextActionOf(context, payment);
+  if (action !== undefined) return { ...errorResponse(actionRequired(action), payment.requestId), ...known };
   const unknown = errorResponse(outcomeUnknown(payment), payment.requestId);
   return { ...unknown, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
 }
 
 /** Whether the charge was declined or its token is invalid, the responses that card testing causes. */
 export function isOfBadCard({ status, text }: StoredResponse): boolean {
-  return status === 402 || (status === 400 && text.includes('"param":"token"'));
+  return (
+    (status === 402 && !text.includes('"next_action":')) ||
+    (status === 400 && text.includes('"param":"token"'))
+  );
 }

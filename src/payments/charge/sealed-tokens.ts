@@ -1,14 +1,22 @@
 import type { SealedRecords } from '../../secrets/sealed-records.ts';
-import { type Payment, paymentsSpace, tokenPlace } from '../payment.ts';
+import { actionPlace, type Payment, paymentsSpace, tokenPlace } from '../payment.ts';
 
-/** The card tokens of open charges, in `service:payments`. Most payments have no token any more. */
+/** The secrets of open charges, in `service:payments`: card tokens and next actions. Most payments have none any more. */
 export const sealedTokens: SealedRecords = {
   space: paymentsSpace,
   exchange(id, text, exchange) {
     // Parsing every stored payment would take most of the time.
-    if (!text.includes('"sealedToken":')) return text;
+    if (!text.includes('"sealedToken":') && !text.includes('"sealedAction":')) return text;
     const payment = JSON.parse(text) as Payment;
-    if (payment.sealedToken === undefined) return text;
-    return JSON.stringify({ ...payment, sealedToken: exchange(payment.sealedToken, tokenPlace(id)) });
+    const { sealedToken, authentication } = payment;
+    const sealedAction = authentication?.sealedAction;
+    if (sealedToken === undefined && sealedAction === undefined) return text;
+    return JSON.stringify({
+      ...payment,
+      ...(sealedToken && { sealedToken: exchange(sealedToken, tokenPlace(id)) }),
+      ...(sealedAction && {
+        authentication: { ...authentication, sealedAction: exchange(sealedAction, actionPlace(id)) },
+      }),
+    });
   },
 };

@@ -1,18 +1,14 @@
 import { ServiceError } from '../../errors.ts';
 import type { Write } from '../../storage/engine.ts';
-import {
-  type ChargeState,
-  hasEnded,
-  isFinal,
-  transitionCharge,
-  transitionProvenCharge,
-} from '../charge-state.ts';
+import { hasEnded, isFinal, transitionCharge, transitionProvenCharge } from '../charge-state.ts';
 import type { PaymentContext, SettleChargeContext } from '../context.ts';
 import { made, releaseItem, reserveItem } from '../fulfilment.ts';
-import { eventsPerPaymentMax } from '../limits.ts';
+import { authenticationAttemptsSkipped, eventsPerPaymentMax } from '../limits.ts';
 import { openId, postponeMarker, removeMarker } from '../ownership/marker.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from '../payment.ts';
 import { type Change, changePayment, WriteRejected } from '../payment-store.ts';
+import { conclusion, isOpenEnded, stateOf } from './conclusion.ts';
+import { authenticationOf } from './next-action.ts';
 import type { Finding, Settlement } from './outcome.ts';
 import { report } from './report.ts';
 import { responseOf, reviewResponse } from './response.ts';
@@ -54,7 +50,7 @@ export async function settleCharge(
 }
 
 function changed(
-  context: Pick<PaymentContext, 'now' | 'itemWrite'>,
+  context: Pick<SettleChargeContext, 'now' | 'itemWrite' | 'sealer' | 'authenticationMs'>,
   payment: Payment,
   finding: Finding,
   rejected: readonly Write[],
@@ -64,13 +60,14 @@ function changed(
     return overridden(context, payment, finding, rejected);
   // Only a person can end a proven charge that needs review because of its item.
   if (payment.chargeId !== undefined && finding.audit === undefined) return noted(payment, finding);
-  if (isFinal(payment.state) || (hasEnded(payment.state) && outcome.kind === 'unknown')) return undefined;
+  if (isFinal(payment.state) || (hasEnded(payment.state) && isOpenEnded(outcome))) return undefined;
   const id = openId(payment.id);
   const wasOpen = !hasEnded(payment.state);
   const after = {
     ...withFinding(payment, finding),
-    state: transitionCharge(payment.state, stateOf(outcome)),
+    state: transitionCharge(payment.state, stateOf(payment, outcome)),
   };
+  if (after.state === 'requires_action') return waiting(context, after, outcome);
   if (!hasEnded(after.state))
     return { payment: after, writes: [postponeMarker(context, id, payment, after.attempts)] };
 
@@ -86,6 +83,26 @@ function changed(
       ...item,
       ...auditOf(finding),
     ],
+  };
+}
+
+/** The charge waits for its cardholder: nobody needs its token any more, and recovery looks it up until its deadline. */
+function waiting(
+  context: Pick<SettleChargeContext, 'now' | 'sealer' | 'authenticationMs'>,
+  payment: Payment,
+  outcome: Settlement,
+): Change {
+  const authentication =
+    payment.authentication ??
+    (outcome.kind === 'requires_action'
+      ? authenticationOf(context, payment, outcome, context.now() + context.authenticationMs)
+      : undefined);
+  const after = { ...withoutToken(payment), ...(authentication && { authentication }) };
+  const attempts = payment.attempts + authenticationAttemptsSkipped;
+  const waitsUntil = authentication?.until;
+  return {
+    payment: after,
+    writes: [postponeMarker(context, openId(payment.id), payment, attempts, waitsUntil)],
   };
 }
 
@@ -157,26 +174,10 @@ function keyFreed({ keyEntry }: Payment): Write[] {
   return keyEntry === undefined ? [] : [{ kind: 'delete', space: paymentKeysSpace, id: keyEntry }];
 }
 
-/**
- * A rejection counts only while its request is the only one. Once another process has claimed the charge and may have
- * requested it again, the rejection proves nothing about that request; then the charge is looked up.
- */
-function conclusion({ state }: Payment, { outcome, basis }: Finding): Settlement {
-  if (outcome.kind === 'succeeded' || outcome.kind === 'unknown' || state === 'calling') return outcome;
-  if (basis !== 'reply' && outcome.kind !== 'not_attempted') return outcome;
-  const detail = 'detail' in outcome ? outcome.detail : outcome.kind;
-  return { kind: 'unknown', detail: `rejected when it may have been sent twice: ${detail}` };
-}
-
-function stateOf({ kind }: Settlement): ChargeState {
-  if (kind === 'succeeded') return 'succeeded';
-  return kind === 'unknown' ? 'in_doubt' : 'declined';
-}
-
 /** Adds the response of an ended payment and erases its token. */
 function withOutcome(payment: Payment, outcome: Settlement): Payment {
   return {
-    ...withoutToken(payment),
+    ...withoutSecrets(payment),
     ...(outcome.kind === 'succeeded' ? { chargeId: outcome.chargeId } : {}),
     ...('declineCode' in outcome ? { declineCode: outcome.declineCode } : {}),
     response: responseOf(outcome, payment),
@@ -186,6 +187,13 @@ function withOutcome(payment: Payment, outcome: Settlement): Payment {
 function withoutToken(payment: Payment): Payment {
   const { sealedToken: _erased, ...rest } = payment;
   return rest;
+}
+
+function withoutSecrets(payment: Payment): Payment {
+  const { authentication, ...rest } = withoutToken(payment);
+  if (authentication === undefined) return rest;
+  const { sealedAction: _erased, ...kept } = authentication;
+  return { ...rest, authentication: kept };
 }
 
 export function withEvent({ events = [] }: Payment, id: string): readonly string[] {
@@ -231,7 +239,7 @@ export async function markForReview(
   const { payment, isChanged } = await changePayment(context, id, (before) => {
     if (hasEnded(before.state)) return undefined;
     const state = transitionCharge(before.state, 'needs_review');
-    const reviewed = { ...withoutToken(before), state, response: reviewResponse(before) };
+    const reviewed = { ...withoutSecrets(before), state, response: reviewResponse(before) };
     return { payment: reviewed, writes: [removeMarker(openId(id))] };
   });
   if (!isChanged) return;

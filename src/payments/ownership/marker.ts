@@ -5,11 +5,11 @@ import type { Heartbeats } from './heartbeat.ts';
 
 /**
  * Marks an open charge or refund, under `openId`: its owner, or, without one, the time from which a process may claim it
- * (milliseconds since 1970). Recovery goes processor by processor.
+ * (milliseconds since 1970), and whether it waits for its cardholder. Recovery goes processor by processor.
  */
 export type OpenMarker = { readonly processor: string } & (
   | { readonly owner: string }
-  | { readonly dueAt: number }
+  | { readonly dueAt: number; readonly waitsFor?: 'cardholder' }
 );
 
 interface Owner {
@@ -50,16 +50,25 @@ export function claimMarker({ heartbeats }: Owner, id: string, before: string): 
   };
 }
 
-/** Sets the next retry after a pause that grows with the attempts. Jitter spreads the retries of charges that failed together. */
+/**
+ * Sets the next retry after a pause that grows with the attempts. Jitter spreads the retries of charges that failed together.
+ *
+ * @param waitsUntil for a charge that waits for its cardholder: its deadline, in milliseconds since 1970
+ */
 export function postponeMarker(
   { now }: Clock,
   id: string,
   { processor }: Pick<Payment, 'processor'>,
   attempts: number,
+  waitsUntil?: number,
 ): Write {
   const delayMs = Math.min(recoveryDelayMsMin * 2 ** (attempts - 1), recoveryDelayMsMax);
   const dueAt = Math.round(now() + delayMs * (0.5 + Math.random() / 2));
-  return { kind: 'replace', space: openSpace, id, value: text({ processor, dueAt }) };
+  const isWaiting = waitsUntil !== undefined && now() < waitsUntil;
+  const marker: OpenMarker = isWaiting
+    ? { processor, dueAt: Math.min(dueAt, waitsUntil), waitsFor: 'cardholder' }
+    : { processor, dueAt };
+  return { kind: 'replace', space: openSpace, id, value: text(marker) };
 }
 
 /** For a refund that had ended and is under way again. */

@@ -5,7 +5,7 @@ import { madeAt } from '../payment.ts';
 
 /**
  * Counts the open payments for the operator while recovery scans them. A charge counts as in doubt if it waits for a
- * retry, or if it is older than a call to a processor may take.
+ * retry, or if it is older than a call to a processor may take; not while it waits for its cardholder.
  */
 export class OpenPaymentCounts {
   readonly #now: number;
@@ -27,6 +27,7 @@ export class OpenPaymentCounts {
     }
     this.#charges++;
     const at = madeAt(paymentId);
+    if ('waitsFor' in marker) return;
     if (!('dueAt' in marker) && this.#now - at <= processorCallMsMax) return;
     this.#chargesInDoubt++;
     this.#oldestInDoubtAt = Math.min(at, this.#oldestInDoubtAt ?? at);

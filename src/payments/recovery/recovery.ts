@@ -1,7 +1,7 @@
 import { errorFields } from '../../log.ts';
 import { itemsOf } from '../../storage/item-text.ts';
 import { resumeCharge } from '../charge/execute.ts';
-import { hasEnded, transitionCharge } from '../charge-state.ts';
+import { transitionCharge } from '../charge-state.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
 import { recoveryDelayMsMax } from '../limits.ts';
 import { claimMarker, idsOf, type OpenMarker, openSpace, postponeMarker } from '../ownership/marker.ts';
@@ -138,7 +138,7 @@ function isDue(dueAt: number, now: number): boolean {
 /** The processor may have replied to the dead owner, so a running charge or refund is now in doubt. */
 function asInDoubt(payment: Payment, refundId: string | undefined): Payment {
   if (refundId === undefined) {
-    if (hasEnded(payment.state) || payment.state === 'in_doubt') return payment;
+    if (payment.state !== 'calling') return payment;
     return { ...payment, state: transitionCharge(payment.state, 'in_doubt') };
   }
   const refund = findRefund(payment, refundId);

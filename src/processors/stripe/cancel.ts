@@ -30,6 +30,8 @@ export async function cancelCharge(
 }
 
 async function cancel(client: Stripe, intents: Intents, canceled: CanceledCharge): Promise<CancelOutcome> {
+  const { attemptId } = canceled;
+  if (attemptId !== undefined) return cancelAttempt(client, attemptId, canceled.timeoutMs);
   if (await isKeyTaken(client, canceled)) return { kind: 'canceled' };
   const found = await findIntent(client, intents, canceled);
   if (!('kind' in found)) return cancelIntent(client, found);
@@ -67,12 +69,20 @@ async function isKeyTaken(
 async function cancelIntent(client: Stripe, intent: Stripe.PaymentIntent): Promise<CancelOutcome> {
   const outcome = outcomeOfFound(intent);
   if (outcome.kind === 'succeeded' || outcome.kind === 'declined') return outcome;
-  const timeout = pageMsMax;
+  return cancelAttempt(client, intent.id, pageMsMax);
+}
+
+/**
+ * Cancels an intent that the cardholder's page may still confirm; also a declined one, which accepts another card. An error
+ * may mean that it was decided meanwhile.
+ */
+async function cancelAttempt(client: Stripe, id: string, timeoutMs: number): Promise<CancelOutcome> {
+  const timeout = Math.min(timeoutMs, pageMsMax);
   const after = await client.paymentIntents
-    .cancel(intent.id, {}, { timeout })
-    .catch(() => client.paymentIntents.retrieve(intent.id, {}, { timeout }));
+    .cancel(id, {}, { timeout })
+    .catch(() => client.paymentIntents.retrieve(id, {}, { timeout }));
   if (after.status === 'canceled') return { kind: 'canceled' };
   const decided = outcomeOfFound(after);
-  if (decided.kind === 'succeeded' || decided.kind === 'declined') return decided;
+  if (decided.kind === 'succeeded') return decided;
   return { kind: 'unknown', detail: `the PaymentIntent is ${after.status}` };
 }

@@ -4,6 +4,7 @@ import { inTime } from '../in-time.ts';
 import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
 import type { Sends } from '../sending/sends.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
+import { authenticationParameters, requiredAction } from './authentication.ts';
 import { detailOf, isDefiniteRejection, isServerError, wasTurnedAway } from './errors.ts';
 
 /** The key of our payment id in Stripe's metadata. */
@@ -69,7 +70,7 @@ async function paymentMethodOf(
 
 async function confirmedIntent(
   client: Stripe,
-  { amount, currency, paymentId, processorKey }: ChargeRequest,
+  { amount, currency, paymentId, processorKey, returnUrl }: ChargeRequest,
   paymentMethod: string,
   timeout: number,
 ): Promise<ChargeOutcome> {
@@ -81,15 +82,26 @@ async function confirmedIntent(
         payment_method: paymentMethod,
         allowed_payment_method_types: ['card'],
         confirm: true,
-        error_on_requires_action: true,
+        ...authenticationParameters(returnUrl),
         metadata: { [paymentIdKey]: paymentId },
       },
       { idempotencyKey: processorKey, timeout },
     );
     return outcomeOfIntent(intent);
   } catch (error) {
+    await cancelOpenIntent(client, error, timeout);
     return outcomeOfError(error);
   }
+}
+
+/**
+ * Without authentication the intent waits for another card. Only this service could confirm it, and never will: canceling it
+ * tidies the dashboard.
+ */
+async function cancelOpenIntent(client: Stripe, error: unknown, timeout: number): Promise<void> {
+  const { code, payment_intent: intent } = error as Partial<Stripe.errors.StripeError>;
+  if (code !== 'authentication_required' || intent === undefined) return;
+  await client.paymentIntents.cancel(intent.id, {}, { timeout }).catch(() => undefined);
 }
 
 export function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
@@ -100,7 +112,8 @@ export function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
     const failure = intent.last_payment_error;
     return declined(failure?.decline_code || failure?.code || 'generic_decline');
   }
-  if (intent.status === 'requires_action') return declined('authentication_required');
+  if (intent.status === 'requires_action')
+    return requiredAction(intent) ?? declined('authentication_required');
   return { kind: 'unknown', detail: `the PaymentIntent is ${intent.status}` };
 }
 

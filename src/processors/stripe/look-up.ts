@@ -11,6 +11,7 @@ import type {
 } from '../processor.ts';
 import type { SharedListing } from '../sending/shared-listing.ts';
 import { isoAmount } from './amount.ts';
+import { requiredAction } from './authentication.ts';
 import { outcomeOfIntent, paymentIdKey } from './charge.ts';
 import { detailOf } from './errors.ts';
 
@@ -40,11 +41,12 @@ export async function findCharge(
   sought: SoughtCharge,
 ): Promise<LookUp<ChargeOutcome>> {
   const found = await findIntent(client, intents, sought);
-  return 'kind' in found ? found : outcomeOfFound(found);
+  if ('kind' in found) return found;
+  return requiredAction(found) ?? outcomeOfFound(found);
 }
 
 /**
- * The search needs one request, but finds an intent only some time after its creation
+ * An intent whose id is known is retrieved. The search needs one request, but finds an intent only some time after its creation
  * (https://docs.stripe.com/search#data-freshness). Only the list is always current and can prove that there is none.
  */
 export async function findIntent(
@@ -52,10 +54,11 @@ export async function findIntent(
   intents: Intents,
   sought: SoughtCharge,
 ): Promise<Stripe.PaymentIntent | { readonly kind: 'absent' } | Unknown> {
-  const { paymentId, timeoutMs } = sought;
+  const { paymentId, attemptId, timeoutMs } = sought;
   const deadline = performance.now() + timeoutMs;
   const query = `metadata['${paymentIdKey}']:'${paymentId}'`;
   const timeout = Math.min(timeoutMs, pageMsMax);
+  if (attemptId !== undefined) return retrieved(client, attemptId, timeout);
   // Not every account can search (https://docs.stripe.com/search#limitations); the list is complete.
   const searched = await inTime<readonly Stripe.PaymentIntent[]>(
     client.paymentIntents.search({ query, limit: 1 }, { timeout }).then(
@@ -71,6 +74,16 @@ export async function findIntent(
   const listed = await intents.find(paymentId, period, Math.max(1, deadline - performance.now()));
   if (listed.kind === 'found') return listed.found;
   return listed.kind === 'absent' ? listed : { kind: 'unknown', detail: listed.detail };
+}
+
+async function retrieved(
+  client: Stripe,
+  id: string,
+  timeout: number,
+): Promise<Stripe.PaymentIntent | Unknown> {
+  return client.paymentIntents
+    .retrieve(id, {}, { timeout })
+    .catch((error: unknown): Unknown => ({ kind: 'unknown', detail: detailOf(error) }));
 }
 
 /** An intent without an error may be unconfirmed yet: one request creates it and then confirms it. */

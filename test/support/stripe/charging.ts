@@ -37,7 +37,41 @@ export async function makeIntent(ledger: StripeLedger, fields: Fields): Promise<
   if (confirm !== 'true') return given(intent);
   // While a request is processed, the list shows what it has created so far.
   if (script.isWorkedOn) await ledger.repaired();
+  if (script.requiresAction) return challenged(ledger, intent, word, fields);
   return confirmed(ledger, intent, word, script);
+}
+
+/** Stripe sends the cardholder to `return_url`; `error_on_requires_action` fails the attempt instead. */
+function challenged(ledger: StripeLedger, intent: Intent, word: string, fields: Fields): Reply {
+  const { return_url, error_on_requires_action } = fields;
+  if (error_on_requires_action === 'true') {
+    const decline = { code: 'authentication_required', decline_code: 'authentication_required' };
+    return declineReply(decline, { payment_intent: decide(ledger, intent, word, { decline }) });
+  }
+  if (return_url === undefined) return invalid({ param: 'return_url' });
+  const url = `https://hooks.stripe.com/redirect/authenticate/${intent.id}`;
+  return given(
+    ledger.putIntent(
+      {
+        ...intent,
+        status: 'requires_action',
+        client_secret: `${intent.id}_secret_${intent.id.slice(-8)}`,
+        next_action: { type: 'redirect_to_url', redirect_to_url: { url, return_url } },
+      },
+      word,
+    ),
+  );
+}
+
+/** What the bank says of a cardholder: a failed authentication leaves the intent open for another card. */
+export function authenticate(ledger: StripeLedger, id: string, isCardholder: boolean): void {
+  const found = ledger.intents.get(id);
+  if (found === undefined) throw new RangeError(`there is no intent ${id}`);
+  const { item, word } = found;
+  const isOpen = item.status === 'requires_action' || item.status === 'requires_payment_method';
+  if (!isOpen) throw new RangeError(`the intent is ${item.status}`);
+  const decline = { code: 'payment_intent_authentication_failure' };
+  decide(ledger, { ...item, next_action: null }, word, isCardholder ? {} : { decline });
 }
 
 function isNothingDone({ charges, decline, leaves }: Script): boolean {
@@ -72,7 +106,7 @@ function confirmed(ledger: StripeLedger, intent: Intent, word: string, script: S
 
 function decide(ledger: StripeLedger, intent: Intent, word: string, { decline }: Script): Intent {
   // There is no charge before the cardholder has authenticated.
-  const isCharged = decline?.code !== 'authentication_required';
+  const isCharged = decline === undefined || !/authentication/.test(decline.code);
   const latest_charge = isCharged ? newCharge(ledger, intent, word, decline === undefined).id : null;
   if (decline === undefined) {
     return ledger.putIntent({ ...intent, status: 'succeeded', latest_charge }, word);

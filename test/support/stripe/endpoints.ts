@@ -17,7 +17,7 @@ const intent = ['amount', 'currency', 'payment_method', 'allowed_payment_method_
 const endpoints: Readonly<Record<string, Endpoint>> = {
   'POST /v1/payment_methods': { parameters: ['type', 'card', 'metadata'], respond: makeMethod },
   'POST /v1/payment_intents': {
-    parameters: [...intent, 'error_on_requires_action', 'metadata'],
+    parameters: [...intent, 'error_on_requires_action', 'return_url', 'metadata'],
     respond: makeIntent,
   },
   'GET /v1/payment_intents/': {

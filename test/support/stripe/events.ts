@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { Delivery } from '../../../src/processors/processor.ts';
+import type { Delivery } from '../../../src/processors/event.ts';
 import type { Charge, Dispute, Intent, Refund, StripeRecords } from './objects.ts';
 
 export interface StripeEvent {
@@ -46,6 +46,7 @@ function intentEvents(intent: Intent): StripeEvent[] {
     succeeded: 'payment_intent.succeeded',
     requires_payment_method: 'payment_intent.payment_failed',
     processing: 'payment_intent.processing',
+    requires_action: 'payment_intent.requires_action',
     requires_confirmation: 'payment_intent.created',
     canceled: 'payment_intent.canceled',
   }[intent.status];

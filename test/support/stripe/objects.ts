@@ -11,6 +11,7 @@ export interface Intent {
     | 'requires_confirmation'
     | 'requires_payment_method'
     | 'processing'
+    | 'requires_action'
     | 'succeeded'
     | 'canceled';
   /** Seconds since 1970, as everywhere at Stripe. */
@@ -20,6 +21,11 @@ export interface Intent {
   readonly latest_charge: string | null;
   readonly last_payment_error: Readonly<Record<string, string>> | null;
   readonly payment_method: string | null;
+  readonly client_secret?: string;
+  readonly next_action?: {
+    readonly type: 'redirect_to_url';
+    readonly redirect_to_url: { readonly url: string; readonly return_url: string };
+  } | null;
 }
 
 export interface Charge {

@@ -22,6 +22,8 @@ export interface Script {
   readonly refundStatus?: 'pending' | 'failed';
   readonly delivery?: { readonly of: Call; readonly fault: Fault };
   readonly pair?: Pair;
+  /** The bank wants the cardholder to authenticate: with a `return_url` the intent waits for that. */
+  readonly requiresAction?: boolean;
   /** Whether `repair` ends the error. */
   readonly passes?: boolean;
 }

@@ -23,6 +23,8 @@ const charges: Readonly<Record<string, Script>> = {
   generic_decline: { decline: { code: 'card_declined', decline_code: 'generic_decline' } },
   expired_card: { decline: { code: 'expired_card' } },
   authentication_required: { decline: authentication },
+  requires_action: { requiresAction: true },
+  requires_action_and_dropped: { requiresAction: true, delivery: { of: 'intent', fault: 'dropped' } },
   amount_too_small: { error: invalid({ code: 'amount_too_small', param: 'amount' }) },
   currency_not_accepted: { error: invalid({ param: 'currency' }) },
   rate_limited: { error: tooManyRequests(), passes: true },

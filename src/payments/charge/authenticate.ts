@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errorFields } from '../../log.ts';
+import type { Processor } from '../../processors/processor.ts';
+import { findProcessor, type PaymentContext } from '../context.ts';
+import { authenticationLookUpMsMax } from '../limits.ts';
+import type { Payment } from '../payment.ts';
+import { ageOf, detailOf, unknownOf } from '../resolve-outcome.ts';
+import type { Settlement } from './outcome.ts';
+import { markForReview, settleCharge } from './settle.ts';
+import { soughtOf } from './sought.ts';
+
+/**
+ * Finds out what became of a charge that waits for the cardholder. A success settles it. Every other end is final only once
+ * the processor has canceled the attempt: until then the cardholder's page could still confirm it, also with another card.
+ * So a failed authentication, the deadline and the shop's cancellation cancel first and then decline.
+ *
+ * @param eventId the processor's event that is the reason for the look-up
+ * @returns the payment afterwards, which may still wait
+ */
+export async function resolveAuthentication(
+  context: PaymentContext,
+  payment: Payment,
+  eventId?: string,
+): Promise<Payment> {
+  const processor = findProcessor(context, payment.processor);
+  const outcome = await endOf(context, processor, payment);
+  if (outcome.kind === 'unknown' && ageOf(payment.createdAt, context.now(), processor).isHopeless) {
+    await markForReview(context, payment.id);
+    return payment;
+  }
+  const event = eventId === undefined ? {} : { eventId };
+  return settleCharge(context, payment.id, { outcome, basis: 'proof', ...event }, payment);
+}
+
+async function endOf(context: PaymentContext, processor: Processor, payment: Payment): Promise<Settlement> {
+  const { processorKey, currency, cancelRequestedAt, authentication } = payment;
+  const sought = soughtOf(context, processor, payment);
+  let declineCode = cancelRequestedAt === undefined ? 'authentication_timeout' : 'canceled';
+  if (cancelRequestedAt === undefined && context.now() < (authentication?.until ?? 0)) {
+    const found = await processor.findCharge(sought).catch(unknownOf);
+    if (found.kind === 'succeeded' || found.kind === 'requires_action') return found;
+    if (found.kind !== 'declined') return { kind: 'unknown', detail: detailOf(found) };
+    ({ declineCode } = found);
+  }
+  const silentMs = context.now() - sought.requestedUntil;
+  const ended = await processor
+    .cancelCharge({ ...sought, processorKey, currency, silentMs })
+    .catch(unknownOf);
+  return ended.kind === 'canceled' || ended.kind === 'declined' ? { kind: 'canceled', declineCode } : ended;
+}
+
+/**
+ * Looks a charge up that waits for its cardholder when somebody retrieves the payment. This process calls the processor about
+ * once a second for each payment.
+ *
+ * @returns the payment after the look-up; unchanged if there was one just now, or if the processor takes too long
+ */
+export async function refreshAuthentication(context: PaymentContext, payment: Payment): Promise<Payment> {
+  if (payment.state !== 'requires_action' || !context.lookUpPace.isDue(payment.id)) return payment;
+  const lookedUp = context.inFlight.add(lookUp(context, payment));
+  return Promise.race([lookedUp, sleep(authenticationLookUpMsMax, payment, { ref: false })]);
+}
+
+async function lookUp(context: PaymentContext, payment: Payment): Promise<Payment> {
+  try {
+    const differs = await context.accounts.differs(payment, findProcessor(context, payment.processor));
+    return differs === 'no' ? await resolveAuthentication(context, payment) : payment;
+  } catch (error) {
+    context.log.error('charge_not_recovered', { payment_id: payment.id, ...errorFields(error) });
+    return payment;
+  }
+}

@@ -1,0 +1,29 @@
+import type { ChargeState } from '../charge-state.ts';
+import type { Payment } from '../payment.ts';
+import type { Finding, Settlement } from './outcome.ts';
+
+/**
+ * A rejection counts only while its request is the only one. Once another process has claimed the charge and may have
+ * requested it again, the rejection proves nothing about that request; then the charge is looked up.
+ */
+export function conclusion({ state }: Payment, { outcome, basis }: Finding): Settlement {
+  if (outcome.kind === 'succeeded' || isOpenEnded(outcome) || state === 'calling') return outcome;
+  // The cardholder's page can still confirm the attempt, also with another card, unless the processor has canceled it.
+  if (state === 'requires_action' && outcome.kind !== 'canceled')
+    return { kind: 'unknown', detail: `not canceled yet: ${outcome.kind}` };
+  if (basis !== 'reply' && outcome.kind !== 'not_attempted') return outcome;
+  const detail = 'detail' in outcome ? outcome.detail : outcome.kind;
+  return { kind: 'unknown', detail: `rejected when it may have been sent twice: ${detail}` };
+}
+
+/** The state of a charge after this outcome. */
+export function stateOf({ state }: Payment, { kind }: Settlement): ChargeState {
+  if (kind === 'succeeded' || kind === 'requires_action') return kind;
+  if (kind !== 'unknown') return 'declined';
+  return state === 'requires_action' ? state : 'in_doubt';
+}
+
+/** Whether the outcome does not end a charge. */
+export function isOpenEnded({ kind }: Settlement): boolean {
+  return kind === 'unknown' || kind === 'requires_action';
+}
