@@ -8,7 +8,7 @@ import {
   tokenDigest,
   tokenPlace,
 } from '../src/payments/payment.ts';
-import { RemoteLedger } from '../src/processors/simulated/ledger.ts';
+import { RemoteLedger } from '../src/processors/simulated/remote-ledger.ts';
 import { openSealer } from '../src/secrets/open-sealer.ts';
 import { openLmdbEngine } from '../src/storage/lmdb/open.ts';
 

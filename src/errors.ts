@@ -119,6 +119,8 @@ export interface ErrorDetails {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Names of the checks that failed. Only the readiness operation returns them. */
   readonly failed?: readonly string[] | undefined;
+  /** Whether the error is a part of normal use: it is logged like a successful request, at `debug`. */
+  readonly isRoutine?: boolean | undefined;
   /** For the log only; it must contain no secrets either. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;

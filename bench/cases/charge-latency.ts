@@ -1,6 +1,6 @@
 import { Agent, request as send } from 'node:http';
 import type { ChargeRequest } from '../../src/processors/processor.ts';
-import { RemoteLedger } from '../../src/processors/simulated/ledger.ts';
+import { RemoteLedger } from '../../src/processors/simulated/remote-ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import type { Case } from '../case.ts';
 import { flushMs, flushRemark, requireDisk } from '../disk.ts';

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { SettingsError } from '../errors.ts';
 import { PrivateHosts } from '../identity/addresses.ts';
 import type { IdentityProvider } from '../identity/provider.ts';
@@ -7,8 +7,8 @@ import { type Log, openLastLog } from '../log.ts';
 import { type Metrics, type MetricsSnapshot, noMetrics } from '../metrics.ts';
 import { isLoopback } from '../origins.ts';
 import type { ConnectedProcessor, ProcessorName } from '../processors/processor.ts';
-import { MemoryLedger, RemoteLedger } from '../processors/simulated/ledger.ts';
-import { type LedgerServer, serveLedger } from '../processors/simulated/ledger-server.ts';
+import { FileLedger } from '../processors/simulated/file-ledger.ts';
+import { RemoteLedger } from '../processors/simulated/remote-ledger.ts';
 import { simulatedProcessor } from '../processors/simulated/simulated.ts';
 import { squareProcessor } from '../processors/square/square.ts';
 import { stripeProcessor } from '../processors/stripe/stripe.ts';
@@ -159,9 +159,14 @@ export function existingStore({ data, store }: Settings): string {
   return file;
 }
 
-/** Serves a ledger of the simulated processor that several processes share. */
-export function serveSimulatedLedger(): Promise<LedgerServer> {
-  return serveLedger(new MemoryLedger());
+/** The file with the ledger of the simulated processor. */
+function ledgerFile({ data }: Settings): string {
+  return join(resolve(data), 'simulated-ledger.jsonl');
+}
+
+/** Whether a service has served the simulated processor on these settings, so that its payments can be managed. */
+export function hasSimulatedLedger(settings: Settings): boolean {
+  return settings.simulated.ledger !== undefined || existsSync(ledgerFile(settings));
 }
 
 /**
@@ -170,10 +175,11 @@ export function serveSimulatedLedger(): Promise<LedgerServer> {
  * @param processes the number of processes on this machine that recover charges and share each processor's rate limit
  */
 export async function openProcessors(
-  { stripe, square, simulated }: Settings,
+  settings: Settings,
   simulate: boolean,
   processes = 1,
 ): Promise<Map<string, ConnectedProcessor | undefined>> {
+  const { stripe, square, simulated } = settings;
   const { key } = stripe;
   const { accessToken } = square;
   const processors = new Map<ProcessorName, ConnectedProcessor | undefined>();
@@ -186,7 +192,10 @@ export async function openProcessors(
     accessToken === undefined ? undefined : await squareProcessor({ ...square, accessToken, processes }),
   );
   if (simulate) {
-    const ledger = simulated.ledger === undefined ? new MemoryLedger() : new RemoteLedger(simulated.ledger);
+    const ledger =
+      simulated.ledger === undefined
+        ? FileLedger.open(ledgerFile(settings))
+        : new RemoteLedger(simulated.ledger);
     processors.set('simulated', simulatedProcessor(ledger));
   }
   return processors;

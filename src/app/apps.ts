@@ -7,6 +7,7 @@ import { sessionRoutes } from '../http/routes/session.ts';
 import { sessionListRoutes } from '../http/routes/sessions.ts';
 import { signInRoutes } from '../http/routes/sign-in.ts';
 import { formRoutes } from '../http/routes/sign-in-forms.ts';
+import { type Documented, startPageRoutes } from '../http/routes/start-page.ts';
 import { tableRoutes } from '../http/routes/tables.ts';
 import { signInTokenRoutes } from '../http/routes/tokens.ts';
 import { userRoutes } from '../http/routes/users.ts';
@@ -36,11 +37,30 @@ export async function openApps(
   listeners: Listeners,
   context: AppContext,
 ): Promise<readonly HttpApp[]> {
-  const open = (listener: Listener, routes: readonly Routes[]) => openOn(listener, routes, settings, context);
+  const { docs, publicUrl: origin } = settings;
+  const open = (listener: Listener, routes: readonly Routes[], paths: Documented['paths'], at = origin) => {
+    const documented = docs === 'on' ? { version, paths } : undefined;
+    const start = startPageRoutes({ origin: at, documented });
+    return openOn(listener, [...routes, start], settings, context);
+  };
   const main = mainRoutes(settings, context);
   const payments = paymentsRoutes(settings, context);
-  if (!listeners.areSeparate) return [await open(listeners.main, [...payments, ...main])];
-  return [await open(listeners.main, main), await open(listeners.payments, payments)];
+  const { ofMain, ofPayments } = pathsOf(settings);
+  if (!listeners.areSeparate)
+    return [await open(listeners.main, [...payments, ...main], { ...ofMain, ...ofPayments })];
+  return [
+    await open(listeners.main, main, ofMain),
+    // The public URL is that of the main listener.
+    await open(listeners.payments, payments, ofPayments, ''),
+  ];
+}
+
+/** Where the paths of the operations begin, on each listener. */
+function pathsOf({ basePath, payments }: Settings) {
+  return {
+    ofMain: { tables: `${basePath}/v3/table`, sign_in: `${basePath}/v3/auth` },
+    ofPayments: { payments: `${payments.basePath}/stage/payment` },
+  };
 }
 
 function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: AppContext): readonly Routes[] {

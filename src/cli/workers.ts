@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serveSimulatedLedger } from '../app/adapters.ts';
 import { checkPortsAreFree } from '../app/listeners.ts';
 import { type Service, startService } from '../app/service.ts';
 import { stopMsMax } from '../lifecycle.ts';
@@ -37,7 +36,7 @@ interface Plan {
 export async function serveByWorkers(settings: Settings, plan: Plan): Promise<void> {
   // Otherwise the workers would silently share their port with those of another service.
   await checkPortsAreFree(settings);
-  const env = await workerEnvironment(settings, plan.simulate);
+  const env = { ...process.env };
   const workers = new WorkerGroup(openLog(settings.logLevel), plan, env);
   process.once('SIGTERM', () => workers.stop()).once('SIGINT', () => workers.stop());
   try {
@@ -75,12 +74,6 @@ function portsOf({ origin, paymentOrigin }: Ready): NodeJS.ProcessEnv {
   const ports = { PORT: new URL(origin).port };
   if (paymentOrigin === origin) return ports;
   return { ...ports, COUNTERFOIL_PAYMENT_PORT: new URL(paymentOrigin).port };
-}
-
-/** Workers share one simulated processor, as they would a real one. */
-async function workerEnvironment({ simulated }: Settings, simulate: boolean): Promise<NodeJS.ProcessEnv> {
-  if (!simulate || simulated.ledger !== undefined) return { ...process.env };
-  return { ...process.env, COUNTERFOIL_SIMULATED_LEDGER: (await serveSimulatedLedger()).origin };
 }
 
 /** Ignores other messages: a worker may be scraped before it reports that it is ready. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopMsMax } from '../../src/lifecycle.ts';
+import { FileLedger } from '../../src/processors/simulated/file-ledger.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { startLedgerProcess } from '../support/ledger/ledger-process.ts';
 import { assertHonest, Shop, settings } from '../support/payments/paying.ts';
@@ -16,13 +18,32 @@ const callers = 16;
 const drills = process.env.LONG === undefined ? 1 : 250;
 const killsPerDrill = process.env.LONG === undefined ? 3 : 10;
 
+/** A ledger that the kills leave alone. */
+const otherProcess = {
+  where: 'the ledger in another process',
+  open: async (t: TestContext) => {
+    const { origin, records } = await startLedgerProcess(t);
+    return { env: { COUNTERFOIL_SIMULATED_LEDGER: origin }, records };
+  },
+};
+/** A ledger that is written by the processes that are killed. */
+const dataFolder = {
+  where: 'the ledger in the data folder',
+  open: async (_t: TestContext, data: string) => ({
+    env: {},
+    records: () => FileLedger.open(join(data, 'simulated-ledger.jsonl')).records(),
+  }),
+};
+
 describe('killed and stopped services', { concurrency: 3 }, () => {
   for (const processes of [1, 2]) {
     const who = processes === 1 ? 'the service is' : 'two services on one store are';
-    test(`charges each key once, and reports every charge, refund and item, however often ${who} killed`, async (t) => {
-      const seed = seedOf(t);
-      for (let drill = 0; drill < drills; drill++) await drillOf(t, seed + drill, processes);
-    });
+    for (const open of [otherProcess, dataFolder]) {
+      test(`charges each key once, and reports every charge, refund and item, however often ${who} killed, with ${open.where}`, async (t) => {
+        const seed = seedOf(t);
+        for (let drill = 0; drill < drills; drill++) await drillOf(t, seed + drill, processes, open);
+      });
+    }
   }
 
   test('ends within 10 s of SIGTERM while the processor keeps a charge in doubt waiting', async (t) => {
@@ -55,11 +76,15 @@ describe('killed and stopped services', { concurrency: 3 }, () => {
   });
 });
 
-async function drillOf(t: TestContext, seed: number, processes: number): Promise<void> {
+async function drillOf(
+  t: TestContext,
+  seed: number,
+  processes: number,
+  { open }: typeof otherProcess | typeof dataFolder,
+): Promise<void> {
   const random = randomFrom(seed);
-  const ledger = await startLedgerProcess(t);
   const data = newData(t);
-  const env = { COUNTERFOIL_SIMULATED_LEDGER: ledger.origin };
+  const { env, records } = await open(t, data);
   const start = () => ServeProcess.start(t, { data, env, settings, simulate: true });
   const shop = new Shop(random);
   for (let kill = 1; kill <= killsPerDrill; kill++) {
@@ -76,7 +101,7 @@ async function drillOf(t: TestContext, seed: number, processes: number): Promise
   const survivor = await start();
   await shop.settleAll(await survivor.ready());
   assert.equal(await survivor.terminate(), 0);
-  const books = await ledger.records();
+  const books = await records();
   t.diagnostic(
     `${shop.orders.length} orders, ${shop.lost} requests without a response, ` +
       `${books.charges.length} charges, ${books.refunds.length} refunds`,

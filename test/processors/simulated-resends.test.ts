@@ -6,8 +6,8 @@ import {
   type LedgerRefundRequest,
   type LedgerRequest,
   MemoryLedger,
-  RemoteLedger,
 } from '../../src/processors/simulated/ledger.ts';
+import { RemoteLedger } from '../../src/processors/simulated/remote-ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { type ResendFixture, resendContract } from '../contracts/processor-resends.ts';
 import { ledgerFixture } from '../support/ledger/adapter.ts';
@@ -51,8 +51,8 @@ class ResettingLedger {
     if (request.url === '/refunds') {
       const refund = (await readJson(request)) as LedgerRefundRequest;
       this.arrivals.refunds++;
-      const token = this.ledger.charges.find(({ chargeId }) => chargeId === refund.chargeId)?.token;
-      const isLost = token === refundLost;
+      const charge = await this.ledger.findChargeById(refund.chargeId);
+      const isLost = `tok_${charge?.refunds}` === refundLost;
       return this.#once(refund.key, isLost, { kind: 'rejected' }, () => this.ledger.refund(refund));
     }
     return this.ledger.records();

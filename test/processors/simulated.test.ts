@@ -1,51 +1,63 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ConnectedProcessor } from '../../src/processors/processor.ts';
+import { FileLedger } from '../../src/processors/simulated/file-ledger.ts';
 import {
   decliningTokens,
   type LedgerReply,
   type LedgerRequest,
   MemoryLedger,
-  RemoteLedger,
   slowReplyMs,
 } from '../../src/processors/simulated/ledger.ts';
+import { RemoteLedger } from '../../src/processors/simulated/remote-ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { chargeOf, processorContract } from '../contracts/processor.ts';
 import { type RefundFixture, refundContract } from '../contracts/processor-refunds.ts';
 import { ledgerFixture } from '../support/ledger/adapter.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
+import { newDataFolder } from '../support/service.ts';
 
 /** The reply to a charge with this token never comes. */
 const neverReplies = 'tok_visa';
 
-/** Makes every charge, and loses the replies to those with `neverReplies` until it is repaired. */
-class SilentLedger extends MemoryLedger {
-  repaired = false;
-
-  override async charge(request: LedgerRequest): Promise<LedgerReply> {
-    const reply = await super.charge(request);
-    if (request.token === neverReplies && !this.repaired) await new Promise(() => undefined);
+/** A ledger that loses the replies to charges with `neverReplies` until it is repaired. */
+function silent<Ledger extends MemoryLedger>(ledger: Ledger) {
+  const charge = ledger.charge.bind(ledger);
+  let isRepaired = false;
+  ledger.charge = async (request: LedgerRequest): Promise<LedgerReply> => {
+    const reply = await charge(request);
+    if (request.token === neverReplies && !isRepaired) await new Promise(() => undefined);
     return reply;
-  }
+  };
+  const repair = () => {
+    isRepaired = true;
+  };
+  return { ledger, repair };
 }
 
-function fixture(ledger: SilentLedger, processor: ConnectedProcessor): RefundFixture {
-  const repair = () => {
-    ledger.repaired = true;
-  };
+function fixture(
+  { ledger, repair }: ReturnType<typeof silent>,
+  processor: ConnectedProcessor,
+): RefundFixture {
   return ledgerFixture(ledger, { processor, repair, neverReplies });
 }
 
 for (const contract of [processorContract, refundContract]) {
   contract('simulated', async () => {
-    const ledger = new SilentLedger();
-    return fixture(ledger, simulatedProcessor(ledger));
+    const opened = silent(new MemoryLedger());
+    return fixture(opened, simulatedProcessor(opened.ledger));
+  });
+
+  contract('simulated, with its ledger in a file', async (t) => {
+    const opened = silent(FileLedger.open(join(newDataFolder(t), 'ledger.jsonl')));
+    return fixture(opened, simulatedProcessor(opened.ledger));
   });
 
   contract('simulated, with its ledger over HTTP', async (t) => {
-    const ledger = new SilentLedger();
-    const { origin } = await startLedger(t, ledger);
-    return fixture(ledger, simulatedProcessor(new RemoteLedger(origin)));
+    const opened = silent(new MemoryLedger());
+    const { origin } = await startLedger(t, opened.ledger);
+    return fixture(opened, simulatedProcessor(new RemoteLedger(origin)));
   });
 }
 

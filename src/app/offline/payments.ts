@@ -6,7 +6,7 @@ import { openSealer } from '../../secrets/open-sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { checkIsWhole } from '../../storage/copying/marker.ts';
 import { noTraces } from '../../tracing.ts';
-import { existingStore, openEngine } from '../adapters.ts';
+import { existingStore, hasSimulatedLedger, openEngine } from '../adapters.ts';
 import { openPayments, openTables } from '../domains.ts';
 import { masterKeySource } from './secrets.ts';
 
@@ -17,7 +17,7 @@ export interface OfflinePayments {
 
 /**
  * Opens the payments of a data folder for a command. The service may be running. The simulated processor is included if
- * its ledger runs in a separate process. Throws SettingsError.
+ * a service has served it on the same data: a command makes no charges. Throws SettingsError.
  */
 export async function openOfflinePayments(settings: Settings): Promise<OfflinePayments> {
   // The command prints its result to standard output and does not need the service's log lines.
@@ -36,7 +36,7 @@ export async function openOfflinePayments(settings: Settings): Promise<OfflinePa
       metrics: noMetrics,
       traces: noTraces,
       now: Date.now,
-      simulate: settings.simulated.ledger !== undefined,
+      simulate: hasSimulatedLedger(settings),
     });
     const close = async () => {
       await payments.heartbeats.close();

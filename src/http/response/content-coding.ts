@@ -1,6 +1,7 @@
 import type { Transform } from 'node:stream';
 import { createGzip, createZstdCompress } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
+import { qualitiesOf } from './qualities.ts';
 
 /** The supported content codings, the preferred one first. */
 const codings = { zstd: () => createZstdCompress(), gzip: () => createGzip({ level: 1 }) };
@@ -36,16 +37,4 @@ function read(acceptEncoding: string): ContentCoding | undefined {
     if (quality > best) [wanted, best] = [coding, quality];
   }
   return (qualities.get('identity') ?? 0) > best ? undefined : wanted;
-}
-
-function qualitiesOf(acceptEncoding: string): ReadonlyMap<string, number> {
-  const qualities = acceptEncoding
-    .toLowerCase()
-    .split(',')
-    .map((entry): [string, number] => {
-      const [name = '', ...parameters] = entry.split(';').map((piece) => piece.trim());
-      const quality = parameters.find((parameter) => parameter.startsWith('q='));
-      return [name, quality === undefined ? 1 : Number(quality.slice(2)) || 0];
-    });
-  return new Map(qualities);
 }

@@ -22,6 +22,11 @@ export class Cookies {
     return values.length === 1 ? values[0]?.[1] : undefined;
   }
 
+  /** Whether a request has this cookie, valid or not: also more than once, or without the prefix. */
+  has(header: string | undefined, name: string): boolean {
+    return pairsOf(header).some(([each]) => each === name || each === this.#prefix + name);
+  }
+
   /** Cookies with this start of the name, without the prefix, sorted by name. */
   startingWith(header: string | undefined, start: string): readonly (readonly [string, string])[] {
     const named = pairsOf(header).filter(([name]) => name.startsWith(this.#prefix + start));

@@ -81,7 +81,9 @@ export function sessionRoutes(context: SignInContext): Routes {
         const cookie = cookies.read(request.headers.cookie, sessionCookie);
         const session = await currentSession(context, cookie);
         reply.headers(privateHeaders);
-        if (session === undefined) throw notSignedIn();
+        // A page asks on every visit; a visitor without a cookie has never signed in, or has signed out.
+        if (session === undefined)
+          throw notSignedIn({ isRoutine: !cookies.has(request.headers.cookie, sessionCookie) });
         return sendText(reply, 200, responseText(session));
       },
     );
@@ -167,8 +169,10 @@ function rejectForeignPage({ headers }: FastifyRequest, ownOrigin: string): void
   }
 }
 
-function notSignedIn(): ServiceError {
+/** @param isRoutine whether nothing is wrong with the request */
+function notSignedIn({ isRoutine = false } = {}): ServiceError {
   return new ServiceError('unauthenticated', {
+    isRoutine,
     message: 'Nobody is signed in in this browser. Go to the sign_in_url of an integration.',
   });
 }

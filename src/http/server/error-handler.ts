@@ -58,6 +58,7 @@ export function logFailure(
     ...(status === 401 || status === 403 || status === 429 ? callerFields(request) : {}),
   };
   if (code === 'internal') log.error('unforeseen_error', { ...fields, ...errorFields(details.cause) });
+  else if (details.isRoutine) log.debug('request', fields);
   else request.server.rejections.note(code, request.address, fields);
 }
 

@@ -85,8 +85,7 @@ function findCharge(
   ledger: SimulatedLedger,
   { paymentId, timeoutMs }: SoughtCharge,
 ): Promise<LookUp<ChargeOutcome>> {
-  const found = ledger.records().then(({ charges }): LookUp<ChargeOutcome> => {
-    const made = charges.find((each) => each.paymentId === paymentId);
+  const found = ledger.findCharge(paymentId).then((made): LookUp<ChargeOutcome> => {
     return made === undefined ? { kind: 'absent' } : { kind: 'succeeded', chargeId: made.chargeId };
   });
   return inTime(
@@ -139,8 +138,7 @@ function findRefund(
   ledger: SimulatedLedger,
   { refundId, timeoutMs }: SoughtRefund,
 ): Promise<LookUp<RefundOutcome>> {
-  const found = ledger.records().then(({ refunds }): LookUp<RefundOutcome> => {
-    const made = refunds.find((each) => each.refundId === refundId);
+  const found = ledger.findRefund(refundId).then((made): LookUp<RefundOutcome> => {
     if (made === undefined) return { kind: 'absent' };
     return { kind: made.isPending ? 'pending' : 'succeeded', processorRefundId: made.ledgerRefundId };
   });
@@ -152,10 +150,9 @@ function findRefund(
 }
 
 function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number): Promise<Owner | Unknown> {
-  const found = ledger.records().then(({ charges }): Owner => {
-    const made = charges.find((each) => each.chargeId === chargeId);
-    return { kind: 'owner', paymentId: made?.paymentId, isPaid: made !== undefined };
-  });
+  const found = ledger
+    .findChargeById(chargeId)
+    .then((made): Owner => ({ kind: 'owner', paymentId: made?.paymentId, isPaid: made !== undefined }));
   return inTime<Owner | Unknown>(
     found.catch(() => unreachable),
     timeoutMs,
@@ -173,10 +170,10 @@ function check(ledger: SimulatedLedger, timeoutMs: number): Promise<Check> {
 
 async function* charges(ledger: SimulatedLedger, { from, until }: Period): AsyncGenerator<ProcessorCharge> {
   const { charges, refunds } = await ledger.records();
+  const refunded = new Map<string, number>();
+  for (const { chargeId, amount } of refunds) refunded.set(chargeId, (refunded.get(chargeId) ?? 0) + amount);
   for (const { chargeId, paymentId, amount, currency, madeAt } of charges) {
     if (madeAt < from || madeAt >= until) continue;
-    const refundsOfCharge = refunds.filter((each) => each.chargeId === chargeId);
-    const amountRefunded = refundsOfCharge.reduce((sum, each) => sum + each.amount, 0);
-    yield { chargeId, paymentId, amount, amountRefunded, currency };
+    yield { chargeId, paymentId, amount, amountRefunded: refunded.get(chargeId) ?? 0, currency };
   }
 }

@@ -6,7 +6,7 @@ import {
   type LedgerRecords,
   MemoryLedger,
 } from '../../../src/processors/simulated/ledger.ts';
-import { serveLedger } from '../../../src/processors/simulated/ledger-server.ts';
+import { serveLedger } from './ledger-server.ts';
 
 /** Serves a ledger of this process over HTTP; stopped after the test. */
 export async function startLedger(

@@ -1,7 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
-import type { LedgerRefundRequest, LedgerRequest, MemoryLedger } from './ledger.ts';
+import type {
+  LedgerRefundRequest,
+  LedgerRequest,
+  MemoryLedger,
+} from '../../../src/processors/simulated/ledger.ts';
 
 export interface LedgerServer {
   /** For `RemoteLedger`. */

@@ -1,0 +1,160 @@
+import { hash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { jsonContentType, success } from '../../envelope.ts';
+import { isUnchanged } from '../response/conditional-requests.ts';
+import { named } from '../response/described.ts';
+import { contentSecurityPolicy, escaped, pageText } from '../response/page.ts';
+import { qualitiesOf } from '../response/qualities.ts';
+import { closed, errorResponses, responseSchema } from '../response/schemas.ts';
+import { htmlPage } from '../response/sign-in-page.ts';
+import { sendHead } from '../response/stream-items.ts';
+import type { Routes } from '../server/routes.ts';
+import { pageHeaders } from '../server/security-headers.ts';
+
+/** What the start page names: nothing that the OpenAPI document does not show too. */
+export interface StartPage {
+  /** The origin of the links; undefined for links relative to the requested one. */
+  readonly origin: string | undefined;
+  /** What the documentation shows; undefined if the service serves none. */
+  readonly documented: Documented | undefined;
+}
+
+export interface Documented {
+  readonly version: string;
+  /** Where the paths of each group of operations begin, by its name. */
+  readonly paths: Readonly<Record<string, string>>;
+}
+
+const documentationLinks = {
+  documentation: { path: '/docs', text: 'Documentation of every operation, to read and to try' },
+  openapi: { path: '/openapi.json', text: 'OpenAPI document' },
+};
+const healthLinks = {
+  liveness: { path: '/livez', text: 'Liveness of the process' },
+  readiness: { path: '/readyz', text: 'Readiness of the service' },
+};
+
+const url = Type.String({ format: 'uri-reference' });
+const path = Type.Optional(Type.String());
+const startBody = named(
+  'StartPage',
+  Type.Object(
+    {
+      service: Type.Literal('Counterfoil'),
+      version: Type.Optional(Type.String()),
+      links: Type.Object(
+        {
+          documentation: Type.Optional(url),
+          openapi: Type.Optional(url),
+          liveness: url,
+          readiness: url,
+        },
+        closed,
+      ),
+      paths: Type.Optional(
+        Type.Object(
+          { tables: path, sign_in: path, payments: path },
+          { ...closed, description: 'Where the paths of each group of operations begin' },
+        ),
+      ),
+    },
+    closed,
+  ),
+);
+
+/** `GET /`: a page for a browser, and the same links in the envelope for every other caller. */
+export function startPageRoutes(content: StartPage): Routes {
+  const page = tagged(html(content), 'text/html; charset=utf-8');
+  const envelope = tagged(JSON.stringify(success(bodyOf(content))), jsonContentType);
+  return (app) => {
+    app.get(
+      '/',
+      {
+        config: { access: 'public' },
+        schema: {
+          tags: ['Operations'],
+          operationId: 'showStart',
+          summary: 'Show what this service is, with links to its documentation and health',
+          response: {
+            200: described(),
+            304: Type.Null({ description: '`If-None-Match` has the ETag: nothing has changed' }),
+            ...errorResponses(),
+          },
+        },
+      },
+      (request, reply) => {
+        const { text, type, etag } = prefersPage(request) ? page : envelope;
+        reply.headers({
+          ...pageHeaders,
+          'cache-control': 'public, no-cache',
+          'content-security-policy': contentSecurityPolicy,
+          // The response may already vary with the origin of the page.
+          vary: ['accept', ...[reply.getHeader('vary') ?? []].flat()].join(', '),
+          etag: `"${etag}"`,
+        });
+        if (isUnchanged(request.headers['if-none-match'], etag)) return sendHead(reply, 304);
+        return reply.header('content-type', type).serializer(asItIs).send(text);
+      },
+    );
+  };
+}
+
+function described() {
+  const json = responseSchema(startBody, 'A page for a browser, or the same links in the envelope', {
+    ETag: Type.String(),
+    Vary: Type.String(),
+  });
+  return { ...json, content: { ...json.content, ...htmlPage.content } };
+}
+
+/** Whether a caller prefers HTML by its `Accept` header. A browser names it; a program names JSON, anything, or nothing. */
+function prefersPage({ headers }: FastifyRequest): boolean {
+  const qualities = qualitiesOf(headers.accept ?? '');
+  const ofPage = qualities.get('text/html') ?? 0;
+  const ofJson = qualities.get('application/json');
+  if (ofJson !== undefined) return ofPage > ofJson;
+  return ofPage > 0 && ofPage >= (qualities.get('application/*') ?? qualities.get('*/*') ?? 0);
+}
+
+function bodyOf({ documented, ...rest }: StartPage) {
+  const links = Object.entries(linksOf({ documented, ...rest }));
+  return {
+    service: 'Counterfoil',
+    ...(documented === undefined ? {} : { version: documented.version }),
+    links: Object.fromEntries(links.map(([name, { href }]) => [name, href])),
+    ...(documented === undefined ? {} : { paths: documented.paths }),
+  };
+}
+
+function html(content: StartPage): string {
+  const { documented } = content;
+  const links = Object.values(linksOf(content)).map(
+    ({ href, text }) => `<li><a href="${escaped(href)}">${escaped(text)}</a></li>`,
+  );
+  const paths = Object.entries(documented?.paths ?? {}).map(
+    ([name, begin]) => `<li>${escaped(name.replaceAll('_', '-'))}: <code>${escaped(begin)}</code></li>`,
+  );
+  const inner = [
+    '<p>This service takes card payments, stores key-value tables and signs people in.</p>',
+    `<ul>\n${links.join('\n')}\n</ul>`,
+    ...(paths.length === 0 ? [] : [`<h2>Paths</h2>\n<ul>\n${paths.join('\n')}\n</ul>`]),
+    ...(documented === undefined ? [] : [`<p><small>Version ${escaped(documented.version)}</small></p>`]),
+  ];
+  return pageText({ title: 'Counterfoil', inner: inner.join('\n') });
+}
+
+function linksOf({ origin = '', documented }: StartPage) {
+  const links = { ...(documented === undefined ? {} : documentationLinks), ...healthLinks };
+  return Object.fromEntries(
+    Object.entries(links).map(([name, { path, text }]) => [name, { href: origin + path, text }]),
+  );
+}
+
+function tagged(text: string, type: string) {
+  return { text, type, etag: hash('sha256', text, 'base64url').slice(0, 22) };
+}
+
+function asItIs(text: unknown): string {
+  return text as string;
+}
