@@ -29,6 +29,7 @@ const ports = [
   'storage/limits.ts',
   'processors/processor.ts',
   'processors/event.ts',
+  'processors/challenges.ts',
   'identity/provider.ts',
   'identity/limits.ts',
 ];

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { errorKinds } from '../src/errors.ts';
-import { decliningTokens } from '../src/processors/simulated/ledger.ts';
+import { decliningTokens } from '../src/processors/simulated/tokens.ts';
 import { leaves } from '../src/settings/load.ts';
 import { runCommand } from './support/command.ts';
 import { documents, documentText, examplesOf, patternOf, settingsOf, Terminal } from './support/documents.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { startLedger } from '../../test/support/ledger/ledger-process.ts';
 import { between, pick, randomFrom, seedOf } from '../../test/support/random.ts';
 import { startTestService } from '../../test/support/service.ts';

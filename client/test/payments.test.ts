@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { startLedger } from '../../test/support/ledger/ledger-process.ts';
 import { startTestService } from '../../test/support/service.ts';
 import { startScriptedStripe } from '../../test/support/stripe/scripted-stripe.ts';

@@ -7,9 +7,7 @@ import { type Log, openLastLog } from '../log.ts';
 import { type Metrics, type MetricsSnapshot, noMetrics } from '../metrics.ts';
 import { isLoopback } from '../origins.ts';
 import type { ConnectedProcessor, ProcessorName } from '../processors/processor.ts';
-import { FileLedger } from '../processors/simulated/file-ledger.ts';
-import { RemoteLedger } from '../processors/simulated/remote-ledger.ts';
-import { simulatedProcessor } from '../processors/simulated/simulated.ts';
+import { type Simulation, openSimulation as simulationOf } from '../processors/simulated/simulation.ts';
 import { squareProcessor } from '../processors/square/square.ts';
 import { stripeProcessor } from '../processors/stripe/stripe.ts';
 import { openPrometheus, type Prometheus } from '../prometheus/prometheus.ts';
@@ -169,17 +167,27 @@ export function hasSimulatedLedger(settings: Settings): boolean {
   return settings.simulated.ledger !== undefined || existsSync(ledgerFile(settings));
 }
 
+/** @param origin under which browsers reach the pages of the simulated bank */
+export function openSimulation(settings: Settings, origin: string): Simulation {
+  return simulationOf({
+    file: ledgerFile(settings),
+    ledgerOrigin: settings.simulated.ledger,
+    pages: `${origin}${settings.payments.basePath}/stage/challenge/`,
+  });
+}
+
 /**
  * Every known processor; undefined for one without a key.
  *
+ * @param simulation undefined if the simulated processor is not served
  * @param processes the number of processes on this machine that recover charges and share each processor's rate limit
  */
 export async function openProcessors(
   settings: Settings,
-  simulate: boolean,
+  simulation: Simulation | undefined,
   processes = 1,
 ): Promise<Map<string, ConnectedProcessor | undefined>> {
-  const { stripe, square, simulated } = settings;
+  const { stripe, square } = settings;
   const { key } = stripe;
   const { accessToken } = square;
   const processors = new Map<ProcessorName, ConnectedProcessor | undefined>();
@@ -191,13 +199,7 @@ export async function openProcessors(
     'square',
     accessToken === undefined ? undefined : await squareProcessor({ ...square, accessToken, processes }),
   );
-  if (simulate) {
-    const ledger =
-      simulated.ledger === undefined
-        ? FileLedger.open(ledgerFile(settings))
-        : new RemoteLedger(simulated.ledger);
-    processors.set('simulated', simulatedProcessor(ledger));
-  }
+  if (simulation !== undefined) processors.set('simulated', simulation.processor);
   return processors;
 }
 

@@ -1,3 +1,4 @@
+import { challengeRoutes } from '../http/routes/challenge.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
@@ -80,8 +81,12 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
 
 function paymentsRoutes(settings: Settings, { domains, access }: AppContext): readonly Routes[] {
   const { basePath } = settings.payments;
-  const { payments } = domains;
-  return [paymentRoutes(payments, basePath, access.authorizer), eventRoutes(payments, basePath)];
+  const { payments, challenges } = domains;
+  return [
+    paymentRoutes(payments, basePath, access.authorizer),
+    eventRoutes(payments, basePath),
+    ...(challenges === undefined ? [] : [challengeRoutes(challenges, basePath)]),
+  ];
 }
 
 async function openOn(

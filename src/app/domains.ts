@@ -4,6 +4,7 @@ import { LookUpPace } from '../payments/look-up-pace.ts';
 import { Heartbeats } from '../payments/ownership/heartbeat.ts';
 import type { RoutePolicy } from '../payments/payment-routes.ts';
 import { ReplayCache } from '../payments/replay-cache.ts';
+import type { Challenges } from '../processors/challenges.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { AccessEnding } from '../sign-in/access-ending.ts';
@@ -25,6 +26,8 @@ export interface Domains {
   readonly tables: Tables;
   readonly payments: PaymentContext;
   readonly signIn: SignIn;
+  /** Those of the simulated processor's bank, if it is served. */
+  readonly challenges: Challenges | undefined;
 }
 
 /** All domains of a service. */
@@ -37,6 +40,7 @@ export async function openDomains(
     tables,
     payments: await openPayments(settings, { ...parts, tables }),
     signIn: openSignIn(settings, { ...parts, origin }),
+    challenges: parts.simulation?.challenges,
   };
 }
 
@@ -92,7 +96,8 @@ export function openSignIn(
 interface PaymentOptions
   extends Pick<PaymentContext, 'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now'> {
   readonly tables: Tables;
-  readonly simulate: boolean;
+  /** Undefined if the simulated processor is not served. */
+  readonly simulation: Parameters<typeof openProcessors>[1];
   readonly ownerSilenceMsMax?: number | undefined;
   readonly processes?: number | undefined;
 }
@@ -100,11 +105,11 @@ interface PaymentOptions
 /** The context of payments, with every processor that has a key. */
 export async function openPayments(
   settings: Settings,
-  { tables, simulate, ownerSilenceMsMax, processes, ...parts }: PaymentOptions,
+  { tables, simulation, ownerSilenceMsMax, processes, ...parts }: PaymentOptions,
 ): Promise<PaymentContext> {
   return {
     ...parts,
-    processors: await openProcessors(settings, simulate, processes),
+    processors: await openProcessors(settings, simulation, processes),
     routes: routesOf(settings),
     heartbeats: new Heartbeats(parts.engine, ownerSilenceMsMax),
     replayCache: new ReplayCache(),

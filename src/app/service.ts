@@ -8,7 +8,7 @@ import type { Settings } from '../settings/schema.ts';
 import { checkIsWhole } from '../storage/copying/marker.ts';
 import type { Engine } from '../storage/engine.ts';
 import { openAccess } from './access.ts';
-import { metricsText, openEngine, openMetrics, openTraces } from './adapters.ts';
+import { metricsText, openEngine, openMetrics, openSimulation, openTraces } from './adapters.ts';
 import { openApps } from './apps.ts';
 import { openDomains } from './domains.ts';
 import { startJobs } from './jobs.ts';
@@ -79,7 +79,9 @@ export async function startService(settings: Settings, options: ServiceOptions):
       sealer,
       inFlight,
       traces,
-      simulate: options.simulate,
+      simulation: options.simulate
+        ? openSimulation(settings, paymentOriginOf(settings, listeners))
+        : undefined,
       ownerSilenceMsMax: options.ownerSilenceMsMax,
       processes: options.processes,
       origin: settings.publicUrl ?? listeners.main.origin,
@@ -154,4 +156,9 @@ async function inTime(finishWork: () => Promise<void>, closeStore: () => Promise
   await Promise.race([closeStore(), Promise.all([outOfTime, sleep(storeCloseMsMin)])]);
   // A running timer would keep the process alive.
   done.abort();
+}
+
+/** The public URL is that of the main listener. */
+function paymentOriginOf({ publicUrl }: Settings, { areSeparate, main, payments }: Listeners): string {
+  return areSeparate ? payments.origin : (publicUrl ?? main.origin);
 }

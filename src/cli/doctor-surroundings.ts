@@ -76,7 +76,7 @@ async function isServed(host: string, port: number): Promise<boolean> {
 }
 
 async function processors(settings: Settings, engine: Engine): Promise<readonly Finding[]> {
-  const known = [...(await openProcessors(settings, false)).values()];
+  const known = [...(await openProcessors(settings, undefined)).values()];
   const configured = known.filter((processor) => processor !== undefined);
   if (configured.length === 0) return [{ ok: 'processors: the settings have no key' }];
   const findings = await Promise.all(

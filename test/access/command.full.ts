@@ -6,7 +6,7 @@ import { type CreateKeyRequest, checkCreateKeyRequest } from '../../src/access/c
 import { keyCreated } from '../../src/access/key-store.ts';
 import { apiKeysMax } from '../../src/access/limits.ts';
 import type { Scope } from '../../src/access/scopes.ts';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { bearing, idWithin, keyRequest, newKey, withKeys } from '../support/access/keys.ts';
 import { type Ended, runCommand } from '../support/command.ts';
 import { integration, payment, readPath } from '../support/http/documented-operations.ts';

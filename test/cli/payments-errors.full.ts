@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { runCommand } from '../support/command.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { runCommand } from '../support/command.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';

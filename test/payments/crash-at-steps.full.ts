@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type LedgerRefundReply,
-  type LedgerRefundRequest,
-  type LedgerReply,
-  type LedgerRequest,
-  MemoryLedger,
+import type {
+  LedgerRefundReply,
+  LedgerRefundRequest,
+  LedgerReply,
+  LedgerRequest,
 } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { settings } from '../support/payments/paying.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';

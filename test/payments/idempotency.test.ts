@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LedgerReply, type LedgerRequest, MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import type { LedgerReply, LedgerRequest } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService, type TestResponse } from '../support/service.ts';
 

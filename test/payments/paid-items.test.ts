@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { writeSettings } from '../support/payments/settings-file.ts';
 import { startTestService, type TestService } from '../support/service.ts';

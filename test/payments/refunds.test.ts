@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService, type TestResponse, type TestService } from '../support/service.ts';

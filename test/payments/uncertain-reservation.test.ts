@@ -11,7 +11,7 @@ import { Heartbeats } from '../../src/payments/ownership/heartbeat.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';
 import { refundPayment } from '../../src/payments/refund/create.ts';
 import { ReplayCache } from '../../src/payments/replay-cache.ts';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';

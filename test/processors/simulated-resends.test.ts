@@ -2,11 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import {
-  type LedgerRefundRequest,
-  type LedgerRequest,
-  MemoryLedger,
-} from '../../src/processors/simulated/ledger.ts';
+import type { LedgerRefundRequest, LedgerRequest } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { RemoteLedger } from '../../src/processors/simulated/remote-ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { type ResendFixture, resendContract } from '../contracts/processor-resends.ts';

@@ -3,15 +3,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ConnectedProcessor } from '../../src/processors/processor.ts';
 import { FileLedger } from '../../src/processors/simulated/file-ledger.ts';
-import {
-  decliningTokens,
-  type LedgerReply,
-  type LedgerRequest,
-  MemoryLedger,
-  slowReplyMs,
-} from '../../src/processors/simulated/ledger.ts';
+import type { LedgerReply, LedgerRequest } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { RemoteLedger } from '../../src/processors/simulated/remote-ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
+import { decliningTokens, slowReplyMs } from '../../src/processors/simulated/tokens.ts';
 import { chargeOf, processorContract } from '../contracts/processor.ts';
 import { type RefundFixture, refundContract } from '../contracts/processor-refunds.ts';
 import { ledgerFixture } from '../support/ledger/adapter.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { test } from 'node:test';
-import { MemoryLedger } from '../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import {
   assertReadable,

@@ -6,7 +6,7 @@ import { openSealer } from '../../secrets/open-sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { checkIsWhole } from '../../storage/copying/marker.ts';
 import { noTraces } from '../../tracing.ts';
-import { existingStore, hasSimulatedLedger, openEngine } from '../adapters.ts';
+import { existingStore, hasSimulatedLedger, openEngine, openSimulation } from '../adapters.ts';
 import { openPayments, openTables } from '../domains.ts';
 import { masterKeySource } from './secrets.ts';
 
@@ -36,7 +36,7 @@ export async function openOfflinePayments(settings: Settings): Promise<OfflinePa
       metrics: noMetrics,
       traces: noTraces,
       now: Date.now,
-      simulate: hasSimulatedLedger(settings),
+      simulation: hasSimulatedLedger(settings) ? openSimulation(settings, '') : undefined,
     });
     const close = async () => {
       await payments.heartbeats.close();

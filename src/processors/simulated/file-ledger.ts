@@ -2,8 +2,9 @@ import { closeSync, mkdirSync, openSync, readSync, statSync, writeSync } from 'n
 import { dirname } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { SettingsError } from '../../errors.ts';
-import { type LedgerEntry, MemoryLedger } from './ledger.ts';
+import type { LedgerEntry } from './ledger.ts';
 import { ledgerChunkBytes } from './limits.ts';
+import { MemoryLedger } from './memory-ledger.ts';
 
 /**
  * The ledger in a file, one entry a line, for any number of processes. A process appends the entry of a request, then reads

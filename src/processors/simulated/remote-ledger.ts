@@ -44,6 +44,18 @@ export class RemoteLedger implements SimulatedLedger {
     return (await this.records()).refunds.find((refund) => refund.refundId === refundId);
   }
 
+  async findChallenge(id: string) {
+    const { found } = await this.#call<{ found?: Awaited<ReturnType<SimulatedLedger['findChallenge']>> }>(
+      '/challenges',
+      { id },
+    );
+    return found;
+  }
+
+  async decide(challengeId: string, isApproved: boolean): Promise<void> {
+    await this.#call('/decisions', { challengeId, isApproved });
+  }
+
   records(): Promise<LedgerRecords> {
     return this.#call('/records');
   }

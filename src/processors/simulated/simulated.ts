@@ -1,3 +1,4 @@
+import type { Challenge, Challenges } from '../challenges.ts';
 import { inTime } from '../in-time.ts';
 import type {
   CanceledCharge,
@@ -28,14 +29,19 @@ const unreachable: Unknown = { kind: 'unknown', detail: 'the ledger could not be
 /**
  * A processor that moves no money, for trying things out and for crash drills. Only `serve --simulate` serves it, under
  * the name `simulated`; its charge ids are `ch_simulated_…`.
+ *
+ * @param challengeUrl the page on which a person plays the cardholder
  */
-export function simulatedProcessor(ledger: SimulatedLedger): ConnectedProcessor {
+export function simulatedProcessor(
+  ledger: SimulatedLedger,
+  challengeUrl: (id: string) => string = (id) => `http://localhost/stage/challenge/${id}`,
+): ConnectedProcessor {
   return {
     name: 'simulated',
     keyLifeMs,
     isSingleUse: () => false,
-    charge: (request) => charge(ledger, request),
-    findCharge: (sought) => findCharge(ledger, sought),
+    charge: (request) => charge(ledger, challengeUrl, request),
+    findCharge: (sought) => findCharge(ledger, challengeUrl, sought),
     cancelCharge: (canceled) => cancelCharge(ledger, canceled),
     refund: (request) => refund(ledger, request),
     findRefund: (sought) => findRefund(ledger, sought),
@@ -47,13 +53,22 @@ export function simulatedProcessor(ledger: SimulatedLedger): ConnectedProcessor 
   };
 }
 
-function charge(ledger: SimulatedLedger, request: ChargeRequest): Promise<ChargeOutcome> {
-  const { paymentId, processorKey: key, amount, currency, token, timeoutMs } = request;
-  const charged = ledger.charge({ key, paymentId, amount, currency, token }).then(outcomeOf, outcomeOfError);
+type ChallengeUrl = (id: string) => string;
+
+function charge(
+  ledger: SimulatedLedger,
+  challengeUrl: ChallengeUrl,
+  request: ChargeRequest,
+): Promise<ChargeOutcome> {
+  const { paymentId, processorKey: key, amount, currency, token, returnUrl, timeoutMs } = request;
+  const returning = returnUrl === undefined ? {} : { returnUrl };
+  const charged = ledger
+    .charge({ key, paymentId, amount, currency, token, ...returning })
+    .then((reply) => outcomeOf(reply, challengeUrl), outcomeOfError);
   return inTime<ChargeOutcome>(charged, timeoutMs, late);
 }
 
-function outcomeOf(reply: LedgerReply): ChargeOutcome {
+function outcomeOf(reply: LedgerReply, challengeUrl: ChallengeUrl): ChargeOutcome {
   switch (reply.kind) {
     case 'paid':
       return { kind: 'succeeded', chargeId: reply.chargeId };
@@ -63,6 +78,11 @@ function outcomeOf(reply: LedgerReply): ChargeOutcome {
         declineCode: reply.declineCode,
         authenticationRequired: reply.declineCode === 'authentication_required',
       };
+    case 'challenge': {
+      const { challengeId: attemptId } = reply;
+      const action = { type: 'redirect', url: challengeUrl(attemptId) } as const;
+      return { kind: 'requires_action', attemptId, action };
+    }
     case 'no_such_token':
       return {
         kind: 'rejected',
@@ -83,16 +103,51 @@ function outcomeOfError(error: unknown): NotAttempted | Unknown {
 
 function findCharge(
   ledger: SimulatedLedger,
-  { paymentId, timeoutMs }: SoughtCharge,
+  challengeUrl: ChallengeUrl,
+  { paymentId, attemptId, timeoutMs }: SoughtCharge,
 ): Promise<LookUp<ChargeOutcome>> {
-  const found = ledger.findCharge(paymentId).then((made): LookUp<ChargeOutcome> => {
-    return made === undefined ? { kind: 'absent' } : { kind: 'succeeded', chargeId: made.chargeId };
-  });
+  const found =
+    attemptId === undefined ? madeFor(ledger, paymentId) : waitingFor(ledger, challengeUrl, attemptId);
   return inTime(
     found.catch(() => unreachable),
     timeoutMs,
     late,
   );
+}
+
+async function madeFor(ledger: SimulatedLedger, paymentId: string): Promise<LookUp<ChargeOutcome>> {
+  const made = await ledger.findCharge(paymentId);
+  return made === undefined ? { kind: 'absent' } : { kind: 'succeeded', chargeId: made.chargeId };
+}
+
+async function waitingFor(
+  ledger: SimulatedLedger,
+  challengeUrl: ChallengeUrl,
+  attemptId: string,
+): Promise<LookUp<ChargeOutcome>> {
+  const challenge = await ledger.findChallenge(attemptId);
+  if (challenge === undefined) return { kind: 'absent' };
+  const outcome = outcomeOf(challenge.reply, challengeUrl);
+  if (outcome.kind !== 'not_attempted') return outcome;
+  return { kind: 'declined', declineCode: 'canceled', authenticationRequired: false };
+}
+
+/** The bank's page is served by this service: a person plays the cardholder. */
+export function challengesOf(ledger: SimulatedLedger): Challenges {
+  const find = async (id: string): Promise<Challenge | undefined> => {
+    const challenge = await ledger.findChallenge(id);
+    if (challenge === undefined) return undefined;
+    const { charge, returnUrl, reply } = challenge;
+    const { amount, currency } = charge;
+    return { amount, currency, returnUrl, isOpen: reply.kind === 'challenge' };
+  };
+  return {
+    find,
+    decide: async (id, isApproved) => {
+      await ledger.decide(id, isApproved);
+      return find(id);
+    },
+  };
 }
 
 function cancelCharge(
@@ -102,7 +157,7 @@ function cancelCharge(
   const canceled = ledger.cancel(processorKey).then(
     (reply): CancelOutcome => {
       if (reply.kind === 'canceled') return reply;
-      const outcome = outcomeOf(reply);
+      const outcome = outcomeOf(reply, () => '');
       if (outcome.kind === 'succeeded' || outcome.kind === 'declined') return outcome;
       return outcome.kind === 'unknown' ? outcome : { kind: 'canceled' };
     },

@@ -1,4 +1,4 @@
-import type { MemoryLedger } from '../../../src/processors/simulated/ledger.ts';
+import type { MemoryLedger } from '../../../src/processors/simulated/memory-ledger.ts';
 import type { RefundFixture } from '../../contracts/processor-refunds.ts';
 
 /** What a contract suite needs of the simulated processor, with the ledger that it calls. */

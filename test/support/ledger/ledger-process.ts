@@ -1,11 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
-import {
-  type LedgerCharge,
-  type LedgerRecords,
-  MemoryLedger,
-} from '../../../src/processors/simulated/ledger.ts';
+import type { LedgerCharge, LedgerRecords } from '../../../src/processors/simulated/ledger.ts';
+import { MemoryLedger } from '../../../src/processors/simulated/memory-ledger.ts';
 import { serveLedger } from './ledger-server.ts';
 
 /** Serves a ledger of this process over HTTP; stopped after the test. */

@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
-import type {
-  LedgerRefundRequest,
-  LedgerRequest,
-  MemoryLedger,
-} from '../../../src/processors/simulated/ledger.ts';
+import type { LedgerRefundRequest, LedgerRequest } from '../../../src/processors/simulated/ledger.ts';
+import type { MemoryLedger } from '../../../src/processors/simulated/memory-ledger.ts';
+
+interface Decision {
+  readonly challengeId: string;
+  readonly isApproved: boolean;
+}
 
 export interface LedgerServer {
   /** For `RemoteLedger`. */
@@ -15,7 +17,7 @@ export interface LedgerServer {
 
 /**
  * Serves the simulated processor's ledger over HTTP, so that several processes share it and it survives a killed one.
- * `POST /charges`, `/cancellations` and `/refunds` return the ledger's reply; `GET /records` returns all charges and
+ * `POST /charges`, `/cancellations`, `/refunds`, `/challenges` and `/decisions` return the ledger's reply; `GET /records` returns all charges and
  * refunds. For a lost reply the server closes the connection. It listens on a free loopback port.
  */
 export async function serveLedger(ledger: MemoryLedger): Promise<LedgerServer> {
@@ -39,6 +41,13 @@ async function replyTo(ledger: MemoryLedger, request: IncomingMessage) {
   if (request.url === '/refunds') return ledger.refund((await readJson(request)) as LedgerRefundRequest);
   if (request.url === '/cancellations')
     return ledger.cancel(((await readJson(request)) as { key: string }).key);
+  if (request.url === '/challenges')
+    return { found: await ledger.findChallenge(((await readJson(request)) as { id: string }).id) };
+  if (request.url === '/decisions') {
+    const { challengeId, isApproved } = (await readJson(request)) as Decision;
+    await ledger.decide(challengeId, isApproved);
+    return {};
+  }
   return ledger.records();
 }
 

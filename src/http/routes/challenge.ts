@@ -1,0 +1,89 @@
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { ServiceError } from '../../errors.ts';
+import { writtenAmount } from '../../payments/currencies.ts';
+import type { Challenge, Challenges } from '../../processors/challenges.ts';
+import { contentSecurityPolicy, escaped, pageText } from '../response/page.ts';
+import { closed, noQuery } from '../response/schemas.ts';
+import { takeForms } from '../server/forms.ts';
+import type { App, Routes } from '../server/routes.ts';
+import { pageHeaders } from '../server/security-headers.ts';
+
+const params = Type.Object({ challenge_id: Type.String() });
+const decision = Type.Object(
+  { decision: Type.Union([Type.Literal('approve'), Type.Literal('decline')]) },
+  closed,
+);
+
+/**
+ * The page of the simulated bank, on which a person plays the cardholder: approve, decline, or close the page. Served only with
+ * the simulated processor. Its address is as unguessable as the payment's next action, and moves no money.
+ */
+export function challengeRoutes(challenges: Challenges, prefix: string): Routes {
+  const path = `${prefix}/stage/challenge/:challenge_id`;
+  return async (parent) => {
+    parent.get(
+      path,
+      { config: { access: 'public' }, schema: { hide: true, params, querystring: noQuery } },
+      async (request, reply) => {
+        const challenge = await found(challenges.find(request.params.challenge_id));
+        return sendChallenge(reply, challenge);
+      },
+    );
+    await parent.register(async (scoped) => {
+      const app = scoped as unknown as App;
+      takeForms(app);
+      app.post(
+        path,
+        {
+          config: { access: 'public' },
+          schema: { hide: true, params, querystring: noQuery, body: decision },
+        },
+        async (request, reply) => {
+          const isApproved = request.body.decision === 'approve';
+          const challenge = await found(challenges.decide(request.params.challenge_id, isApproved));
+          return reply.headers(headersOf(challenge)).redirect(challenge.returnUrl, 303);
+        },
+      );
+    });
+  };
+}
+
+async function found(challenge: Promise<Challenge | undefined>): Promise<Challenge> {
+  const known = await challenge;
+  if (known === undefined) throw new ServiceError('route_not_found');
+  return known;
+}
+
+function sendChallenge(reply: FastifyReply, challenge: Challenge): FastifyReply {
+  const page = challenge.isOpen ? openPage(challenge) : endedPage(challenge);
+  return reply
+    .headers(headersOf(challenge))
+    .header('content-type', 'text/html; charset=utf-8')
+    .serializer((text: unknown) => text as string)
+    .send(pageText(page));
+}
+
+/** The form may be sent here, and the redirect of its response may go to the shop: browsers check both. */
+function headersOf({ returnUrl }: Challenge): Readonly<Record<string, string>> {
+  const target = `form-action 'self' ${new URL(returnUrl).origin}`;
+  return {
+    ...pageHeaders,
+    'cache-control': 'no-store',
+    'content-security-policy': contentSecurityPolicy.replace("form-action 'none'", target),
+  };
+}
+
+function openPage({ amount, currency }: Challenge) {
+  const inner =
+    `<p>A shop asks for <strong>${escaped(writtenAmount(amount, currency))}</strong>. Do you want to pay?</p>\n` +
+    '<form method="post"><button name="decision" value="approve">Approve</button>\n' +
+    '<button name="decision" value="decline">Decline</button></form>\n' +
+    '<p><small>This is the bank of the simulated processor; no money moves. Close the page to leave the payment open.</small></p>';
+  return { title: 'Confirm your payment', inner };
+}
+
+function endedPage({ returnUrl }: Challenge) {
+  const inner = `<p>Nothing is left to decide.</p>\n<p><a href="${escaped(returnUrl)}">Back to the shop</a></p>`;
+  return { title: 'This payment has ended', inner };
+}
