@@ -110,6 +110,7 @@ export async function openPayments(
     accounts: new Accounts(),
     wantedMs: settings.payments.retrySeconds * 1_000,
     itemWrite: (table, item) => tables.creation(table, item),
+    itemDeletion: (table, item) => tables.deletion(table, item),
   };
 }
 

@@ -36,8 +36,8 @@ export interface PaymentContext extends ItemWriter {
 /** What it takes to settle a charge, with the item that it pays for. */
 export type SettleChargeContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now' | 'itemWrite'>;
 
-/** What it takes to settle a refund. */
-export type SettleRefundContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now'>;
+/** What it takes to settle a refund, and to delete the item of a payment whose money is returned. */
+export type SettleRefundContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now' | 'itemDeletion'>;
 
 export function findProcessor(
   { processors }: Pick<PaymentContext, 'processors'>,

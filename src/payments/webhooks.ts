@@ -16,17 +16,18 @@ import {
   type SettleChargeContext,
   type SettleRefundContext,
 } from './context.ts';
+import { changeRevokingItem } from './item-revocation.ts';
 import { lookUpMsMax } from './limits.ts';
 import { openSpace } from './ownership/marker.ts';
 import type { Dispute, Payment } from './payment.ts';
-import { changePayment, findPayment, findPaymentByCharge } from './payment-store.ts';
+import { findPayment, findPaymentByCharge } from './payment-store.ts';
 import { findRefund, withRefund } from './refund/amounts.ts';
 import { settleRefund } from './refund/settle.ts';
 import type { Refund } from './refund-state.ts';
 
 /**
  * Handles a processor's webhook event: it settles a charge in doubt, and records refunds and disputes, wherever they were
- * made. Events arrive repeatedly and in any sequence: a known outcome never becomes unknown again, and the later of two
+ * made, with the items that they revoke. Events arrive repeatedly and in any sequence: a known outcome never becomes unknown again, and the later of two
  * states of a dispute stays.
  *
  * Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if the signature is invalid, and
@@ -51,7 +52,7 @@ export async function takeEvent(
 }
 
 async function handle(
-  context: SettleChargeContext,
+  context: SettleChargeContext & SettleRefundContext,
   processor: ConnectedProcessor,
   delivery: Delivery,
   setOutcome: (outcome: EventOutcome) => void,
@@ -119,7 +120,11 @@ async function paymentOn(
   return payment?.processor === processor.name ? payment : undefined;
 }
 
-async function apply(context: SettleChargeContext, payment: Payment, event: ProcessorEvent): Promise<void> {
+async function apply(
+  context: SettleChargeContext & SettleRefundContext,
+  payment: Payment,
+  event: ProcessorEvent,
+): Promise<void> {
   const { change } = event;
   if (change.about === 'charge') await applyCharge(context, payment, event.id, change);
   else if (change.about === 'refund') await applyRefund(context, payment, event.id, change);
@@ -164,7 +169,7 @@ async function noteRefund(
 ): Promise<void> {
   const { processorRefundId, state, amount } = change;
   const createdAt = new Date(context.now()).toISOString();
-  const { payment } = await changePayment(context, paymentId, (before) => {
+  const { payment } = await changeRevokingItem(context, paymentId, (before) => {
     if (refundOf(before, change) !== undefined) return undefined;
     const refund: Refund = { id: processorRefundId, state, amount, createdAt, processorRefundId };
     return { payment: { ...withRefund(before, refund), events: withEvent(before, eventId) } };
@@ -174,13 +179,20 @@ async function noteRefund(
 }
 
 async function applyDispute(
-  context: Pick<PaymentContext, 'engine' | 'log'>,
+  context: SettleRefundContext,
   { id }: Payment,
   event: ProcessorEvent,
-  { disputeId, amount, status, reason }: DisputeChange,
+  { disputeId, amount, status, reason, isWithdrawn }: DisputeChange,
 ): Promise<void> {
-  const dispute: Dispute = { id: disputeId, amount, status, reason, reportedAt: event.happenedAt };
-  const { isChanged } = await changePayment(context, id, (before) => {
+  const dispute: Dispute = {
+    id: disputeId,
+    amount,
+    status,
+    reason,
+    isWithdrawn,
+    reportedAt: event.happenedAt,
+  };
+  const { isChanged } = await changeRevokingItem(context, id, (before) => {
     const others = before.disputes?.filter((each) => each.id !== disputeId) ?? [];
     const earlier = before.disputes?.find((each) => each.id === disputeId);
     if (earlier !== undefined && earlier.reportedAt > dispute.reportedAt) return undefined;

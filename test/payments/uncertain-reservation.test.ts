@@ -49,6 +49,8 @@ async function contextOver(t: TestContext, commitOver: (store: Engine) => Engine
     wantedMs: 600_000,
     replayCache: new ReplayCache(),
     itemWrite: (_table: string, { id, name }: { id: string; name: string }) => sold(id, name),
+    itemDeletion: (_table: string, { id }: { id: string }) =>
+      ({ kind: 'delete', space: 'table:sold', id }) as const,
     inFlight: new InFlight(),
     log: openLog('silent'),
     metrics: noMetrics,
