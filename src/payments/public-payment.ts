@@ -28,6 +28,12 @@ export function publicPayment(payment: Payment) {
   };
 }
 
+/** The fields of a payment for its buyer, who reads it with its client secret: none of the shop's own. */
+export function buyersPayment(payment: Payment) {
+  const { metadata: _metadata, refunds: _refunds, disputes: _disputes, ...fields } = publicPayment(payment);
+  return fields;
+}
+
 function itemId({ item, state, chargeId }: Payment): string | null {
   return item?.id ?? (hasEnded(state) ? (chargeId ?? null) : null);
 }

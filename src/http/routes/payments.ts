@@ -6,10 +6,11 @@ import { ServiceError } from '../../errors.ts';
 import { cancelPayment } from '../../payments/charge/cancel.ts';
 import { createCharge } from '../../payments/charge/create.ts';
 import { isOfBadCard, paymentFieldsBesideError } from '../../payments/charge/response.ts';
+import { isClientSecret } from '../../payments/client-secret.ts';
 import type { PaymentContext } from '../../payments/context.ts';
 import { findPaymentOn } from '../../payments/find-payment.ts';
 import { findByIdempotencyKey, listPayments } from '../../payments/list-payments.ts';
-import { publicPayment } from '../../payments/public-payment.ts';
+import { buyersPayment, publicPayment } from '../../payments/public-payment.ts';
 import { refundPayment } from '../../payments/refund/create.ts';
 import type { StoredResponse } from '../../payments/stored-response.ts';
 import {
@@ -26,12 +27,13 @@ import type { Routes } from '../server/routes.ts';
 import { listQuery, pageOf } from './payment-list.ts';
 import {
   body,
+  chargeHeaders,
+  foundPayment,
   foundPayments,
   headers,
   paid,
   params,
   paymentBeside,
-  paymentHeaders,
   paymentParams,
   paymentState,
   refundBody,
@@ -70,9 +72,9 @@ export function paymentRoutes(
             200: responseSchema(
               paid,
               'The processor confirmed the charge, and that is on disk',
-              paymentHeaders,
+              chargeHeaders,
             ),
-            ...errorResponses('PaymentErrorResponse', paymentBeside, paymentHeaders),
+            ...errorResponses('PaymentErrorResponse', paymentBeside, chargeHeaders),
           },
         },
       },
@@ -90,6 +92,8 @@ export function paymentRoutes(
         });
         const response = await context.inFlight.add(charging);
         if (isOfBadCard(response) && !response.replayed) await counts.noteDecline(request);
+        if (request.caller.key?.kind === 'publishable')
+          reply.header('payment-client-secret', response.clientSecret());
         return sendResponse(
           reply,
           response,
@@ -145,7 +149,11 @@ export function paymentRoutes(
     app.get(
       `${path}/:payment_id`,
       {
-        config: { access: 'payments:read' },
+        config: {
+          access: 'payments:read',
+          isClientSecret: ({ processor, route_id: route, payment_id: paymentId }, text) =>
+            isClientSecret(context, { processor, route, paymentId }, text),
+        },
         schema: {
           tags,
           operationId: 'getPayment',
@@ -153,7 +161,7 @@ export function paymentRoutes(
           params: paymentParams,
           querystring: noQuery,
           response: {
-            200: responseSchema(paymentState, 'The payment'),
+            200: responseSchema(foundPayment, 'The payment; `PaymentForBuyer` with its client secret'),
             ...errorResponses(),
           },
         },
@@ -161,7 +169,8 @@ export function paymentRoutes(
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
         const payment = await findPaymentOn(context, { processor, route, paymentId });
-        return sendEnvelope(reply, success(publicPayment(payment)));
+        const fieldsOf = request.caller.isBuyer ? buyersPayment : publicPayment;
+        return sendEnvelope(reply, success(fieldsOf(payment)));
       },
     );
 

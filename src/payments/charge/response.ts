@@ -1,5 +1,6 @@
 import { type FieldsBesideError, failure, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
+import { clientSecretOf } from '../client-secret.ts';
 import type { Payment } from '../payment.ts';
 import type { StoredResponse } from '../stored-response.ts';
 import type { Settlement } from './outcome.ts';
@@ -83,6 +84,8 @@ export interface PaymentResponse extends StoredResponse {
   /** Whether this is the response to an earlier request with the same key. */
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
+  /** The secret that reads this payment; derived when it is called. */
+  readonly clientSecret: () => string;
 }
 
 export const unknownRetryAfterSeconds = 2;
@@ -92,7 +95,7 @@ export function currentResponse(
   payment: Payment,
   { replayed }: { readonly replayed: boolean },
 ): PaymentResponse {
-  const known = { paymentId: payment.id, replayed };
+  const known = { paymentId: payment.id, replayed, clientSecret: () => clientSecretOf(payment) };
   if (payment.response !== undefined) return { ...payment.response, ...known };
   const unknown = errorResponse(outcomeUnknown(payment), payment.requestId);
   return { ...unknown, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
