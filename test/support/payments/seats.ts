@@ -6,9 +6,11 @@ import { writeSettings } from './settings-file.ts';
 export interface SeatRules {
   readonly on_refund?: 'keep' | 'delete';
   readonly on_dispute?: 'keep' | 'delete';
+  /** Where the name of the item comes from; the payment id by default. */
+  readonly name?: string;
 }
 
-/** The settings of a route that sells a seat: the item has the seat as its id and the payment id as its name. */
+/** The settings of a route that sells a seat: the item has the seat as its id. */
 export function seatSettings(rules: SeatRules) {
   const on_success = { table: 'seats', id: 'metadata.seat', name: 'payment_id', ...rules };
   return { payments: { routes: { charge: { on_success } } } };
