@@ -28,10 +28,9 @@ export function publicPayment(payment: Payment) {
   };
 }
 
-/** The fields of a payment for its buyer, who reads it with its client secret: none of the shop's own. */
+/** The public fields of a payment for its buyer, who reads it with its client secret: what is the shop's own is empty. */
 export function buyersPayment(payment: Payment) {
-  const { metadata: _metadata, refunds: _refunds, disputes: _disputes, ...fields } = publicPayment(payment);
-  return fields;
+  return { ...publicPayment(payment), metadata: {}, disputes: [] };
 }
 
 function itemId({ item, state, chargeId }: Payment): string | null {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
+import { bearing, newKey, startServiceWithKeys } from '../support/access/keys.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { payment } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
-import { startTestService, type TestResponse, type TestService } from '../support/service.ts';
+import { startWithStripe } from '../support/payments/stripe-service.ts';
+import { newDataFolder, startTestService, type TestResponse, type TestService } from '../support/service.ts';
+import { deliveryOf, disputeOf, eventOf, post } from '../support/stripe/events.ts';
+import type { Charge } from '../support/stripe/objects.ts';
 
 const origin = 'https://shop.example';
 const noLimits = {
@@ -46,7 +49,7 @@ function read(service: TestService, at: string, secret: string, method = 'GET') 
   return service.send(method, at, undefined, { 'payment-client-secret': secret, origin });
 }
 
-test('reads its payment without a key: the fields of the buyer, and none of the shop', async (t) => {
+test('reads its payment without a key: what is the shop’s own is empty', async (t) => {
   const { service, keys, pay } = await start(t);
   const paid = await pay({ metadata: { cart: '1' } });
   const { at, secret } = boughtBy(paid);
@@ -54,22 +57,25 @@ test('reads its payment without a key: the fields of the buyer, and none of the 
   const found = await read(service, at, secret);
   assert.equal(found.status, 200, found.text);
   const whole = (await service.get(at, bearing(keys.server))).json.body;
-  const { metadata, refunds, disputes, ...buyers } = whole;
-  assert.deepEqual([metadata, refunds, disputes], [{ cart: '1' }, [], []]);
-  assert.deepEqual(found.json.body, buyers);
-  assert.deepEqual(Object.keys(buyers).sort(), [
-    'amount',
-    'amount_refunded',
-    'charge_id',
-    'created_at',
-    'currency',
-    'decline_code',
-    'id',
-    'item',
-    'processor',
-    'status',
-  ]);
+  assert.deepEqual(whole.metadata, { cart: '1' });
+  assert.deepEqual(found.json.body, { ...whole, metadata: {}, disputes: [] });
   assert.equal((await read(service, at, secret, 'HEAD')).status, 200);
+});
+
+test('shows the buyer the refunds of the payment, and no dispute', async (t) => {
+  const data = newDataFolder(t);
+  const key = await newKey(data, { kind: 'publishable', scopes: ['payments:create'], origins: [origin] });
+  const { service, stripe } = await startWithStripe(t, { data });
+  const path = '/stage/payment/stripe/charge';
+  const paid = await service.post(path, payment.body, { ...bearing(key), origin });
+  const { at, secret } = boughtBy(paid);
+  assert.equal((await service.post(`${at}/refund`, { amount: 250 })).status, 200);
+  const dispute = eventOf('charge.dispute.created', disputeOf(stripe.records().charges[0] as Charge));
+  assert.equal(await post(`${service.origin}/stage/events/stripe`, deliveryOf(dispute)), 200);
+  const shops = (await service.get(at)).json.body;
+  const buyers = (await read(service, at, secret)).json.body;
+  assert.deepEqual([shops.disputes.length, buyers.disputes], [1, []]);
+  assert.deepEqual([buyers.amount_refunded, buyers.refunds], [250, shops.refunds]);
 });
 
 test('a browser follows a 504 to its outcome with the secret alone', async (t) => {
@@ -178,7 +184,7 @@ test('the secret decides even if the request has a key, so that a page may send 
     service.get(at, { ...bearing(key), origin, 'payment-client-secret': text });
   for (const key of [keys.shop, keys.admin, 'cfp_unknown']) {
     const found = await withKey(key, secret);
-    assert.deepEqual([found.status, found.json.body.metadata], [200, undefined]);
+    assert.deepEqual([found.status, found.json.body.metadata], [200, {}]);
     assertError(await withKey(key, 'pcs_wrong'), {
       status: 401,
       code: 'unauthenticated',

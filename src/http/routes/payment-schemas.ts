@@ -125,56 +125,49 @@ const paidItem = named(
     { ...closed, description: 'The item that the route makes when the charge succeeds' },
   ),
 );
-/** What the buyer may read of a payment. */
-const buyersFields = {
-  id: Type.String(),
-  status: named('PaymentStatus', enumOf(storedChargeStates)),
-  processor: processorSchema,
-  amount: Type.Integer({ description: smallestUnit }),
-  currency,
-  charge_id: Type.Union([Type.String(), Type.Null()]),
-  decline_code: Type.Union([declineCode, Type.Null()]),
-  created_at: timestamp,
-  item: Type.Union([paidItem, Type.Null()]),
-  amount_refunded: Type.Integer({ description: 'The amount that was or may have been refunded' }),
-};
-const buyersExample = {
-  id: 'pay_019e2b6c5f803d1f5a7c',
-  status: 'succeeded',
-  processor: 'stripe',
-  amount: 1050,
-  currency: 'EUR',
-  charge_id: 'ch_3PqX2eZvKYlo',
-  decline_code: null,
-  created_at: '2026-11-21T10:00:00.000Z',
-  item: null,
-  amount_refunded: 250,
-};
+const emptyForBuyer = 'empty if the payment was read with its client secret';
 export const paymentState = named(
   'Payment',
   Type.Object(
     {
-      ...buyersFields,
-      metadata: Type.Record(Type.String(), Type.String()),
+      id: Type.String(),
+      status: named('PaymentStatus', enumOf(storedChargeStates)),
+      processor: processorSchema,
+      amount: Type.Integer({ description: smallestUnit }),
+      currency,
+      charge_id: Type.Union([Type.String(), Type.Null()]),
+      decline_code: Type.Union([declineCode, Type.Null()]),
+      created_at: timestamp,
+      metadata: Type.Record(Type.String(), Type.String(), {
+        description: `Your data about the payment; ${emptyForBuyer}`,
+      }),
+      item: Type.Union([paidItem, Type.Null()]),
+      amount_refunded: Type.Integer({ description: 'The amount that was or may have been refunded' }),
       refunds: Type.Array(refundState),
-      disputes: Type.Array(disputeState),
+      disputes: Type.Array(disputeState, { description: `Chargebacks and inquiries; ${emptyForBuyer}` }),
     },
     {
       ...closed,
-      examples: [{ ...buyersExample, metadata: { cart: '1' }, refunds: [refundExample], disputes: [] }],
+      examples: [
+        {
+          id: 'pay_019e2b6c5f803d1f5a7c',
+          status: 'succeeded',
+          processor: 'stripe',
+          amount: 1050,
+          currency: 'EUR',
+          charge_id: 'ch_3PqX2eZvKYlo',
+          decline_code: null,
+          created_at: '2026-11-21T10:00:00.000Z',
+          metadata: { cart: '1' },
+          item: null,
+          amount_refunded: 250,
+          refunds: [refundExample],
+          disputes: [],
+        },
+      ],
     },
   ),
 );
-const paymentForBuyer = named(
-  'PaymentForBuyer',
-  Type.Object(buyersFields, {
-    ...closed,
-    description: 'A payment that was read with its client secret',
-    examples: [buyersExample],
-  }),
-);
-/** `getPayment` returns less to the buyer than to the shop. */
-export const foundPayment = Type.Union([paymentState, paymentForBuyer]);
 export const paymentBeside = { message: Type.Object({ message: Type.String() }) };
 /** `listPayments` returns a page, or one payment for `idempotency_key`. */
 export const foundPayments = Type.Union([
@@ -205,8 +198,7 @@ export const paymentHeaders: Headers = {
 export const chargeHeaders: Headers = {
   ...paymentHeaders,
   'Payment-Client-Secret': Type.String({
-    description:
-      'The secret that reads this payment, and nothing else, without an API key; sent to publishable keys',
+    description: 'Reads this payment, and nothing else, without an API key; sent to publishable keys',
     examples: ['pcs_rV8Jw0y2mYk3u1d7cQp5tZ4nB6xL9sEoH0aGfTiUvWc'],
   }),
 };

@@ -28,7 +28,6 @@ import { listQuery, pageOf } from './payment-list.ts';
 import {
   body,
   chargeHeaders,
-  foundPayment,
   foundPayments,
   headers,
   paid,
@@ -161,7 +160,7 @@ export function paymentRoutes(
           params: paymentParams,
           querystring: noQuery,
           response: {
-            200: responseSchema(foundPayment, 'The payment; `PaymentForBuyer` with its client secret'),
+            200: responseSchema(paymentState, 'The payment'),
             ...errorResponses(),
           },
         },
