@@ -8,7 +8,12 @@ export interface Caller {
   /** The id of the API key; empty without a key. */
   readonly id: string;
   readonly key: ApiKey | undefined;
+  /** Whether the secret of one payment admitted the request, which then reads that payment only. */
+  readonly isBuyer?: true;
 }
+
+/** The sender of a request with the secret of a payment. */
+export const buyer: Caller = { id: '', key: undefined, isBuyer: true };
 
 /** A caller of a service without keys, or of a public route. */
 export const anybody: Caller = { id: '', key: undefined };

@@ -118,6 +118,7 @@ export async function openPayments(
     authenticationMs: settings.payments.authenticationSeconds * 1_000,
     wantedMs: settings.payments.retrySeconds * 1_000,
     itemWrite: (table, item) => tables.creation(table, item),
+    itemDeletion: (table, item) => tables.deletion(table, item),
   };
 }
 

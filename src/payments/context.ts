@@ -43,8 +43,8 @@ export type SettleChargeContext = Pick<
   'engine' | 'log' | 'metrics' | 'now' | 'itemWrite' | 'sealer' | 'authenticationMs'
 >;
 
-/** What it takes to settle a refund. */
-export type SettleRefundContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now'>;
+/** What it takes to settle a refund, and to delete the item of a payment whose money is returned. */
+export type SettleRefundContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now' | 'itemDeletion'>;
 
 export function findProcessor(
   { processors }: Pick<PaymentContext, 'processors'>,

@@ -2,17 +2,18 @@ import { hash } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
 import type { Engine, Space, Write } from '../storage/engine.ts';
 import type { Item } from '../storage/item-text.ts';
-import type { Metadata, PaidItem, Payment } from './payment.ts';
+import type { Metadata, PaidItem, Payment, Revocation } from './payment.ts';
 import type { ItemPolicy, ItemSource } from './payment-routes.ts';
 import { findPayment } from './payment-store.ts';
 
 /** Most payments under way end within seconds. */
 const heldRetryAfterSeconds = 5;
 
-/** Makes items of tables. */
+/** Makes and deletes items of tables. Both throw ServiceError if the table or the item is not allowed. */
 export interface ItemWriter {
-  /** Throws ServiceError if the table or the item is not allowed. */
   readonly itemWrite: (table: string, item: Item) => Write;
+  /** The write fails if the item has changed. */
+  readonly itemDeletion: (table: string, item: Item) => Write;
 }
 
 /** Items that open charges will make, so that no two charges make the same item. */
@@ -20,7 +21,7 @@ const awaitedSpace: Space = 'service:awaited-items';
 
 /** Throws `invalid_request` if the metadata lacks a value that the item needs. */
 export function awaitedItem(
-  { table, id, name }: ItemPolicy,
+  { table, id, name, on_refund, on_dispute }: ItemPolicy,
   paymentId: string,
   metadata: Metadata | undefined,
 ): PaidItem {
@@ -28,7 +29,15 @@ export function awaitedItem(
     if (source === 'charge_id') return undefined;
     return source === 'payment_id' ? paymentId : metadataValue(metadata, source);
   };
-  return { table, ...defined({ id: textOf(id), name: textOf(name) }), state: 'awaited' };
+  const revokedBy: Revocation[] = [];
+  if (on_refund === 'delete') revokedBy.push('refund');
+  if (on_dispute === 'delete') revokedBy.push('dispute');
+  return {
+    table,
+    ...defined({ id: textOf(id), name: textOf(name) }),
+    ...(revokedBy.length === 0 ? {} : { revokedBy }),
+    state: 'awaited',
+  };
 }
 
 function metadataValue(metadata: Metadata = {}, source: string): string {
@@ -41,7 +50,7 @@ function metadataValue(metadata: Metadata = {}, source: string): string {
 
 /** Checks before the charge that the item can probably be made. Throws `invalid_request`, `item_exists`. */
 export async function checkItemIsFree(
-  { engine, itemWrite }: ItemWriter & { readonly engine: Engine },
+  { engine, itemWrite }: Pick<ItemWriter, 'itemWrite'> & { readonly engine: Engine },
   item: PaidItem,
 ): Promise<void> {
   const { space, id } = itemWrite(item.table, { id: item.id ?? '?', name: item.name ?? '?' });
@@ -96,9 +105,14 @@ export function releaseItem(item: PaidItem, paymentId: string): Write[] {
 }
 
 /** The write that makes the item of a payment whose charge has succeeded. */
-export function made({ itemWrite }: ItemWriter, { item, chargeId = '' }: Payment): Write | undefined {
-  if (item === undefined) return undefined;
-  return itemWrite(item.table, { id: item.id ?? chargeId, name: item.name ?? chargeId });
+export function made({ itemWrite }: Pick<ItemWriter, 'itemWrite'>, payment: Payment): Write | undefined {
+  const { item } = payment;
+  return item === undefined ? undefined : itemWrite(item.table, contentOf(item, payment));
+}
+
+/** The id and the name of the item of a payment whose charge has succeeded. */
+export function contentOf({ id, name }: PaidItem, { chargeId = '' }: Payment): Item {
+  return { id: id ?? chargeId, name: name ?? chargeId };
 }
 
 /** A hash, so that its length does not depend on the id. */

@@ -19,7 +19,13 @@ export interface ItemPolicy {
   readonly table: string;
   readonly id: ItemSource;
   readonly name: ItemSource;
+  /** Whether a full refund deletes the item; `keep` by default. */
+  readonly on_refund?: ItemRule;
+  /** Whether a dispute that takes the money back deletes the item; `keep` by default. */
+  readonly on_dispute?: ItemRule;
 }
+
+export type ItemRule = 'keep' | 'delete';
 
 export type ItemSource = 'payment_id' | 'charge_id' | `metadata.${string}`;
 

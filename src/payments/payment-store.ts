@@ -103,9 +103,11 @@ const texts = new WeakMap<Payment, string>();
 /** One of the writes beside the payment failed, so nothing was written. */
 export class WriteRejected extends Error {
   readonly write: Write | undefined;
+  readonly reason: Rejection['reason'];
 
   constructor({ reason }: Rejection, write: Write | undefined) {
     super(`${write?.kind} in ${write?.space} failed: ${reason}`);
     this.write = write;
+    this.reason = reason;
   }
 }

@@ -73,11 +73,18 @@ export interface PaidItem {
   readonly id?: string;
   /** Absent if it is the charge id. */
   readonly name?: string;
-  /** `conflict`: another caller's item had this id when the charge succeeded; it was left unchanged. */
+  /** What deletes the item, by the rules of the route when the payment was made; absent if nothing does. */
+  readonly revokedBy?: readonly Revocation[];
   readonly state: (typeof paidItemStates)[number];
 }
 
-export const paidItemStates = ['awaited', 'made', 'not_made', 'conflict'] as const;
+export type Revocation = 'refund' | 'dispute';
+
+/**
+ * `conflict`: another caller's item had this id when the charge succeeded; it was left unchanged. `deleted` and
+ * `not_deleted`: the money was returned, and the item was deleted, or left because it had been changed since.
+ */
+export const paidItemStates = ['awaited', 'made', 'not_made', 'conflict', 'deleted', 'not_deleted'] as const;
 
 export interface Dispute {
   readonly id: string;
@@ -85,6 +92,8 @@ export interface Dispute {
   /** In the processor's words. */
   readonly status: string;
   readonly reason: string;
+  /** Whether the processor had taken the money back. Absent in records of older versions. */
+  readonly isWithdrawn?: boolean;
   /** When the processor reported this, in milliseconds since 1970. */
   readonly reportedAt: number;
 }

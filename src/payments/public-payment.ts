@@ -28,6 +28,11 @@ export function publicPayment(payment: Payment) {
   };
 }
 
+/** The public fields of a payment for its buyer, who reads it with its client secret: what is the shop's own is empty. */
+export function buyersPayment(payment: Payment) {
+  return { ...publicPayment(payment), metadata: {}, disputes: [] };
+}
+
 function itemId({ item, state, chargeId }: Payment): string | null {
   return item?.id ?? (hasEnded(state) ? (chargeId ?? null) : null);
 }

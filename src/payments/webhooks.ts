@@ -11,17 +11,18 @@ import type { ConnectedProcessor, RefundOutcome } from '../processors/processor.
 import { resolveAuthentication } from './charge/authenticate.ts';
 import { settleCharge, withEvent } from './charge/settle.ts';
 import { findProcessor, type PaymentContext, type SettleRefundContext } from './context.ts';
+import { changeRevokingItem } from './item-revocation.ts';
 import { lookUpMsMax } from './limits.ts';
 import { openSpace } from './ownership/marker.ts';
 import type { Dispute, Payment } from './payment.ts';
-import { changePayment, findPayment, findPaymentByCharge } from './payment-store.ts';
+import { findPayment, findPaymentByCharge } from './payment-store.ts';
 import { findRefund, withRefund } from './refund/amounts.ts';
 import { settleRefund } from './refund/settle.ts';
 import type { Refund } from './refund-state.ts';
 
 /**
  * Handles a processor's webhook event: it settles a charge in doubt, and records refunds and disputes, wherever they were
- * made. Events arrive repeatedly and in any sequence: a known outcome never becomes unknown again, and the later of two
+ * made, with the items that they revoke. Events arrive repeatedly and in any sequence: a known outcome never becomes unknown again, and the later of two
  * states of a dispute stays.
  *
  * Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if the signature is invalid, and
@@ -164,7 +165,7 @@ async function noteRefund(
 ): Promise<void> {
   const { processorRefundId, state, amount } = change;
   const createdAt = new Date(context.now()).toISOString();
-  const { payment } = await changePayment(context, paymentId, (before) => {
+  const { payment } = await changeRevokingItem(context, paymentId, (before) => {
     if (refundOf(before, change) !== undefined) return undefined;
     const refund: Refund = { id: processorRefundId, state, amount, createdAt, processorRefundId };
     return { payment: { ...withRefund(before, refund), events: withEvent(before, eventId) } };
@@ -174,13 +175,20 @@ async function noteRefund(
 }
 
 async function applyDispute(
-  context: Pick<PaymentContext, 'engine' | 'log'>,
+  context: SettleRefundContext,
   { id }: Payment,
   event: ProcessorEvent,
-  { disputeId, amount, status, reason }: DisputeChange,
+  { disputeId, amount, status, reason, isWithdrawn }: DisputeChange,
 ): Promise<void> {
-  const dispute: Dispute = { id: disputeId, amount, status, reason, reportedAt: event.happenedAt };
-  const { isChanged } = await changePayment(context, id, (before) => {
+  const dispute: Dispute = {
+    id: disputeId,
+    amount,
+    status,
+    reason,
+    isWithdrawn,
+    reportedAt: event.happenedAt,
+  };
+  const { isChanged } = await changeRevokingItem(context, id, (before) => {
     const others = before.disputes?.filter((each) => each.id !== disputeId) ?? [];
     const earlier = before.disputes?.find((each) => each.id === disputeId);
     if (earlier !== undefined && earlier.reportedAt > dispute.reportedAt) return undefined;

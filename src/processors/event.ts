@@ -64,4 +64,6 @@ export interface DisputeChange {
   /** In the processor's words. */
   readonly status: string;
   readonly reason: string;
+  /** Whether the processor has taken the money back: the dispute is a chargeback, and not an inquiry, and is not won. */
+  readonly isWithdrawn: boolean;
 }

@@ -19,6 +19,8 @@ const itemSource = Type.String({
   pattern: '^(payment_id|charge_id|metadata\\.[A-Za-z0-9_.-]{1,40})$',
   description: 'payment_id, charge_id or metadata.<key>',
 });
+const itemRule = (description: string) =>
+  Type.Optional(Type.Union([Type.Literal('keep'), Type.Literal('delete')], { description }));
 const paymentRoute = Type.Object(
   {
     unit: Type.Union([Type.Literal('minor'), Type.Literal('major')], {
@@ -47,6 +49,8 @@ const paymentRoute = Type.Object(
           table: Type.String({ pattern: tableNamePattern }),
           id: itemSource,
           name: itemSource,
+          on_refund: itemRule('keep or delete: what a full refund does to the item'),
+          on_dispute: itemRule('keep or delete: what a dispute that takes the money back does to the item'),
         },
         { ...closed, description: 'the item that a successful charge creates in a table' },
       ),

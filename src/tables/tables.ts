@@ -134,6 +134,11 @@ export class Tables {
     return this.#writeOf(table, { create: item });
   }
 
+  /** The write that deletes an item unless it has changed, for a commit of another domain. Throws ServiceError. */
+  deletion(table: string, item: TableItem): Write {
+    return { kind: 'delete', space: this.#space(table), id: item.id, ifValue: item.name };
+  }
+
   #writeOf(table: string, write: TableWrite): Write {
     const space = this.#space(table);
     if ('delete' in write) {

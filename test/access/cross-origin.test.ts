@@ -88,7 +88,10 @@ test('allows a page of an allowed origin to read every response and its headers,
   for (const token of ['tok_paid', 'tok_lost_card', 'tok_lost_reply', '']) {
     const response = await pay(shop, token);
     assert.equal(allowed(response), shop, `${response.status}`);
-    assert.match(response.headers.get('access-control-expose-headers') ?? '', /location, payment-id/);
+    assert.match(
+      response.headers.get('access-control-expose-headers') ?? '',
+      /location, payment-client-secret, payment-id/,
+    );
   }
   assert.equal(allowed(await pay('https://evil.example', 'tok_paid')), null);
   assert.equal(

@@ -21,7 +21,7 @@ const inOrder = [
   'deleteIntegration',
 ];
 /** Sent in some of the responses only. */
-const occasional = ['Idempotent-Replayed', 'Read-Consistency', 'Retry-After'];
+const occasional = ['Idempotent-Replayed', 'Payment-Client-Secret', 'Read-Consistency', 'Retry-After'];
 
 test('has examples that work as they stand, and headers that responses carry', async (t) => {
   const service = await startTestService(t);

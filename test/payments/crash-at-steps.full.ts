@@ -11,11 +11,14 @@ import type {
 import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
-import { settings } from '../support/payments/paying.ts';
+import { settings as usual } from '../support/payments/paying.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
 const path = '/stage/payment/simulated/order';
+/** A part of the charge, or all of it: then its item is deleted. */
+const refundAmounts = { part: 500, whole: 2_000 } as const;
+type Refunded = keyof typeof refundAmounts;
 const request = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
 const hook = join(import.meta.dirname, '../support/payments/kill-at-commit.ts');
 
@@ -79,14 +82,24 @@ class DeadlyLedger extends MemoryLedger {
   }
 }
 
+const settings = {
+  payments: {
+    routes: { order: { on_success: { ...usual.payments.routes.order.on_success, on_refund: 'delete' } } },
+  },
+};
+
 describe('a process that is killed', { concurrency: 4 }, () => {
   for (const step of steps) {
     test(`${step}: one charge, one refund, one item, and the caller receives them`, async (t) =>
-      killAt(t, step));
+      killAt(t, step, 'part'));
+  }
+  for (const step of steps.filter((each) => each.includes('refund'))) {
+    test(`${step}: a refund of the whole charge, no item, and the next buyer buys it`, async (t) =>
+      killAt(t, step, 'whole'));
   }
 });
 
-async function killAt(t: TestContext, step: Step): Promise<void> {
+async function killAt(t: TestContext, step: Step, refunded: Refunded): Promise<void> {
   const ledger = new DeadlyLedger(step);
   const { origin } = await startLedger(t, ledger);
   const data = newData(t);
@@ -95,33 +108,43 @@ async function killAt(t: TestContext, step: Step): Promise<void> {
   const first = await ServeProcess.start(t, { data, settings, simulate: true, env: { ...env, ...hooked } });
   ledger.kill = () => first.kill();
   const paid = await pay(await first.ready());
-  if (paid?.status === 200) await refund(await first.ready(), paid.headers.get('location'));
+  if (paid?.status === 200) await refund(await first.ready(), paid.headers.get('location'), refunded);
   await first.kill();
 
   const second = await ServeProcess.start(t, { data, settings, simulate: true, env });
   const at = await second.ready();
   const response = await untilSettled(() => pay(at));
   assert.equal(response.status, 200, response.text);
-  const refunded = await untilSettled(() => refund(at, response.headers.get('location')));
-  assert.equal(refunded.status, 200, refunded.text);
+  const location = response.headers.get('location');
+  const settled = await untilSettled(() => refund(at, location, refunded));
+  assert.equal(settled.status, 200, settled.text);
   assert.equal((await pay(at))?.text, response.text);
-  assert.equal((await refund(at, response.headers.get('location')))?.text, refunded.text);
+  assert.equal((await refund(at, location, refunded))?.text, settled.text);
   if (paid?.status === 200) assert.equal(response.text, paid.text, 'the response stays the same');
 
   const [charge, ...charges] = ledger.charges;
   assert.deepEqual([ledger.refunds.length, charges.length], [1, 0]);
   assert.ok(response.text.includes(`"charge_id":"${charge?.chargeId}"`));
-  const items = await fetch(`${at}/v3/table/paid/read`);
-  const { body } = (await items.json()) as { body: unknown };
-  assert.deepEqual(body, [{ id: 'A-7', name: charge?.chargeId }]);
+  const isDeleted = refunded === 'whole';
+  const { item } = (await bodyOf(`${at}${location}`)) as { item: { status: string } };
+  assert.equal(item.status, isDeleted ? 'deleted' : 'made');
+  const items = isDeleted ? [] : [{ id: 'A-7', name: charge?.chargeId }];
+  assert.deepEqual(await bodyOf(`${at}/v3/table/paid/read`), items);
+  const next = await tryToPost(at + path, request);
+  assert.equal(next?.status, isDeleted ? 200 : 409);
+}
+
+async function bodyOf(url: string): Promise<unknown> {
+  return ((await (await fetch(url)).json()) as { body: unknown }).body;
 }
 
 function pay(origin: string) {
   return tryToPost(origin + path, request, { 'idempotency-key': 'order-7' });
 }
 
-function refund(origin: string, location: string | null) {
-  return tryToPost(`${origin}${location}/refund`, { amount: 500 }, { 'idempotency-key': 'refund-1' });
+function refund(origin: string, location: string | null, refunded: Refunded) {
+  const body = { amount: refundAmounts[refunded] };
+  return tryToPost(`${origin}${location}/refund`, body, { 'idempotency-key': 'refund-1' });
 }
 
 /** 503: the service sheds load on a busy machine, and did nothing. */

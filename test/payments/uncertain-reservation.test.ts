@@ -52,6 +52,8 @@ async function contextOver(t: TestContext, commitOver: (store: Engine) => Engine
     lookUpPace: new LookUpPace(),
     replayCache: new ReplayCache(),
     itemWrite: (_table: string, { id, name }: { id: string; name: string }) => sold(id, name),
+    itemDeletion: (_table: string, { id }: { id: string }) =>
+      ({ kind: 'delete', space: 'table:sold', id }) as const,
     inFlight: new InFlight(),
     log: openLog('silent'),
     metrics: noMetrics,

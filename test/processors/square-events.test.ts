@@ -160,12 +160,25 @@ test('square: reports disputes with Square’s reason', async () => {
   assert.deepEqual(await changeOf(squareEvent('dispute.created', { dispute })), {
     ...change,
     status: 'EVIDENCE_REQUIRED',
+    isWithdrawn: true,
   });
   const won = { ...dispute, id: undefined, dispute_id: dispute.id, state: 'WON' };
   assert.deepEqual(await changeOf(squareEvent('dispute.state.updated', { dispute: won })), {
     ...change,
     status: 'WON',
+    isWithdrawn: false,
   });
+  for (const [state, isWithdrawn] of [
+    ['PROCESSING', true],
+    ['LOST', true],
+    ['ACCEPTED', true],
+    ['INQUIRY_EVIDENCE_REQUIRED', false],
+    ['INQUIRY_PROCESSING', false],
+    ['INQUIRY_CLOSED', false],
+  ] as const) {
+    const event = squareEvent('dispute.state.updated', { dispute: { ...dispute, state } });
+    assert.deepEqual(await changeOf(event), { ...change, status: state, isWithdrawn });
+  }
 });
 
 test('square: ignores signed events that do not match the documentation', async () => {

@@ -47,6 +47,7 @@ const disputeChange = {
   amount: 50_000,
   status: 'under_review',
   reason: 'fraudulent',
+  isWithdrawn: true,
 };
 
 const failed: Refund = { ...refund, status: 'failed' };

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
-import { type Access, scopes } from '../../access/scopes.ts';
+import type { FastifyContextConfig, FastifyInstance } from 'fastify';
+import { scopes } from '../../access/scopes.ts';
 import { failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { SchemaDescriber } from '../response/described.ts';
@@ -66,7 +66,7 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
       url,
       schema: {
         ...describeOperation(schema, route.preValidation === emptyWhenAbsent, describer),
-        ...neededKey(route.config?.access),
+        ...neededCredential(route.config),
       },
     }),
     transformObject: (document) =>
@@ -94,6 +94,14 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
             description:
               'An API key with the scope of the operation, or with admin. Not required while the service has no keys. ' +
               `Scopes: ${scopes.join(', ')}.`,
+          },
+          paymentClientSecret: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'Payment-Client-Secret',
+            description:
+              'The secret of one payment, which reads that payment only. The response to a charge by a publishable key has ' +
+              'it in the header of the same name.',
           },
         },
       },
@@ -129,8 +137,10 @@ function cachingOf(url: string): string {
   return url.startsWith('/docs/static/') ? 'public, max-age=3600' : 'public, no-cache';
 }
 
-/** The scope that a key needs, as a role of OpenAPI 3.1 (4.8.30). */
-function neededKey(access: Access | undefined): { security: Record<string, string[]>[] } {
+/** The scope that a key needs, as a role of OpenAPI 3.1 (4.8.30); or the secret of a payment. */
+function neededCredential(config: FastifyContextConfig = {}): { security: Record<string, string[]>[] } {
+  const { access, isClientSecret } = config;
   if (access === undefined || access === 'public' || access === 'signed') return { security: [] };
-  return { security: [{ apiKey: [access] }] };
+  const withKey = { apiKey: [access] };
+  return { security: isClientSecret === undefined ? [withKey] : [withKey, { paymentClientSecret: [] }] };
 }

@@ -134,6 +134,7 @@ const paidItem = named(
     { ...closed, description: 'The item that the route makes when the charge succeeds' },
   ),
 );
+const emptyForBuyer = 'empty if the payment was read with its client secret';
 export const paymentState = named(
   'Payment',
   Type.Object(
@@ -147,11 +148,13 @@ export const paymentState = named(
       decline_code: Type.Union([declineCode, Type.Null()]),
       next_action: documentedAs(Type.Optional(nextAction), nextAction),
       created_at: timestamp,
-      metadata: Type.Record(Type.String(), Type.String()),
+      metadata: Type.Record(Type.String(), Type.String(), {
+        description: `Your data about the payment; ${emptyForBuyer}`,
+      }),
       item: Type.Union([paidItem, Type.Null()]),
       amount_refunded: Type.Integer({ description: 'The amount that was or may have been refunded' }),
       refunds: Type.Array(refundState),
-      disputes: Type.Array(disputeState),
+      disputes: Type.Array(disputeState, { description: `Chargebacks and inquiries; ${emptyForBuyer}` }),
     },
     {
       ...closed,
@@ -200,6 +203,13 @@ export const paymentHeaders: Headers = {
     type: 'string',
     const: 'true',
     description: 'This is the response to an earlier request with the same idempotency key',
+  }),
+};
+export const chargeHeaders: Headers = {
+  ...paymentHeaders,
+  'Payment-Client-Secret': Type.String({
+    description: 'Reads this payment, and nothing else, without an API key; sent to publishable keys',
+    examples: ['pcs_rV8Jw0y2mYk3u1d7cQp5tZ4nB6xL9sEoH0aGfTiUvWc'],
   }),
 };
 export const refundHeaders: Headers = {

@@ -8,10 +8,11 @@ import { cancelPayment } from '../../payments/charge/cancel.ts';
 import { createCharge } from '../../payments/charge/create.ts';
 import { nextActionOf } from '../../payments/charge/next-action.ts';
 import { isOfBadCard, paymentFieldsBesideError } from '../../payments/charge/response.ts';
+import { isClientSecret } from '../../payments/client-secret.ts';
 import type { PaymentContext } from '../../payments/context.ts';
 import { findPaymentOn } from '../../payments/find-payment.ts';
 import { findByIdempotencyKey, listPayments } from '../../payments/list-payments.ts';
-import { publicPayment } from '../../payments/public-payment.ts';
+import { buyersPayment, publicPayment } from '../../payments/public-payment.ts';
 import { refundPayment } from '../../payments/refund/create.ts';
 import type { StoredResponse } from '../../payments/stored-response.ts';
 import {
@@ -28,12 +29,12 @@ import type { Routes } from '../server/routes.ts';
 import { listQuery, pageOf } from './payment-list.ts';
 import {
   body,
+  chargeHeaders,
   foundPayments,
   headers,
   paid,
   params,
   paymentBeside,
-  paymentHeaders,
   paymentParams,
   paymentState,
   refundBody,
@@ -72,9 +73,9 @@ export function paymentRoutes(
             200: responseSchema(
               paid,
               'The processor confirmed the charge, and that is on disk',
-              paymentHeaders,
+              chargeHeaders,
             ),
-            ...errorResponses('PaymentErrorResponse', paymentBeside, paymentHeaders),
+            ...errorResponses('PaymentErrorResponse', paymentBeside, chargeHeaders),
           },
         },
       },
@@ -96,6 +97,8 @@ export function paymentRoutes(
         });
         const response = await context.inFlight.add(charging);
         if (isOfBadCard(response) && !response.replayed) await counts.noteDecline(request);
+        if (request.caller.key?.kind === 'publishable')
+          reply.header('payment-client-secret', response.clientSecret());
         return sendResponse(
           reply,
           response,
@@ -151,7 +154,11 @@ export function paymentRoutes(
     app.get(
       `${path}/:payment_id`,
       {
-        config: { access: 'payments:read' },
+        config: {
+          access: 'payments:read',
+          isClientSecret: ({ processor, route_id: route, payment_id: paymentId }, text) =>
+            isClientSecret(context, { processor, route, paymentId }, text),
+        },
         schema: {
           tags,
           operationId: 'getPayment',
@@ -170,10 +177,11 @@ export function paymentRoutes(
         const { processor, route_id: route, payment_id: paymentId } = request.params;
         const found = await findPaymentOn(context, { processor, route, paymentId });
         const payment = await refreshAuthentication(context, found);
+        const fieldsOf = request.caller.isBuyer ? buyersPayment : publicPayment;
         const next_action = nextActionOf(context, payment);
         return sendEnvelope(
           reply,
-          success({ ...publicPayment(payment), ...(next_action === undefined ? {} : { next_action }) }),
+          success({ ...fieldsOf(payment), ...(next_action === undefined ? {} : { next_action }) }),
         );
       },
     );

@@ -175,12 +175,13 @@ function guardRequests(app: App, paths: KnownPaths, options: AppOptions, { load 
     if (bytesMax !== undefined) route.bodyLimit = bytesMax;
   });
   app.addHook('onRequest', (request, reply, done) => {
-    const access = request.routeOptions.config?.access;
+    const route = request.routeOptions.config;
+    const access = route?.access;
     request.caller = anybody;
     request.address = addressOf(request, options);
     reply.header('request-id', request.id).headers(securityHeaders(access, isHttpsOnly));
     if (isStopping()) reply.header('connection', 'close');
-    crossOrigin.mark(request, reply, access);
+    crossOrigin.mark(request, reply, route);
     // Shed before any work: a charge that is shed here has no effect.
     const isVital = neverShed.has(request.routeOptions.url);
     const overload = load.shed(request.raw, reply.raw, countedAddress(request.address), isVital);

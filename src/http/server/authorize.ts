@@ -8,6 +8,7 @@ import type { KeyRing } from '../../access/key-ring.ts';
 import { type Caller, checkPermission, type Target } from '../../access/permission.ts';
 import type { Access, Scope } from '../../access/scopes.ts';
 import { ServiceError } from '../../errors.ts';
+import { admitByClientSecret } from './client-secret.ts';
 import { checkDirectCaller, checkOwnPage } from './open-access.ts';
 
 declare module 'fastify' {
@@ -88,6 +89,8 @@ export class Authorizer {
       checkOwnPage(request, trustedOrigins);
       return this.#countCharge(pending);
     }
+    const admission = admitByClientSecret(request);
+    if (admission !== undefined) return admission;
     const text = sentKey(request, authorizations);
     const key = keys.find(text);
     if (key !== undefined) return this.#admitWithKey(pending, key);

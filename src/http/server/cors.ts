@@ -1,16 +1,16 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Access } from '../../access/scopes.ts';
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import { preflightSecondsMax } from '../limits.ts';
 import type { KnownPaths } from './route-table.ts';
 
 const requestHeaders =
-  'authorization, challenge-token, content-type, idempotency-key, if-match, if-none-match';
+  'authorization, challenge-token, content-type, idempotency-key, if-match, if-none-match, payment-client-secret';
 const responseHeaders =
-  'etag, idempotent-replayed, location, payment-id, ratelimit, ratelimit-policy, refund-id, request-id, retry-after';
+  'etag, idempotent-replayed, location, payment-client-secret, payment-id, ratelimit, ratelimit-policy, refund-id, ' +
+  'request-id, retry-after';
 
 /**
- * Allows pages of other origins to read responses (CORS; Fetch standard, 3.2): the origins in the settings, and for payments
- * the origins of the publishable keys. Each is compared exactly. The header names only the one origin, never `*`, and never
+ * Allows pages of other origins to read responses (CORS; Fetch standard, 3.2): the origins in the settings, and for charges
+ * and for one payment the origins of the publishable keys. Each is compared exactly. The header names only the one origin, never `*`, and never
  * allows credentials: a key is not a cookie.
  */
 export class CrossOrigin {
@@ -24,11 +24,11 @@ export class CrossOrigin {
   }
 
   /** Sets the response headers that let an allowed page read the response. */
-  mark({ headers }: FastifyRequest, reply: FastifyReply, access: Access | undefined): void {
+  mark({ headers }: FastifyRequest, reply: FastifyReply, route: FastifyContextConfig | undefined): void {
     const { origin } = headers;
-    const varies = this.#configured.size > 0 || access === 'payments:create';
+    const varies = this.#configured.size > 0 || isForShopPages(route);
     if (varies) reply.header('vary', 'origin');
-    if (origin === undefined || !this.#allows(origin, access)) return;
+    if (origin === undefined || !this.#allows(origin, route)) return;
     reply.header('access-control-allow-origin', origin);
     reply.header('access-control-expose-headers', responseHeaders);
   }
@@ -42,8 +42,8 @@ export class CrossOrigin {
   respondToPreflight(request: FastifyRequest, reply: FastifyReply, paths: KnownPaths): boolean {
     const { origin, 'access-control-request-method': method } = request.headers;
     if (request.method !== 'OPTIONS' || origin === undefined || method === undefined) return false;
-    const access = paths.access(method, request.url);
-    if (access === undefined || !this.#allows(origin, access)) return false;
+    const route = paths.config(method, request.url);
+    if (route === undefined || !this.#allows(origin, route)) return false;
     reply.code(204).headers({
       vary: 'origin',
       'access-control-allow-origin': origin,
@@ -55,7 +55,12 @@ export class CrossOrigin {
     return true;
   }
 
-  #allows(origin: string, access: Access | undefined): boolean {
-    return this.#configured.has(origin) || (access === 'payments:create' && this.#ofKeys().has(origin));
+  #allows(origin: string, route: FastifyContextConfig | undefined): boolean {
+    return this.#configured.has(origin) || (isForShopPages(route) && this.#ofKeys().has(origin));
   }
+}
+
+/** Whether pages of the origins of publishable keys may use a route. */
+function isForShopPages(route: FastifyContextConfig | undefined): boolean {
+  return route?.access === 'payments:create' || route?.isClientSecret !== undefined;
 }

@@ -55,9 +55,9 @@ export class KnownPaths {
     return this.#find(url)?.routes.get(method)?.besideError;
   }
 
-  /** The access that a request requires; undefined if the path does not support the method. */
-  access(method: string, url: string): Access | undefined {
-    return this.#find(url)?.routes.get(method)?.access;
+  /** The configuration of a route; undefined if the path does not support the method. */
+  config(method: string, url: string): FastifyContextConfig | undefined {
+    return this.#find(url)?.routes.get(method);
   }
 
   /** Every route, with the access that it requires. */

@@ -1,6 +1,7 @@
 import { type FieldsBesideError, failure, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { NextAction } from '../../processors/processor.ts';
+import { clientSecretOf } from '../client-secret.ts';
 import type { PaymentContext } from '../context.ts';
 import type { Payment } from '../payment.ts';
 import type { StoredResponse } from '../stored-response.ts';
@@ -102,6 +103,8 @@ export interface PaymentResponse extends StoredResponse {
   /** Whether this is the response to an earlier request with the same key. */
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
+  /** The secret that reads this payment; derived when it is called. */
+  readonly clientSecret: () => string;
 }
 
 export const unknownRetryAfterSeconds = 2;
@@ -112,7 +115,7 @@ export function currentResponse(
   payment: Payment,
   { replayed }: { readonly replayed: boolean },
 ): PaymentResponse {
-  const known = { paymentId: payment.id, replayed };
+  const known = { paymentId: payment.id, replayed, clientSecret: () => clientSecretOf(payment) };
   if (payment.response !== undefined) return { ...payment.response, ...known };
   const action = nextActionOf(context, payment);
   if (action !== undefined) return { ...errorResponse(actionRequired(action), payment.requestId), ...known };

@@ -3,6 +3,7 @@ import type { Write } from '../../storage/engine.ts';
 import { hasEnded, isFinal, transitionCharge, transitionProvenCharge } from '../charge-state.ts';
 import type { PaymentContext, SettleChargeContext } from '../context.ts';
 import { made, releaseItem, reserveItem } from '../fulfilment.ts';
+import { isItemRevoked } from '../item-revocation.ts';
 import { authenticationAttemptsSkipped, eventsPerPaymentMax } from '../limits.ts';
 import { openId, postponeMarker, removeMarker } from '../ownership/marker.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from '../payment.ts';
@@ -120,9 +121,10 @@ function overridden(
     outcome,
   );
   const item = itemMade(context, succeeded).filter((write) => isFree(write, rejected));
-  const hold = payment.item === undefined ? [] : reserveItem(payment.item, payment.id);
+  const dueItem = isItemRevoked(payment) ? undefined : payment.item;
+  const hold = dueItem === undefined ? [] : reserveItem(dueItem, payment.id);
   const isHeldByOther = hold.some((write) => !isFree(write, rejected));
-  const isLost = payment.item !== undefined && (item.length === 0 || isHeldByOther);
+  const isLost = dueItem !== undefined && (item.length === 0 || isHeldByOther);
   const after: Payment = isLost
     ? {
         ...succeeded,
@@ -213,9 +215,9 @@ function chargeNoted({ id, processor, chargeId }: Payment): Write[] {
   ];
 }
 
-/** Empty if the settings no longer allow the item: the charge still ends, and the log reports it. */
+/** Empty if the item is revoked, or the settings no longer allow it: the charge still ends, and the log reports it. */
 function itemMade(context: Pick<PaymentContext, 'itemWrite'>, payment: Payment): Write[] {
-  if (payment.state !== 'succeeded') return [];
+  if (payment.state !== 'succeeded' || isItemRevoked(payment)) return [];
   try {
     const write = made(context, payment);
     return write === undefined ? [] : [write];
@@ -225,9 +227,10 @@ function itemMade(context: Pick<PaymentContext, 'itemWrite'>, payment: Payment):
   }
 }
 
-function itemState({ item, state }: Payment, isMade: boolean): Pick<Payment, 'item'> {
+function itemState(payment: Payment, isMade: boolean): Pick<Payment, 'item'> {
+  const { item, state } = payment;
   if (item === undefined) return {};
-  if (state !== 'succeeded') return { item: { ...item, state: 'not_made' } };
+  if (state !== 'succeeded' || isItemRevoked(payment)) return { item: { ...item, state: 'not_made' } };
   return { item: { ...item, state: isMade ? 'made' : 'conflict' } };
 }
 

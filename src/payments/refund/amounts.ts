@@ -20,6 +20,12 @@ export function amountRefunded({ refunds = [] }: Payment): number {
   return refunds.reduce((sum, { state, amount }) => (state === 'failed' ? sum : sum + amount), 0);
 }
 
+/** Whether refunds have returned the whole amount; a pending refund may still fail. */
+export function isFullyRefunded({ amount, refunds = [] }: Payment): boolean {
+  const returned = refunds.filter(({ state }) => state === 'succeeded');
+  return returned.reduce((sum, refund) => sum + refund.amount, 0) >= amount;
+}
+
 /** True also for a proven charge that needs review because its item could not be made. */
 export function isCharged({ state, chargeId }: Payment): boolean {
   return state === 'succeeded' || (state === 'needs_review' && chargeId !== undefined);

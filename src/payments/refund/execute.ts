@@ -1,6 +1,6 @@
 import { errorFields } from '../../log.ts';
 import type { Processor, RefundOutcome } from '../../processors/processor.ts';
-import { findProcessor, type PaymentContext } from '../context.ts';
+import { findProcessor, type PaymentContext, type SettleRefundContext } from '../context.ts';
 import { lookUpMsMax, processorCallMsMax, refundArrivalMsMax } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import type { Refund } from '../refund-state.ts';
@@ -11,7 +11,7 @@ import { markRefundForReview, settleRefund } from './settle.ts';
 
 /** The second and third step of a refund that this process owns: calls the processor and stores the outcome. */
 export async function executeRefund(
-  context: Pick<PaymentContext, 'engine' | 'processors' | 'log' | 'metrics' | 'now'>,
+  context: SettleRefundContext & Pick<PaymentContext, 'processors'>,
   payment: Payment,
   refundId: string,
 ): Promise<RefundResponse> {
@@ -31,7 +31,7 @@ export async function executeRefund(
 
 /** Resumes a refund without an owner, as `resumeCharge` does for a charge. A pending refund is only looked up. */
 export async function resumeRefund(
-  context: Pick<PaymentContext, 'engine' | 'processors' | 'log' | 'metrics' | 'now'>,
+  context: SettleRefundContext & Pick<PaymentContext, 'processors'>,
   payment: Payment,
   refund: Refund,
 ): Promise<void> {

@@ -1,6 +1,7 @@
 import type { RefundOutcome } from '../../processors/processor.ts';
 import { withEvent } from '../charge/settle.ts';
 import type { PaymentContext, SettleRefundContext } from '../context.ts';
+import { changeRevokingItem, isItemRevoked } from '../item-revocation.ts';
 import { openId, postponeMarker, removeMarker, restoreMarker } from '../ownership/marker.ts';
 import type { Payment } from '../payment.ts';
 import { type Change, changePayment } from '../payment-store.ts';
@@ -17,8 +18,8 @@ export interface RefundFinding {
 }
 
 /**
- * The third step of a refund: one commit stores the outcome and the exact response, and updates the marker. A transition
- * back changes nothing: another process knows more.
+ * The third step of a refund: one commit stores the outcome and the exact response, updates the marker, and deletes the
+ * item of the payment if the refund revokes it. A transition back changes nothing: another process knows more.
  *
  * @returns the refund as it is now
  */
@@ -29,7 +30,7 @@ export async function settleRefund(
   finding: RefundFinding,
 ): Promise<Refund> {
   let stateBefore: RefundState | undefined;
-  const { payment, isChanged } = await changePayment(context, paymentId, (before) => {
+  const { payment, isChanged } = await changeRevokingItem(context, paymentId, (before) => {
     const refund = theRefund(before, refundId);
     stateBefore = refund.state;
     return settled(context, before, refund, finding);
@@ -42,6 +43,9 @@ export async function settleRefund(
       context.metrics.refund(payment.processor, refund.state);
     if (stateBefore === 'failed')
       context.log.error('refund_overridden', { payment_id: paymentId, refund_id: refundId });
+    // The item may have been sold again, so only a person can restore it.
+    if (stateBefore === 'succeeded' && payment.item?.state === 'deleted' && !isItemRevoked(payment))
+      context.log.error('refund_failed_after_item_deleted', { payment_id: paymentId, refund_id: refundId });
     context.log.info('refund', {
       payment_id: paymentId,
       refund_id: refundId,

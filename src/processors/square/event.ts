@@ -99,6 +99,12 @@ function refundChange({ id, payment_id, status, reason, amount_money }: Json): R
   return { about: 'refund', chargeId, processorRefundId, refundId, amount, state };
 }
 
+/**
+ * The states of a chargeback whose amount Square holds or has returned to the cardholder. `INQUIRY_…` holds nothing
+ * (https://developer.squareup.com/docs/disputes-api/overview).
+ */
+const withdrawn: readonly string[] = ['EVIDENCE_REQUIRED', 'PROCESSING', 'LOST', 'ACCEPTED'];
+
 /** Older events have the dispute's id in `dispute_id` (https://developer.squareup.com/reference/square/objects/Dispute). */
 function disputeChange(dispute: Json): DisputeChange | undefined {
   const disputeId = textOf(dispute.id) ?? textOf(dispute.dispute_id);
@@ -107,7 +113,9 @@ function disputeChange(dispute: Json): DisputeChange | undefined {
   const status = textOf(dispute.state);
   if (disputeId === undefined || chargeId === undefined || amount === undefined || status === undefined)
     return undefined;
-  return { about: 'dispute', chargeId, disputeId, amount, status, reason: textOf(dispute.reason) ?? '' };
+  const isWithdrawn = withdrawn.includes(status);
+  const reason = textOf(dispute.reason) ?? '';
+  return { about: 'dispute', chargeId, disputeId, amount, status, reason, isWithdrawn };
 }
 
 function amountOf(money: unknown): number | undefined {

@@ -51,6 +51,12 @@ function parsed(event: Stripe.Event): ParsedEvent {
   return { kind: 'event', event: { id: event.id, happenedAt: event.created * 1_000, change } };
 }
 
+/**
+ * The statuses of a chargeback whose amount Stripe has debited. `warning_…` is an inquiry, which debits nothing, and `won`
+ * returns the amount (https://docs.stripe.com/disputes/how-disputes-work).
+ */
+const withdrawn: readonly string[] = ['needs_response', 'under_review', 'lost'];
+
 /** https://docs.stripe.com/api/events/types */
 function changeOf(event: Stripe.Event): ChargeChange | RefundChange | DisputeChange | undefined {
   switch (event.type) {
@@ -117,6 +123,7 @@ function disputeChange({
     amount: isoAmount(amount, currency.toUpperCase()),
     status,
     reason,
+    isWithdrawn: withdrawn.includes(status),
   };
 }
 
