@@ -2,6 +2,7 @@ import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
 import { metricsRoutes } from '../http/routes/metrics.ts';
+import { paymentPriceRoutes } from '../http/routes/payment-price.ts';
 import { paymentRoutes } from '../http/routes/payments.ts';
 import { sessionRoutes } from '../http/routes/session.ts';
 import { sessionListRoutes } from '../http/routes/sessions.ts';
@@ -61,7 +62,11 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
 function paymentsRoutes(settings: Settings, { domains, access }: AppContext): readonly Routes[] {
   const { basePath } = settings.payments;
   const { payments } = domains;
-  return [paymentRoutes(payments, basePath, access.authorizer), eventRoutes(payments, basePath)];
+  return [
+    paymentPriceRoutes(payments, basePath),
+    paymentRoutes(payments, basePath, access.authorizer),
+    eventRoutes(payments, basePath),
+  ];
 }
 
 async function openOn(

@@ -2,6 +2,7 @@ import { Accounts } from '../payments/accounts.ts';
 import type { PaymentContext } from '../payments/context.ts';
 import { Heartbeats } from '../payments/ownership/heartbeat.ts';
 import type { RoutePolicy } from '../payments/payment-routes.ts';
+import { Prices } from '../payments/prices.ts';
 import { ReplayCache } from '../payments/replay-cache.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -101,19 +102,21 @@ export async function openPayments(
   settings: Settings,
   { tables, simulate, ownerSilenceMsMax, processes, ...parts }: PaymentOptions,
 ): Promise<PaymentContext> {
+  const itemWrite: PaymentContext['itemWrite'] = (table, item) => tables.creation(table, item);
   return {
     ...parts,
     processors: await openProcessors(settings, simulate, processes),
     routes: routesOf(settings),
+    prices: new Prices({ engine: parts.engine, log: parts.log, itemWrite }),
     heartbeats: new Heartbeats(parts.engine, ownerSilenceMsMax),
     replayCache: new ReplayCache(),
     accounts: new Accounts(),
     wantedMs: settings.payments.retrySeconds * 1_000,
-    itemWrite: (table, item) => tables.creation(table, item),
+    itemWrite,
   };
 }
 
 function routesOf({ payments }: Settings): Map<string, RoutePolicy> {
-  // The settings' schema has validated the item's sources.
+  // The settings' schema has validated the sources of items and prices.
   return new Map(Object.entries(payments.routes as Record<string, RoutePolicy>));
 }

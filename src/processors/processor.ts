@@ -74,7 +74,26 @@ export const commonDeclineCodes = [
 /** A processor with a key in the settings. */
 export type ConnectedProcessor = Processor & ProcessorAccount;
 
-export interface ChargeRequest {
+/** What the shop and the cardholder see of a charge at the processor. An adapter leaves out what its processor cannot take. */
+export interface ChargeDetails {
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly description?: string;
+  readonly statementDescriptorSuffix?: string;
+  /** The processor sends its receipt to this address. */
+  readonly receiptEmail?: string;
+}
+
+/** The fields of a request that a processor may reject. */
+export type ChargeParam =
+  | 'amount'
+  | 'currency'
+  | 'token'
+  | 'metadata'
+  | 'description'
+  | 'statement_descriptor_suffix'
+  | 'receipt_email';
+
+export interface ChargeRequest extends ChargeDetails {
   /** Our payment id, stored at the processor so that the charge can be found by it. */
   readonly paymentId: string;
   /** Our random idempotency key for the processor; the caller's key never leaves the service. */
@@ -101,7 +120,7 @@ export type ChargeOutcome =
   /** The processor rejects this request for good: nothing was charged, and a retry changes nothing. */
   | {
       readonly kind: 'rejected';
-      readonly param?: 'amount' | 'currency' | 'token';
+      readonly param?: ChargeParam;
       readonly message: string;
       readonly detail: string;
     }

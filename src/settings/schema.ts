@@ -3,6 +3,7 @@ import { amountMax } from '../payments/limits.ts';
 import { tableNamePattern } from '../table-name.ts';
 import { accessSettings } from './access.ts';
 import { chargeRetrySecondsMax } from './limits.ts';
+import { priceSetting } from './price.ts';
 import { processorSettings } from './processor-settings.ts';
 
 /**
@@ -34,6 +35,7 @@ const paymentRoute = Type.Object(
     maximum: Type.Optional(
       Type.Integer({ minimum: 1, maximum: amountMax, description: 'highest amount, in the smallest unit' }),
     ),
+    price: Type.Optional(priceSetting),
     on_success: Type.Optional(
       Type.Object(
         {

@@ -76,6 +76,17 @@ export const declineCode = named(
   }),
 );
 
+const expectedPrice = named(
+  'ExpectedPrice',
+  Type.Object(
+    { amount: Type.Integer(), currency: Type.String() },
+    {
+      ...closed,
+      description: 'The price of the payment, with `amount_mismatch`; in the smallest unit of the currency',
+    },
+  ),
+);
+
 const error = named(
   'Error',
   Type.Object(
@@ -85,6 +96,7 @@ const error = named(
       message: Type.String({ description: 'A sentence for people; it can change' }),
       param: Type.Optional(Type.String({ description: 'The field, header or path parameter at fault' })),
       decline_code: documentedAs(Type.Optional(declineCode), declineCode),
+      expected: Type.Optional(expectedPrice),
       retryable: Type.Boolean({ description: 'Whether the same request, sent again, may succeed' }),
       request_id: Type.String(),
     },

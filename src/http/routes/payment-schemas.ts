@@ -1,6 +1,14 @@
 import { Type } from 'typebox';
 import { storedChargeStates } from '../../payments/charge-state.ts';
-import { amountMax, metadataKeysMax, tokenCharactersMax } from '../../payments/limits.ts';
+import {
+  amountMax,
+  descriptionCharactersMax,
+  emailDomainCharactersMax,
+  emailLocalPartCharactersMax,
+  metadataKeysMax,
+  statementDescriptorSuffixCharactersMax,
+  tokenCharactersMax,
+} from '../../payments/limits.ts';
 import { paidItemStates } from '../../payments/payment.ts';
 import { refundStates } from '../../payments/refund-state.ts';
 import { processorNames } from '../../processors/processor.ts';
@@ -58,8 +66,37 @@ export const body = named(
       ),
       metadata: Type.Optional(
         Type.Record(Type.String(), Type.String(), {
-          description: `Your data about the payment, at most ${metadataKeysMax} keys; it never leaves the service`,
+          description: `Your data about the payment, at most ${metadataKeysMax} keys. Stripe receives it with the charge`,
         }),
+      ),
+      description: documentedAs(
+        Type.Optional(
+          Type.String({ description: 'What the payment is for; the processor shows it on its dashboard' }),
+        ),
+        { type: 'string', minLength: 1, maxLength: descriptionCharactersMax },
+      ),
+      statement_descriptor_suffix: documentedAs(
+        Type.Optional(
+          Type.String({
+            description:
+              'What follows the name of the shop on the statement of the card: printable ASCII characters with at least one ' +
+              'letter, without < > \\ \' " *',
+          }),
+        ),
+        { type: 'string', minLength: 1, maxLength: statementDescriptorSuffixCharactersMax },
+      ),
+      receipt_email: documentedAs(
+        Type.Optional(
+          Type.String({
+            description:
+              'The processor sends its receipt to this address; the service erases it when the charge ends',
+          }),
+        ),
+        {
+          type: 'string',
+          format: 'email',
+          maxLength: emailLocalPartCharactersMax + 1 + emailDomainCharactersMax,
+        },
       ),
     },
     { ...closed, examples: [{ amount: 1050, currency: 'EUR', token: 'tok_paid' }] },
@@ -72,8 +109,12 @@ export const headers = Type.Object({
     }),
   ),
 });
-const smallestUnit = 'In the smallest unit of the currency';
-const currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217 code', examples: ['EUR'] });
+export const smallestUnit = 'In the smallest unit of the currency';
+export const currency = Type.String({
+  pattern: '^[A-Z]{3}$',
+  description: 'ISO 4217 code',
+  examples: ['EUR'],
+});
 export const paid = Type.Object(
   { message: Type.Object({ message: Type.Literal('Payment successful!'), charge_id: Type.String() }) },
   { examples: [{ message: { message: 'Payment successful!', charge_id: 'ch_3PqX2eZvKYlo' } }] },
@@ -125,6 +166,24 @@ const paidItem = named(
     { ...closed, description: 'The item that the route makes when the charge succeeds' },
   ),
 );
+const paymentPrice = named(
+  'PaymentPrice',
+  Type.Object(
+    {
+      type: named(
+        'PaymentPriceType',
+        enumOf(['payer', 'fixed', 'table'], {
+          description: 'payer: the buyer chose the amount, within the limits of the route',
+        }),
+      ),
+      table: Type.Optional(Type.String({ description: 'The table of the price' })),
+      id: Type.Optional(Type.String({ description: 'The item of the price' })),
+      unit_amount: Type.Optional(Type.Integer({ description: `The price of one piece. ${smallestUnit}` })),
+      quantity: Type.Optional(Type.Integer()),
+    },
+    { ...closed, description: 'How the price of the route gave the amount' },
+  ),
+);
 export const paymentState = named(
   'Payment',
   Type.Object(
@@ -134,10 +193,13 @@ export const paymentState = named(
       processor: processorSchema,
       amount: Type.Integer({ description: smallestUnit }),
       currency,
+      price: Type.Union([paymentPrice, Type.Null()]),
       charge_id: Type.Union([Type.String(), Type.Null()]),
       decline_code: Type.Union([declineCode, Type.Null()]),
       created_at: timestamp,
       metadata: Type.Record(Type.String(), Type.String()),
+      description: Type.Union([Type.String(), Type.Null()]),
+      statement_descriptor_suffix: Type.Union([Type.String(), Type.Null()]),
       item: Type.Union([paidItem, Type.Null()]),
       amount_refunded: Type.Integer({ description: 'The amount that was or may have been refunded' }),
       refunds: Type.Array(refundState),
@@ -152,10 +214,13 @@ export const paymentState = named(
           processor: 'stripe',
           amount: 1050,
           currency: 'EUR',
+          price: { type: 'table', table: 'prices', id: 'poster', unit_amount: 525, quantity: 2 },
           charge_id: 'ch_3PqX2eZvKYlo',
           decline_code: null,
           created_at: '2026-11-21T10:00:00.000Z',
-          metadata: { cart: '1' },
+          metadata: { sku: 'poster', quantity: '2' },
+          description: 'Two posters',
+          statement_descriptor_suffix: 'POSTERS',
           item: null,
           amount_refunded: 250,
           refunds: [refundExample],

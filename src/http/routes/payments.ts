@@ -79,11 +79,15 @@ export function paymentRoutes(
       async (request, reply) => {
         counts.takeChargeOfKey(request, reply);
         const { processor, route_id: route } = request.params;
+        const { statement_descriptor_suffix, receipt_email, ...fields } = request.body;
         const charging = createCharge(context, {
           processor,
           route,
-          ...request.body,
+          ...fields,
+          statementDescriptorSuffix: statement_descriptor_suffix,
+          receiptEmail: receipt_email,
           idempotencyKey: request.headers['idempotency-key'],
+          needsPrice: request.caller.key?.kind === 'publishable',
           caller: shopOf(request.caller),
           requestId: request.id,
           traceparent: request.raw.headers.traceparent?.toString(),

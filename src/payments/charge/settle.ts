@@ -13,6 +13,7 @@ import { eventsPerPaymentMax } from '../limits.ts';
 import { openId, postponeMarker, removeMarker } from '../ownership/marker.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from '../payment.ts';
 import { type Change, changePayment, WriteRejected } from '../payment-store.ts';
+import { withoutReceiptEmail } from './details.ts';
 import type { Finding, Settlement } from './outcome.ts';
 import { report } from './report.ts';
 import { responseOf, reviewResponse } from './response.ts';
@@ -173,7 +174,7 @@ function stateOf({ kind }: Settlement): ChargeState {
   return kind === 'unknown' ? 'in_doubt' : 'declined';
 }
 
-/** Adds the response of an ended payment and erases its token. */
+/** Adds the response of an ended payment, and erases its token and its buyer's email address. */
 function withOutcome(payment: Payment, outcome: Settlement): Payment {
   return {
     ...withoutToken(payment),
@@ -184,7 +185,7 @@ function withOutcome(payment: Payment, outcome: Settlement): Payment {
 }
 
 function withoutToken(payment: Payment): Payment {
-  const { sealedToken: _erased, ...rest } = payment;
+  const { sealedToken: _erased, ...rest } = withoutReceiptEmail(payment);
   return rest;
 }
 

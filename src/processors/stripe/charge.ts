@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
 import { inTime } from '../in-time.ts';
-import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
+import type { ChargeOutcome, ChargeParam, ChargeRequest } from '../processor.ts';
 import type { Sends } from '../sending/sends.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
 import { detailOf, isDefiniteRejection, isServerError, wasTurnedAway } from './errors.ts';
@@ -69,10 +69,11 @@ async function paymentMethodOf(
 
 async function confirmedIntent(
   client: Stripe,
-  { amount, currency, paymentId, processorKey }: ChargeRequest,
+  request: ChargeRequest,
   paymentMethod: string,
   timeout: number,
 ): Promise<ChargeOutcome> {
+  const { amount, currency, paymentId, processorKey } = request;
   try {
     const intent = await client.paymentIntents.create(
       {
@@ -82,7 +83,8 @@ async function confirmedIntent(
         allowed_payment_method_types: ['card'],
         confirm: true,
         error_on_requires_action: true,
-        metadata: { [paymentIdKey]: paymentId },
+        metadata: { ...metadataOf(request), [paymentIdKey]: paymentId },
+        ...detailsOf(request),
       },
       { idempotencyKey: processorKey, timeout },
     );
@@ -90,6 +92,21 @@ async function confirmedIntent(
   } catch (error) {
     return outcomeOfError(error);
   }
+}
+
+/** Stripe reads an empty value as a key to remove. */
+function metadataOf({ metadata = {} }: ChargeRequest): Record<string, string> {
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== ''));
+}
+
+function detailsOf({ description, statementDescriptorSuffix, receiptEmail }: ChargeRequest) {
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(statementDescriptorSuffix === undefined
+      ? {}
+      : { statement_descriptor_suffix: statementDescriptorSuffix }),
+    ...(receiptEmail === undefined ? {} : { receipt_email: receiptEmail }),
+  };
 }
 
 export function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
@@ -115,8 +132,18 @@ function outcomeOfError(error: unknown): ChargeOutcome {
   return { kind: 'rejected', ...(field === undefined ? {} : { param: field }), message, detail };
 }
 
-function fieldOf(param: string | undefined): 'amount' | 'currency' | 'token' | undefined {
-  if (param === 'amount' || param === 'currency') return param;
+const sameNames = [
+  'amount',
+  'currency',
+  'description',
+  'statement_descriptor_suffix',
+  'receipt_email',
+] as const;
+
+function fieldOf(param: string | undefined): ChargeParam | undefined {
+  const same = sameNames.find((name) => name === param);
+  if (same !== undefined) return same;
+  if (param?.startsWith('metadata')) return 'metadata';
   if (param === 'payment_method' || param === 'token' || param === 'card[token]') return 'token';
   return undefined;
 }
