@@ -2,6 +2,7 @@
 export type ServiceErrorCode =
   | 'malformed_json'
   | 'invalid_request'
+  | 'amount_mismatch'
   | 'unauthenticated'
   | 'forbidden'
   | 'card_declined'
@@ -60,6 +61,8 @@ export interface ErrorBody {
   readonly message: string;
   readonly param?: string;
   readonly decline_code?: string;
+  /** Of `amount_mismatch`: the price, in the smallest unit of the currency. */
+  readonly expected?: { readonly amount: number; readonly currency: string };
   readonly next_action?: { readonly type: 'redirect'; readonly url: string };
   readonly client_secret?: string;
   readonly retryable: boolean;
