@@ -1,4 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { ChargeDetails, ChargeParam } from './charge-details.ts';
+
+export type { ChargeDetails, ChargeParam };
 
 /**
  * The port to a payment processor. An adapter makes no decision about a payment: it calls the processor and returns
@@ -73,25 +76,6 @@ export const commonDeclineCodes = [
 
 /** A processor with a key in the settings. */
 export type ConnectedProcessor = Processor & ProcessorAccount;
-
-/** What the shop and the cardholder see of a charge at the processor. An adapter leaves out what its processor cannot take. */
-export interface ChargeDetails {
-  readonly metadata?: Readonly<Record<string, string>>;
-  readonly description?: string;
-  readonly statementDescriptorSuffix?: string;
-  /** The processor sends its receipt to this address. */
-  readonly receiptEmail?: string;
-}
-
-/** The fields of a request that a processor may reject. */
-export type ChargeParam =
-  | 'amount'
-  | 'currency'
-  | 'token'
-  | 'metadata'
-  | 'description'
-  | 'statement_descriptor_suffix'
-  | 'receipt_email';
 
 export interface ChargeRequest extends ChargeDetails {
   /** Our payment id, stored at the processor so that the charge can be found by it. */
