@@ -19,6 +19,11 @@ interface ErrorKind {
 const kinds = {
   malformed_json: kind(400, 'invalid_request', 'The body is not well-formed JSON in UTF-8.'),
   invalid_request: kind(400, 'invalid_request', 'The request is not valid.'),
+  amount_mismatch: kind(
+    400,
+    'invalid_request',
+    'The amount or the currency is not the price of this payment; nothing was charged.',
+  ),
   unauthenticated: kind(401, 'access', 'This request needs an API key.'),
   forbidden: kind(403, 'access', 'This request is not allowed.'),
   card_declined: kind(402, 'card', 'The card was declined.'),
@@ -102,6 +107,11 @@ export type ErrorCode = keyof typeof kinds;
 export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = kinds;
 export const errorCodes = Object.keys(kinds) as readonly ErrorCode[];
 
+export interface ExpectedPrice {
+  readonly amount: number;
+  readonly currency: string;
+}
+
 export interface ErrorDetails {
   /** The public message; it must contain no secrets. Defaults to the message of the code. */
   readonly message?: string | undefined;
@@ -111,6 +121,8 @@ export interface ErrorDetails {
   readonly declineCode?: string | undefined;
   /** What the cardholder must do before the charge can be made. */
   readonly nextAction?: PublicNextAction | undefined;
+  /** The price of the payment, in the smallest unit of the currency. */
+  readonly expected?: ExpectedPrice | undefined;
   /** Overrides whether the same request may succeed later. */
   readonly retryable?: boolean | undefined;
   /** Sent as `Retry-After`. */
@@ -158,13 +170,15 @@ export interface PublicError {
   readonly param?: string;
   readonly decline_code?: string;
   readonly next_action?: PublicNextAction;
+  /** Of `amount_mismatch`: the price, in the smallest unit of the currency. */
+  readonly expected?: ExpectedPrice;
   readonly retryable: boolean;
   readonly request_id: string;
 }
 
 export function publicError(error: ServiceError, requestId: string): PublicError {
   const { type, retryable } = errorKinds[error.code];
-  const { param, declineCode, nextAction } = error.details;
+  const { param, declineCode, nextAction, expected } = error.details;
   return {
     type,
     code: error.code,
@@ -172,6 +186,7 @@ export function publicError(error: ServiceError, requestId: string): PublicError
     ...(param === undefined ? {} : { param }),
     ...(declineCode === undefined ? {} : { decline_code: declineCode }),
     ...(nextAction === undefined ? {} : { next_action: nextAction }),
+    ...(expected === undefined ? {} : { expected }),
     retryable: error.details.retryable ?? retryable,
     request_id: requestId,
   };

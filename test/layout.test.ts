@@ -55,7 +55,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'http/response/': ['http/server/', 'http/limits.ts', 'http/response/', ...ports, ...domains, ...shared],
   'http/routes/': ['http/', ...ports, ...domains, ...shared],
   'http/': ['http/', ...shared],
-  'settings/': ['settings/', 'payments/limits.ts', ...shared],
+  'settings/': ['settings/', 'payments/limits.ts', 'payments/currencies.ts', ...shared],
   'cli/': ['cli/', 'app/', 'settings/', 'secrets/', copying, ...domains, ...ports, ...shared],
   'opentelemetry/': ['opentelemetry/', ...shared],
   'prometheus/': ['prometheus/', ...shared],

@@ -2,6 +2,7 @@
 export type ServiceErrorCode =
   | 'malformed_json'
   | 'invalid_request'
+  | 'amount_mismatch'
   | 'unauthenticated'
   | 'forbidden'
   | 'card_declined'
@@ -61,6 +62,8 @@ export interface ErrorBody {
   readonly param?: string;
   readonly decline_code?: string;
   readonly next_action?: { readonly type: 'redirect'; readonly url: string; readonly client_secret?: string };
+  /** Of `amount_mismatch`: the price, in the smallest unit of the currency. */
+  readonly expected?: { readonly amount: number; readonly currency: string };
   readonly retryable: boolean;
   readonly request_id?: string;
 }

@@ -19,6 +19,8 @@ export type {
   Payments,
   PayRequest,
   PayResult,
+  Price,
+  PriceRequest,
   Refund,
   Refunded,
   RefundFailed,

@@ -22,6 +22,12 @@ export interface PayRequest extends PaymentPlace, MoneyOptions {
   /** Where the cardholder returns from their bank; without it, a card whose bank wants them to authenticate is declined. */
   readonly returnUrl?: string;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** What the payment is for; the processor's dashboard shows it. */
+  readonly description?: string;
+  /** What follows the shop's name on the card statement. */
+  readonly statement_descriptor_suffix?: string;
+  /** Where the processor sends its receipt. */
+  readonly receipt_email?: string;
 }
 
 export interface Succeeded {
@@ -112,12 +118,22 @@ export interface Payment {
   readonly processor: string;
   readonly amount: number;
   readonly currency: string;
+  /** How the price of the route gave the amount; null if the route has none. */
+  readonly price: {
+    readonly type: 'payer' | 'fixed' | 'table';
+    readonly table?: string;
+    readonly id?: string;
+    readonly unit_amount?: number;
+    readonly quantity?: number;
+  } | null;
   readonly charge_id: string | null;
   readonly decline_code: string | null;
   /** Of a retrieved payment that requires action. */
   readonly next_action?: NextAction;
   readonly created_at: string;
   readonly metadata: Readonly<Record<string, string>>;
+  readonly description: string | null;
+  readonly statement_descriptor_suffix: string | null;
   readonly item: {
     readonly table: string;
     readonly id: string | null;
@@ -143,13 +159,37 @@ export interface PaymentPage {
   readonly next: string | undefined;
 }
 
+export interface PriceRequest extends PaymentPlace, CallOptions {
+  /** The metadata that the price depends on. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** In the smallest unit of the currency. */
+export interface Price {
+  readonly amount: number;
+  readonly currency: string;
+  /** On a route with a quantity. */
+  readonly unit_amount?: number;
+  readonly quantity?: number;
+}
+
 export interface PaymentRequest extends PaymentPlace, CallOptions {
   readonly paymentId: string;
 }
 
 export function pay(http: Http, request: PayRequest): Promise<PayResult> {
-  const { amount, currency, token, metadata, returnUrl: return_url } = request;
-  const body = { amount, currency, token, metadata, return_url };
+  const { amount, currency, token, metadata, description, statement_descriptor_suffix, receipt_email } =
+    request;
+  const body = {
+    amount,
+    currency,
+    token,
+    return_url: request.returnUrl,
+    metadata,
+    description,
+    statement_descriptor_suffix,
+    receipt_email,
+  };
   const call = { method: 'POST', path: pathOf(request), body };
   return settle<{ message?: { charge_id?: string } }, PayResult>(http, call, request, {
     success: ({ body, headers }, idempotencyKey) => {
@@ -202,6 +242,12 @@ export class Payments {
     const call = { method: 'GET', path: pathOf(place), query, signal };
     const { body, next } = await sendAgain<Payment[]>(this.#http, call);
     return { payments: body, next };
+  }
+
+  /** The price that a payment has now, as a page shows it. */
+  async price({ metadata, signal, ...place }: PriceRequest): Promise<Price> {
+    const call = { method: 'GET', path: path(pathOf(place), 'price'), query: { ...metadata }, signal };
+    return (await sendAgain<Price>(this.#http, call)).body;
   }
 
   async get({ paymentId, signal, ...place }: PaymentRequest): Promise<Payment> {

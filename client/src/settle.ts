@@ -107,7 +107,13 @@ async function isOpen(http: Http, call: Call, { headers }: CounterfoilError): Pr
   const secret = headers?.get('payment-client-secret');
   if (!secret) return false;
   const path = `${call.path}/${headers?.get('payment-id')}`;
-  const read = { ...call, method: 'GET', path, headers: { 'payment-client-secret': secret }, body: undefined };
+  const read = {
+    ...call,
+    method: 'GET',
+    path,
+    headers: { 'payment-client-secret': secret },
+    body: undefined,
+  };
   const found = await http.send<{ readonly status: string }>(read).catch(() => undefined);
   return found?.body.status === 'calling' || found?.body.status === 'in_doubt';
 }

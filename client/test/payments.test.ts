@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { startLedger } from '../../test/support/ledger/ledger-process.ts';
+import { writeSettings } from '../../test/support/payments/settings-file.ts';
 import { startTestService } from '../../test/support/service.ts';
 import { startScriptedStripe } from '../../test/support/stripe/scripted-stripe.ts';
-import { Counterfoil, type PayResult, type ReceivedResponse } from '../src/index.ts';
+import { Counterfoil, CounterfoilError, type PayResult, type ReceivedResponse } from '../src/index.ts';
 
 const payment = { processor: 'simulated', amount: 1_050, currency: 'EUR', token: 'tok_paid' } as const;
 
@@ -45,6 +46,26 @@ test('pays, repeats the same payment, finds, lists and refunds it', async (t) =>
   const second = await client.payments.list({ processor: 'simulated', limit: 1, after: next });
   assert.deepEqual([second.payments.length, second.next], [1, undefined]);
   assert.deepEqual(await client.payments.get({ processor: 'simulated', paymentId }), first.payments[0]);
+});
+
+test('reads the price of a payment; another amount is an error with the price', async (t) => {
+  const ledger = new MemoryLedger();
+  const { origin } = await startLedger(t, ledger);
+  const price = { table: 'prices', id: 'metadata.sku', currency: 'EUR', quantity: 'metadata.quantity' };
+  const file = writeSettings(t, { payments: { routes: { poster: { price } } } });
+  const service = await startTestService(t, { file, env: { COUNTERFOIL_SIMULATED_LEDGER: origin } });
+  const client = new Counterfoil({ url: service.origin });
+  await client.table('prices').create({ id: 'print', name: '1050' });
+  const place = { processor: 'simulated', route: 'poster', metadata: { sku: 'print', quantity: '2' } };
+  const shown = await client.payments.price(place);
+  assert.deepEqual(shown, { amount: 2_100, currency: 'EUR', unit_amount: 1_050, quantity: 2 });
+  await assert.rejects(client.pay({ ...payment, ...place }), (error) => {
+    assert.ok(error instanceof CounterfoilError && error.code === 'amount_mismatch');
+    assert.deepEqual(error.body.expected, { amount: 2_100, currency: 'EUR' });
+    return true;
+  });
+  assert.equal((await client.pay({ ...payment, ...place, amount: shown.amount })).status, 'succeeded');
+  assert.equal(ledger.charges.length, 1);
 });
 
 test('a declined card is a result, with the decline code', async (t) => {

@@ -36,6 +36,12 @@ export class KeyRing {
     return this.#generation !== undefined;
   }
 
+  /** The publishable keys that have not ended. */
+  get publishable(): readonly ApiKey[] {
+    const keys = new Set(Array.from(this.#secrets.values(), ({ key }) => key));
+    return [...keys].filter((key) => key.kind === 'publishable' && !hasEnded(key, this.#now()));
+  }
+
   /** The origins of all publishable keys. */
   get origins(): ReadonlySet<string> {
     return this.#origins;

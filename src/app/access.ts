@@ -15,6 +15,7 @@ import type { Settings } from '../settings/schema.ts';
 import type { Engine } from '../storage/engine.ts';
 import { existingStore, openEngine } from './adapters.ts';
 import { distantDeclinesCachedMs } from './limits.ts';
+import { withoutPrice } from './unpriced-routes.ts';
 
 /** Sets up access control. */
 
@@ -42,6 +43,10 @@ export async function openAccess(
     throw new SettingsError([noKeyYet(reachable)]);
   const keys = new KeyRing(engine, now);
   await keys.refresh();
+  for (const key of keys.publishable) {
+    const detail = withoutPrice(key, settings);
+    if (detail !== undefined) log.warn('publishable_key_without_price', { key_id: key.id, detail });
+  }
   const declines = new DeclineLimits({
     engine,
     perHour: limits.declines,

@@ -3,6 +3,8 @@ import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
 import { metricsRoutes } from '../http/routes/metrics.ts';
+import { paymentChangeRoutes } from '../http/routes/payment-changes.ts';
+import { paymentPriceRoutes } from '../http/routes/payment-price.ts';
 import { paymentRoutes } from '../http/routes/payments.ts';
 import { sessionRoutes } from '../http/routes/session.ts';
 import { sessionListRoutes } from '../http/routes/sessions.ts';
@@ -83,7 +85,9 @@ function paymentsRoutes(settings: Settings, { domains, access }: AppContext): re
   const { basePath } = settings.payments;
   const { payments, challenges } = domains;
   return [
+    paymentPriceRoutes(payments, basePath),
     paymentRoutes(payments, basePath, access.authorizer),
+    paymentChangeRoutes(payments, basePath),
     eventRoutes(payments, basePath),
     ...(challenges === undefined ? [] : [challengeRoutes(challenges, basePath)]),
   ];

@@ -3,6 +3,7 @@ import type { PaymentContext } from '../payments/context.ts';
 import { LookUpPace } from '../payments/look-up-pace.ts';
 import { Heartbeats } from '../payments/ownership/heartbeat.ts';
 import type { RoutePolicy } from '../payments/payment-routes.ts';
+import { Prices } from '../payments/prices.ts';
 import { ReplayCache } from '../payments/replay-cache.ts';
 import type { Challenges } from '../processors/challenges.ts';
 import { tablePolicy } from '../settings/load.ts';
@@ -107,22 +108,24 @@ export async function openPayments(
   settings: Settings,
   { tables, simulation, ownerSilenceMsMax, processes, ...parts }: PaymentOptions,
 ): Promise<PaymentContext> {
+  const itemWrite: PaymentContext['itemWrite'] = (table, item) => tables.creation(table, item);
   return {
     ...parts,
     processors: await openProcessors(settings, simulation, processes),
     routes: routesOf(settings),
+    prices: new Prices({ engine: parts.engine, log: parts.log, itemWrite }),
     heartbeats: new Heartbeats(parts.engine, ownerSilenceMsMax),
     replayCache: new ReplayCache(),
     accounts: new Accounts(),
     lookUpPace: new LookUpPace(),
     authenticationMs: settings.payments.authenticationSeconds * 1_000,
     wantedMs: settings.payments.retrySeconds * 1_000,
-    itemWrite: (table, item) => tables.creation(table, item),
+    itemWrite,
     itemDeletion: (table, item) => tables.deletion(table, item),
   };
 }
 
 function routesOf({ payments }: Settings): Map<string, RoutePolicy> {
-  // The settings' schema has validated the item's sources.
+  // The settings' schema has validated the sources of items and prices.
   return new Map(Object.entries(payments.routes as Record<string, RoutePolicy>));
 }

@@ -1,6 +1,9 @@
 import { statfsSync } from 'node:fs';
+import { hasEnded } from '../access/api-key.ts';
+import { ApiKeys } from '../access/api-keys.ts';
 import { openProcessors } from '../app/adapters.ts';
 import { checkPortsAreFree } from '../app/listeners.ts';
+import { withoutPrice } from '../app/unpriced-routes.ts';
 import { isLoopback } from '../origins.ts';
 import { openOfOtherAccounts } from '../payments/accounts.ts';
 import { processorCheckMsMax } from '../payments/limits.ts';
@@ -14,9 +17,26 @@ export type Finding = { readonly ok: string } | { readonly problem: string };
 
 const mebibyte = 1024 * 1024;
 
-/** Checks the disk, the address to listen on, and the processors. */
+/** Checks the disk, the address to listen on, the keys of browsers, and the processors. */
 export async function surroundings(settings: Settings, engine: Engine): Promise<readonly Finding[]> {
-  return [...disk(settings), await address(settings), ...(await processors(settings, engine))];
+  return [
+    ...disk(settings),
+    await address(settings),
+    ...(await publishableKeys(settings, engine)),
+    ...(await processors(settings, engine)),
+  ];
+}
+
+async function publishableKeys(settings: Settings, engine: Engine): Promise<readonly Finding[]> {
+  const keys = await new ApiKeys(engine, 'cli').list();
+  return keys
+    .filter((key) => !hasEnded(key, Date.now()))
+    .flatMap((key) => {
+      const problem = withoutPrice(key, settings);
+      return problem === undefined
+        ? []
+        : [{ problem: `publishable API key ${key.id} (${key.name}): ${problem}` }];
+    });
 }
 
 function disk({ store, data }: Settings): readonly Finding[] {

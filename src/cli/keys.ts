@@ -4,9 +4,10 @@ import type { ListedKey, ShownKey } from '../access/api-keys.ts';
 import { publishableScopes } from '../access/create-key-request.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
 import { type OfflineAccess, openOfflineAccess } from '../app/access.ts';
+import { withoutPrice } from '../app/unpriced-routes.ts';
 import { durationOf } from '../duration.ts';
 import { SettingsError } from '../errors.ts';
-import { runSubcommand, withOpened } from './command.ts';
+import { commandSettings, runSubcommand, withOpened } from './command.ts';
 import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from './limits.ts';
 import { duration, moment } from './timestamps.ts';
 
@@ -24,7 +25,7 @@ const usage = `Usage: counterfoil keys <command>
     --replaces ID           the key whose idempotency keys it takes over; by default the latest key of the same
                             name
     --expires WHEN          in 90d, 24h or 30m, or on 2027-01-01; by default never
-    --publishable           a key for browsers: it creates payments and nothing else
+    --publishable           a key for browsers: it creates payments, on routes with a price, and nothing else
     --origin ORIGIN         of a publishable key: the origin of pages that may use it; repeat it for several
   list                    print all keys without their secrets
     --json                  one JSON object a line
@@ -80,6 +81,8 @@ async function create(args: readonly string[]): Promise<void> {
     ),
   );
   show(shown);
+  const problem = withoutPrice(shown.key, commandSettings());
+  if (problem !== undefined) process.stderr.write(`Warning: ${problem}.\n`);
 }
 
 /** Standard output has only the key, so that a script can read it. */

@@ -11,6 +11,7 @@ import type { ItemWriter } from './fulfilment.ts';
 import type { LookUpPace } from './look-up-pace.ts';
 import type { Heartbeats } from './ownership/heartbeat.ts';
 import type { RoutePolicy } from './payment-routes.ts';
+import type { Prices } from './prices.ts';
 import type { ReplayCache } from './replay-cache.ts';
 
 /** The dependencies of payments. */
@@ -19,6 +20,7 @@ export interface PaymentContext extends ItemWriter {
   /** By path segment; undefined for a known processor without a key in the settings. */
   readonly processors: ReadonlyMap<string, ConnectedProcessor | undefined>;
   readonly routes: ReadonlyMap<string, RoutePolicy>;
+  readonly prices: Prices;
   readonly sealer: Sealer;
   readonly heartbeats: Heartbeats;
   readonly replayCache: ReplayCache;

@@ -2,6 +2,12 @@
 
 /** Stripe's limit on an amount: eight digits of the smallest unit. */
 export const amountMax = 99_999_999;
+/** Pieces of one payment with a price from a table: more is a mistake, or needs a route of its own. */
+export const quantityMax = 10_000;
+/** An invalid price is logged once in this time for each item, so that buyers who try it cannot flood the log. */
+export const invalidPriceLoggedMs = 60_000;
+/** Items whose invalid price is remembered as logged. */
+export const invalidPricesLoggedMax = 1_000;
 export const tokenCharactersMax = 255;
 /** Stripe's limit on an idempotency key. */
 export const idempotencyKeyCharactersMax = 255;
@@ -40,10 +46,17 @@ export const authenticationsPacedMax = 10_000;
 export const authenticationAttemptsSkipped = 4;
 /** Stripe's limit on a URL. */
 export const returnUrlCharactersMax = 2_048;
-/** Stripe's limits on metadata. */
-export const metadataKeysMax = 50;
+/** Stripe's limits on metadata: 50 keys, and one of them is the payment id. */
+export const metadataKeysMax = 49;
 export const metadataKeyCharactersMax = 40;
 export const metadataValueCharactersMax = 500;
+/** Square's limit on a note; Stripe's limit on a description is 1,000. */
+export const descriptionCharactersMax = 500;
+/** Stripe's limit on the whole statement descriptor; the account's prefix takes a part of it. */
+export const statementDescriptorSuffixCharactersMax = 22;
+/** The limits of RFC 5321, 4.5.3.1; together within the 255 of Square. */
+export const emailLocalPartCharactersMax = 64;
+export const emailDomainCharactersMax = 189;
 /** Refunds of one payment; its record holds them all. */
 export const refundsPerPaymentMax = 100;
 /** Refunds without money moved, stored for diagnosis and for repeated requests; the oldest are dropped. */

@@ -12,7 +12,30 @@ export interface RoutePolicy {
   /** Origins of the pages to which a cardholder may return after authenticating. */
   readonly return_urls?: readonly string[];
   readonly on_success?: ItemPolicy;
+  /** Without it, the caller sets the amount, and publishable API keys cannot be used. */
+  readonly price?: RoutePrice;
 }
+
+/** `payer`: the buyer chooses the amount, within `minimum` and `maximum`. */
+export type RoutePrice = 'payer' | FixedPrice | TablePrice;
+
+/** Amounts of prices are in the smallest unit of the currency, whatever the unit of the route. */
+export interface FixedPrice {
+  readonly fixed: number;
+  readonly currency: string;
+}
+
+/** The name of the item is the price of one piece. */
+export interface TablePrice {
+  readonly table: string;
+  /** The id of the item. */
+  readonly id: MetadataSource;
+  readonly currency: string;
+  /** By default one piece. */
+  readonly quantity?: MetadataSource;
+}
+
+export type MetadataSource = `metadata.${string}`;
 
 /** The item that a payment route makes in a table, in the commit that settles a successful charge. */
 export interface ItemPolicy {

@@ -19,6 +19,8 @@ export interface Payment {
   readonly currency: string;
   /** The caller's own fields. */
   readonly metadata?: Metadata;
+  /** What the processor is sent beside the charge; absent if that is nothing. */
+  readonly details?: PaymentDetails;
   /** Shows whether a repeated request has the same token after the token is erased. */
   readonly tokenDigest: string;
   /** Our idempotency key for the processor, the same for every attempt. */
@@ -30,6 +32,8 @@ export interface Payment {
   /** The request that made the payment; its response has this id, however late. */
   readonly requestId: string;
   readonly createdAt: string;
+  /** How the price of the route gave the amount; absent if the route had no price. */
+  readonly price?: PaymentPrice;
   /**
    * Until when the charge may be requested again, in milliseconds since 1970; then it is canceled. A caller's repeated
    * request extends it.
@@ -66,6 +70,29 @@ export interface Authentication {
 }
 
 export type Metadata = Readonly<Record<string, string>>;
+
+/** With these the processor is sent the metadata too. */
+export interface PaymentDetails {
+  readonly description?: string;
+  readonly statementDescriptorSuffix?: string;
+  /** Present until the charge ends. */
+  readonly sealedReceiptEmail?: string;
+  /** Shows whether a repeated request has the same address after the address is erased. */
+  readonly receiptEmailDigest?: string;
+}
+
+export type PaymentPrice =
+  | { readonly type: 'payer' }
+  | { readonly type: 'fixed' }
+  | {
+      readonly type: 'table';
+      readonly table: string;
+      readonly id: string;
+      /** In the smallest unit of the currency. */
+      readonly unitAmount: number;
+      /** Absent on a route without a quantity. */
+      readonly quantity?: number;
+    };
 
 export interface PaidItem {
   readonly table: string;
@@ -135,6 +162,14 @@ export function actionPlace(paymentId: string): SecretPlace {
 
 export function tokenPlace(paymentId: string): SecretPlace {
   return { record: 'payment', name: paymentId, field: 'token' };
+}
+
+export function receiptEmailDigest(paymentId: string, email: string): string {
+  return digest('receipt_email', paymentId, email);
+}
+
+export function receiptEmailPlace(paymentId: string): SecretPlace {
+  return { record: 'payment', name: paymentId, field: 'receipt_email' };
 }
 
 /** Keys are scoped to caller, processor and route: the same key elsewhere is another key. */

@@ -1,4 +1,7 @@
+import type { ChargeDetails, ChargeParam } from './charge-details.ts';
 import type { Declined, Delivery, ParsedEvent, Succeeded } from './event.ts';
+
+export type { ChargeDetails, ChargeParam };
 
 /**
  * The port to a payment processor. An adapter makes no decision about a payment: it calls the processor and returns
@@ -75,7 +78,7 @@ export const commonDeclineCodes = [
 /** A processor with a key in the settings. */
 export type ConnectedProcessor = Processor & ProcessorAccount;
 
-export interface ChargeRequest {
+export interface ChargeRequest extends ChargeDetails {
   /** Our payment id, stored at the processor so that the charge can be found by it. */
   readonly paymentId: string;
   /** Our random idempotency key for the processor; the caller's key never leaves the service. */
@@ -103,7 +106,7 @@ export type ChargeOutcome =
   /** The processor rejects this request for good: nothing was charged, and a retry changes nothing. */
   | {
       readonly kind: 'rejected';
-      readonly param?: 'amount' | 'currency' | 'token';
+      readonly param?: ChargeParam;
       readonly message: string;
       readonly detail: string;
     }

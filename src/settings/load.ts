@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject } from 'ajv';
 import { SettingsError } from '../errors.ts';
 import { isLoopback } from '../origins.ts';
 import { accessProblems } from './access.ts';
+import { priceProblems } from './price.ts';
 import { type Settings, settingsSchema } from './schema.ts';
 
 export interface SettingsSource {
@@ -214,9 +215,15 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
         'without it, callers could read and write any table of the account',
     );
   }
-  for (const [route, { minimum = 1, maximum = Infinity, on_success }] of Object.entries(
-    settings.payments.routes,
-  )) {
+  const tables = {
+    canExist: (name: string) => policy === 'open' || declared.includes(name),
+    ofItems: new Set(Object.values(settings.payments.routes).map(({ on_success }) => on_success?.table)),
+  };
+  for (const [route, rules] of Object.entries(settings.payments.routes)) {
+    const { minimum = 1, maximum = Infinity, on_success } = rules;
+    problems.push(
+      ...priceProblems(rules, tables).map((problem) => `payments.routes.${route}.price: ${problem}`),
+    );
     if (minimum > maximum) problems.push(`payments.routes.${route}: minimum is above maximum`);
     if (on_success !== undefined && policy === 'declared' && !declared.includes(on_success.table)) {
       problems.push(`payments.routes.${route}.on_success.table: is not among the declared tables`);

@@ -3,6 +3,7 @@ import { amountMax } from '../payments/limits.ts';
 import { tableNamePattern } from '../table-name.ts';
 import { accessSettings } from './access.ts';
 import { authenticationSecondsMax, chargeRetrySecondsMax } from './limits.ts';
+import { priceSetting } from './price.ts';
 import { processorSettings } from './processor-settings.ts';
 
 /**
@@ -36,6 +37,7 @@ const paymentRoute = Type.Object(
     maximum: Type.Optional(
       Type.Integer({ minimum: 1, maximum: amountMax, description: 'highest amount, in the smallest unit' }),
     ),
+    price: Type.Optional(priceSetting),
     return_urls: Type.Optional(
       Type.Array(Type.String({ pattern: '^https?://[^/?#@\\s]+$' }), {
         minItems: 1,

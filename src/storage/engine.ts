@@ -57,7 +57,9 @@ export type Write =
       readonly ifValue?: string;
     }
   /** Removes the item; fails with `missing`, or with `differs` when the current value is not `ifValue`. */
-  | { readonly kind: 'delete'; readonly space: Space; readonly id: string; readonly ifValue?: string };
+  | { readonly kind: 'delete'; readonly space: Space; readonly id: string; readonly ifValue?: string }
+  /** Changes nothing; fails with `missing`, or with `differs` when the current value is not `ifValue`. */
+  | { readonly kind: 'check'; readonly space: Space; readonly id: string; readonly ifValue: string };
 
 /** Why a commit was rejected: the first write with a condition that did not hold. */
 export interface Rejection {

@@ -5,6 +5,8 @@ import { bearing, newKey, startServiceWithKeys } from '../support/access/keys.ts
 import { givenUpMs } from '../support/busy-machine.ts';
 import { payment } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
+import { payerPrice } from '../support/payments/payer-price.ts';
+import { writeSettings } from '../support/payments/settings-file.ts';
 import { startWithStripe } from '../support/payments/stripe-service.ts';
 import { newDataFolder, startTestService, type TestResponse, type TestService } from '../support/service.ts';
 import { deliveryOf, disputeOf, eventOf, post } from '../support/stripe/events.ts';
@@ -65,7 +67,7 @@ test('reads its payment without a key: what is the shop’s own is empty', async
 test('shows the buyer the refunds of the payment, and no dispute', async (t) => {
   const data = newDataFolder(t);
   const key = await newKey(data, { kind: 'publishable', scopes: ['payments:create'], origins: [origin] });
-  const { service, stripe } = await startWithStripe(t, { data });
+  const { service, stripe } = await startWithStripe(t, { data, file: writeSettings(t, payerPrice) });
   const path = '/stage/payment/stripe/charge';
   const paid = await service.post(path, payment.body, { ...bearing(key), origin });
   const { at, secret } = boughtBy(paid);

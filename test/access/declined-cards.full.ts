@@ -4,6 +4,7 @@ import { bearing, newKey, startServiceWithKeys } from '../support/access/keys.ts
 import { payment } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
+import { payerPrice } from '../support/payments/payer-price.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import type { TestResponse } from '../support/service.ts';
 
@@ -94,7 +95,13 @@ test('counts the declined cards of an address over all its keys', async (t) => {
 test('counts the declined cards of all workers of a machine together', async (t) => {
   const data = newData(t);
   const key = await newKey(data, browser);
-  const service = await ServeProcess.start(t, { data, env: proxy, workers: 2, simulate: true });
+  const service = await ServeProcess.start(t, {
+    data,
+    env: proxy,
+    settings: payerPrice,
+    workers: 2,
+    simulate: true,
+  });
   const at = await service.ready();
   // Each request has its own connection, so that every worker receives some.
   const pay = async (address: string, token: string) => {

@@ -6,6 +6,8 @@ import type { ServedRoute } from '../../src/http/server/route-table.ts';
 import { bearing, everyScope, idWithin, keyRequest, withKeys } from '../support/access/keys.ts';
 import { create, integration, payment } from '../support/http/documented-operations.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
+import { payerPrice } from '../support/payments/payer-price.ts';
+import { writeSettings } from '../support/payments/settings-file.ts';
 import { newDataFolder, startTestService, type TestResponse, type TestService } from '../support/service.ts';
 
 /**
@@ -79,7 +81,7 @@ async function start(t: TestContext) {
     COUNTERFOIL_LIMIT_REQUESTS: '0',
     COUNTERFOIL_TABLE_ALIASES: 'dynamodb',
   };
-  const service = await startTestService(t, { data, env });
+  const service = await startTestService(t, { data, env, file: writeSettings(t, payerPrice) });
   const ask = ({ method, url }: ServedRoute, headers: Record<string, string> = {}) => {
     const path = pathOf(url);
     const takesBody = method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
@@ -133,7 +135,7 @@ test('the app has the routes of the matrix, and each declares its access', async
   for (const url of open) {
     assert.match(
       url ?? '',
-      /^\/(livez|readyz|openapi\.json|docs)|\/v3\/auth\/|\/\.well-known\//,
+      /^\/(livez|readyz|openapi\.json|docs|stage\/challenge)|\/v3\/auth\/|\/\.well-known\//,
       'nothing else is public',
     );
   }

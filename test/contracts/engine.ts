@@ -92,6 +92,47 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     },
   );
 
+  promise(
+    'checks an item without changing it, and rejects the commit if it has another value',
+    async (engine) => {
+      const check: Write = { kind: 'check', space: 'table:prices', id: 'a', ifValue: '100' };
+      const made = create('one', '1', 'service:payments');
+      assert.deepEqual(await engine.commit([made, check]), { write: 1, reason: 'missing' });
+      await engine.commit([create('a', '100', 'table:prices')]);
+      const before = await engine.describe('table:prices');
+      assert.deepEqual(await engine.commit([made, { ...check, ifValue: '99' }]), {
+        write: 1,
+        reason: 'differs',
+      });
+      assert.deepEqual(await engine.commit([made, { ...check, id: 'b' }]), { write: 1, reason: 'missing' });
+      assert.equal(await engine.get('service:payments', 'one'), undefined);
+      assert.equal(await engine.commit([made, check]), undefined);
+      assert.equal(await engine.get('service:payments', 'one'), '1');
+      assert.equal(await engine.get('table:prices', 'a'), '100');
+      assert.deepEqual(await engine.describe('table:prices'), before);
+      assert.equal(await engine.commit([check]), undefined);
+      assert.deepEqual(await engine.commit([{ ...check, ifValue: '' }]), { write: 0, reason: 'differs' });
+    },
+  );
+
+  promise(
+    'of two concurrent commits that each change what the other one checks, one wins',
+    async (engine) => {
+      const check = (id: string): Write => ({ kind: 'check', space: books, id, ifValue: '0' });
+      const raise = (id: string): Write => ({ kind: 'replace', space: books, id, value: '1' });
+      for (let n = 0; n < 20; n++) {
+        const [one, other] = [`one-${n}`, `other-${n}`];
+        await engine.commit([create(one, '0'), create(other, '0')]);
+        const outcomes = await Promise.all([
+          engine.commit([check(one), raise(other)]),
+          engine.commit([check(other), raise(one)]),
+        ]);
+        const rejected = outcomes.filter((outcome) => outcome !== undefined);
+        assert.deepEqual(rejected, [{ write: 0, reason: 'differs' }]);
+      }
+    },
+  );
+
   promise('commits all writes, across spaces, or none', async (engine) => {
     await engine.commit([create('taken', 'x')]);
     const rejected = await engine.commit([

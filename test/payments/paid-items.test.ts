@@ -109,13 +109,14 @@ for (const [what, metadata, param] of [
 }
 
 for (const [what, metadata] of [
-  ['more than 50 keys', Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`k${n}`, 'v']))],
+  ['more than 49 keys', Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`k${n}`, 'v']))],
   ['a key of 41 characters', { ['k'.repeat(41)]: 'v' }],
   ['a value of 501 characters', { order: 'v'.repeat(501) }],
   ['a value that is not valid Unicode', { order: '\ud800' }],
   ['a value that is a number', { order: 7 }],
   ['a value that is a card number', { order: '4242 4242 4242 4242' }],
   ['a key that is a card number', { order: '7', '4242424242424242': 'card' }],
+  ['a key of the service itself', { order: '7', counterfoil_payment_id: 'pay_1' }],
   ['a list', ['order']],
 ] as const) {
   test(`rejects metadata with ${what}, and charges nothing`, async (t) => {

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { checkReturnUrl } from '../../src/payments/charge/return-url.ts';
 import { bearing, newKey } from '../support/access/keys.ts';
+import { payerPrice } from '../support/payments/payer-price.ts';
+import { writeSettings } from '../support/payments/settings-file.ts';
 import { path, startWithStripe } from '../support/payments/stripe-service.ts';
 import { newDataFolder } from '../support/service.ts';
 import { redirectUrls } from '../support/sign-in/redirect-urls.ts';
@@ -61,7 +63,7 @@ test('a publishable key returns to its own origins, a secret key to those of the
   const data = newDataFolder(t);
   const fields = { kind: 'publishable', scopes: ['payments:create'], origins: [shop] } as const;
   const page = { ...bearing(await newKey(data, fields)), origin: shop };
-  const { service, stripe } = await startWithStripe(t, { data });
+  const { service, stripe } = await startWithStripe(t, { data, file: writeSettings(t, payerPrice) });
   const charge = (key: object, return_url: string) =>
     service.post(
       path,

@@ -1,67 +1,17 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { ServiceError } from '../../src/errors.ts';
-import { InFlight } from '../../src/lifecycle.ts';
-import { openLog } from '../../src/log.ts';
-import { noMetrics } from '../../src/metrics.ts';
-import { Accounts } from '../../src/payments/accounts.ts';
 import { createCharge } from '../../src/payments/charge/create.ts';
-import { LookUpPace } from '../../src/payments/look-up-pace.ts';
-import { Heartbeats } from '../../src/payments/ownership/heartbeat.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';
 import { refundPayment } from '../../src/payments/refund/create.ts';
-import { ReplayCache } from '../../src/payments/replay-cache.ts';
-import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
-import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
-import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
-import { Sealer } from '../../src/secrets/sealer.ts';
-import { CommitUnknown, type Engine, type Write } from '../../src/storage/engine.ts';
-import { noTraces } from '../../src/tracing.ts';
-import { newDataFolder, openStoreOf } from '../support/service.ts';
+import { CommitUnknown } from '../../src/storage/engine.ts';
+import { contextOver, created } from '../support/payments/context-over.ts';
 
-const sold = (id: string, value: string): Write => {
-  return { kind: 'create', space: 'table:sold', id, value, makeSpace: true };
-};
-
-/** The context of payments over a store whose commits a test replaces. */
-async function contextOver(t: TestContext, commitOver: (store: Engine) => Engine['commit']) {
-  const store = await openStoreOf(newDataFolder(t));
-  t.after(() => store.close());
-  const ledger = new MemoryLedger();
-  const commit = commitOver(store);
-  const engine = new Proxy(store, {
-    get: (target, name: keyof Engine) => {
-      const value = target[name];
-      if (name === 'commit') return commit;
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  const onSuccess = { table: 'sold', id: 'metadata.seat', name: 'payment_id' } as const;
-  const context = {
-    engine,
-    sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
-    processors: new Map([['simulated', simulatedProcessor(ledger)]]),
-    routes: new Map([
-      ['ticket', { unit: 'minor' as const, on_success: onSuccess }],
-      ['charge', { unit: 'minor' as const }],
-    ]),
-    heartbeats: new Heartbeats(engine),
-    accounts: new Accounts(),
-    wantedMs: 600_000,
-    authenticationMs: 1_800_000,
-    lookUpPace: new LookUpPace(),
-    replayCache: new ReplayCache(),
-    itemWrite: (_table: string, { id, name }: { id: string; name: string }) => sold(id, name),
-    itemDeletion: (_table: string, { id }: { id: string }) =>
-      ({ kind: 'delete', space: 'table:sold', id }) as const,
-    inFlight: new InFlight(),
-    log: openLog('silent'),
-    metrics: noMetrics,
-    traces: noTraces,
-    now: Date.now,
-  };
-  return { context, ledger };
-}
+const routes = {
+  ticket: { unit: 'minor', on_success: { table: 'sold', id: 'metadata.seat', name: 'payment_id' } },
+  charge: { unit: 'minor' },
+} as const;
+const sold = (id: string, value: string) => created('sold', id, value);
 
 for (const [what, fails, expected] of [
   ['can be undone', false, 'item_exists'],
@@ -69,13 +19,15 @@ for (const [what, fails, expected] of [
 ] as const) {
   test(`responds ${expected} to a payment whose item another writer takes, and whose reservation ${what}`, async (t) => {
     let commits = 0;
-    const { context, ledger } = await contextOver(t, (store) => async (writes) => {
-      commits++;
-      if (commits === 2 && fails) throw new ServiceError('unavailable');
-      const conflict = await store.commit(writes);
-      if (commits === 1) await store.commit([sold('seat-1', 'by hand')]);
-      return conflict;
-    });
+    const { context, ledger } = await contextOver(t, routes, (store) => ({
+      commit: async (writes) => {
+        commits++;
+        if (commits === 2 && fails) throw new ServiceError('unavailable');
+        const conflict = await store.commit(writes);
+        if (commits === 1) await store.commit([sold('seat-1', 'by hand')]);
+        return conflict;
+      },
+    }));
     const request = { amount: 100, currency: 'EUR', token: 'tok_paid', metadata: { seat: 'seat-1' } };
     const taking = createCharge(context, { ...request, ...placeOf('ticket') }).then(
       ({ status }) => status,
@@ -92,11 +44,13 @@ for (const [what, idempotencyKey, retryable] of [
 ] as const) {
   test(`responds that a refund is unknown when its reservation is; one ${what} to be sent again`, async (t) => {
     let isLost = false;
-    const { context, ledger } = await contextOver(t, (store) => async (writes) => {
-      const conflict = await store.commit(writes);
-      if (isLost) throw new CommitUnknown('the reply was lost');
-      return conflict;
-    });
+    const { context, ledger } = await contextOver(t, routes, (store) => ({
+      commit: async (writes) => {
+        const conflict = await store.commit(writes);
+        if (isLost) throw new CommitUnknown('the reply was lost');
+        return conflict;
+      },
+    }));
     const place = placeOf('charge');
     const paid = await createCharge(context, { amount: 100, currency: 'EUR', token: 'tok_paid', ...place });
     isLost = true;
@@ -119,5 +73,12 @@ for (const [what, idempotencyKey, retryable] of [
 }
 
 function placeOf(route: string) {
-  return { processor: 'simulated', route, idempotencyKey: 'k', caller: '', requestId: 'r' };
+  return {
+    processor: 'simulated',
+    route,
+    idempotencyKey: 'k',
+    needsPrice: false,
+    caller: '',
+    requestId: 'r',
+  };
 }

@@ -35,6 +35,36 @@ test('square: sends the documented request for an immediate payment', async (t) 
   assert.equal(sent.headers.authorization, `Bearer ${square.accessToken}`);
 });
 
+test('square: sends the description as a note, the suffix and the address of the receipt, and no metadata', async (t) => {
+  const { square, processor } = await openSquare(t);
+  const details = {
+    metadata: { order: '7' },
+    description: 'Two posters',
+    statementDescriptorSuffix: 'POSTERS',
+    receiptEmail: 'ada@example.org',
+  };
+  const outcome = await processor.charge(chargeOf('cnon:paid', details));
+  assert.equal(outcome.kind, 'succeeded');
+  const { note, statement_description_identifier, buyer_email_address, metadata } =
+    square.requests.at(-1)?.body ?? {};
+  assert.deepEqual(
+    [note, statement_description_identifier, buyer_email_address, metadata],
+    ['Two posters', 'POSTERS', 'ada@example.org', undefined],
+  );
+});
+
+test('square: rejects a statement descriptor suffix of more than 20 characters, without a request', async (t) => {
+  const { square, processor } = await openSquare(t);
+  const outcome = await processor.charge(
+    chargeOf('cnon:paid', { statementDescriptorSuffix: 'A'.repeat(21) }),
+  );
+  assert.deepEqual(
+    [outcome.kind, 'param' in outcome ? outcome.param : undefined],
+    ['rejected', 'statement_descriptor_suffix'],
+  );
+  assert.deepEqual(square.requests, []);
+});
+
 test('square: sends no location when none is set, so that Square uses the main one', async (t) => {
   const { square, processor } = await openSquare(t);
   await processor.charge(chargeOf('cnon:paid'));

@@ -90,6 +90,17 @@ export const nextAction = named(
   ),
 );
 
+const expectedPrice = named(
+  'ExpectedPrice',
+  Type.Object(
+    { amount: Type.Integer(), currency: Type.String() },
+    {
+      ...closed,
+      description: 'The price of the payment, with `amount_mismatch`; in the smallest unit of the currency',
+    },
+  ),
+);
+
 const error = named(
   'Error',
   Type.Object(
@@ -100,6 +111,7 @@ const error = named(
       param: Type.Optional(Type.String({ description: 'The field, header or path parameter at fault' })),
       decline_code: documentedAs(Type.Optional(declineCode), declineCode),
       next_action: documentedAs(Type.Optional(nextAction), nextAction),
+      expected: Type.Optional(expectedPrice),
       retryable: Type.Boolean({ description: 'Whether the same request, sent again, may succeed' }),
       request_id: Type.String(),
     },

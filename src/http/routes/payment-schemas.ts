@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 import { storedChargeStates } from '../../payments/charge-state.ts';
-import { amountMax, metadataKeysMax, tokenCharactersMax } from '../../payments/limits.ts';
 import { paidItemStates } from '../../payments/payment.ts';
 import { refundStates } from '../../payments/refund-state.ts';
 import { processorNames } from '../../processors/processor.ts';
@@ -34,55 +33,12 @@ export const params = Type.Object({
   }),
 });
 export const paymentParams = Type.Object({ ...params.properties, payment_id: Type.String(paymentIdExample) });
-export const body = named(
-  'PaymentRequest',
-  Type.Object(
-    {
-      amount: documentedAs(
-        Type.Number({
-          description:
-            `In the smallest unit of the currency, 1 to ${amountMax}: 1050 is EUR 10.50 or JPY 1050. ` +
-            'A route with the unit major takes 10.50',
-        }),
-        { type: 'number', exclusiveMinimum: 0, maximum: amountMax },
-      ),
-      currency: documentedAs(Type.String({ description: 'ISO 4217 code, upper or lower case' }), {
-        type: 'string',
-        pattern: '^[A-Za-z]{3}$',
-      }),
-      token: documentedAs(
-        Type.String({
-          minLength: 1,
-          description: `Card token of the processor, at most ${tokenCharactersMax} visible ASCII characters`,
-        }),
-        { type: 'string', minLength: 1, maxLength: tokenCharactersMax },
-      ),
-      return_url: Type.Optional(
-        Type.String({
-          description:
-            'Where the cardholder returns after authenticating at their bank. Without it, a card whose bank requires that is ' +
-            'declined. On an origin of the publishable key, or of `return_urls` of the payment route',
-          examples: ['https://shop.example/paid'],
-        }),
-      ),
-      metadata: Type.Optional(
-        Type.Record(Type.String(), Type.String(), {
-          description: `Your data about the payment, at most ${metadataKeysMax} keys; it never leaves the service`,
-        }),
-      ),
-    },
-    { ...closed, examples: [{ amount: 1050, currency: 'EUR', token: 'tok_paid' }] },
-  ),
-);
-export const headers = Type.Object({
-  'idempotency-key': Type.Optional(
-    Type.String({
-      description: 'Requests with the same key and body are charged once and get the same response',
-    }),
-  ),
+export const smallestUnit = 'In the smallest unit of the currency';
+export const currency = Type.String({
+  pattern: '^[A-Z]{3}$',
+  description: 'ISO 4217 code',
+  examples: ['EUR'],
 });
-const smallestUnit = 'In the smallest unit of the currency';
-const currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217 code', examples: ['EUR'] });
 export const paid = Type.Object(
   { message: Type.Object({ message: Type.Literal('Payment successful!'), charge_id: Type.String() }) },
   { examples: [{ message: { message: 'Payment successful!', charge_id: 'ch_3PqX2eZvKYlo' } }] },
@@ -135,6 +91,24 @@ const paidItem = named(
   ),
 );
 const emptyForBuyer = 'empty if the payment was read with its client secret';
+const paymentPrice = named(
+  'PaymentPrice',
+  Type.Object(
+    {
+      type: named(
+        'PaymentPriceType',
+        enumOf(['payer', 'fixed', 'table'], {
+          description: 'payer: the buyer chose the amount, within the limits of the route',
+        }),
+      ),
+      table: Type.Optional(Type.String({ description: 'The table of the price' })),
+      id: Type.Optional(Type.String({ description: 'The item of the price' })),
+      unit_amount: Type.Optional(Type.Integer({ description: `The price of one piece. ${smallestUnit}` })),
+      quantity: Type.Optional(Type.Integer()),
+    },
+    { ...closed, description: 'How the price of the route gave the amount' },
+  ),
+);
 export const paymentState = named(
   'Payment',
   Type.Object(
@@ -144,6 +118,7 @@ export const paymentState = named(
       processor: processorSchema,
       amount: Type.Integer({ description: smallestUnit }),
       currency,
+      price: Type.Union([paymentPrice, Type.Null()]),
       charge_id: Type.Union([Type.String(), Type.Null()]),
       decline_code: Type.Union([declineCode, Type.Null()]),
       next_action: documentedAs(Type.Optional(nextAction), nextAction),
@@ -151,6 +126,8 @@ export const paymentState = named(
       metadata: Type.Record(Type.String(), Type.String(), {
         description: `Your data about the payment; ${emptyForBuyer}`,
       }),
+      description: Type.Union([Type.String(), Type.Null()]),
+      statement_descriptor_suffix: Type.Union([Type.String(), Type.Null()]),
       item: Type.Union([paidItem, Type.Null()]),
       amount_refunded: Type.Integer({ description: 'The amount that was or may have been refunded' }),
       refunds: Type.Array(refundState),
@@ -165,10 +142,13 @@ export const paymentState = named(
           processor: 'stripe',
           amount: 1050,
           currency: 'EUR',
+          price: { type: 'table', table: 'prices', id: 'poster', unit_amount: 525, quantity: 2 },
           charge_id: 'ch_3PqX2eZvKYlo',
           decline_code: null,
           created_at: '2026-11-21T10:00:00.000Z',
-          metadata: { cart: '1' },
+          metadata: { sku: 'poster', quantity: '2' },
+          description: 'Two posters',
+          statement_descriptor_suffix: 'POSTERS',
           item: null,
           amount_refunded: 250,
           refunds: [refundExample],

@@ -1,10 +1,7 @@
-import type { FastifyReply } from 'fastify';
-import { audited } from '../../access/audit.ts';
-import { actorOf, shopOf } from '../../access/permission.ts';
+import { shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { refreshAuthentication } from '../../payments/charge/authenticate.ts';
-import { cancelPayment } from '../../payments/charge/cancel.ts';
 import { createCharge } from '../../payments/charge/create.ts';
 import { nextActionOf } from '../../payments/charge/next-action.ts';
 import { isOfBadCard, paymentFieldsBesideError } from '../../payments/charge/response.ts';
@@ -13,39 +10,27 @@ import type { PaymentContext } from '../../payments/context.ts';
 import { findPaymentOn } from '../../payments/find-payment.ts';
 import { findByIdempotencyKey, listPayments } from '../../payments/list-payments.ts';
 import { buyersPayment, publicPayment } from '../../payments/public-payment.ts';
-import { refundPayment } from '../../payments/refund/create.ts';
-import type { StoredResponse } from '../../payments/stored-response.ts';
-import {
-  emptyWhenAbsent,
-  envelopeSchema,
-  errorResponses,
-  noBody,
-  noQuery,
-  responseSchema,
-} from '../response/schemas.ts';
-import { sendEnvelope, sendText } from '../response/send.ts';
+import { envelopeSchema, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
 import type { Authorizer } from '../server/authorize.ts';
 import type { Routes } from '../server/routes.ts';
 import { listQuery, pageOf } from './payment-list.ts';
+import { body, headers } from './payment-request.ts';
+import { sendPaymentResponse } from './payment-response.ts';
 import {
-  body,
   chargeHeaders,
   foundPayments,
-  headers,
   paid,
   params,
   paymentBeside,
   paymentParams,
   paymentState,
-  refundBody,
-  refundHeaders,
-  refundState,
 } from './payment-schemas.ts';
 
 const tags = ['Payments'];
 
 /**
- * Receive a payment (interface.md, 4.1), retrieve, list, cancel and refund it.
+ * Receive a payment (interface.md, 4.1), retrieve and list payments.
  *
  * @param prefix in front of `/stage`
  * @param counts counts charges and declines
@@ -82,7 +67,7 @@ export function paymentRoutes(
       async (request, reply) => {
         counts.takeChargeOfKey(request, reply);
         const { processor, route_id: route } = request.params;
-        const { return_url: returnUrl, ...fields } = request.body;
+        const { return_url: returnUrl, statement_descriptor_suffix, receipt_email, ...fields } = request.body;
         const { key } = request.caller;
         const charging = createCharge(context, {
           processor,
@@ -90,7 +75,10 @@ export function paymentRoutes(
           ...fields,
           ...(returnUrl === undefined ? {} : { returnUrl }),
           returnOrigins: key === undefined ? 'loopback' : (key.origins ?? []),
+          statementDescriptorSuffix: statement_descriptor_suffix,
+          receiptEmail: receipt_email,
           idempotencyKey: request.headers['idempotency-key'],
+          needsPrice: request.caller.key?.kind === 'publishable',
           caller: shopOf(request.caller),
           requestId: request.id,
           traceparent: request.raw.headers.traceparent?.toString(),
@@ -99,7 +87,7 @@ export function paymentRoutes(
         if (isOfBadCard(response) && !response.replayed) await counts.noteDecline(request);
         if (request.caller.key?.kind === 'publishable')
           reply.header('payment-client-secret', response.clientSecret());
-        return sendResponse(
+        return sendPaymentResponse(
           reply,
           response,
           `${prefix}/stage/payment/${processor}/${route}/${response.paymentId}`,
@@ -185,93 +173,5 @@ export function paymentRoutes(
         );
       },
     );
-
-    app.post(
-      `${path}/:payment_id/cancel`,
-      {
-        config: { access: 'payments:refund' },
-        preValidation: emptyWhenAbsent,
-        schema: {
-          tags,
-          operationId: 'cancelPayment',
-          summary: 'Cancel a charge with an unknown outcome, or one that waits for its cardholder',
-          description:
-            'The service first looks the charge up at the processor. A successful charge is returned as succeeded. ' +
-            'A charge that is still in doubt is not sent again, and the service finds out its outcome.',
-          params: paymentParams,
-          querystring: noQuery,
-          body: noBody,
-          response: {
-            200: responseSchema(paymentState, 'The payment after the cancellation'),
-            ...errorResponses(),
-          },
-        },
-      },
-      async (request, reply) => {
-        const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const payment = await findPaymentOn(context, { processor, route, paymentId });
-        const by = actorOf(request.caller);
-        const audit = audited({ what: 'payment.canceled', on: paymentId, by, requestId: request.id });
-        const canceling = cancelPayment(context, payment, audit);
-        return sendEnvelope(reply, success(publicPayment(await context.inFlight.add(canceling))));
-      },
-    );
-
-    app.post(
-      `${path}/:payment_id/refund`,
-      {
-        config: { access: 'payments:refund' },
-        // Without a body the whole remaining amount is refunded.
-        preValidation: emptyWhenAbsent,
-        schema: {
-          tags,
-          operationId: 'refundPayment',
-          summary: 'Refund a payment, or a part of it',
-          params: paymentParams,
-          querystring: noQuery,
-          headers,
-          body: refundBody,
-          response: {
-            200: responseSchema(
-              refundState,
-              'The processor accepted the refund, and that is on disk',
-              refundHeaders,
-            ),
-            ...errorResponses(undefined, {}, refundHeaders),
-          },
-        },
-      },
-      async (request, reply) => {
-        const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const refunding = refundPayment(context, {
-          processor,
-          route,
-          paymentId,
-          amount: request.body.amount,
-          idempotencyKey: request.headers['idempotency-key'],
-          caller: shopOf(request.caller),
-          requestId: request.id,
-        });
-        const response = await context.inFlight.add(refunding);
-        reply.header('refund-id', response.refundId);
-        const location = `${prefix}/stage/payment/${processor}/${route}/${paymentId}`;
-        return sendResponse(reply, { ...response, paymentId }, location);
-      },
-    );
   };
-}
-
-interface PaymentResponse extends StoredResponse {
-  readonly paymentId: string;
-  readonly replayed: boolean;
-  readonly retryAfterSeconds?: number;
-}
-
-/** @param location the URL of the payment */
-function sendResponse(reply: FastifyReply, response: PaymentResponse, location: string): FastifyReply {
-  reply.header('payment-id', response.paymentId).header('location', location);
-  if (response.replayed) reply.header('idempotent-replayed', 'true');
-  if (response.retryAfterSeconds !== undefined)
-    reply.header('retry-after', String(response.retryAfterSeconds));
-  return sendText(reply, response.status, response.text);
 }

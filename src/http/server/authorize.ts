@@ -113,7 +113,8 @@ export class Authorizer {
   }
 
   #countCharge({ request, reply, needed, at }: PendingRequest): Promise<void> | undefined {
-    if (needed !== 'payments:create') return undefined;
+    // With this scope a caller also reads prices, which charges nothing.
+    if (needed !== 'payments:create' || request.method !== 'POST') return undefined;
     const { caller, address } = request;
     const left = this.#context.limits.takeChargeOfAddress(caller, countedAddress(address), at);
     if (left !== undefined) reply.headers(rateLimitHeaders(left));

@@ -28,6 +28,8 @@ import {
 } from '../payment.ts';
 import { findRoute } from '../payment-routes.ts';
 import { changePayment, findPayment, findPaymentByKey, textOf } from '../payment-store.ts';
+import { type Agreement, agreePrice } from './agree-price.ts';
+import { storedDetails } from './details.ts';
 import { executeCharge, isWanted } from './execute.ts';
 import {
   type CheckedChargeRequest,
@@ -43,7 +45,8 @@ import { waitForFirst } from './wait-for-first.ts';
  * before the caller gets a response. No transaction is open during the call.
  *
  * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`,
- * `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`. Everything else is a response.
+ * `amount_mismatch`, `forbidden`, `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`, and `unavailable` for
+ * an invalid price. Everything else is a response.
  */
 export async function createCharge(
   context: PaymentContext,
@@ -68,8 +71,13 @@ async function chargeOrReplay(
   const earlier = keyEntry === undefined ? undefined : await findEarlier(context, keyEntry);
   if (earlier !== undefined) return replay(context, earlier, checked, trace);
 
+  const agree = () => agreePrice(context, policy, checked, keyEntry);
+  const agreed = await agree();
+  if (agreed.earlier !== undefined) return replay(context, agreed.earlier, checked, trace);
+  const { price } = agreed;
   const id = newPaymentId(context.now());
   trace.set({ payment_id: id });
+  const details = storedDetails(context, id, checked, checked.metadata);
   const account = await context.accounts.required(processor);
   const item = policy.on_success && awaitedItem(policy.on_success, id, checked.metadata);
   if (item !== undefined) await checkItemIsFree(context, item);
@@ -81,7 +89,9 @@ async function chargeOrReplay(
     route: request.route,
     amount: checked.amount,
     currency: checked.currency,
+    ...(price === undefined ? {} : { price: price.source }),
     ...(checked.metadata === undefined ? {} : { metadata: checked.metadata }),
+    ...(details === undefined ? {} : { details }),
     tokenDigest: tokenDigest(id, checked.token),
     processorKey: newProcessorKey(),
     attempts: 0,
@@ -95,7 +105,7 @@ async function chargeOrReplay(
   };
   return context.heartbeats.own(openId(id), async () => {
     const first = await trace
-      .step('reserve', () => reserve(context, payment))
+      .step('reserve', () => reserve(context, payment, price?.checks ?? [], agree))
       .catch((error) => {
         if (error instanceof CommitUnknown) return payment;
         throw error;
@@ -132,22 +142,36 @@ function keyEntryOf(
   return processor.isSingleUse(token) ? tokenKeyEntry(request.processor, token) : undefined;
 }
 
-/** @returns the payment that already has the key, or undefined if this one is reserved. Throws `item_exists` */
+/**
+ * @param priceChecks the reservation fails if the price has changed; then `agree` compares the new one
+ * @returns the payment that already has the key, or undefined if this one is reserved. Throws `item_exists`, and the errors
+ *   of `agree`
+ */
 async function reserve(
   context: Pick<PaymentContext, 'engine' | 'heartbeats'>,
   payment: Payment,
+  priceChecks: readonly Write[],
+  agree: () => Promise<Agreement>,
 ): Promise<Payment | undefined> {
   const { id, keyEntry, item } = payment;
-  const writes: Write[] = [
+  const reservation: Write[] = [
     ...(keyEntry === undefined ? [] : [created(paymentKeysSpace, keyEntry, id)]),
     ...(item === undefined ? [] : reserveItem(item, id)),
     created(paymentsSpace, id, textOf(payment)),
     createMarker(context, openId(id), payment.processor),
   ];
-  for (;;) {
+  for (let checks = priceChecks; ; ) {
+    const writes = [...reservation, ...checks];
     const failure = await context.engine.commit(writes);
     if (failure === undefined) return undefined;
     const failed = writes[failure.write] as Write;
+    if (failed.kind === 'check') {
+      const { earlier, price } = await agree();
+      if (earlier !== undefined) return earlier;
+      // It has changed back, or its text has: the amount is the same.
+      checks = price?.checks ?? [];
+      continue;
+    }
     if (isItemReservation(failed)) {
       const held = await itemIsHeld(context, failed);
       if (held !== undefined) throw held;

@@ -6,6 +6,7 @@ import { processorCallMsMax } from '../limits.ts';
 import { type Payment, tokenKey, tokenPlace } from '../payment.ts';
 import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
 import { resolveAuthentication } from './authenticate.ts';
+import { sentDetails } from './details.ts';
 import type { Finding, Settlement } from './outcome.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
 import { markForReview, settleCharge } from './settle.ts';
@@ -20,7 +21,7 @@ export async function executeCharge(
 ): Promise<PaymentResponse> {
   const processor = findProcessor(context, payment.processor);
   const outcome = await trace.step('ask', () =>
-    callProcessor(processor, payment, token, false).catch(unknownOf),
+    callProcessor(context, processor, payment, token, false).catch(unknownOf),
   );
   try {
     const settled = await settle(context, payment, { outcome, basis: 'reply' }, trace);
@@ -73,7 +74,7 @@ function repeatedCall(
   if (sealedToken === undefined) return undefined;
   return () => {
     const token = context.sealer.open(sealedToken, tokenPlace(id));
-    return trace.step('ask', () => callProcessor(processor, payment, token, true));
+    return trace.step('ask', () => callProcessor(context, processor, payment, token, true));
   };
 }
 
@@ -117,6 +118,7 @@ async function settle(
 }
 
 async function callProcessor(
+  context: Pick<PaymentContext, 'sealer'>,
   processor: Processor,
   payment: Payment,
   token: string,
@@ -128,6 +130,7 @@ async function callProcessor(
     processorKey,
     amount,
     currency,
+    ...sentDetails(context, payment),
     token,
     tokenKey: tokenKey(payment, token),
     ...(returnUrl === undefined ? {} : { returnUrl }),

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts';
-import { holdsCardNumber, isNamedLikeCard } from '../card-number.ts';
+import { isNamedLikeCard } from '../card-number.ts';
 import { currencyExponent } from '../currencies.ts';
 import {
   amountMax,
@@ -11,20 +11,27 @@ import {
 } from '../limits.ts';
 import { type Metadata, type Payment, tokenDigest } from '../payment.ts';
 import type { RoutePolicy } from '../payment-routes.ts';
+import { checkDetails, differingDetail, type RequestedDetails } from './details.ts';
+import { rejectCardNumber } from './reject-card-number.ts';
 import { checkReturnUrl, type ReturnOrigins } from './return-url.ts';
 
 /** A caller's charge request before validation. */
-export interface UncheckedChargeRequest {
+export interface UncheckedChargeRequest extends RequestedDetails {
   readonly processor: string;
   readonly route: string;
   readonly amount: number;
   readonly currency: string;
   readonly token: string;
-  readonly metadata?: Metadata;
+  readonly metadata?: Metadata | undefined;
   readonly returnUrl?: string;
   /** Origins that the caller may return to, beside those of the route. */
   readonly returnOrigins?: ReturnOrigins;
   readonly idempotencyKey: string | undefined;
+  /**
+   * Whether only a route with a price may take this charge. A publishable API key sends what the buyer's browser says, so its
+   * charge needs one.
+   */
+  readonly needsPrice: boolean;
   /** The scope of idempotency keys: the id of the API key, or empty if callers have none. */
   readonly caller: string;
   readonly requestId: string;
@@ -33,7 +40,7 @@ export interface UncheckedChargeRequest {
 }
 
 /** A validated charge request. */
-export interface CheckedChargeRequest {
+export interface CheckedChargeRequest extends RequestedDetails {
   /** In the smallest unit of the currency. */
   readonly amount: number;
   /** Upper case. */
@@ -42,6 +49,7 @@ export interface CheckedChargeRequest {
   readonly metadata: Metadata | undefined;
   readonly returnUrl: string | undefined;
   readonly idempotencyKey: string | undefined;
+  readonly needsPrice: boolean;
 }
 
 /** Throws `invalid_request` with the field's name; no message repeats what was sent. */
@@ -60,6 +68,8 @@ export function checkChargeRequest(
         ? undefined
         : checkReturnUrl(request.returnUrl, request.returnOrigins ?? [], policy),
     idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
+    needsPrice: request.needsPrice,
+    ...checkDetails(request),
   };
 }
 
@@ -120,7 +130,10 @@ function checkToken(token: string): string {
   return token;
 }
 
-function checkMetadata(metadata: Metadata): Metadata {
+/** The service sends its payment id to the processor under such a key, beside the caller's metadata. */
+const ownMetadataPrefix = 'counterfoil_';
+
+export function checkMetadata(metadata: Metadata): Metadata {
   const entries = Object.entries(metadata);
   if (entries.length > metadataKeysMax) {
     throw invalid('metadata', `metadata must have at most ${metadataKeysMax} keys.`);
@@ -130,6 +143,12 @@ function checkMetadata(metadata: Metadata): Metadata {
       throw invalid(
         'metadata',
         `A key of metadata must be 1 to ${metadataKeyCharactersMax} of A-Z, a-z, 0-9, "_", "." and "-".`,
+      );
+    }
+    if (key.startsWith(ownMetadataPrefix)) {
+      throw invalid(
+        'metadata',
+        `Keys of metadata that begin with "${ownMetadataPrefix}" belong to the service.`,
       );
     }
     if (value.length > metadataValueCharactersMax) {
@@ -159,30 +178,18 @@ export function checkIdempotencyKey(text: string | undefined, param = 'Idempoten
   return key;
 }
 
-function rejectCardNumber(param: string, text: string, digitRuns: 'any' | 'grouped'): void {
-  if (holdsCardNumber(text, digitRuns)) {
-    throw invalid(
-      param,
-      `${param} looks like a card number. Never send card numbers here: let the processor turn the card into a token ` +
-        'in the browser.',
-    );
-  }
-}
-
 function invalid(param: string, message: string): ServiceError {
   return new ServiceError('invalid_request', { param, message });
 }
 
 /** The field in which a repeated request differs from the first, or undefined. */
-export function differingField(
-  payment: Payment,
-  request: CheckedChargeRequest,
-): 'amount' | 'currency' | 'token' | 'metadata' | 'return_url' | undefined {
+export function differingField(payment: Payment, request: CheckedChargeRequest): string | undefined {
   if (payment.amount !== request.amount) return 'amount';
   if (payment.currency !== request.currency) return 'currency';
   if (payment.tokenDigest !== tokenDigest(payment.id, request.token)) return 'token';
   if (payment.returnUrl !== request.returnUrl) return 'return_url';
-  return sameMetadata(payment.metadata, request.metadata) ? undefined : 'metadata';
+  if (!sameMetadata(payment.metadata, request.metadata)) return 'metadata';
+  return differingDetail(payment, request);
 }
 
 /** Ignores the sequence of the keys. */

@@ -1,19 +1,24 @@
 import type { SealedRecords } from '../../secrets/sealed-records.ts';
-import { actionPlace, type Payment, paymentsSpace, tokenPlace } from '../payment.ts';
+import { actionPlace, type Payment, paymentsSpace, receiptEmailPlace, tokenPlace } from '../payment.ts';
 
-/** The secrets of open charges, in `service:payments`: card tokens and next actions. Most payments have none any more. */
+/**
+ * The secrets of open charges, in `service:payments`: card tokens, email addresses and next actions. Most payments have none any
+ * more, and none has an address without a token.
+ */
 export const sealedTokens: SealedRecords = {
   space: paymentsSpace,
   exchange(id, text, exchange) {
     // Parsing every stored payment would take most of the time.
     if (!text.includes('"sealedToken":') && !text.includes('"sealedAction":')) return text;
     const payment = JSON.parse(text) as Payment;
-    const { sealedToken, authentication } = payment;
+    const { sealedToken, authentication, details } = payment;
     const sealedAction = authentication?.sealedAction;
+    const email = details?.sealedReceiptEmail;
     if (sealedToken === undefined && sealedAction === undefined) return text;
     return JSON.stringify({
       ...payment,
       ...(sealedToken && { sealedToken: exchange(sealedToken, tokenPlace(id)) }),
+      ...(email && { details: { ...details, sealedReceiptEmail: exchange(email, receiptEmailPlace(id)) } }),
       ...(sealedAction && {
         authentication: { ...authentication, sealedAction: exchange(sealedAction, actionPlace(id)) },
       }),

@@ -9,6 +9,7 @@ import { openId, postponeMarker, removeMarker } from '../ownership/marker.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from '../payment.ts';
 import { type Change, changePayment, WriteRejected } from '../payment-store.ts';
 import { conclusion, isOpenEnded, stateOf } from './conclusion.ts';
+import { withoutReceiptEmail } from './details.ts';
 import { authenticationOf } from './next-action.ts';
 import type { Finding, Settlement } from './outcome.ts';
 import { report } from './report.ts';
@@ -176,7 +177,7 @@ function keyFreed({ keyEntry }: Payment): Write[] {
   return keyEntry === undefined ? [] : [{ kind: 'delete', space: paymentKeysSpace, id: keyEntry }];
 }
 
-/** Adds the response of an ended payment and erases its token. */
+/** Adds the response of an ended payment, and erases its token and its buyer's email address. */
 function withOutcome(payment: Payment, outcome: Settlement): Payment {
   return {
     ...withoutSecrets(payment),
@@ -187,7 +188,7 @@ function withOutcome(payment: Payment, outcome: Settlement): Payment {
 }
 
 function withoutToken(payment: Payment): Payment {
-  const { sealedToken: _erased, ...rest } = payment;
+  const { sealedToken: _erased, ...rest } = withoutReceiptEmail(payment);
   return rest;
 }
 

@@ -18,8 +18,11 @@ export function charge(account: SquareAccount, request: ChargeRequest): Promise<
     // Otherwise a gift card with a low balance would pay a part.
     accept_partial_authorization: false,
     reference_id: paymentId,
+    ...detailsOf(request),
     ...locationQuery(account),
   };
+  const { statementDescriptorSuffix: suffix = '' } = request;
+  if (suffix.length > statementIdentifierCharactersMax) return Promise.resolve(suffixTooLong);
   const charged = account.sends.only(processorKey, () =>
     account.api
       .post('/v2/payments', body, { timeoutMs, isRecovery })
@@ -27,6 +30,27 @@ export function charge(account: SquareAccount, request: ChargeRequest): Promise<
   );
   return inTime<ChargeOutcome>(charged, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
 }
+
+/** Square's limit (https://developer.squareup.com/reference/square/payments-api/create-payment). */
+const statementIdentifierCharactersMax = 20;
+
+/** Square has no field for metadata. */
+function detailsOf({ description, statementDescriptorSuffix, receiptEmail }: ChargeRequest): Json {
+  return {
+    ...(description === undefined ? {} : { note: description }),
+    ...(statementDescriptorSuffix === undefined
+      ? {}
+      : { statement_description_identifier: statementDescriptorSuffix }),
+    ...(receiptEmail === undefined ? {} : { buyer_email_address: receiptEmail }),
+  };
+}
+
+const suffixTooLong: ChargeOutcome = {
+  kind: 'rejected',
+  param: 'statement_descriptor_suffix',
+  message: `Square takes a statement_descriptor_suffix of at most ${statementIdentifierCharactersMax} characters; nothing was charged.`,
+  detail: 'the statement descriptor suffix is too long for Square',
+};
 
 export function outcomeOfPayment({ id, status, card_details }: Json): ChargeOutcome {
   const failures = objectsOf(objectOf(card_details).errors).map(({ code }) => textOf(code));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
 import { inTime } from '../in-time.ts';
-import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
+import type { ChargeOutcome, ChargeParam, ChargeRequest } from '../processor.ts';
 import type { Sends } from '../sending/sends.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
 import { authenticationParameters, requiredAction } from './authentication.ts';
@@ -70,10 +70,11 @@ async function paymentMethodOf(
 
 async function confirmedIntent(
   client: Stripe,
-  { amount, currency, paymentId, processorKey, returnUrl }: ChargeRequest,
+  request: ChargeRequest,
   paymentMethod: string,
   timeout: number,
 ): Promise<ChargeOutcome> {
+  const { amount, currency, paymentId, processorKey } = request;
   try {
     const intent = await client.paymentIntents.create(
       {
@@ -82,8 +83,9 @@ async function confirmedIntent(
         payment_method: paymentMethod,
         allowed_payment_method_types: ['card'],
         confirm: true,
-        ...authenticationParameters(returnUrl),
-        metadata: { [paymentIdKey]: paymentId },
+        ...authenticationParameters(request.returnUrl),
+        metadata: { ...metadataOf(request), [paymentIdKey]: paymentId },
+        ...detailsOf(request),
       },
       { idempotencyKey: processorKey, timeout },
     );
@@ -102,6 +104,21 @@ async function cancelOpenIntent(client: Stripe, error: unknown, timeout: number)
   const { code, payment_intent: intent } = error as Partial<Stripe.errors.StripeError>;
   if (code !== 'authentication_required' || intent === undefined) return;
   await client.paymentIntents.cancel(intent.id, {}, { timeout }).catch(() => undefined);
+}
+
+/** Stripe reads an empty value as a key to remove. */
+function metadataOf({ metadata = {} }: ChargeRequest): Record<string, string> {
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== ''));
+}
+
+function detailsOf({ description, statementDescriptorSuffix, receiptEmail }: ChargeRequest) {
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(statementDescriptorSuffix === undefined
+      ? {}
+      : { statement_descriptor_suffix: statementDescriptorSuffix }),
+    ...(receiptEmail === undefined ? {} : { receipt_email: receiptEmail }),
+  };
 }
 
 export function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
@@ -128,8 +145,18 @@ function outcomeOfError(error: unknown): ChargeOutcome {
   return { kind: 'rejected', ...(field === undefined ? {} : { param: field }), message, detail };
 }
 
-function fieldOf(param: string | undefined): 'amount' | 'currency' | 'token' | undefined {
-  if (param === 'amount' || param === 'currency') return param;
+const sameNames = [
+  'amount',
+  'currency',
+  'description',
+  'statement_descriptor_suffix',
+  'receipt_email',
+] as const;
+
+function fieldOf(param: string | undefined): ChargeParam | undefined {
+  const same = sameNames.find((name) => name === param);
+  if (same !== undefined) return same;
+  if (param?.startsWith('metadata')) return 'metadata';
   if (param === 'payment_method' || param === 'token' || param === 'card[token]') return 'token';
   return undefined;
 }

@@ -153,6 +153,8 @@ function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
   }
   const named =
     ifValue === undefined ? {} : { ExpressionAttributeNames: valueName, ExpressionAttributeValues: expected };
+  if (write.kind === 'check')
+    return { ConditionCheck: { ...common, Key: key, ConditionExpression: condition, ...named } };
   return { Delete: { ...common, Key: key, ConditionExpression: condition, ...named } };
 }
 

@@ -103,6 +103,7 @@ export class Committer {
   }
 
   #set(write: Write, textBytesBefore: number): void {
+    if (write.kind === 'check') return;
     const { space, id } = write;
     const value = write.kind === 'delete' ? undefined : write.value;
     const textBytes = value === undefined ? 0 : Buffer.byteLength(itemText(id, value));

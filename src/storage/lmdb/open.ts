@@ -163,7 +163,7 @@ class LmdbEngine implements Engine {
 
 function sizeOf(writes: readonly Write[]): number {
   let size = 0;
-  for (const write of writes) size += write.id.length + (write.kind === 'delete' ? 0 : write.value.length);
+  for (const write of writes) size += write.id.length + ('value' in write ? write.value.length : 0);
   return size;
 }
 

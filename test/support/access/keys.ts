@@ -2,6 +2,8 @@ import type { TestContext } from 'node:test';
 import { ApiKeys } from '../../../src/access/api-keys.ts';
 import type { CreateKeyRequest } from '../../../src/access/create-key-request.ts';
 import { type Scope, scopes } from '../../../src/access/scopes.ts';
+import { payerPrice } from '../payments/payer-price.ts';
+import { writeSettings } from '../payments/settings-file.ts';
 import {
   newDataFolder,
   openStoreOf,
@@ -45,7 +47,10 @@ export function bearing(key: string): { readonly authorization: string } {
   return { authorization: `Bearer ${key}` };
 }
 
-/** A service with one key for each of the requests, by the same names. */
+/**
+ * A service with one key for each of the requests, by the same names. If one of them is publishable, and the options name no
+ * settings file, the default payment route has a price that the payer chooses.
+ */
 export async function startServiceWithKeys<Name extends string>(
   t: TestContext,
   requests: Readonly<Record<Name, Partial<CreateKeyRequest>>>,
@@ -59,5 +64,9 @@ export async function startServiceWithKeys<Name extends string>(
     }
     return Object.fromEntries(texts) as Record<Name, string>;
   });
-  return { service: await startTestService(t, { data, ...options }), keys: made };
+  const isForPages = Object.values<Partial<CreateKeyRequest>>(requests).some(
+    ({ kind }) => kind === 'publishable',
+  );
+  const file = isForPages ? { file: writeSettings(t, payerPrice) } : {};
+  return { service: await startTestService(t, { data, ...file, ...options }), keys: made };
 }

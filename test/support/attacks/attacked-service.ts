@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { newKey } from '../access/keys.ts';
 import { create } from '../http/documented-operations.ts';
 import { residentBytes } from '../http/stalled-clients.ts';
+import { payerPrice } from '../payments/payer-price.ts';
+import { writeSettings } from '../payments/settings-file.ts';
 import { newData, ServeProcess } from '../serve-process.ts';
 import type { AttackKeys } from './attack-request.ts';
 import { connectionsOf } from './connections.ts';
@@ -39,7 +41,13 @@ export async function startAttacked(
   const keys = await makeKeys(data);
   const program = join(import.meta.dirname, '../http/tuned-service.ts');
   const child = fork(program, {
-    env: { PORT: '0', COUNTERFOIL_DATA: data, ...env, OPTIONS: JSON.stringify(options) },
+    env: {
+      PORT: '0',
+      COUNTERFOIL_DATA: data,
+      ...env,
+      OPTIONS: JSON.stringify(options),
+      SETTINGS_FILE: writeSettings(t, payerPrice),
+    },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   let log = '';
@@ -63,7 +71,14 @@ export async function startAttacked(
 export async function startAttackedWorkers(t: TestContext, workers: number): Promise<AttackedService> {
   const data = newData(t);
   const keys = await makeKeys(data);
-  const service = await ServeProcess.start(t, { data, env, workers, simulate: true, shedsLate: true });
+  const service = await ServeProcess.start(t, {
+    data,
+    env,
+    settings: payerPrice,
+    workers,
+    simulate: true,
+    shedsLate: true,
+  });
   const origin = await service.ready();
   await fill(origin, keys);
   return { origin, keys, pids: () => service.workerPids, logged: () => service.errors };

@@ -17,7 +17,7 @@ export interface ExpectedError {
 }
 
 const families = ['invalid_request', 'access', 'card', 'conflict', 'limit', 'service'];
-const fields = ['type', 'code', 'message', 'param', 'decline_code', 'retryable', 'request_id'];
+const fields = ['type', 'code', 'message', 'param', 'decline_code', 'expected', 'retryable', 'request_id'];
 
 /** Checks the envelope, the status and every field of `error` that each error response must have. */
 export function assertError(response: ErrorResponse, expected: ExpectedError): void {

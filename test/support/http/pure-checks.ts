@@ -36,6 +36,13 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
   'a value of metadata': (value) => checkChargeRequest({ ...charge, metadata: { order: value } }, policy),
   'a name of metadata': (name) => checkChargeRequest({ ...charge, metadata: { [name]: '1' } }, policy),
 
+  'a description': (description) => checkChargeRequest({ ...charge, description }, policy),
+  'a statement descriptor suffix': (statementDescriptorSuffix) =>
+    checkChargeRequest({ ...charge, statementDescriptorSuffix }, policy),
+  'an email address': (receiptEmail) => checkChargeRequest({ ...charge, receiptEmail }, policy),
+  'the domain of an email address': (text) =>
+    checkChargeRequest({ ...charge, receiptEmail: `a@${text}` }, policy),
+
   'a table name': tableSpace,
   'an item id': (text) => checkId(text),
   'an item name': (name) => checkItem({ id: 'a', name }),
@@ -77,6 +84,7 @@ const charge = {
   currency: 'EUR',
   token: 'tok_paid',
   idempotencyKey: undefined,
+  needsPrice: false,
   caller: '',
   requestId: 'req_1',
 };

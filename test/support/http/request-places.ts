@@ -137,6 +137,7 @@ export const requestPlaces: Readonly<Record<string, RequestPlace>> = {
   'query of a read': path((text) => `${readPath}?id=${text}`),
   'query of a page': path((text) => `${readPath}?limit=${text}&after=${text}`),
   'query of payments': path((text) => `${payment.path}?since=${text}`),
+  'query of a price': path((text) => `${payment.path}/price?sku=${text}`),
   'query with an idempotency key': path((text) => `${payment.path}?idempotency_key=${text}`),
   'unknown query': path((text) => `${readPath}?${text}`),
   'query of a sign-in': path((text) => `/v3/auth/google/shop/sign-in?return_to=${text}`),
@@ -156,6 +157,13 @@ export const requestPlaces: Readonly<Record<string, RequestPlace>> = {
   ),
   'body of a charge: token': body('POST', payment.path, field('token', payment.body)),
   'body of a charge: currency': body('POST', payment.path, field('currency', payment.body)),
+  'body of a charge: description': body('POST', payment.path, field('description', payment.body)),
+  'body of a charge: statement descriptor suffix': body(
+    'POST',
+    payment.path,
+    field('statement_descriptor_suffix', payment.body),
+  ),
+  'body of a charge: receipt email': body('POST', payment.path, field('receipt_email', payment.body)),
   'body of a charge: metadata': body('POST', payment.path, (text) =>
     field('metadata', payment.body, true)(`{${text}"":"1"}`),
   ),

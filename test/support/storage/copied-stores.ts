@@ -50,7 +50,7 @@ export async function fill({ engine }: NamedEngine, content: Content): Promise<v
 }
 
 function sizeOf(write: Write): number {
-  return write.kind === 'delete' ? 0 : write.value.length;
+  return 'value' in write ? write.value.length : 0;
 }
 
 /** All items of the store in the order of their ids, including the marker of an unfinished copy. */

@@ -65,6 +65,7 @@ export class SpaceModel {
   }
 
   #set(write: Write): void {
+    if (write.kind === 'check') return;
     const { space, id } = write;
     const state = this.#spaces.get(space) ?? {
       items: new Map(),

@@ -13,11 +13,12 @@ interface Endpoint {
 
 const paging = ['limit', 'starting_after', 'ending_before', 'expand'];
 const intent = ['amount', 'currency', 'payment_method', 'allowed_payment_method_types', 'confirm'];
+const details = ['description', 'statement_descriptor_suffix', 'receipt_email'];
 
 const endpoints: Readonly<Record<string, Endpoint>> = {
   'POST /v1/payment_methods': { parameters: ['type', 'card', 'metadata'], respond: makeMethod },
   'POST /v1/payment_intents': {
-    parameters: [...intent, 'error_on_requires_action', 'return_url', 'metadata'],
+    parameters: [...intent, ...details, 'error_on_requires_action', 'return_url', 'metadata'],
     respond: makeIntent,
   },
   'GET /v1/payment_intents/': {

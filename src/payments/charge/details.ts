@@ -1,0 +1,135 @@
+import { ServiceError } from '../../errors.ts';
+import type { ChargeDetails } from '../../processors/processor.ts';
+import type { Sealer } from '../../secrets/sealer.ts';
+import {
+  descriptionCharactersMax,
+  emailDomainCharactersMax,
+  emailLocalPartCharactersMax,
+  statementDescriptorSuffixCharactersMax,
+} from '../limits.ts';
+import {
+  type Metadata,
+  type Payment,
+  type PaymentDetails,
+  receiptEmailDigest,
+  receiptEmailPlace,
+} from '../payment.ts';
+import { rejectCardNumber } from './reject-card-number.ts';
+
+/** The optional fields of a charge request that only the processor uses. */
+export interface RequestedDetails {
+  readonly description?: string | undefined;
+  readonly statementDescriptorSuffix?: string | undefined;
+  readonly receiptEmail?: string | undefined;
+}
+
+/** Throws `invalid_request` with the field's name; no message repeats what was sent. */
+export function checkDetails(details: RequestedDetails): RequestedDetails {
+  const { description, statementDescriptorSuffix, receiptEmail } = details;
+  if (description !== undefined) checkDescription(description);
+  if (statementDescriptorSuffix !== undefined) checkSuffix(statementDescriptorSuffix);
+  if (receiptEmail !== undefined) checkEmail(receiptEmail);
+  return { description, statementDescriptorSuffix, receiptEmail };
+}
+
+function checkDescription(text: string): void {
+  const isPrintable = text.isWellFormed() && !/\p{Cc}/u.test(text);
+  if (text === '' || text.length > descriptionCharactersMax || !isPrintable) {
+    throw invalid(
+      'description',
+      `description must be 1 to ${descriptionCharactersMax} characters, without control characters.`,
+    );
+  }
+  rejectCardNumber('description', text, 'grouped');
+}
+
+/** Stripe's rules (https://docs.stripe.com/get-started/account/statement-descriptors#requirements). */
+function checkSuffix(text: string): void {
+  const isAllowed = /^[\x20-\x7e]+$/.test(text) && /[A-Za-z]/.test(text) && !/[<>\\'"*]/.test(text);
+  if (!isAllowed || text.length > statementDescriptorSuffixCharactersMax) {
+    throw invalid(
+      'statement_descriptor_suffix',
+      `statement_descriptor_suffix must be 1 to ${statementDescriptorSuffixCharactersMax} printable ASCII characters ` +
+        'with at least one letter, and without < > \\ \' " *.',
+    );
+  }
+  rejectCardNumber('statement_descriptor_suffix', text, 'any');
+}
+
+/** Checks the shape only: whether the mailbox exists shows when the processor writes to it. */
+function checkEmail(text: string): void {
+  const [localPart = '', domain = '', ...rest] = text.split('@');
+  const isAddress =
+    rest.length === 0 &&
+    /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+$/.test(localPart) &&
+    localPart.length <= emailLocalPartCharactersMax &&
+    /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/.test(domain) &&
+    domain.length <= emailDomainCharactersMax;
+  if (!isAddress)
+    throw invalid('receipt_email', 'receipt_email must be an email address in ASCII: name@example.org.');
+  rejectCardNumber('receipt_email', text, 'any');
+}
+
+/** Undefined if the processor is sent nothing beside the charge itself. */
+export function storedDetails(
+  { sealer }: { readonly sealer: Sealer },
+  paymentId: string,
+  { description, statementDescriptorSuffix, receiptEmail }: RequestedDetails,
+  metadata: Metadata | undefined,
+): PaymentDetails | undefined {
+  const isEmpty = [description, statementDescriptorSuffix, receiptEmail, metadata].every(
+    (each) => each === undefined,
+  );
+  if (isEmpty) return undefined;
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(statementDescriptorSuffix === undefined ? {} : { statementDescriptorSuffix }),
+    ...(receiptEmail === undefined
+      ? {}
+      : {
+          receiptEmailDigest: receiptEmailDigest(paymentId, receiptEmail),
+          sealedReceiptEmail: sealer.seal(receiptEmail, receiptEmailPlace(paymentId)),
+        }),
+  };
+}
+
+/**
+ * What the processor is sent, the same for every attempt: Stripe rejects a repeated key with other parameters. A payment
+ * without `details` was made when metadata was not sent.
+ */
+export function sentDetails(
+  { sealer }: { readonly sealer: Pick<Sealer, 'open'> },
+  { id, details, metadata }: Payment,
+): ChargeDetails {
+  if (details === undefined) return {};
+  const { description, statementDescriptorSuffix, sealedReceiptEmail } = details;
+  return {
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(description === undefined ? {} : { description }),
+    ...(statementDescriptorSuffix === undefined ? {} : { statementDescriptorSuffix }),
+    ...(sealedReceiptEmail === undefined
+      ? {}
+      : { receiptEmail: sealer.open(sealedReceiptEmail, receiptEmailPlace(id)) }),
+  };
+}
+
+/** Erases the email address of an ended payment; its digest stays, to recognize a repeated request. */
+export function withoutReceiptEmail(payment: Payment): Payment {
+  if (payment.details?.sealedReceiptEmail === undefined) return payment;
+  const { sealedReceiptEmail: _erased, ...details } = payment.details;
+  return { ...payment, details };
+}
+
+/** The field in which a repeated request differs from the first, or undefined. */
+export function differingDetail({ id, details = {} }: Payment, request: RequestedDetails) {
+  if (details.description !== request.description) return 'description';
+  if (details.statementDescriptorSuffix !== request.statementDescriptorSuffix)
+    return 'statement_descriptor_suffix';
+  const { receiptEmail: email } = request;
+  const digest = email === undefined ? undefined : receiptEmailDigest(id, email);
+  return details.receiptEmailDigest === digest ? undefined : 'receipt_email';
+}
+
+function invalid(param: string, message: string): ServiceError {
+  return new ServiceError('invalid_request', { param, message });
+}

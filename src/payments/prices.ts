@@ -1,0 +1,177 @@
+import { LRUCache } from 'lru-cache';
+import { ServiceError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { Engine, Write } from '../storage/engine.ts';
+import { writtenAmount } from './currencies.ts';
+import type { ItemWriter } from './fulfilment.ts';
+import { amountMax, invalidPriceLoggedMs, invalidPricesLoggedMax, quantityMax } from './limits.ts';
+import type { Metadata, PaymentPrice } from './payment.ts';
+import type { MetadataSource, RoutePolicy, RoutePrice, TablePrice } from './payment-routes.ts';
+
+/** The part of a charge request that a price concerns. */
+interface PaidRequest {
+  /** In the smallest unit of the currency. */
+  readonly amount: number;
+  /** Upper case. */
+  readonly currency: string;
+  readonly metadata: Metadata | undefined;
+}
+
+/** The price of one payment. */
+export interface Price extends AgreedPrice {
+  /** In the smallest unit of the currency. */
+  readonly amount: number;
+  /** Upper case. */
+  readonly currency: string;
+}
+
+export interface AgreedPrice {
+  /** What the amount was computed from. */
+  readonly source: PaymentPrice;
+  /** The writes that make a reservation fail if the price has changed since it was read. */
+  readonly checks: readonly Write[];
+}
+
+/** A price that the buyer chooses within the limits of the route. */
+const chosenByPayer: AgreedPrice = { source: { type: 'payer' }, checks: [] };
+
+interface PricesOptions extends Pick<ItemWriter, 'itemWrite'> {
+  readonly engine: Engine;
+  readonly log: Log;
+}
+
+/** The prices that the shop sets for its payment routes. A buyer's request repeats the price and never sets it. */
+export class Prices {
+  readonly #options: PricesOptions;
+  /** Items of price tables whose invalid price was logged lately. */
+  readonly #logged = new LRUCache<string, true>({ max: invalidPricesLoggedMax, ttl: invalidPriceLoggedMs });
+
+  constructor(options: PricesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Compares a new payment with the price of its route. @returns undefined for a route without a price
+   *
+   * Throws `forbidden` for a request that needs a route with a price, `amount_mismatch`, and as `read` does.
+   */
+  async agree(
+    { price }: RoutePolicy,
+    { amount, currency, metadata }: PaidRequest,
+    needsPrice: boolean,
+  ): Promise<AgreedPrice | undefined> {
+    if (price === undefined) {
+      if (needsPrice) throw withoutPrice();
+      return undefined;
+    }
+    if (price === 'payer') return chosenByPayer;
+    const expected = await this.read(price, metadata);
+    if (expected.amount !== amount) throw mismatch('amount', expected);
+    if (expected.currency !== currency) throw mismatch('currency', expected);
+    return expected;
+  }
+
+  /**
+   * Reads a price. Throws `invalid_request` if the metadata names no price or quantity, and `unavailable` if the price in
+   * the table is not valid: only the shop can correct it.
+   */
+  async read(price: Exclude<RoutePrice, 'payer'>, metadata: Metadata | undefined): Promise<Price> {
+    const currency = price.currency.toUpperCase();
+    if ('fixed' in price) return { amount: price.fixed, currency, source: { type: 'fixed' }, checks: [] };
+    const { table, quantity: quantitySource } = price;
+    const { check, unitAmount } = await this.#unitPrice(price, metadata);
+    const source = { type: 'table', table, id: check.id, unitAmount } as const;
+    if (quantitySource === undefined) return { amount: unitAmount, currency, source, checks: [check] };
+    const quantity = quantityOf(quantitySource, metadata);
+    const amount = unitAmount * quantity;
+    if (amount > amountMax)
+      throw invalid(
+        quantitySource,
+        `The price of this quantity is above ${amountMax}, the maximum of a payment.`,
+      );
+    return { amount, currency, source: { ...source, quantity }, checks: [check] };
+  }
+
+  async #unitPrice(
+    { table, id: source }: TablePrice,
+    metadata: Metadata | undefined,
+  ): Promise<{ readonly check: Write; readonly unitAmount: number }> {
+    const place = this.#placeOf(table, metadataValueOf(source, metadata, 'it names the price'));
+    const text = place && (await this.#options.engine.get(place.space, place.id));
+    if (place === undefined || text === undefined)
+      throw invalid(source, `There is no price for this ${source}.`);
+    const unitAmount = wholeNumberOf(text);
+    if (unitAmount === undefined || unitAmount > amountMax) throw this.#invalidPrice(table, place.id);
+    return { check: { kind: 'check', ...place, ifValue: text }, unitAmount };
+  }
+
+  /** Undefined for an id that no item of a table can have. */
+  #placeOf(table: string, id: string): Pick<Write, 'space' | 'id'> | undefined {
+    try {
+      const { space } = this.#options.itemWrite(table, { id, name: '' });
+      return { space, id };
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'invalid_request') return undefined;
+      throw error;
+    }
+  }
+
+  #invalidPrice(table: string, id: string): ServiceError {
+    const detail = `the name of item ${JSON.stringify(id)} in table ${table} is not a whole number from 1 to ${amountMax}`;
+    const entry = `${table}/${id}`;
+    if (!this.#logged.has(entry)) this.#options.log.error('invalid_price', { detail });
+    this.#logged.set(entry, true, { noUpdateTTL: true });
+    const message = `The shop has set no valid price for this item; ${nothing}`;
+    return new ServiceError('unavailable', { message, retryable: false, detail });
+  }
+}
+
+const nothing = 'nothing was charged.';
+
+function quantityOf(source: MetadataSource, metadata: Metadata | undefined): number {
+  const quantity = wholeNumberOf(metadataValueOf(source, metadata, 'it is the quantity'));
+  if (quantity === undefined || quantity > quantityMax) {
+    throw invalid(
+      source,
+      `${source} must be a whole number from 1 to ${quantityMax}, in decimal digits: "2".`,
+    );
+  }
+  return quantity;
+}
+
+/** One text for each number: no sign, fraction, exponent, leading zero or space. */
+function wholeNumberOf(text: string): number | undefined {
+  return /^[1-9][0-9]{0,8}$/.test(text) ? Number(text) : undefined;
+}
+
+function metadataValueOf(source: MetadataSource, metadata: Metadata = {}, why: string): string {
+  const key = metadataKeyOf(source);
+  const value = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
+  if (value !== undefined) return value;
+  throw invalid(source, `This payment route needs ${source}: ${why}.`);
+}
+
+/** The key of the metadata that a source names. */
+export function metadataKeyOf(source: MetadataSource): string {
+  return source.slice('metadata.'.length);
+}
+
+function mismatch(param: 'amount' | 'currency', { amount, currency }: Price): ServiceError {
+  return new ServiceError('amount_mismatch', {
+    param,
+    expected: { amount, currency },
+    message: `The price is ${writtenAmount(amount, currency)} (${amount} in the smallest unit); ${nothing}`,
+  });
+}
+
+/** A publishable key is in the page of the shop: every reader of it could choose any amount. */
+function withoutPrice(): ServiceError {
+  return new ServiceError('forbidden', {
+    param: 'route_id',
+    message: `A publishable API key can be used only on a payment route with a price, and this one has none; ${nothing}`,
+  });
+}
+
+function invalid(param: string, message: string): ServiceError {
+  return new ServiceError('invalid_request', { param, message });
+}

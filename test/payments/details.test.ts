@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
+import { assertError } from '../support/http/error-response.ts';
+import { chargeRequest, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';
+import { openStoreOf } from '../support/service.ts';
+import type { ScriptedStripe } from '../support/stripe/scripted-stripe.ts';
+
+const email = 'ada.lovelace@example.org';
+const details = {
+  metadata: { order: 'A-7', 'gift.wrap': 'é€', empty: '' },
+  description: 'Two posters, signed',
+  statement_descriptor_suffix: 'POSTERS 2',
+  receipt_email: email,
+};
+const key = { 'idempotency-key': 'order-7' };
+
+/** The form fields of every request for a confirmed PaymentIntent, as text. */
+function intentsRequested({ requests }: ScriptedStripe): string[] {
+  return requests
+    .filter(({ fields }) => fields.confirm === 'true')
+    .map(({ fields }) => JSON.stringify(fields));
+}
+
+test('Stripe receives the metadata beside the payment id, and the details', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const paid = await service.post(path, { ...chargeRequest, ...details, token: 'tok_paid' });
+  assert.equal(paid.status, 200, paid.text);
+  assert.deepEqual(Object.keys(paid.json.body.message), ['message', 'charge_id'], 'the documented response');
+  const sent = JSON.parse(intentsRequested(stripe)[0] ?? '');
+  assert.equal(sent['metadata[order]'], 'A-7');
+  assert.equal(sent['metadata[gift.wrap]'], 'é€');
+  assert.equal('metadata[empty]' in sent, false, 'Stripe would take it for a key to remove');
+  assert.equal(sent['metadata[counterfoil_payment_id]'], paid.headers.get('payment-id'));
+  assert.equal(sent.description, details.description);
+  assert.equal(sent.statement_descriptor_suffix, details.statement_descriptor_suffix);
+  assert.equal(sent.receipt_email, email);
+  const { json, text } = await service.get(paid.headers.get('location') ?? '');
+  assert.deepEqual(json.body.metadata, details.metadata);
+  assert.equal(json.body.description, details.description);
+  assert.equal(json.body.statement_descriptor_suffix, details.statement_descriptor_suffix);
+  assert.ok(!text.includes(email));
+});
+
+test('Stripe receives 49 keys of metadata, with the payment id as the fiftieth', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const metadata = Object.fromEntries(
+    Array.from({ length: 49 }, (_, n) => [`${n}`.padEnd(40, 'k'), 'v'.repeat(500)]),
+  );
+  const paid = await service.post(path, { ...chargeRequest, metadata, token: 'tok_paid' });
+  assert.equal(paid.status, 200, paid.text);
+  const names = Object.keys(JSON.parse(intentsRequested(stripe)[0] ?? ''));
+  assert.equal(names.filter((name) => name.startsWith('metadata[')).length, 50);
+});
+
+test('recovery repeats the request of a charge with the same parameters, then erases the address', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const body = { ...chargeRequest, ...details, token: 'tok_error_before_charging' };
+  const first = await service.post(path, body, key);
+  assertError(first, { status: 504, code: 'payment_outcome_unknown' });
+  const location = first.headers.get('location') ?? '';
+  stripe.repair();
+  await paymentAfter(service, location, ['calling']);
+  const giveUpAt = Date.now() + givenUpMs;
+  while (intentsRequested(stripe).length < 2) {
+    assert.ok(Date.now() < giveUpAt, 'recovery does not repeat the request');
+    await sleep(50);
+  }
+  assert.equal(new Set(intentsRequested(stripe)).size, 1, 'every request has the same parameters');
+  await service.send('POST', `${location}/cancel`);
+  await service.stop();
+  assert.ok(!service.logged().includes(email), 'no log line has the address');
+});
+
+test('the address of a receipt is encrypted while the charge is open, and erased when it ends', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const body = { ...chargeRequest, ...details, token: 'tok_processing' };
+  const open = await service.post(path, body, key);
+  assertError(open, { status: 504, code: 'payment_outcome_unknown' });
+  const stored = async (): Promise<string> => {
+    const engine = await openStoreOf(service.data);
+    try {
+      const chunks = (await engine.scan(paymentsSpace))?.chunks ?? [];
+      let text = '';
+      for await (const chunk of chunks) text += chunk.toString();
+      return text;
+    } finally {
+      await engine.close();
+    }
+  };
+  assert.match(await stored(), /sealedReceiptEmail/);
+  assert.ok(!(await stored()).includes(email));
+  stripe.repair();
+  const { status } = await paymentAfter(service, open.headers.get('location') ?? '', ['in_doubt']);
+  assert.equal(status, 'succeeded');
+  await service.stop();
+  assert.doesNotMatch(await stored(), /sealedReceiptEmail|sealedToken|ada\.lovelace/);
+  assert.ok(!service.logged().includes(email));
+});
+
+test('the same key with other details is another request', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const body = { ...chargeRequest, ...details, token: 'tok_paid' };
+  const first = await service.post(path, body, key);
+  assert.equal(first.status, 200);
+  for (const [param, value] of [
+    ['description', 'Three posters'],
+    ['description', undefined],
+    ['statement_descriptor_suffix', 'POSTERS 3'],
+    ['receipt_email', 'eve@example.org'],
+    ['receipt_email', undefined],
+  ] as const) {
+    const other = await service.post(path, { ...body, [param]: value }, key);
+    assertError(other, { status: 422, code: 'idempotency_key_reused', param });
+  }
+  const again = await service.post(path, body, key);
+  assert.deepEqual([again.status, again.text], [200, first.text], 'also after the address is erased');
+  assert.equal(stripe.charges.length, 1);
+});
+
+test('rejects details that a processor would reject, and whatever looks like a card number', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const card = '4242 4242 4242 4242';
+  for (const [param, values] of Object.entries({
+    description: ['', 'x'.repeat(501), 'two\nlines', 'bell\u0007', '\ud800', card, 7],
+    statement_descriptor_suffix: [
+      '',
+      ...['12345', 'A'.repeat(23), 'A<B', 'A>B', 'A\\B', "A'B", 'A"B', 'A*B', 'CAFÉ', 'A\tB'],
+      'A 4242424242424242',
+      7,
+    ],
+    receipt_email: [
+      ...['', 'ada', '@example.org', 'ada@', 'ada@localhost', 'ada@@example.org', 'a b@example.org'],
+      ...['ada@example.org\r\nBcc: eve@example.org', 'ada@example..org', 'é@example.org', 'ada@exa_mple.org'],
+      ...[`${'a'.repeat(65)}@example.org`, `ada@${'a'.repeat(190)}.org`, '4242424242424242@example.org', 7],
+    ],
+  })) {
+    for (const value of values) {
+      const rejected = await service.post(path, { ...chargeRequest, token: 'tok_paid', [param]: value });
+      assertError(rejected, { status: 400, code: 'invalid_request', param });
+      assert.ok(!rejected.text.includes('4242'), 'the response does not repeat the request');
+    }
+  }
+  assert.deepEqual(stripe.requests, []);
+});
+
+test('a payment that was reserved before metadata was sent is repeated without it', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const body = { ...chargeRequest, metadata: { order: '7' }, token: 'tok_error_before_charging' };
+  const { headers } = await service.post(path, body, key);
+  await service.stop();
+  const engine = await openStoreOf(service.data);
+  const id = headers.get('payment-id') ?? '';
+  const text = (await engine.get(paymentsSpace, id)) ?? '';
+  const { details: _later, ...earlier } = JSON.parse(text) as Payment;
+  const write = {
+    kind: 'replace',
+    space: paymentsSpace,
+    id,
+    value: JSON.stringify(earlier),
+    ifValue: text,
+  } as const;
+  assert.equal(await engine.commit([write]), undefined);
+  await engine.close();
+  const before = intentsRequested(stripe).length;
+  stripe.repair();
+  await startWithStripe(t, { stripe, data: service.data });
+  const giveUpAt = Date.now() + givenUpMs;
+  while (intentsRequested(stripe).length === before) {
+    assert.ok(Date.now() < giveUpAt, 'recovery does not repeat the request');
+    await sleep(50);
+  }
+  assert.ok(!intentsRequested(stripe).at(-1)?.includes('metadata[order]'));
+});

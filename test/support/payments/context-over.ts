@@ -1,0 +1,65 @@
+import type { TestContext } from 'node:test';
+import { InFlight } from '../../../src/lifecycle.ts';
+import { openLog } from '../../../src/log.ts';
+import { noMetrics } from '../../../src/metrics.ts';
+import { Accounts } from '../../../src/payments/accounts.ts';
+import type { PaymentContext } from '../../../src/payments/context.ts';
+import { LookUpPace } from '../../../src/payments/look-up-pace.ts';
+import { Heartbeats } from '../../../src/payments/ownership/heartbeat.ts';
+import type { RoutePolicy } from '../../../src/payments/payment-routes.ts';
+import { Prices } from '../../../src/payments/prices.ts';
+import { ReplayCache } from '../../../src/payments/replay-cache.ts';
+import { MemoryLedger } from '../../../src/processors/simulated/memory-ledger.ts';
+import { simulatedProcessor } from '../../../src/processors/simulated/simulated.ts';
+import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
+import { Sealer } from '../../../src/secrets/sealer.ts';
+import type { Engine, Write } from '../../../src/storage/engine.ts';
+import { noTraces } from '../../../src/tracing.ts';
+import { newDataFolder, openStoreOf } from '../service.ts';
+
+export function created(table: string, id: string, value: string): Write {
+  return { kind: 'create', space: `table:${table}`, id, value, makeSpace: true };
+}
+
+/** The context of payments over a real store, some of whose methods a test replaces. */
+export async function contextOver(
+  t: TestContext,
+  routes: Readonly<Record<string, RoutePolicy>>,
+  replacedOf: (store: Engine) => Partial<Pick<Engine, 'get' | 'commit'>>,
+): Promise<{ readonly context: PaymentContext; readonly ledger: MemoryLedger; readonly store: Engine }> {
+  const store = await openStoreOf(newDataFolder(t));
+  t.after(() => store.close());
+  const ledger = new MemoryLedger();
+  const replaced = replacedOf(store);
+  const engine = new Proxy(store, {
+    get: (target, name: keyof Engine) => {
+      const value = target[name];
+      if (name === 'get' || name === 'commit') return replaced[name] ?? target[name].bind(target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const itemWrite: PaymentContext['itemWrite'] = (table, { id, name }) => created(table, id, name);
+  const log = openLog('silent');
+  const context = {
+    engine,
+    sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
+    processors: new Map([['simulated', simulatedProcessor(ledger)]]),
+    routes: new Map(Object.entries(routes)),
+    prices: new Prices({ engine, log, itemWrite }),
+    heartbeats: new Heartbeats(engine),
+    accounts: new Accounts(),
+    wantedMs: 600_000,
+    authenticationMs: 1_800_000,
+    lookUpPace: new LookUpPace(),
+    replayCache: new ReplayCache(),
+    itemWrite,
+    itemDeletion: (table: string, { id }: { readonly id: string }) =>
+      ({ kind: 'delete', space: `table:${table}`, id }) as const,
+    inFlight: new InFlight(),
+    log,
+    metrics: noMetrics,
+    traces: noTraces,
+    now: Date.now,
+  };
+  return { context, ledger, store };
+}
