@@ -108,7 +108,7 @@ test('an open service rejects a request with any header that a proxy or a CDN ad
       const body = JSON.stringify(create.body);
       const written = await exchange(origin, requestText(origin, `POST ${create.path}`, headers, body));
       assertError(written, { status: 401, code: 'unauthenticated', param: name.toLowerCase() });
-      for (const path of [readPath, '/docs', '/openapi.json', '/livez', '/nothing']) {
+      for (const path of [readPath, '/', '/docs', '/openapi.json', '/livez', '/nothing']) {
         const response = await exchange(origin, requestText(origin, `GET ${path}`, { [spelled]: sent }));
         assert.equal(response.status, 401, `${path} with ${spelled}`);
       }

@@ -135,7 +135,7 @@ test('the app has the routes of the matrix, and each declares its access', async
   for (const url of open) {
     assert.match(
       url ?? '',
-      /^\/(livez|readyz|openapi\.json|docs|stage\/challenge)|\/v3\/auth\/|\/\.well-known\//,
+      /^\/$|^\/(livez|readyz|openapi\.json|docs|stage\/challenge)|\/v3\/auth\/|\/\.well-known\//,
       'nothing else is public',
     );
   }

@@ -30,7 +30,7 @@ test('returns 401 for a request with any header of a proxy, and does nothing', a
         assert.equal(response.headers.get('payment-id'), undefined);
       }
     }
-    for (const path of [readPath, '/docs', '/openapi.json', '/nothing']) {
+    for (const path of [readPath, '/', '/docs', '/openapi.json', '/nothing']) {
       const response = await exchange(origin, requestText(origin, `GET ${path}`, { [name]: value }));
       assertError(response, { status: 401, code: 'unauthenticated' });
     }
