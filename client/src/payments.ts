@@ -107,7 +107,7 @@ export interface Payment {
   readonly item: {
     readonly table: string;
     readonly id: string | null;
-    readonly status: 'awaited' | 'made' | 'not_made' | 'conflict';
+    readonly status: 'awaited' | 'made' | 'not_made' | 'conflict' | 'deleted' | 'not_deleted';
   } | null;
   readonly amount_refunded: number;
   readonly refunds: readonly Refund[];

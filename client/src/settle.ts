@@ -90,11 +90,32 @@ export async function settle<Body, Result>(
     if (signal?.aborted) return end('aborted');
     if (error.code === 'payment_outcome_unknown' && !error.retryable) return end('needs_review');
     if (!(error.retryable || mayMove(error)) || failures > failuresMax) return end('rejected');
-    const waitMs = waitBefore(attempt, error);
-    if (performance.now() + waitMs >= endsAt) return end('deadline');
-    await sleep(waitMs, signal);
-    if (signal?.aborted) return end('aborted');
+    do {
+      const waitMs = waitBefore(attempt, error);
+      if (performance.now() + waitMs >= endsAt) return end('deadline');
+      await sleep(waitMs, signal);
+      if (signal?.aborted) return end('aborted');
+    } while (await isOpen(http, { ...call, signal, timeoutMs: endsAt - performance.now() }, error));
   }
+}
+
+/**
+ * Whether the payment that an error names still has no outcome. Only a publishable key gets the secret that reads it, which
+ * counts as no charge; once the payment has an outcome, the same request returns it.
+ */
+async function isOpen(http: Http, call: Call, { headers }: CounterfoilError): Promise<boolean> {
+  const secret = headers?.get('payment-client-secret');
+  if (!secret) return false;
+  const path = `${call.path}/${headers?.get('payment-id')}`;
+  const read = {
+    ...call,
+    method: 'GET',
+    path,
+    headers: { 'payment-client-secret': secret },
+    body: undefined,
+  };
+  const found = await http.send<{ readonly status: string }>(read).catch(() => undefined);
+  return found?.body.status === 'calling' || found?.body.status === 'in_doubt';
 }
 
 /** Whether the money may have moved, or may move yet, although this request returned an error. */
