@@ -65,12 +65,12 @@ for (const [what, fails, expected] of [
   ['cannot be undone', true, 504],
 ] as const) {
   test(`responds ${expected} to a payment whose item another writer takes, and whose reservation ${what}`, async (t) => {
-    let commits = 0;
     const { context, ledger } = await contextOver(t, (store) => async (writes) => {
-      commits++;
-      if (commits === 2 && fails) throw new ServiceError('unavailable');
+      // On a busy machine heartbeats come between the reservation and its undoing.
+      const ofPayment = writes.find(({ space }) => space === 'service:payments')?.kind;
+      if (ofPayment === 'delete' && fails) throw new ServiceError('unavailable');
       const conflict = await store.commit(writes);
-      if (commits === 1) await store.commit([sold('seat-1', 'by hand')]);
+      if (ofPayment === 'create') await store.commit([sold('seat-1', 'by hand')]);
       return conflict;
     });
     const request = { amount: 100, currency: 'EUR', token: 'tok_paid', metadata: { seat: 'seat-1' } };
