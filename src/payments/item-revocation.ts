@@ -13,11 +13,9 @@ import { isFullyRefunded } from './refund/amounts.ts';
  */
 export function isItemRevoked(payment: Payment): boolean {
   const { item, disputes = [] } = payment;
-  const isReturnedBy: Readonly<Record<Revocation, () => boolean>> = {
-    refund: () => isFullyRefunded(payment),
-    dispute: () => disputes.some(({ isWithdrawn }) => isWithdrawn === true),
-  };
-  return item?.revokedBy?.some((cause) => isReturnedBy[cause]()) ?? false;
+  const isReturned = (cause: Revocation) =>
+    cause === 'refund' ? isFullyRefunded(payment) : disputes.some(({ isWithdrawn }) => isWithdrawn === true);
+  return item?.revokedBy?.some(isReturned) ?? false;
 }
 
 /**
