@@ -104,3 +104,28 @@ test('of two equal requests with one key, the price rising between them, both ge
   assert.deepEqual([second.status, second.text, second.replayed], [200, first?.text, true]);
   assert.equal(ledger.charges.length, 1);
 });
+
+test('charges the price that another process has set since this one read it, and no other', async (t) => {
+  const { context, ledger, store } = await contextOver(t, routes, () => ({}));
+  await store.commit([created('prices', 'poster', '1000')]);
+  const status = (amount: number) =>
+    createCharge(context, { ...request, amount }).then(
+      (response) => response.status,
+      ({ code }: ServiceError) => code,
+    );
+  assert.equal(await status(1_000), 200);
+  for (const [price, former] of [
+    [3_000, 1_000],
+    [500, 3_000],
+  ] as const) {
+    await store.commit([priceWrite(String(price))]);
+    assert.deepEqual(
+      [await status(former), await status(price), await status(former)],
+      ['amount_mismatch', 200, 'amount_mismatch'],
+    );
+  }
+  assert.deepEqual(
+    ledger.charges.map(({ amount }) => amount),
+    [1_000, 3_000, 500],
+  );
+});
