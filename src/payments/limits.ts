@@ -6,6 +6,8 @@ export const amountMax = 99_999_999;
 export const quantityMax = 10_000;
 /** An invalid price is logged once in this time for each item, so that buyers who try it cannot flood the log. */
 export const invalidPriceLoggedMs = 60_000;
+/** Prices that each process remembers, of the items that were bought last: some hundred kilobytes. */
+export const pricesRememberedMax = 1_000;
 /** Items whose invalid price is remembered as logged. */
 export const invalidPricesLoggedMax = 1_000;
 export const tokenCharactersMax = 255;

@@ -4,7 +4,13 @@ import type { Log } from '../log.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { writtenAmount } from './currencies.ts';
 import type { ItemWriter } from './fulfilment.ts';
-import { amountMax, invalidPriceLoggedMs, invalidPricesLoggedMax, quantityMax } from './limits.ts';
+import {
+  amountMax,
+  invalidPriceLoggedMs,
+  invalidPricesLoggedMax,
+  pricesRememberedMax,
+  quantityMax,
+} from './limits.ts';
 import type { Metadata, PaymentPrice } from './payment.ts';
 import type { MetadataSource, RoutePolicy, RoutePrice, TablePrice } from './payment-routes.ts';
 
@@ -15,7 +21,10 @@ interface PaidRequest {
   /** Upper case. */
   readonly currency: string;
   readonly metadata: Metadata | undefined;
+  readonly needsPrice: boolean;
 }
+
+type Place = Pick<Write, 'space' | 'id'>;
 
 /** The price of one payment. */
 export interface Price extends AgreedPrice {
@@ -43,6 +52,8 @@ interface PricesOptions extends Pick<ItemWriter, 'itemWrite'> {
 /** The prices that the shop sets for its payment routes. A buyer's request repeats the price and never sets it. */
 export class Prices {
   readonly #options: PricesOptions;
+  /** Valid prices as they were last read, so that most charges read no price: the reservation checks it anyway. */
+  readonly #texts = new LRUCache<string, string>({ max: pricesRememberedMax });
   /** Items of price tables whose invalid price was logged lately. */
   readonly #logged = new LRUCache<string, true>({ max: invalidPricesLoggedMax, ttl: invalidPriceLoggedMs });
 
@@ -51,20 +62,26 @@ export class Prices {
   }
 
   /**
-   * Compares a new payment with the price of its route. @returns undefined for a route without a price
+   * Compares a new payment with the price of its route. A remembered price that agrees is enough, because the reservation
+   * checks it; a difference is only reported of the price in the store.
    *
    * Throws `forbidden` for a request that needs a route with a price, `amount_mismatch`, and as `read` does.
+   *
+   * @param isChanged whether a reservation has just found another price in the store than the remembered one
+   * @returns undefined for a route without a price
    */
   async agree(
     { price }: RoutePolicy,
-    { amount, currency, metadata }: PaidRequest,
-    needsPrice: boolean,
+    { amount, currency, metadata, needsPrice }: PaidRequest,
+    isChanged = false,
   ): Promise<AgreedPrice | undefined> {
     if (price === undefined) {
       if (needsPrice) throw withoutPrice();
       return undefined;
     }
     if (price === 'payer') return chosenByPayer;
+    const known = isChanged ? undefined : this.#remembered(price, metadata);
+    if (known?.amount === amount && known.currency === currency) return known;
     const expected = await this.read(price, metadata);
     if (expected.amount !== amount) throw mismatch('amount', expected);
     if (expected.currency !== currency) throw mismatch('currency', expected);
@@ -72,41 +89,39 @@ export class Prices {
   }
 
   /**
-   * Reads a price. Throws `invalid_request` if the metadata names no price or quantity, and `unavailable` if the price in
-   * the table is not valid: only the shop can correct it.
+   * Reads a price from the store. Throws `invalid_request` if the metadata names no price or quantity, and `unavailable` if
+   * the price in the table is not valid: only the shop can correct it.
    */
   async read(price: Exclude<RoutePrice, 'payer'>, metadata: Metadata | undefined): Promise<Price> {
-    const currency = price.currency.toUpperCase();
-    if ('fixed' in price) return { amount: price.fixed, currency, source: { type: 'fixed' }, checks: [] };
-    const { table, quantity: quantitySource } = price;
-    const { check, unitAmount } = await this.#unitPrice(price, metadata);
-    const source = { type: 'table', table, id: check.id, unitAmount } as const;
-    if (quantitySource === undefined) return { amount: unitAmount, currency, source, checks: [check] };
-    const quantity = quantityOf(quantitySource, metadata);
-    const amount = unitAmount * quantity;
-    if (amount > amountMax)
-      throw invalid(
-        quantitySource,
-        `The price of this quantity is above ${amountMax}, the maximum of a payment.`,
-      );
-    return { amount, currency, source: { ...source, quantity }, checks: [check] };
-  }
-
-  async #unitPrice(
-    { table, id: source }: TablePrice,
-    metadata: Metadata | undefined,
-  ): Promise<{ readonly check: Write; readonly unitAmount: number }> {
-    const place = this.#placeOf(table, metadataValueOf(source, metadata, 'it names the price'));
+    if ('fixed' in price) {
+      const { fixed: amount, currency } = price;
+      return { amount, currency: currency.toUpperCase(), source: { type: 'fixed' }, checks: [] };
+    }
+    const place = this.#placeOf(price, metadata);
     const text = place && (await this.#options.engine.get(place.space, place.id));
     if (place === undefined || text === undefined)
-      throw invalid(source, `There is no price for this ${source}.`);
+      throw invalid(price.id, `There is no price for this ${price.id}.`);
     const unitAmount = wholeNumberOf(text);
-    if (unitAmount === undefined || unitAmount > amountMax) throw this.#invalidPrice(table, place.id);
-    return { check: { kind: 'check', ...place, ifValue: text }, unitAmount };
+    if (unitAmount === undefined || unitAmount > amountMax) throw this.#invalidPrice(price.table, place.id);
+    this.#texts.set(entryOf(place), text);
+    const found = priceFrom(price, { kind: 'check', ...place, ifValue: text }, metadata);
+    if (found.amount > amountMax) {
+      const message = `The price of this quantity is above ${amountMax}, the maximum of a payment.`;
+      throw invalid(price.quantity ?? price.id, message);
+    }
+    return found;
+  }
+
+  #remembered(price: Exclude<RoutePrice, 'payer'>, metadata: Metadata | undefined): Price | undefined {
+    const place = 'fixed' in price ? undefined : this.#placeOf(price, metadata);
+    const ifValue = place && this.#texts.get(entryOf(place));
+    if (ifValue === undefined) return undefined;
+    return priceFrom(price as TablePrice, { kind: 'check', ...(place as Place), ifValue }, metadata);
   }
 
   /** Undefined for an id that no item of a table can have. */
-  #placeOf(table: string, id: string): Pick<Write, 'space' | 'id'> | undefined {
+  #placeOf({ table, id: source }: TablePrice, metadata: Metadata | undefined): Place | undefined {
+    const id = metadataValueOf(source, metadata, 'it names the price');
     try {
       const { space } = this.#options.itemWrite(table, { id, name: '' });
       return { space, id };
@@ -127,6 +142,27 @@ export class Prices {
 }
 
 const nothing = 'nothing was charged.';
+
+function entryOf({ space, id }: Place): string {
+  return `${space}/${id}`;
+}
+
+/** @param check of an item with a valid price; the amount may be above `amountMax` */
+function priceFrom(
+  { table, currency, quantity: quantitySource }: TablePrice,
+  check: Extract<Write, { kind: 'check' }>,
+  metadata: Metadata | undefined,
+): Price {
+  const unitAmount = Number(check.ifValue);
+  const quantity = quantitySource === undefined ? undefined : quantityOf(quantitySource, metadata);
+  const source = { type: 'table', table, id: check.id, unitAmount } as const;
+  return {
+    amount: unitAmount * (quantity ?? 1),
+    currency: currency.toUpperCase(),
+    source: quantity === undefined ? source : { ...source, quantity },
+    checks: [check],
+  };
+}
 
 function quantityOf(source: MetadataSource, metadata: Metadata | undefined): number {
   const quantity = wholeNumberOf(metadataValueOf(source, metadata, 'it is the quantity'));

@@ -70,6 +70,10 @@ test('keys create: describes a publishable key as public, and a secret key as se
   assert.match(made.output, /^cfp_[0-9a-f]{16}\.[A-Za-z0-9_-]{43}\n$/);
   assert.match(made.errors, /^This is publishable API key [0-9a-f]{16} \(shop\)\. It is not a secret/);
   assert.doesNotMatch(made.errors, /never shown/);
+  assert.match(
+    made.errors,
+    /\nWarning: it cannot take payments on charge, .* set payments\.routes\.charge\.price\.\n$/,
+  );
 });
 
 test('keys rotate and revoke: a key has at most two secrets, and a revoked key stays revoked', async (t) => {

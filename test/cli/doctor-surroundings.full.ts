@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { idWithin, newKey } from '../support/access/keys.ts';
 import { assertAbsent } from '../support/canaries.ts';
 import { runCommand } from '../support/command.ts';
 import { startTestService } from '../support/service.ts';
@@ -78,4 +79,23 @@ test('doctor: reports the free space of the disk', async (t) => {
   const { output } = await doctorOf(await newStore(t));
   const free = /^ok disk: (\d+) MiB are free/m.exec(output)?.[1];
   assert.ok(Number(free) > 0, output);
+});
+
+test('doctor: reports a publishable key that is limited to a payment route without a price', async (t) => {
+  const data = await newStore(t);
+  const fields = {
+    kind: 'publishable',
+    scopes: ['payments:create'],
+    origins: ['https://shop.example'],
+  } as const;
+  const key = await newKey(data, { ...fields, name: 'page', routes: ['stripe/charge'] });
+  const { status, output } = await doctorOf(data);
+  assert.equal(status, 1);
+  assert.ok(
+    output.includes(
+      `problem publishable API key ${idWithin(key)} (page): it cannot take payments on charge, because a page must not set ` +
+        'the price; set payments.routes.charge.price\n',
+    ),
+    output,
+  );
 });

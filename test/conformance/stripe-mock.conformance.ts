@@ -131,6 +131,29 @@ test('stripe-mock accepts the requests of a charge that waits for its cardholder
   assert.match(exchanges[0]?.data ?? '', /return_url:https:\/\/shop\.example\/paid/);
 });
 
+test('stripe-mock accepts a charge with 49 keys of metadata and all details', async (t) => {
+  const service = await start(t);
+  const metadata = Object.fromEntries(
+    Array.from({ length: 49 }, (_, n) => [`key_${n}.a-b`, 'v'.repeat(500)]),
+  );
+  const details = {
+    description: 'Zwei Plakate, signiert: é€😀',
+    statement_descriptor_suffix: 'POSTERS 2',
+    receipt_email: 'ada@example.org',
+  };
+  const exchanges = await exchangesOf(1, async () => {
+    await service.post(path, {
+      ...{ amount: 1_050, currency: 'EUR', token: 'pm_card_visa' },
+      metadata,
+      ...details,
+    });
+  });
+  const [intent] = exchanges;
+  assert.deepEqual([intent?.request, intent?.status], ['POST /v1/payment_intents', 200]);
+  for (const text of [...Object.values(details), 'key_48.a-b:vvv', 'counterfoil_payment_id:pay_'])
+    assert.ok(intent?.data.includes(text), text);
+});
+
 test('returns 402 for a PaymentIntent that has not succeeded, although Stripe returned 200', async (t) => {
   const service = await start(t);
   const body = { amount: 1_050, currency: 'EUR', token: 'tok_visa' };

@@ -10,9 +10,10 @@ const stripePath = '/stage/payment/stripe/charge';
 const simulatedPath = '/stage/payment/simulated/charge';
 const webhookSecret = 'whsec_CanaryOfTheWebhook';
 const card = '4000002500003155';
+const email = 'canary.of.a.receipt@example.org';
 const printedCard = card.replace(/(\d{4})(?=\d)/g, '$1 ');
 
-test('no token, card number, key or secret appears in clear anywhere, whatever the outcome of the charge', async (t) => {
+test('no token, card number, address, key or secret appears in clear anywhere, whatever the outcome of the charge', async (t) => {
   const stripe = await startScriptedStripe(t);
   const settings = {
     COUNTERFOIL_STRIPE_KEY: stripe.key,
@@ -41,8 +42,8 @@ test('no token, card number, key or secret appears in clear anywhere, whatever t
   const keys = tokens.map((_, index) => `canary-key-of-order-${index}`);
   for (const [index, token] of tokens.entries()) {
     const headers = { 'idempotency-key': keys[index] as string };
-    await post(stripePath, { ...request, token }, headers);
-    await post(stripePath, { ...request, token, amount: 1_051 }, headers);
+    await post(stripePath, { ...request, token, receipt_email: email }, headers);
+    await post(stripePath, { ...request, token, amount: 1_051, receipt_email: email }, headers);
     await post(simulatedPath, { ...request, token });
   }
   for (const field of ['token', 'currency', 'amount', 'metadata', card]) {
@@ -55,7 +56,7 @@ test('no token, card number, key or secret appears in clear anywhere, whatever t
   await post('/stage/events/stripe', `{"id":"${card}"}`, { 'stripe-signature': `t=1,v1=${webhookSecret}` });
   const logged = Buffer.from(service.logged());
   await service.stop();
-  assertAbsent([...tokens, ...keys, card, printedCard, webhookSecret, stripe.key], {
+  assertAbsent([...tokens, ...keys, email, card, printedCard, webhookSecret, stripe.key], {
     ...filesIn(service.data),
     responses: Buffer.from(responses.join('\n')),
     log: logged,

@@ -66,14 +66,13 @@ for (const [what, change, code, expected] of [
 test('charges the price if it changes and changes back before the reservation', async (t) => {
   const { context, ledger } = await priceChangingAfterRead(t, [priceWrite('3000')]);
   const { commit } = context.engine;
-  let reservations = 0;
   const engine = new Proxy(context.engine, {
     get: (target, name: keyof Engine) =>
       name !== 'commit'
         ? target[name]
         : async (writes: readonly Write[]) => {
             const rejection = await commit(writes);
-            if (reservations++ === 0) await commit([priceWrite('1000')]);
+            if (rejection !== undefined) await commit([priceWrite('1000')]);
             return rejection;
           },
   });
@@ -103,4 +102,25 @@ test('of two equal requests with one key, the price rising between them, both ge
   const second = await createCharge({ ...context, prices } as unknown as typeof context, keyed);
   assert.deepEqual([second.status, second.text, second.replayed], [200, first?.text, true]);
   assert.equal(ledger.charges.length, 1);
+});
+
+test('charges the price that another process has set since this one read it, and no other', async (t) => {
+  const { context, ledger, store } = await contextOver(t, routes, () => ({}));
+  await store.commit([created('prices', 'poster', '1000')]);
+  const status = (amount: number) =>
+    createCharge(context, { ...request, amount }).then(
+      (response) => response.status,
+      ({ code }: ServiceError) => code,
+    );
+  assert.equal(await status(1_000), 200);
+  await store.commit([priceWrite('3000')]);
+  assert.equal(await status(1_000), 'amount_mismatch', 'the remembered price');
+  assert.equal(await status(3_000), 200);
+  await store.commit([priceWrite('500')]);
+  assert.equal(await status(500), 200, 'another price than the remembered one');
+  assert.equal(await status(3_000), 'amount_mismatch');
+  assert.deepEqual(
+    ledger.charges.map(({ amount }) => amount),
+    [1_000, 3_000, 500],
+  );
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sealedTokens } from '../../src/payments/charge/sealed-tokens.ts';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { assertError } from '../support/http/error-response.ts';
@@ -98,6 +99,20 @@ test('the address of a receipt is encrypted while the charge is open, and erased
   await service.stop();
   assert.doesNotMatch(await stored(), /sealedReceiptEmail|sealedToken|ada\.lovelace/);
   assert.ok(!service.logged().includes(email));
+});
+
+test('a rotation of the master key encrypts the address again, with the token', () => {
+  const stored = { sealedToken: 'v2.a', details: { description: 'd', sealedReceiptEmail: 'v2.b' } };
+  const fields: string[] = [];
+  const text = sealedTokens.exchange('pay_1', JSON.stringify(stored), (sealed, { field }) => {
+    fields.push(field);
+    return `${sealed}.anew`;
+  });
+  assert.deepEqual(fields, ['token', 'receipt_email']);
+  assert.deepEqual(JSON.parse(text), {
+    sealedToken: 'v2.a.anew',
+    details: { description: 'd', sealedReceiptEmail: 'v2.b.anew' },
+  });
 });
 
 test('the same key with other details is another request', async (t) => {

@@ -21,6 +21,8 @@ for (const [what, fails, expected] of [
     let commits = 0;
     const { context, ledger } = await contextOver(t, routes, (store) => ({
       commit: async (writes) => {
+        // On a busy machine heartbeats are committed in between.
+        if (!writes.some(({ space }) => space === 'service:payments')) return store.commit(writes);
         commits++;
         if (commits === 2 && fails) throw new ServiceError('unavailable');
         const conflict = await store.commit(writes);

@@ -16,15 +16,18 @@ export interface Agreement {
  * have been reserved before the price changed: then that payment is returned.
  *
  * Throws as `Prices.agree` does.
+ *
+ * @param isChanged whether the reservation has found another price
  */
 export async function agreePrice(
   context: Pick<PaymentContext, 'engine' | 'prices'>,
   policy: RoutePolicy,
-  request: CheckedChargeRequest & { readonly needsPrice: boolean },
+  request: CheckedChargeRequest,
   keyEntry: string | undefined,
+  isChanged: boolean,
 ): Promise<Agreement> {
   try {
-    return { price: await context.prices.agree(policy, request, request.needsPrice) };
+    return { price: await context.prices.agree(policy, request, isChanged) };
   } catch (error) {
     const earlier = keyEntry === undefined ? undefined : await findPaymentByKey(context, keyEntry);
     if (earlier === undefined) throw error;

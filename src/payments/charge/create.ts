@@ -71,8 +71,8 @@ async function chargeOrReplay(
   const earlier = keyEntry === undefined ? undefined : await findEarlier(context, keyEntry);
   if (earlier !== undefined) return replay(context, earlier, checked, trace);
 
-  const agree = () => agreePrice(context, policy, checked, keyEntry);
-  const agreed = await agree();
+  const agree = (isChanged: boolean) => agreePrice(context, policy, checked, keyEntry, isChanged);
+  const agreed = await agree(false);
   if (agreed.earlier !== undefined) return replay(context, agreed.earlier, checked, trace);
   const { price } = agreed;
   const id = newPaymentId(context.now());
@@ -151,7 +151,7 @@ async function reserve(
   context: Pick<PaymentContext, 'engine' | 'heartbeats'>,
   payment: Payment,
   priceChecks: readonly Write[],
-  agree: () => Promise<Agreement>,
+  agree: (isChanged: boolean) => Promise<Agreement>,
 ): Promise<Payment | undefined> {
   const { id, keyEntry, item } = payment;
   const reservation: Write[] = [
@@ -166,7 +166,7 @@ async function reserve(
     if (failure === undefined) return undefined;
     const failed = writes[failure.write] as Write;
     if (failed.kind === 'check') {
-      const { earlier, price } = await agree();
+      const { earlier, price } = await agree(true);
       if (earlier !== undefined) return earlier;
       // It has changed back, or its text has: the amount is the same.
       checks = price?.checks ?? [];
