@@ -1,0 +1,59 @@
+import type { PaymentContext } from '../../payments/context.ts';
+import { writtenAmount } from '../../payments/currencies.ts';
+import type { Payment } from '../../payments/payment.ts';
+import { paymentsSince } from '../../payments/payment-store.ts';
+import { publicPayment } from '../../payments/public-payment.ts';
+import type { JsonOption } from '../command.ts';
+import { paymentsPeriodMsDefault } from '../limits.ts';
+import { hint, printListing } from '../output/print.ts';
+import type { Style } from '../output/style.ts';
+import type { Column } from '../output/table.ts';
+import { withPayments } from './open.ts';
+
+export interface ListOptions extends JsonOption {
+  /** Milliseconds since 1970. */
+  readonly since?: number;
+  readonly status?: string;
+  readonly processor?: string;
+  readonly limit: number;
+}
+
+const styles: Readonly<Record<string, Style>> = {
+  succeeded: 'green',
+  declined: 'dim',
+  needs_review: 'red',
+  in_doubt: 'yellow',
+  calling: 'yellow',
+};
+
+const columns: readonly Column<Payment>[] = [
+  { title: 'PAYMENT', cell: ({ id }) => id },
+  { title: 'CREATED', cell: ({ createdAt }) => createdAt },
+  { title: 'ROUTE', cell: ({ processor, route }) => `${processor}/${route}` },
+  { title: 'STATUS', cell: ({ state }) => state, style: ({ state }) => styles[state] },
+  { title: 'AMOUNT', cell: ({ amount, currency }) => writtenAmount(amount, currency), align: 'right' },
+  { title: 'CHARGE', cell: ({ chargeId }) => chargeId },
+];
+
+/** `counterfoil payments list`. */
+export async function list({ json, ...options }: ListOptions): Promise<void> {
+  await withPayments((context) =>
+    printListing(found(context, options), { json, columns, toJson: publicPayment, none: 'No payments.' }),
+  );
+}
+
+async function* found(
+  context: PaymentContext,
+  { since = Date.now() - paymentsPeriodMsDefault, status, processor, limit }: ListOptions,
+): AsyncGenerator<Payment> {
+  let left = limit;
+  for await (const payment of paymentsSince(context, since)) {
+    if (status !== undefined && payment.state !== status) continue;
+    if (processor !== undefined && payment.processor !== processor) continue;
+    if (left-- === 0) {
+      hint(`There are more: --since ${payment.createdAt}`);
+      return;
+    }
+    yield payment;
+  }
+}
