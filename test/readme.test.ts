@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { errorKinds } from '../src/errors.ts';
 import { decliningTokens } from '../src/processors/simulated/ledger.ts';
-import { leaves } from '../src/settings/load.ts';
+import { leaves } from '../src/settings/leaves.ts';
 import { runCommand } from './support/command.ts';
 import { documents, documentText, examplesOf, patternOf, settingsOf, Terminal } from './support/documents.ts';
 import { newDataFolder, startTestService } from './support/service.ts';
