@@ -1,5 +1,36 @@
 import type { Command } from 'commander';
 import { describe } from './command.ts';
-export function defineCompletion(command: Command): void {
-  describe(command, { description: 'x', examples: ['completion bash'], json: 'none' });
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof shells)[number];
+
+/** @param wholeProgram the tree with every command loaded */
+export function defineCompletion(command: Command, wholeProgram: () => Promise<Command>): void {
+  describe(command, {
+    description:
+      'Print a completion script for a shell. It completes commands, options and values for the name counterfoil, which may be ' +
+      'an alias of npx counterfoil.',
+    examples: [
+      'completion bash > ~/.counterfoil.bash',
+      'completion fish > ~/.config/fish/completions/counterfoil.fish',
+    ],
+    json: 'none',
+  })
+    .addArgument(command.createArgument('<shell>', 'the shell').choices([...shells]))
+    .action(async (shell: Shell) => {
+      process.stdout.write(await scriptOf(shell, await wholeProgram()));
+    });
+}
+
+async function scriptOf(shell: Shell, program: Command): Promise<string> {
+  const { wordsOf } = await import('./completion/words.ts');
+  const commands = wordsOf(program);
+  switch (shell) {
+    case 'bash':
+      return (await import('./completion/bash.ts')).bashCompletion(commands);
+    case 'zsh':
+      return (await import('./completion/zsh.ts')).zshCompletion(commands);
+    case 'fish':
+      return (await import('./completion/fish.ts')).fishCompletion(commands);
+  }
 }

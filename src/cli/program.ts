@@ -3,8 +3,8 @@ import { addCommonOptions, describe } from './command.ts';
 import { hasColors, styled } from './output/style.ts';
 import { reportProblems } from './problems.ts';
 
-/** Adds options, subcommands and the action to the command of its family. */
-type Define = (command: Command) => void;
+/** Adds options, subcommands and the action to the command of its family. Completion scripts need the whole tree. */
+type Define = (command: Command, wholeProgram: () => Promise<Command>) => void;
 
 interface Family {
   readonly name: string;
@@ -141,7 +141,7 @@ async function programOf(isLoaded: (family: Family) => boolean): Promise<Command
 async function add(program: Command, { name, group, summary, load, hidden }: Family, isLoaded: boolean) {
   const command = program.command(name, { hidden: hidden === true }).helpGroup(group);
   if (isLoaded) {
-    (await load())(command);
+    (await load())(command, wholeProgram);
     addCommonOptions(command);
     if (command.commands.length > 0)
       command.commandsGroup('Commands:').helpCommand('help [command]', helpDescription);
