@@ -8,8 +8,7 @@ type Shell = (typeof shells)[number];
 export function defineCompletion(command: Command, wholeProgram: () => Promise<Command>): void {
   describe(command, {
     description:
-      'Print a completion script for a shell. It completes commands, options and values for the name counterfoil, which may be ' +
-      'an alias of npx counterfoil.',
+      'Print a completion script for a shell. It completes the commands, options and values of counterfoil, and starts no program.',
     examples: [
       'completion bash > ~/.counterfoil.bash',
       'completion fish > ~/.config/fish/completions/counterfoil.fish',

@@ -19,7 +19,11 @@ export const noTerminal: string | undefined =
  */
 export async function onTerminal(
   command: string,
-  { keys = '', columns = 80, env = {} }: { keys?: string; columns?: number; env?: Record<string, string> } = {},
+  {
+    keys = '',
+    columns = 80,
+    env = {},
+  }: { keys?: string; columns?: number; env?: Record<string, string> } = {},
 ): Promise<string> {
   const sized = `stty cols ${columns} && ${command}`;
   const child = spawn('script', ['-qec', sized, '/dev/null'], {

@@ -37,23 +37,30 @@ const columns: readonly Column<Payment>[] = [
 
 /** `counterfoil payments list`. */
 export async function list({ json, ...options }: ListOptions): Promise<void> {
+  let next: Payment | undefined;
+  const noteNext = (payment: Payment) => {
+    next = payment;
+  };
   await withPayments((context) =>
-    printListing(found(context, options), { json, columns, toJson: publicPayment, none: 'No payments.' }),
+    printListing(found(context, options, noteNext), {
+      ...{ json, columns, none: 'No payments.' },
+      toJson: publicPayment,
+    }),
   );
+  if (next !== undefined) hint(`There are more: --since ${next.createdAt}`);
 }
 
+/** @param noteNext called with the first payment beyond the limit */
 async function* found(
   context: PaymentContext,
   { since = Date.now() - paymentsPeriodMsDefault, status, processor, limit }: ListOptions,
+  noteNext: (payment: Payment) => void,
 ): AsyncGenerator<Payment> {
   let left = limit;
   for await (const payment of paymentsSince(context, since)) {
     if (status !== undefined && payment.state !== status) continue;
     if (processor !== undefined && payment.processor !== processor) continue;
-    if (left-- === 0) {
-      hint(`There are more: --since ${payment.createdAt}`);
-      return;
-    }
+    if (left-- === 0) return noteNext(payment);
     yield payment;
   }
 }

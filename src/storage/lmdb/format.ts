@@ -27,7 +27,8 @@ export function formatOf(file: string, root: RootDatabase<string, string>, isEmp
   const found = text === undefined ? undefined : (JSON.parse(text) as { format: unknown; id: string });
   if (found?.format === formatVersion) return found as Format;
   void root.close();
-  throw problem(file, found === undefined ? 'is not a store of Counterfoil' : otherVersion(found.format));
+  if (found === undefined) throw damage(file, 'is damaged, or is not a store of Counterfoil');
+  throw problem(file, otherVersion(found.format));
 }
 
 function makeFormat(root: RootDatabase<string, string>): string {
