@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
+import { commandSettings } from './command-settings.ts';
 import { UsageError } from './problems.ts';
 
 export interface CommandText {
@@ -67,15 +68,6 @@ export function repeatable(flags: string, description: string, choices?: readonl
 export function oneOf(flags: string, description: string, choices: readonly string[]): Option {
   return new Option(flags, description).choices([...choices]);
 }
-
-/** The settings of the environment and of `counterfoil.json`. Throws SettingsError with all that are invalid. */
-export async function commandSettings(simulate = false): Promise<Settings> {
-  const { loadSettings } = await import('../settings/load.ts');
-  return loadSettings({ env: process.env, file: settingsFile, simulate });
-}
-
-/** In the folder where the command runs. */
-export const settingsFile = 'counterfoil.json';
 
 /** Opens what a command needs with its settings, and closes it after the work. */
 export async function withOpened<Opened extends { close(): Promise<void> }, Result>(

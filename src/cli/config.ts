@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ReportedSetting } from '../settings/report.ts';
-import { describe, type JsonOption, settingsFile } from './command.ts';
+import { describe, type JsonOption } from './command.ts';
+import { settingsFile } from './command-settings.ts';
 import { printListing } from './output/print.ts';
 import type { Column } from './output/table.ts';
 

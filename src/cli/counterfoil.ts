@@ -6,5 +6,9 @@ enableCompileCache();
 // Only the user of this process can read the files that it writes.
 process.umask(0o077);
 
-const { run } = await import('./program.ts');
-await run(process.argv.slice(2));
+const args = process.argv.slice(2);
+const { runShortcut } = await import('./shortcuts.ts');
+if (!(await runShortcut(args))) {
+  const { run } = await import('./program.ts');
+  await run(args);
+}

@@ -8,7 +8,8 @@ import { openAll, type SecretsFound } from '../secrets/sealed-records.ts';
 import { Sealer } from '../secrets/sealer.ts';
 import type { Settings } from '../settings/schema.ts';
 import { itemsOf } from '../storage/item-text.ts';
-import { commandSettings, type JsonOption } from './command.ts';
+import type { JsonOption } from './command.ts';
+import { commandSettings } from './command-settings.ts';
 import { type Finding, surroundings } from './doctor-surroundings.ts';
 import { printResult } from './output/print.ts';
 

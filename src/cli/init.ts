@@ -2,7 +2,8 @@ import { existsSync, realpathSync, writeFileSync } from 'node:fs';
 import { isAbsolute, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
-import { describe, type JsonOption, settingsFile } from './command.ts';
+import { describe, type JsonOption } from './command.ts';
+import { settingsFile } from './command-settings.ts';
 import { printResult } from './output/print.ts';
 import { WorkFailed } from './problems.ts';
 

@@ -1,15 +1,9 @@
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
-import type { Settings } from '../settings/schema.ts';
-import { commandSettings, describe } from './command.ts';
+import { describe } from './command.ts';
 import { workersMax } from './limits.ts';
 import { UsageError } from './problems.ts';
-import { readyLine } from './ready-line.ts';
-
-interface ServeOptions {
-  readonly simulate?: boolean;
-  readonly workers?: number;
-}
+import type { ServeOptions, WorkerOptions } from './serving.ts';
 
 /** `counterfoil serve`: runs until SIGTERM or SIGINT. Exits with 2 on invalid settings, and lists all of them. */
 export function defineServe(command: Command): void {
@@ -25,7 +19,7 @@ export function defineServe(command: Command): void {
       'in so many processes on one port and one data folder; auto: one for each core',
       countOfWorkers,
     )
-    .action(serve);
+    .action(async (options: ServeOptions) => (await import('./serving.ts')).serve(options));
 }
 
 /** `counterfoil worker`: one process of `serve --workers`. Only that command starts it. */
@@ -37,30 +31,7 @@ export function defineWorker(command: Command): void {
   })
     .option('--simulate', 'with a payment processor that moves no money')
     .option('--processes <count>', 'how many processes there are', countOfWorkers)
-    .action(work);
-}
-
-async function serve({ simulate = false, workers: count = 1 }: ServeOptions): Promise<void> {
-  const settings = await commandSettings(simulate);
-  if (count === 1) await serveAlone(settings, simulate);
-  else await (await import('./workers.ts')).serveByWorkers(settings, { simulate, count });
-}
-
-async function work({
-  simulate = false,
-  processes: count = 1,
-}: {
-  readonly simulate?: boolean;
-  readonly processes?: number;
-}): Promise<void> {
-  try {
-    const settings = await commandSettings(simulate);
-    await (await import('./workers.ts')).serveAsWorker(settings, { simulate, count });
-  } catch (error) {
-    // The open channel to the parent process would keep this one alive.
-    process.disconnect?.();
-    throw error;
-  }
+    .action(async (options: WorkerOptions) => (await import('./serving.ts')).work(options));
 }
 
 function countOfWorkers(text: string): number {
@@ -68,16 +39,4 @@ function countOfWorkers(text: string): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= workersMax) return count;
   throw new UsageError(`--workers: must be "auto" or a number from 1 to ${workersMax}`);
-}
-
-async function serveAlone(settings: Settings, simulate: boolean): Promise<void> {
-  const { startService } = await import('../app/service.ts');
-  const service = await startService(settings, { simulate });
-  process.stdout.write(readyLine(service, { simulate, count: 1 }));
-  const stop = () => {
-    // A second signal exits at once.
-    process.once('SIGTERM', () => process.exit(1)).once('SIGINT', () => process.exit(1));
-    void service.stop().then(() => process.exit(0));
-  };
-  process.once('SIGTERM', stop).once('SIGINT', stop);
 }

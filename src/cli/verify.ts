@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { commandSettings, describe, type JsonOption } from './command.ts';
+import { describe, type JsonOption } from './command.ts';
+import { commandSettings } from './command-settings.ts';
 import { printResult } from './output/print.ts';
 import { ProgressBar } from './output/progress-bar.ts';
 

@@ -31,7 +31,7 @@ test('init: the file is valid by the published schema, changes no setting, and t
     loadSettings({ ...source, file: '' }),
   );
   const service = await ServeProcess.start(t, { data: newDataFolder(t), settings: file });
-  assert.equal((await fetch(`${service.origin}/livez`)).status, 200);
+  assert.equal((await fetch(`${await service.ready()}/livez`)).status, 200);
 });
 
 test('init: names the schema of the package', async (t) => {

@@ -65,14 +65,14 @@ test('a setting whose name is that of a secret is marked as one', () => {
 
 test('masks arguments of a command, and credentials and queries within URLs', () => {
   const reported = report({
-    COUNTERFOIL_MASTER_KEY_COMMAND: `vault read --token=${canary}`,
+    COUNTERFOIL_MASTER_KEY_COMMAND: `keyring read --token=${canary}`,
     COUNTERFOIL_CHALLENGE_URL: `https://verify.example/site?key=${canary}`,
     OTEL_EXPORTER_OTLP_ENDPOINT: `https://user:${canary}@collector.example/v1`,
     COUNTERFOIL_CORS_ORIGINS: 'https://a.example,https://b.example',
     COUNTERFOIL_CHALLENGE_SECRET: 'x',
   });
   assert.doesNotMatch(JSON.stringify([...reported.values()]), /canary/);
-  assert.equal(reported.get('masterKeyCommand')?.value, 'vault …');
+  assert.equal(reported.get('masterKeyCommand')?.value, 'keyring …');
   assert.equal(reported.get('challenge.url')?.value, 'https://verify.example/site?…');
   assert.equal(reported.get('traces.endpoint')?.value, 'https://…@collector.example/v1');
   assert.deepEqual(reported.get('corsOrigins')?.value, ['https://a.example', 'https://b.example']);
