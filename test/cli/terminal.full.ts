@@ -13,7 +13,7 @@ test('a terminal shows colours, and none with NO_COLOR', { skip }, async () => {
   for (const command of ['config', '--help', 'keys list --help']) {
     const coloured = await onTerminal(`${counterfoil} ${command}`);
     assert.ok(coloured.includes(escapeSequence), command);
-    const plain = await onTerminal(`${counterfoil} ${command}`, { env: { NO_COLOR: '1' } });
+    const plain = await onTerminal(`${counterfoil} ${command}`, { env: { NO_COLOR: '1', FORCE_COLOR: '1' } });
     assert.ok(!plain.includes(escapeSequence), command);
     assert.equal(plainText(coloured), plain);
   }
