@@ -13,9 +13,11 @@ test('a terminal shows colours, and none with NO_COLOR', { skip }, async () => {
   for (const command of ['config', '--help', 'keys list --help']) {
     const coloured = await onTerminal(`${counterfoil} ${command}`);
     assert.ok(coloured.includes(escapeSequence), command);
-    const plain = await onTerminal(`${counterfoil} ${command}`, { env: { NO_COLOR: '1', FORCE_COLOR: '1' } });
+    const plain = await onTerminal(`${counterfoil} ${command}`, { env: { NO_COLOR: '1' } });
     assert.ok(!plain.includes(escapeSequence), command);
     assert.equal(plainText(coloured), plain);
+    const both = await onTerminal(`${counterfoil} ${command}`, { env: { NO_COLOR: '1', FORCE_COLOR: '1' } });
+    assert.ok(!both.includes(escapeSequence), command);
   }
 });
 
@@ -37,7 +39,10 @@ test('a table is cut to the width of the terminal, and not in a pipe', { skip },
   assert.match(output, /^data +\/data\/x{100} +COUNTERFOIL_DATA$/m);
 });
 
-test('a pipe that closes early ends a listing without an error', { skip }, async () => {
+test('a pipe that closes early ends a command without an error', { skip }, async () => {
   const shown = await onTerminal(`${counterfoil} config --json | head -n 1`);
   assert.match(shown, /^\{"name":"host".*\}\n$/);
+  // The pipe is closed before the first byte.
+  for (const command of ['--help', 'config', 'completion fish'])
+    assert.equal(await onTerminal(`( sleep 0.1; ${counterfoil} ${command}; echo "$?" >&2 ) | true`), '0\n');
 });

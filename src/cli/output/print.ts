@@ -76,11 +76,13 @@ export function hint(text: string): void {
 }
 
 function print(text: string): void {
-  if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', onError);
   process.stdout.write(text);
 }
 
-function onError(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
-  isReaderGone = true;
+/** Keeps a command from failing when the reader of its output has gone, as `head` has after its lines. Call it first. */
+export function allowClosedPipe(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    isReaderGone = true;
+  });
 }
