@@ -11,6 +11,8 @@ if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
 // A clone has the source and runs it, also after a build. The package has only what the build made: Node runs no TypeScript
 // within node_modules.
 const source = new URL('../src/cli/counterfoil.ts', import.meta.url);
+// Here, so that the cache holds what the clone's first file compiles to as well.
+process.getBuiltinModule('node:module').enableCompileCache();
 const isClone = process.getBuiltinModule('node:fs').existsSync(source);
 let isRunning = true;
 import(isClone ? source.href : '../dist/cli/counterfoil.js').then(() => {

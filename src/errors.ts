@@ -206,3 +206,6 @@ export class SettingsError extends Error {
     this.problems = problems;
   }
 }
+
+/** The store cannot be used because its file is damaged; other settings do not help. */
+export class DamagedStoreError extends SettingsError {}

@@ -179,8 +179,9 @@ for (const folder of ['src', 'client/src', 'client/test', 'bench', 'test', 'scri
   });
 }
 
-test('openapi.json matches the routes', () => {
-  execFileSync(process.execPath, ['scripts/generate-openapi.ts', '--check'], { stdio: 'pipe' });
+test('openapi.json matches the routes, and counterfoil.schema.json the settings', () => {
+  for (const script of ['scripts/generate-openapi.ts', 'scripts/generate-settings-schema.ts'])
+    execFileSync(process.execPath, [script, '--check'], { stdio: 'pipe' });
 });
 
 function isAllowed(file: string, target: string): boolean {

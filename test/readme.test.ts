@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { errorKinds } from '../src/errors.ts';
 import { decliningTokens } from '../src/processors/simulated/tokens.ts';
-import { leaves } from '../src/settings/load.ts';
-import { runCommand } from './support/command.ts';
+import { leaves } from '../src/settings/leaves.ts';
 import { documents, documentText, examplesOf, patternOf, settingsOf, Terminal } from './support/documents.ts';
 import { newDataFolder, startTestService } from './support/service.ts';
 
@@ -71,25 +70,6 @@ test('docs/errors.md lists every error code, with its status and whether it is r
   ]);
   const kinds = Object.entries(errorKinds).map(([code, { status, retryable }]) => [code, status, retryable]);
   assert.deepEqual(listed.sort(byCode), kinds.sort(byCode));
-});
-
-test('docs/cli.md names every command and every option', async () => {
-  const cli = documentText('docs/cli.md');
-  const { output } = await runCommand(['help'], {});
-  const groups = Array.from(output.matchAll(/^ {2}(\w+) {2,}/gm), ([, group = '']) => group);
-  assert.ok(groups.length > 8);
-  const helps = await Promise.all(
-    groups
-      .filter((group) => output.includes(`"${group} help"`))
-      .map(async (group) => [group, (await runCommand([group, 'help'], {})).output] as const),
-  );
-  for (const group of groups) assert.ok(cli.includes(`\`${group}`), group);
-  for (const [group, help] of helps) {
-    for (const [, command] of help.matchAll(/^ {2}(\w+)/gm))
-      assert.ok(cli.includes(`\`${group} ${command}`), `${group} ${command}`);
-  }
-  for (const [option] of [output, ...helps.map(([, help]) => help)].join('').matchAll(/--[a-z-]+/g))
-    assert.ok(cli.includes(`\`${option}`), option);
 });
 
 test('every link between the documents has a target', () => {

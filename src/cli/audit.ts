@@ -1,38 +1,42 @@
-import { parseArgs } from 'node:util';
+import type { Command } from 'commander';
 import type { AuditEntry } from '../access/audit.ts';
-import { openOfflineAccess } from '../app/access.ts';
-import { runSubcommand, withOpened } from './command.ts';
-import { moment } from './timestamps.ts';
+import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
+import { moment } from './option-values.ts';
+import { printListing } from './output/print.ts';
+import type { Column } from './output/table.ts';
 
-const usage = `Usage: counterfoil audit list
+const columns: readonly Column<AuditEntry>[] = [
+  { title: 'TIME', cell: ({ at }) => at },
+  { title: 'ACT', cell: ({ what }) => what },
+  { title: 'ON', cell: ({ on }) => on },
+  { title: 'BY', cell: ({ by }) => by },
+  { title: 'REQUEST', cell: ({ requestId }) => requestId },
+];
 
-  list              print what administrators have done, the oldest first
-    --since TIME      from this time on: 2026-11-21 or 2026-11-21T10:00:00Z
-    --json            one JSON object a line
-
-The command works while the service is running.
-`;
-
-/** `counterfoil audit`: exits with 0, or with 2 if it could not run. */
-export async function audit(args: readonly string[]): Promise<void> {
-  await runSubcommand(usage, { list }, args);
+/** `counterfoil audit`: works while the service is running. */
+export function defineAudit(command: Command): void {
+  describe(command, {
+    description: 'The audit trail, which is kept for ever.',
+    examples: ['audit list', 'audit list --help'],
+    json: 'none',
+  });
+  subcommand(command, 'list', {
+    description: 'List what administrators have done, the oldest act first.',
+    examples: ['audit list', 'audit list --since 2026-11-21 --json'],
+    json: 'lines',
+  })
+    .option('--since <time>', 'from this time on: 2026-11-21 or 2026-11-21T10:00:00Z', moment('--since'))
+    .action(list);
 }
 
-async function list(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { since: { type: 'string' }, json: { type: 'boolean', default: false } },
-  });
-  const since = values.since === undefined ? 0 : moment('--since', values.since);
+async function list({ since, json }: JsonOption & { readonly since?: number }): Promise<void> {
+  const { openOfflineAccess } = await import('../app/access.ts');
   await withOpened(
     (settings) => openOfflineAccess(settings, false),
-    async (access) => {
-      for await (const entry of access.trail(since))
-        process.stdout.write(`${values.json ? JSON.stringify(entry) : lineOf(entry)}\n`);
-    },
+    (access) => printListing(access.trail(since), { json, columns, toJson, none: 'No acts.' }),
   );
 }
 
-function lineOf({ at, what, on, by, requestId }: AuditEntry): string {
-  return [at, what.padEnd(22), on, `by ${by}`, ...(requestId === undefined ? [] : [requestId])].join('  ');
+function toJson({ requestId, ...entry }: AuditEntry): object {
+  return { ...entry, request_id: requestId ?? null };
 }

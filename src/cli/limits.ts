@@ -11,3 +11,9 @@ export const workerReportMsMax = 1_000;
 /** The delay before a failed worker is started again: doubled each time, from the minimum to the maximum. */
 export const workerDelayMsMin = 100;
 export const workerDelayMsMax = 10_000;
+/** Rows that a table measures before it prints the first: more would delay it, fewer would misalign usual listings. */
+export const tableRowsMeasuredMax = 500;
+/** Payments that `payments list` prints without `--limit`: a few screens. */
+export const paymentsListedDefault = 100;
+/** The period that `payments list` and `payments reconcile` cover by default: what happened since this time yesterday. */
+export const paymentsPeriodMsDefault = 24 * 60 * 60 * 1_000;

@@ -1,12 +1,80 @@
-import { ServiceError, SettingsError } from '../errors.ts';
+import { DamagedStoreError, errorKinds, ServiceError, SettingsError } from '../errors.ts';
+import { printable } from './output/printable.ts';
+
+/** The work of a command failed: exit status 1. */
+export class WorkFailed extends Error {
+  readonly code: string;
+
+  /** @param code in snake case, for programs that read `--json` */
+  constructor(code: string, message: string) {
+    super(message);
+    this.name = 'WorkFailed';
+    this.code = code;
+  }
+}
+
+/** The command line is wrong: exit status 2. */
+export class UsageError extends Error {}
+
+interface Problem {
+  readonly status: 1 | 2;
+  readonly code: string;
+  /** A line for each problem. */
+  readonly lines: readonly string[];
+}
 
 /**
- * Writes each problem that an operator can fix as a line, and sets the exit status: 1 for a damaged store, 2 for the others.
- * Rethrows any other error.
+ * Writes each problem that an operator can fix as a line, or with `json` all of them as one JSON object, to standard error, and
+ * sets the exit status: 2 if the command line or the settings are wrong, 1 if the work failed. Rethrows any other error.
  */
-export function reportProblems(error: unknown): void {
-  for (const line of problemsOf(error)) process.stderr.write(`counterfoil: ${line}\n`);
-  process.exitCode = isOfLmdb(error) ? 1 : 2;
+export function reportProblems(error: unknown, json = false): void {
+  if (isOfCommander(error) && error.exitCode === 0) return;
+  const { status, code, lines } = problemOf(error);
+  process.exitCode = status;
+  const text = json
+    ? `${printable(JSON.stringify({ error: { code, message: lines.join('\n') } }))}\n`
+    : lines.map((line) => `counterfoil: ${printable(line)}\n`).join('');
+  process.stderr.write(text);
+}
+
+/** Commander throws also when it has printed the help or the version; then its exit code is 0. */
+function isOfCommander(
+  error: unknown,
+): error is Error & { readonly code: string; readonly exitCode: number } {
+  return error instanceof Error && String((error as NodeJS.ErrnoException).code).startsWith('commander.');
+}
+
+function problemOf(error: unknown): Problem {
+  if (error instanceof UsageError) return { status: 2, code: 'usage', lines: [error.message] };
+  if (isOfCommander(error)) return { status: 2, code: 'usage', lines: [usageLine(error)] };
+  if (error instanceof DamagedStoreError) return { status: 1, code: 'store_damaged', lines: error.problems };
+  if (error instanceof SettingsError) return { status: 2, code: 'invalid_settings', lines: error.problems };
+  if (error instanceof WorkFailed) return { status: 1, code: error.code, lines: [error.message] };
+  if (error instanceof ServiceError)
+    return { status: statusOf(error), code: error.code, lines: [error.message] };
+  return problemOfSystem(error);
+}
+
+/** What the command line or the settings name is wrong, or the work failed. */
+function statusOf({ code }: ServiceError): 1 | 2 {
+  return errorKinds[code].type === 'invalid_request' || code === 'processor_not_configured' ? 2 : 1;
+}
+
+/** Commander writes a suggestion on a line of its own. Without a subcommand it shows the help, and reports only that. */
+function usageLine({ code, message }: { readonly code: string; readonly message: string }): string {
+  if (code === 'commander.help') return 'name a command';
+  return message.replace(/^error: /, '').replaceAll('\n', ' ');
+}
+
+function problemOfSystem(error: unknown): Problem {
+  if (isOfLmdb(error)) {
+    const line = `data (COUNTERFOIL_DATA): the store cannot be read (${error.message}); restore a copy of it`;
+    return { status: 1, code: 'store_damaged', lines: [line] };
+  }
+  const { code } = error as NodeJS.ErrnoException;
+  const line = lineOf(code);
+  if (line === undefined) throw error;
+  return { status: 2, code: 'invalid_settings', lines: [line] };
 }
 
 /** LMDB's own errors have negative numbers as codes (lmdb.h, Return Codes). */
@@ -15,16 +83,10 @@ function isOfLmdb(error: unknown): error is Error {
   return error instanceof Error && typeof code === 'number' && code < 0;
 }
 
-function problemsOf(error: unknown): readonly string[] {
-  if (error instanceof SettingsError) return error.problems;
-  if (error instanceof ServiceError) return [error.message];
-  if (isOfLmdb(error))
-    return [`data (COUNTERFOIL_DATA): the store cannot be read (${error.message}); run "counterfoil verify"`];
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code?.startsWith('ERR_PARSE_ARGS')) return [message];
-  if (code === 'EADDRINUSE') return ['port (PORT): another program already listens there'];
+function lineOf(code: string | undefined): string | undefined {
+  if (code === 'EADDRINUSE') return 'port (PORT): another program already listens there';
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return ['host (HOST): is not an address of this machine'];
-  if (code === 'EACCES' || code === 'EROFS') return [`data (COUNTERFOIL_DATA): cannot be written (${code})`];
-  throw error;
+    return 'host (HOST): is not an address of this machine';
+  if (code === 'EACCES' || code === 'EROFS') return `data (COUNTERFOIL_DATA): cannot be written (${code})`;
+  return undefined;
 }

@@ -1,80 +1,103 @@
-import { parseArgs } from 'node:util';
-import { type OfflineSecrets, openOfflineSecrets, sealedRecords } from '../app/offline/secrets.ts';
-import { SettingsError } from '../errors.ts';
+import type { Command } from 'commander';
+import type { OfflineSecrets } from '../app/offline/secrets.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
 import { sourceName } from '../secrets/open-sealer.ts';
 import { retire } from '../secrets/retire.ts';
 import { type RotationParts, rotate } from '../secrets/rotate.ts';
-import { openAll } from '../secrets/sealed-records.ts';
+import { openAll, type SealedRecords } from '../secrets/sealed-records.ts';
 import { Sealer } from '../secrets/sealer.ts';
-import { runSubcommand, withOpened } from './command.ts';
+import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
+import { hint, printResult } from './output/print.ts';
+import { WorkFailed } from './problems.ts';
 
-const usage = `Usage: counterfoil secrets <command>
-
-  status     print the master keys, and how many secrets each one encrypts
-  rotate     encrypt every secret under a new master key; run it again if it was interrupted
-  retire     drop the master keys that encrypt no secret any more
-
-These commands work while the service is running, in any number of processes.
-`;
-
-/** `counterfoil secrets`: exits with 0, with 1 if a secret was left behind, with 2 if it could not run. */
-export async function secrets(args: readonly string[]): Promise<void> {
-  const withSecrets =
-    (work: (offline: OfflineSecrets) => Promise<void>) => async (rest: readonly string[]) => {
-      parseArgs({ args: [...rest], options: {} });
-      await withOpened(openOfflineSecrets, work);
-    };
-  const subcommands = {
-    status: withSecrets(printStatus),
-    rotate: withSecrets(rotateAndReport),
-    retire: withSecrets(retireAndReport),
-  };
-  await runSubcommand(usage, subcommands, args);
+/** The opened secrets, and the records that they are in. */
+interface Opened extends OfflineSecrets {
+  readonly records: readonly SealedRecords[];
 }
 
-async function printStatus({ engine, keys, source }: OfflineSecrets): Promise<void> {
-  const { secrets, underKeys, problems } = await openAll(engine, new Sealer(keys), sealedRecords);
+/** `counterfoil secrets`: works while the service is running, in any number of processes. */
+export function defineSecrets(command: Command): void {
+  describe(command, {
+    description: 'The master keys, which encrypt every secret of the store.',
+    examples: ['secrets status', 'secrets status --help'],
+    json: 'none',
+  });
+  subcommand(command, 'status', {
+    description:
+      'Print the master keys, and how many secrets each one encrypts. Exits with 1 if a secret cannot be decrypted.',
+    examples: ['secrets status', 'secrets status --json'],
+  }).action(withSecrets(printStatus));
+  subcommand(command, 'rotate', {
+    description:
+      'Encrypt every secret under a new master key. If it was interrupted, or exits with 1 because a secret was left ' +
+      'behind, run it again.',
+    examples: ['secrets rotate'],
+  }).action(withSecrets(rotateAndReport));
+  subcommand(command, 'retire', {
+    description: 'Drop the master keys that encrypt no secret any more.',
+    examples: ['secrets retire'],
+  }).action(withSecrets(retireAndReport));
+}
+
+function withSecrets(work: (opened: Opened, json: boolean | undefined) => Promise<void>) {
+  return async ({ json }: JsonOption) => {
+    const { openOfflineSecrets, sealedRecords: records } = await import('../app/offline/secrets.ts');
+    await withOpened(openOfflineSecrets, (offline) => work({ ...offline, records }, json));
+  };
+}
+
+async function printStatus(
+  { engine, keys, source, records }: Opened,
+  json: boolean | undefined,
+): Promise<void> {
+  const { secrets, underKeys, problems } = await openAll(engine, new Sealer(keys), records);
   const notes = new Map((await readKeyNotes(engine)).map(({ keyId, state }) => [keyId, state]));
-  print(`master keys from ${sourceName(source)}:`);
-  for (const { id } of keys.all()) {
-    const role = id === keys.writing().id ? 'seals' : (notes.get(id) ?? 'readable, not in use yet');
-    print(`${id}  ${role}  ${underKeys.get(id) ?? 0} secrets`);
-  }
-  print(`${secrets} secrets, ${problems.length} of which cannot be decrypted`);
-  for (const problem of problems) print(problem);
+  const listed = keys.all().map(({ id }) => {
+    const isWriting = id === keys.writing().id;
+    return { id, is_writing: isWriting, state: notes.get(id) ?? 'unused', secrets: underKeys.get(id) ?? 0 };
+  });
+  const from = sourceName(source);
+  printResult(json, { source: from, master_keys: listed, secrets, problems }, [
+    `master keys from ${from}:`,
+    ...listed.map(
+      ({ id, is_writing: isWriting, state, secrets: count }) =>
+        `${id}  ${isWriting ? 'seals' : wordsOf(state)}  ${count} secrets`,
+    ),
+    `${secrets} secrets, ${problems.length} of which cannot be decrypted`,
+    ...problems,
+  ]);
   if (problems.length > 0) process.exitCode = 1;
 }
 
-async function rotateAndReport(offline: OfflineSecrets): Promise<void> {
-  const { keyId, rewrapped, problems, isComplete, retiring } = await rotate(partsOf(offline));
-  for (const problem of problems) print(problem);
-  print(`${rewrapped} records were put under master key ${keyId}`);
-  if (!isComplete) {
-    print(
+function wordsOf(state: string): string {
+  return state === 'unused' ? 'readable, not in use yet' : state;
+}
+
+async function rotateAndReport(opened: Opened, json: boolean | undefined): Promise<void> {
+  const { keyId, rewrapped, problems, isComplete, retiring } = await rotate(partsOf(opened));
+  const lines = [...problems, `${rewrapped} records were put under master key ${keyId}`];
+  if (!isComplete)
+    lines.push(
       problems.length > 0
         ? 'the records above were left behind: restore an intact copy, or register them again, and run this again'
         : 'a process still encrypts under an old key: restart every process of the service, and run this again',
     );
-    process.exitCode = 1;
-  } else if (retiring.length > 0) {
-    print(
+  else if (retiring.length > 0)
+    lines.push(
       `nothing is under ${retiring.join(', ')} any more: in a minute, run counterfoil secrets retire to drop it`,
     );
-  }
+  const result = { master_key: keyId, rewrapped, is_complete: isComplete, retiring, problems };
+  printResult(json, result, lines);
+  if (!isComplete) process.exitCode = 1;
 }
 
-async function retireAndReport(offline: OfflineSecrets): Promise<void> {
-  const retired = await retire(partsOf(offline));
-  if (retired.length === 0) throw new SettingsError(['there is no old master key to retire']);
-  print(`master key ${retired.join(', ')} is retired: ${sourceName(offline.source)} no longer needs it`);
+async function retireAndReport(opened: Opened, json: boolean | undefined): Promise<void> {
+  const retired = await retire(partsOf(opened));
+  if (retired.length === 0) throw new WorkFailed('nothing_to_retire', 'there is no old master key to retire');
+  const line = `master key ${retired.join(', ')} is retired: ${sourceName(opened.source)} no longer needs it`;
+  printResult(json, { retired }, line);
 }
 
-function partsOf({ engine, keys, source }: OfflineSecrets): RotationParts {
-  const progress = (step: string) => process.stderr.write(`${step}\n`);
-  return { engine, keys, source, records: sealedRecords, now: Date.now, report: progress };
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+function partsOf({ engine, keys, source, records }: Opened): RotationParts {
+  return { engine, keys, source, records, now: Date.now, report: hint };
 }

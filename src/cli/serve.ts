@@ -1,61 +1,42 @@
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
-import { startService } from '../app/service.ts';
-import { SettingsError } from '../errors.ts';
-import { loadSettings } from '../settings/load.ts';
-import type { Settings } from '../settings/schema.ts';
+import type { Command } from 'commander';
+import { describe } from './command.ts';
 import { workersMax } from './limits.ts';
-import { reportProblems } from './problems.ts';
-import { readyLine } from './ready-line.ts';
-import { serveAsWorker, serveByWorkers } from './workers.ts';
+import { UsageError } from './problems.ts';
+import type { ServeOptions, WorkerOptions } from './serving.ts';
 
 /** `counterfoil serve`: runs until SIGTERM or SIGINT. Exits with 2 on invalid settings, and lists all of them. */
-export async function serve(args: readonly string[]): Promise<void> {
-  try {
-    const { simulate = false, workers = '1' } = parseArgs({
-      args: [...args],
-      options: { simulate: { type: 'boolean' }, workers: { type: 'string' } },
-    }).values;
-    const count = countOfWorkers(workers);
-    const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate });
-    if (count > 1) await serveByWorkers(settings, { simulate, count });
-    else await serveAlone(settings, simulate);
-  } catch (error) {
-    reportProblems(error);
-  }
+export function defineServe(command: Command): void {
+  describe(command, {
+    description:
+      'Serve payments, tables and sign-in until SIGTERM or SIGINT, then finish running requests and exit within 10 seconds.',
+    examples: ['serve --simulate', 'serve --workers auto'],
+    json: 'none',
+  })
+    .option('--simulate', 'with a payment processor that moves no money')
+    .option(
+      '--workers <count>',
+      'in so many processes on one port and one data folder; auto: one for each core',
+      countOfWorkers,
+    )
+    .action(async (options: ServeOptions) => (await import('./serving.ts')).serve(options));
 }
 
 /** `counterfoil worker`: one process of `serve --workers`. Only that command starts it. */
-export async function work(args: readonly string[]): Promise<void> {
-  try {
-    const options = {
-      simulate: { type: 'boolean', default: false },
-      processes: { type: 'string', default: '1' },
-    } as const;
-    const { simulate, processes } = parseArgs({ args: [...args], options }).values;
-    const settings = loadSettings({ env: process.env, file: 'counterfoil.json', simulate });
-    await serveAsWorker(settings, { simulate, count: countOfWorkers(processes) });
-  } catch (error) {
-    reportProblems(error);
-    // The open channel to the parent process would keep this one alive.
-    process.disconnect?.();
-  }
+export function defineWorker(command: Command): void {
+  describe(command, {
+    description: 'Serve as one process of "serve --workers", which starts it.',
+    examples: ['serve --workers 2'],
+    json: 'none',
+  })
+    .option('--simulate', 'with a payment processor that moves no money')
+    .option('--processes <count>', 'how many processes there are', countOfWorkers)
+    .action(async (options: WorkerOptions) => (await import('./serving.ts')).work(options));
 }
 
 function countOfWorkers(text: string): number {
   if (text === 'auto') return Math.min(availableParallelism(), workersMax);
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= workersMax) return count;
-  throw new SettingsError([`--workers: must be "auto" or a number from 1 to ${workersMax}`]);
-}
-
-async function serveAlone(settings: Settings, simulate: boolean): Promise<void> {
-  const service = await startService(settings, { simulate });
-  process.stdout.write(readyLine(service, { simulate, count: 1 }));
-  const stop = () => {
-    // A second signal exits at once.
-    process.once('SIGTERM', () => process.exit(1)).once('SIGINT', () => process.exit(1));
-    void service.stop().then(() => process.exit(0));
-  };
-  process.once('SIGTERM', stop).once('SIGINT', stop);
+  throw new UsageError(`--workers: must be "auto" or a number from 1 to ${workersMax}`);
 }

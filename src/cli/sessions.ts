@@ -1,78 +1,108 @@
-import { parseArgs } from 'node:util';
-import { openPeople } from '../app/offline/people.ts';
-import { SettingsError } from '../errors.ts';
+import type { Command } from 'commander';
+import type { People } from '../app/offline/people.ts';
 import { isUserKey } from '../sign-in/identity.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicSession } from '../sign-in/public-people.ts';
-import type { Session } from '../sign-in/session.ts';
 import type { SessionFilter } from '../sign-in/session-filter.ts';
-import { runSubcommand, withOpened } from './command.ts';
-import { duration } from './timestamps.ts';
+import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
+import { duration } from './option-values.ts';
+import { printListing, printResult } from './output/print.ts';
+import type { Column } from './output/table.ts';
+import { UsageError } from './problems.ts';
 
-const usage = `Usage: counterfoil sessions <command>
+type PublicSession = ReturnType<typeof publicSession>;
 
-  list                     print who is signed in
-    --json                   one JSON object a line
-  end                      end sessions and their tokens; needs at least one of these conditions:
-    --user ID                only sessions of this user
-    --integration PLACE      only sign-ins by this integration, such as google/web
-    --older-than DURATION    only sessions that began longer ago: 30m, 24h or 90d
+const columns: readonly Column<PublicSession>[] = [
+  { title: 'SESSION', cell: ({ id }) => id },
+  { title: 'USER', cell: ({ user }) => user },
+  { title: 'INTEGRATION', cell: ({ provider, integration }) => `${provider}/${integration}` },
+  { title: 'SINCE', cell: ({ created_at: at }) => at },
+  { title: 'LAST SEEN', cell: ({ last_seen_at: at }) => at },
+  { title: 'EXPIRES', cell: ({ expires_at: at }) => at },
+];
 
-The command list accepts the same conditions. These commands work while the service is running.
-`;
-
-const conditions = {
-  user: { type: 'string' },
-  integration: { type: 'string' },
-  'older-than': { type: 'string' },
-} as const;
-
-/** `counterfoil sessions`: exits with 0, or with 2 if it could not run. */
-export async function sessions(args: readonly string[]): Promise<void> {
-  await runSubcommand(usage, { list, end }, args);
+/** The conditions as typed: the audit entry of `sessions end` has them in this form. */
+interface Conditions extends JsonOption {
+  readonly user?: string;
+  readonly integration?: string;
+  readonly olderThan?: string;
 }
 
-async function list(args: readonly string[]): Promise<void> {
-  const options = { ...conditions, json: { type: 'boolean', default: false } } as const;
-  const { values } = parseArgs({ args: [...args], options });
-  const filter = filterOf(values);
-  await withOpened(openPeople, async (people) => {
-    let after: string | undefined;
-    do {
-      const page = await people.sessions.list(filter, peoplePageMax, after);
-      for (const session of page.sessions)
-        process.stdout.write(`${values.json ? JSON.stringify(publicSession(session)) : lineOf(session)}\n`);
-      after = page.next;
-    } while (after !== undefined);
+/** `counterfoil sessions`: works while the service is running. */
+export function defineSessions(command: Command): void {
+  describe(command, {
+    description: 'Who is signed in.',
+    examples: ['sessions list', 'sessions list --help'],
+    json: 'none',
   });
+  withConditions(
+    subcommand(command, 'list', {
+      description: 'List who is signed in.',
+      examples: ['sessions list', 'sessions list --integration google/web --json'],
+      json: 'lines',
+    }),
+  ).action(list);
+  withConditions(
+    subcommand(command, 'end', {
+      description: 'End sessions and their tokens. Needs at least one condition.',
+      examples: ['sessions end --user 4bV…', 'sessions end --integration google/web --older-than 30d'],
+    }),
+  ).action(end);
 }
 
-async function end(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({ args: [...args], options: conditions });
-  const filter = filterOf(values);
+function withConditions(command: Command): Command {
+  return command
+    .option('--user <id>', 'only sessions of this user')
+    .option('--integration <place>', 'only sign-ins by this integration, such as google/web')
+    .option('--older-than <duration>', 'only sessions that began longer ago: 30m, 24h or 90d');
+}
+
+async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {
+  const { openPeople } = await import('../app/offline/people.ts');
+  return withOpened(openPeople, work);
+}
+
+async function list(conditions: Conditions): Promise<void> {
+  const filter = filterOf(conditions);
+  const { json } = conditions;
+  await withPeople((people) =>
+    printListing(allSessions(people, filter), {
+      ...{ json, columns, none: 'No sessions.' },
+      toJson: (session) => session,
+    }),
+  );
+}
+
+async function* allSessions({ sessions }: People, filter: SessionFilter): AsyncGenerator<PublicSession> {
+  let after: string | undefined;
+  do {
+    const page = await sessions.list(filter, peoplePageMax, after);
+    yield* page.sessions.map(publicSession);
+    after = page.next;
+  } while (after !== undefined);
+}
+
+async function end({ json, ...conditions }: Conditions): Promise<void> {
+  const filter = filterOf(conditions);
   if (Object.keys(filter).length === 0)
-    throw new SettingsError(['name the sessions to end: --user, --integration or --older-than']);
-  const on = Object.entries(values).map(([name, value]) => `${name.replaceAll('-', '_')}=${value}`);
+    throw new UsageError('name the sessions to end: --user, --integration or --older-than');
+  const { user, integration, olderThan } = conditions;
+  const on = Object.entries({ user, integration, older_than: olderThan })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${value}`);
   const act = { what: 'sessions.ended', on: on.join(' '), by: 'cli' } as const;
-  const ended = await withOpened(openPeople, (people) => people.accessEnding.end({ filter, act }));
-  process.stdout.write(`${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended\n`);
+  const ended = await withPeople((people) => people.accessEnding.end({ filter, act }));
+  printResult(json, { ended }, `${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended`);
 }
 
-type Values = { readonly [Name in keyof typeof conditions]?: string | undefined };
-
-function filterOf({ user, integration, 'older-than': olderThan }: Values): SessionFilter {
+function filterOf({ user, integration, olderThan }: Conditions): SessionFilter {
   if (integration !== undefined && !/^[a-z]+\/[a-z0-9-]+$/.test(integration))
-    throw new SettingsError(['--integration: must be a provider and a name, such as google/web']);
+    throw new UsageError('--integration: must be a provider and a name, such as google/web');
   if (user !== undefined && !isUserKey(user))
-    throw new SettingsError(['--user: must be the id of a user; "users list" shows it']);
+    throw new UsageError('--user: must be the id of a user; "users list" shows it');
   return {
     ...(user === undefined ? {} : { user }),
     ...(integration === undefined ? {} : { integration }),
-    ...(olderThan === undefined ? {} : { createdBefore: Date.now() - duration('--older-than', olderThan) }),
+    ...(olderThan === undefined ? {} : { createdBefore: Date.now() - duration('--older-than')(olderThan) }),
   };
-}
-
-function lineOf(session: Session): string {
-  const { id, user, provider, integration, created_at: since, last_seen_at: seen } = publicSession(session);
-  return [id, `user ${user}`, `${provider}/${integration}`, `since ${since}`, `seen ${seen}`].join('  ');
 }

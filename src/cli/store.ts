@@ -1,33 +1,54 @@
-import { parseArgs } from 'node:util';
-import { initStore } from '../app/adapters.ts';
-import { commandSettings, runSubcommand } from './command.ts';
-import { copyStore } from './copy-store.ts';
-
-const usage = `Usage: counterfoil store <command>
-
-  init             make the missing tables of the service in DynamoDB
-  copy             copy everything from one store to another, and compare the two; stop the service first
-    --from STORE     lmdb (the data folder of the settings), lmdb:FOLDER or dynamodb (as in the settings)
-    --to STORE       likewise; must be empty
-    --into-existing  allow a target that has items: they stay unchanged, and must not conflict with the source
-
-If a copy was interrupted, run the same command again to continue.
-`;
+import type { Command } from 'commander';
+import { describe, type JsonOption, subcommand } from './command.ts';
+import { commandSettings } from './command-settings.ts';
+import { printResult } from './output/print.ts';
 
 const words = {
   there: 'exists, and is unchanged',
   made: 'made; this engine has no point-in-time recovery',
   'made recoverable': 'made, with point-in-time recovery',
 } as const;
+const states = { there: 'exists', made: 'made', 'made recoverable': 'made_recoverable' } as const;
 
-/** `counterfoil store`: exits with 0, with 1 if a copy differs from its source, with 2 if it could not run. */
-export async function store(args: readonly string[]): Promise<void> {
-  await runSubcommand(usage, { init, copy: copyStore }, args);
+/** `counterfoil store`. */
+export function defineStore(command: Command): void {
+  describe(command, {
+    description: 'The store of the service.',
+    examples: ['store init', 'store init --help'],
+    json: 'none',
+  });
+  subcommand(command, 'init', {
+    description: 'Make the missing tables of the service in DynamoDB.',
+    examples: ['store init'],
+  }).action(init);
+  subcommand(command, 'copy', {
+    description:
+      'Copy everything from one store to another, and compare the two. Stop the service first. Exits with 1 if they ' +
+      'differ. If a copy was interrupted, run the same command again to continue.',
+    examples: [
+      'store copy --from lmdb --to lmdb:/backup/counterfoil',
+      'store copy --from lmdb --to dynamodb --into-existing',
+    ],
+  })
+    .requiredOption(
+      '--from <store>',
+      'lmdb (the data folder of the settings), lmdb:FOLDER or dynamodb (as in the settings)',
+    )
+    .requiredOption('--to <store>', 'likewise; must be empty')
+    .option(
+      '--into-existing',
+      'allow a target that has items: they stay unchanged, and must not conflict with the source',
+    )
+    .action(async (options) => (await import('./copy-store.ts')).copyStore(options));
 }
 
-async function init(args: readonly string[]): Promise<void> {
-  parseArgs({ args: [...args], options: {} });
-  const settings = commandSettings();
-  for (const { table, state } of await initStore(settings))
-    process.stdout.write(`${table}: ${words[state]}\n`);
+async function init({ json }: JsonOption): Promise<void> {
+  const settings = await commandSettings();
+  const { initStore } = await import('../app/adapters.ts');
+  const tables = await initStore(settings);
+  printResult(
+    json,
+    { tables: tables.map(({ table, state }) => ({ table, state: states[state] })) },
+    tables.map(({ table, state }) => `${table}: ${words[state]}`),
+  );
 }

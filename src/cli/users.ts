@@ -1,69 +1,80 @@
-import { parseArgs } from 'node:util';
-import { openPeople } from '../app/offline/people.ts';
-import { SettingsError } from '../errors.ts';
+import type { Command } from 'commander';
+import type { People } from '../app/offline/people.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicUser } from '../sign-in/public-people.ts';
 import type { User } from '../sign-in/users.ts';
-import { runSubcommand, withOpened } from './command.ts';
-import { printable } from './printable.ts';
+import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
+import { printFields, printListing, printResult } from './output/print.ts';
+import type { Column } from './output/table.ts';
 
-const usage = `Usage: counterfoil users <command>
+const columns: readonly Column<User>[] = [
+  { title: 'USER', cell: ({ id }) => id },
+  { title: 'NAME', cell: ({ name }) => name },
+  { title: 'EMAIL', cell: ({ email }) => email },
+  { title: 'INTEGRATION', cell: ({ provider, integration }) => `${provider}/${integration}` },
+  { title: 'SUBJECT', cell: ({ subject }) => subject },
+  { title: 'LAST SIGN-IN', cell: ({ lastSignInAt }) => lastSignInAt },
+];
 
-  list        print everybody who has signed in, by id
-  show ID     print one user
-  delete ID   end all sessions and tokens of a user and erase the profile
-    --json      of list and show: one JSON object a line
-
-These commands work while the service is running. A deleted user who signs in again is a new user.
-`;
-
-/** `counterfoil users`: exits with 0, or with 2 if it could not run. */
-export async function users(args: readonly string[]): Promise<void> {
-  await runSubcommand(usage, { list, show, delete: remove }, args);
-}
-
-const json = { json: { type: 'boolean', default: false } } as const;
-
-async function list(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({ args: [...args], options: json });
-  await withOpened(openPeople, async (people) => {
-    let after: string | undefined;
-    do {
-      const page = await people.users.list(peoplePageMax, after);
-      for (const user of page.users) print(user, values.json);
-      after = page.next;
-    } while (after !== undefined);
+/** `counterfoil users`: works while the service is running. */
+export function defineUsers(command: Command): void {
+  describe(command, {
+    description: 'The people who have signed in.',
+    examples: ['users list', 'users list --help'],
+    json: 'none',
   });
+  subcommand(command, 'list', {
+    description: 'List everybody who has signed in, by id.',
+    examples: ['users list', 'users list --json'],
+    json: 'lines',
+  }).action(list);
+  subcommand(command, 'show', { description: 'Show one user.', examples: ['users show 4bV…'] })
+    .argument('<user>', 'the id of a user; "users list" shows it')
+    .action(show);
+  subcommand(command, 'delete', {
+    description:
+      'End all sessions and tokens of a user, and erase the profile. A deleted user who signs in again is a new user.',
+    examples: ['users delete 4bV…'],
+  })
+    .argument('<user>', 'the id of a user; "users list" shows it')
+    .action(remove);
 }
 
-async function show(args: readonly string[]): Promise<void> {
-  const { values, positionals } = parseArgs({ args: [...args], options: json, allowPositionals: true });
-  const id = only(positionals);
-  await withOpened(openPeople, async (people) => print(await people.users.find(id), values.json));
+async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {
+  const { openPeople } = await import('../app/offline/people.ts');
+  return withOpened(openPeople, work);
 }
 
-async function remove(args: readonly string[]): Promise<void> {
-  const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true });
-  const id = only(positionals);
-  await withOpened(openPeople, async (people) => {
-    await people.accessEnding.deleteUser(id, { by: 'cli' });
-  });
-  process.stdout.write(`User ${id} is deleted\n`);
+async function list({ json }: JsonOption): Promise<void> {
+  await withPeople((people) =>
+    printListing(allUsers(people), { json, columns, toJson: publicUser, none: 'No users.' }),
+  );
 }
 
-function print(user: User, asJson: boolean): void {
-  process.stdout.write(`${asJson ? printable(JSON.stringify(publicUser(user))) : lineOf(user)}\n`);
+async function* allUsers({ users }: People): AsyncGenerator<User> {
+  let after: string | undefined;
+  do {
+    const page = await users.list(peoplePageMax, after);
+    yield* page.users;
+    after = page.next;
+  } while (after !== undefined);
 }
 
-function lineOf({ id, name, email, provider, integration, subject, lastSignInAt }: User): string {
-  const known = [name, email].filter((each) => each !== undefined).map(printable);
-  const from = `${provider}/${integration}`;
-  return [id, ...known, from, `subject ${printable(subject)}`, `last sign-in ${lastSignInAt}`].join('  ');
+async function show(id: string, { json }: JsonOption): Promise<void> {
+  const user = await withPeople((people) => people.users.find(id));
+  printFields(json, publicUser(user), [
+    ['user', user.id],
+    ['name', user.name],
+    ['email', user.email],
+    ['integration', `${user.provider}/${user.integration}`],
+    ['issuer', user.issuer],
+    ['subject', user.subject],
+    ['first sign-in', user.firstSignInAt],
+    ['last sign-in', user.lastSignInAt],
+  ]);
 }
 
-function only(positionals: readonly string[]): string {
-  const [id] = positionals;
-  if (id === undefined || positionals.length > 1)
-    throw new SettingsError(['name one user by its id; "users list" shows it']);
-  return id;
+async function remove(id: string, { json }: JsonOption): Promise<void> {
+  await withPeople((people) => people.accessEnding.deleteUser(id, { by: 'cli' }));
+  printResult(json, { id, deleted: true }, `User ${id} is deleted`);
 }

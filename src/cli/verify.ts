@@ -1,22 +1,27 @@
-import { parseArgs } from 'node:util';
-import { verifyData } from '../app/adapters.ts';
-import { commandSettings } from './command.ts';
-import { reportProblems } from './problems.ts';
-import { ProgressBar } from './progress-bar.ts';
+import type { Command } from 'commander';
+import { describe, type JsonOption } from './command.ts';
+import { commandSettings } from './command-settings.ts';
+import { printResult } from './output/print.ts';
+import { ProgressBar } from './output/progress-bar.ts';
 
-/** `counterfoil verify`: exits with 0 if the store is whole, with 1 if it has problems (one a line), with 2 if unreadable. */
-export async function verify(args: readonly string[]): Promise<void> {
-  try {
-    parseArgs({ args: [...args], options: {} });
-    const settings = commandSettings();
-    const bar = new ProgressBar();
-    const { items, problems } = await verifyData(settings, (done, total) => bar.show(done, total));
-    bar.clear();
-    for (const problem of problems) process.stdout.write(`${problem}\n`);
-    const verdict = problems.length === 0 ? 'the store is whole' : 'the store is damaged';
-    process.stdout.write(`${items} items: ${verdict}\n`);
-    process.exitCode = problems.length === 0 ? 0 : 1;
-  } catch (error) {
-    reportProblems(error);
-  }
+/** `counterfoil verify`: exits with 0 if the store is whole, with 1 if it is damaged, with 2 if there is none. */
+export function defineVerify(command: Command): void {
+  describe(command, {
+    description:
+      'Read the whole store and print each damage. Exits with 1 if there is any. Works while the service is running.',
+    examples: ['verify', 'verify --json'],
+  }).action(verify);
+}
+
+async function verify({ json }: JsonOption): Promise<void> {
+  const settings = await commandSettings();
+  const { verifyData } = await import('../app/adapters.ts');
+  const bar = new ProgressBar();
+  const { items, problems } = await verifyData(settings, (done, total) => bar.show(done, total)).finally(() =>
+    bar.clear(),
+  );
+  const isWhole = problems.length === 0;
+  const verdict = `${items} items: ${isWhole ? 'the store is whole' : 'the store is damaged'}`;
+  printResult(json, { is_whole: isWhole, items, problems }, [...problems, verdict]);
+  if (!isWhole) process.exitCode = 1;
 }

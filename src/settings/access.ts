@@ -53,7 +53,7 @@ export const accessSettings = {
         }),
       ),
     },
-    { ...closed, default: {} },
+    { ...closed, default: {}, description: 'the challenge that protects charges by publishable keys' },
   ),
   limits: Type.Object(
     {
@@ -92,7 +92,7 @@ export const accessSettings = {
         }),
       ),
     },
-    { ...closed, default: {} },
+    { ...closed, default: {}, description: 'how often callers may call' },
   ),
 };
 

@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject } from 'ajv';
 import { SettingsError } from '../errors.ts';
 import { isLoopback } from '../origins.ts';
 import { accessProblems } from './access.ts';
+import { type EnvironmentLeaf, isTree, leaves, lookUp, type Tree } from './leaves.ts';
 import { priceProblems } from './price.ts';
 import { type Settings, settingsSchema } from './schema.ts';
 
@@ -17,7 +18,7 @@ export interface SettingsSource {
 /** Reads the settings, adds defaults and checks them. Throws SettingsError. */
 export function loadSettings({ env, file, simulate }: SettingsSource): Settings {
   const problems: string[] = [];
-  const settings = readFile(file, problems);
+  const settings = readSettingsFile(file, problems);
   rejectSecretsInFile(settings, problems);
   for (const leaf of leaves) placeFromEnvironment(leaf, env, settings, problems);
 
@@ -34,48 +35,18 @@ export function tablePolicy({ store, tables }: Settings): 'open' | 'declared' {
   return (tables.policy ?? (store === 'dynamodb' ? 'declared' : 'open')) as 'open' | 'declared';
 }
 
-interface Leaf {
-  readonly path: readonly string[];
-  readonly type: string | undefined;
-  readonly env: string;
-  readonly secret: boolean;
-  readonly description: string;
-  readonly default: unknown;
-}
-
-interface SchemaNode {
-  readonly type?: string;
-  readonly env?: string;
-  readonly secret?: boolean;
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly properties?: Record<string, SchemaNode>;
-}
-
-type Tree = Record<string, unknown>;
-
-/** The settings that an environment variable can set, in schema order. */
-export const leaves: readonly Leaf[] = leavesOf(settingsSchema as SchemaNode, []);
-
-function leavesOf(node: SchemaNode, path: readonly string[]): Leaf[] {
-  if (node.env !== undefined) {
-    const { type, env, secret = false, description = '' } = node;
-    return [{ path, type, env, secret, description, default: node.default }];
-  }
-  return Object.entries(node.properties ?? {}).flatMap(([key, child]) => leavesOf(child, [...path, key]));
-}
-
 // The compiler checks the schema's type, so validating it against the meta-schema at every start would only cost time.
 const validate = new Ajv({
   allErrors: true,
   useDefaults: true,
-  keywords: ['env', 'secret'],
+  keywords: ['env', 'secret', 'isCommand'],
   meta: false,
   code: { optimize: false },
   validateSchema: false,
 }).compile(settingsSchema);
 
-function readFile(file: string, problems: string[]): Tree {
+/** The settings of a file, unchecked; problems with the file itself are added to the list. `$schema` is for editors only. */
+export function readSettingsFile(file: string, problems: string[]): Tree {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -86,7 +57,11 @@ function readFile(file: string, problems: string[]): Tree {
   }
   try {
     const value: unknown = JSON.parse(text);
-    if (isTree(value)) return value;
+    if (isTree(value)) {
+      const { $schema: schema, ...settings } = value;
+      if (schema !== undefined && typeof schema !== 'string') problems.push('$schema: must be string');
+      return settings;
+    }
   } catch {
     // Falls through: both cases are the same problem.
   }
@@ -105,7 +80,7 @@ function rejectSecretsInFile(settings: Tree, problems: string[]): void {
 }
 
 function placeFromEnvironment(
-  leaf: Leaf,
+  leaf: EnvironmentLeaf,
   env: SettingsSource['env'],
   settings: Tree,
   problems: string[],
@@ -230,12 +205,4 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
     }
   }
   return problems;
-}
-
-function lookUp(tree: Tree, path: readonly string[]): unknown {
-  return path.reduce<unknown>((node, key) => (isTree(node) ? node[key] : undefined), tree);
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

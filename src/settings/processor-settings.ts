@@ -27,7 +27,7 @@ export const processorSettings = {
         description: 'signing secret of the webhook endpoint; during a rotation several, separated by commas',
       }),
     },
-    { ...closed, default: {} },
+    { ...closed, default: {}, description: 'payments by Stripe' },
   ),
   square: Type.Object(
     {
@@ -68,7 +68,7 @@ export const processorSettings = {
         }),
       ),
     },
-    { ...closed, default: {} },
+    { ...closed, default: {}, description: 'payments by Square' },
   ),
   github: Type.Object(
     {
@@ -79,7 +79,7 @@ export const processorSettings = {
         description: 'origin of GitHub, or of a GitHub Enterprise Server, for sign-in',
       }),
     },
-    { ...closed, default: {} },
+    { ...closed, default: {}, description: 'sign-in by GitHub' },
   ),
   simulated: Type.Object(
     {
@@ -91,6 +91,6 @@ export const processorSettings = {
         }),
       ),
     },
-    { ...closed, default: {} },
+    { ...closed, default: {}, description: 'the simulated processor, which moves no money' },
   ),
 };

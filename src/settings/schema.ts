@@ -9,17 +9,19 @@ import { processorSettings } from './processor-settings.ts';
 /**
  * All settings, as in `counterfoil.json`. The environment variable in `env` also sets a leaf, and overrides the file.
  * So does `<env>_FILE`, the path of a file with the value (as Docker and systemd provide secrets). A leaf with `secret`
- * is read only from there, so that no secret is in a settings file.
+ * is read only from there, so that no secret is in a settings file, and `counterfoil config` masks it. Of a leaf with
+ * `isCommand` that command shows only the program, because its arguments may hold a secret.
  */
 const closed = { additionalProperties: false };
 const pathPrefix = '^(/[A-Za-z0-9_.~-]+)*$';
 const segment = '^[a-z0-9][a-z0-9_-]*$';
 const currency = '^[A-Za-z]{3}$';
 
-const itemSource = Type.String({
-  pattern: '^(payment_id|charge_id|metadata\\.[A-Za-z0-9_.-]{1,40})$',
-  description: 'payment_id, charge_id or metadata.<key>',
-});
+const itemSource = (field: 'id' | 'name') =>
+  Type.String({
+    pattern: '^(payment_id|charge_id|metadata\\.[A-Za-z0-9_.-]{1,40})$',
+    description: `what the item has as its ${field}: payment_id, charge_id or metadata.<key>`,
+  });
 const itemRule = (description: string) =>
   Type.Optional(Type.Union([Type.Literal('keep'), Type.Literal('delete')], { description }));
 const paymentRoute = Type.Object(
@@ -48,9 +50,9 @@ const paymentRoute = Type.Object(
     on_success: Type.Optional(
       Type.Object(
         {
-          table: Type.String({ pattern: tableNamePattern }),
-          id: itemSource,
-          name: itemSource,
+          table: Type.String({ pattern: tableNamePattern, description: 'name of the table' }),
+          id: itemSource('id'),
+          name: itemSource('name'),
           on_refund: itemRule('keep or delete: what a full refund does to the item'),
           on_dispute: itemRule('keep or delete: what a dispute that takes the money back does to the item'),
         },
@@ -110,7 +112,7 @@ export const settingsSchema = Type.Object(
           description: 'prefix of the name of every table',
         }),
       },
-      { ...closed, default: {} },
+      { ...closed, default: {}, description: 'Amazon DynamoDB, for store: dynamodb' },
     ),
     basePath: Type.String({
       env: 'COUNTERFOIL_BASE_PATH',
@@ -138,7 +140,7 @@ export const settingsSchema = Type.Object(
           }),
         ),
       },
-      { ...closed, default: {} },
+      { ...closed, default: {}, description: 'traces of charges' },
     ),
     logLevel: Type.Union(
       ['debug', 'info', 'warn', 'error', 'silent'].map((level) => Type.Literal(level)),
@@ -155,6 +157,7 @@ export const settingsSchema = Type.Object(
     masterKeyCommand: Type.Optional(
       Type.String({
         env: 'COUNTERFOIL_MASTER_KEY_COMMAND',
+        isCommand: true,
         pattern: '^\\S+( +\\S+)*$',
         description:
           'a program that prints the master keys, and its arguments, separated by spaces; run at start, without a shell',
@@ -182,7 +185,7 @@ export const settingsSchema = Type.Object(
           description: 'further path segments that mean "table", for instance dynamodb',
         }),
       },
-      { ...closed, default: {} },
+      { ...closed, default: {}, description: 'who makes tables, and under which paths they are served' },
     ),
     docs: Type.String({
       env: 'COUNTERFOIL_DOCS',
@@ -237,7 +240,7 @@ export const settingsSchema = Type.Object(
           description: 'the final path segments of the payment endpoint, each with its policy (file only)',
         }),
       },
-      { ...closed, default: {} },
+      { ...closed, default: {}, description: 'the payment endpoint' },
     ),
     ...processorSettings,
   },

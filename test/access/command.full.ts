@@ -47,17 +47,24 @@ test('keys create: creates a missing store, and prints only the key, once', asyn
   const listed = await run('keys', 'list');
   assert.match(
     listed.output,
-    new RegExp(`^${id}  valid .*back office .*tables:read on a b .*last used never\n$`),
+    new RegExp(`^KEY .*\n${id}  valid .*back office  never .*  tables:read on a b\n$`),
   );
   const json = await run('keys', 'list', '--json');
-  const { createdAt, ...shown } = JSON.parse(json.output);
+  const { created_at: createdAt, ...shown } = JSON.parse(json.output);
   assert.ok(Date.parse(createdAt) <= Date.now());
   assert.deepEqual(shown, {
     id,
     kind: 'secret',
     name: 'back office',
+    status: 'valid',
     scopes: ['tables:read'],
     tables: ['a', 'b'],
+    routes: null,
+    origins: null,
+    expires_at: null,
+    revoked_at: null,
+    previous_until: null,
+    last_used_at: null,
   });
   for (const { output } of [listed, json]) assert.ok(!output.includes(secret));
 });
@@ -84,7 +91,7 @@ test('keys rotate and revoke: a key has at most two secrets, and a revoked key s
   assert.equal(rotated.status, 0, rotated.errors);
   assert.equal(idWithin(rotated.output.trim()), id, 'the id stays the same');
   const [listed] = (await run('keys', 'list', '--json')).output.split('\n');
-  const hours = (Date.parse(JSON.parse(listed ?? '').previousUntil) - Date.now()) / 3_600_000;
+  const hours = (Date.parse(JSON.parse(listed ?? '').previous_until) - Date.now()) / 3_600_000;
   assert.ok(hours > 1.9 && hours <= 2, `${hours}`);
   assert.equal((await run('keys', 'revoke', id)).output, `API key ${id} (a) is revoked\n`);
   assert.equal((await run('keys', 'revoke', id)).status, 0, 'a second revocation changes nothing');
@@ -168,13 +175,13 @@ test('audit list: shows every administrative act and its actor, recorded in the 
       `key.revoked ${id} cli`,
     ],
   );
-  assert.match(acts[2].requestId, /^req_/);
+  assert.match(acts[2].request_id, /^req_/);
   assert.deepEqual(
     acts.map(({ at }) => at),
     acts.map(({ at }) => at).toSorted(),
   );
   const since = await runWithoutLedger('audit', 'list', '--since', acts[4].at);
-  assert.match(since.output, /^\S+ {2}key\.rotated .* by cli\n\S+ {2}key\.revoked .*\n$/);
+  assert.match(since.output, /^TIME .*\n\S+ {2}key\.rotated .* cli {2}–\n\S+ {2}key\.revoked .*\n$/);
 });
 
 test('an expired or revoked key makes room for a new one, and the number of keys is limited', async (t) => {

@@ -6,14 +6,17 @@ import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService } from '../support/service.ts';
 
 for (const [args, message] of [
-  [['lost'], /^Usage: counterfoil payments/],
-  [['show'], /name one thing/],
-  [['show', 'a', 'b'], /name one thing/],
+  [['lost'], /^counterfoil: unknown command 'lost'/],
+  [['lst'], /Did you mean list\?/],
+  [['show'], /missing required argument 'payment'/],
+  [['show', 'a', 'b'], /too many arguments/],
   [['list', '--limit', '0'], /--limit: must be a whole number/],
   [['list', '--since', 'soon'], /--since: must be a date/],
   [['list', '--nonsense'], /nonsense/],
   [['refund', 'pay_1', '--amount', 'x'], /There is no payment|--amount/],
-  [['reconcile', 'paypal'], /There is no payment processor with this name/],
+  [['reconcile', 'paypal'], /Allowed choices are stripe, square, simulated/],
+  [['resolve', 'pay_1'], /either --succeeded <charge> or --declined/],
+  [['resolve', 'pay_1', '--declined', '--succeeded', 'ch_1'], /either --succeeded <charge> or --declined/],
   [['reconcile', 'stripe'], /no key in the settings/],
   [['reconcile', 'simulated', '--from', '2026-03-02', '--until', '2026-03-01'], /--from: must be before/],
 ] as const) {

@@ -34,7 +34,8 @@ test('the package holds what runs, and nothing else', async () => {
   assert.deepEqual(
     files.sort(),
     [
-      ...['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/counterfoil.mjs', 'openapi.json', 'package.json'],
+      ...['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/counterfoil.mjs'],
+      ...['counterfoil.schema.json', 'openapi.json', 'package.json'],
       ...compiled.flatMap((file) => [file, `${file}.map`]),
     ].sort(),
   );

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { SettingsError } from '../../src/errors.ts';
-import { leaves, loadSettings } from '../../src/settings/load.ts';
+import { leaves } from '../../src/settings/leaves.ts';
+import { loadSettings } from '../../src/settings/load.ts';
 
 type Env = Record<string, string>;
 

@@ -139,10 +139,14 @@ test('control characters in the name of a user do not reach the terminal', async
   const name = '\u001b]0;owned\u0007\nAAAAAAAAAAAAAAAAAAAAAA  Root\u009b2J';
   signing.provider.twists = { claims: (honest) => ({ ...honest, name }) };
   await signIn(signing);
-  for (const more of [[], ['--json']]) {
+  for (const [more, lines] of [
+    [[], 2],
+    [['--json'], 1],
+  ] as const) {
     const { output } = await runCommand(['users', 'list', ...more], { COUNTERFOIL_DATA: service.data });
     assert.match(output, /Root/);
-    assert.doesNotMatch(output.replace(/\n$/, ''), /\p{Cc}/u);
+    assert.equal(output.match(/\n/g)?.length, lines);
+    assert.doesNotMatch(output.replaceAll('\n', ''), /\p{Cc}/u);
   }
   const { status, errors } = await runCommand(['sessions', 'end', '--user', 'user-1'], {
     COUNTERFOIL_DATA: service.data,

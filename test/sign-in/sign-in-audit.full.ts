@@ -9,7 +9,7 @@ interface Act {
   readonly what: string;
   readonly on: string;
   readonly by: string;
-  readonly requestId?: string;
+  readonly request_id: string | null;
 }
 
 test('the audit log has sign-ins and sign-outs, with the user id and without personal data', async (t) => {
@@ -21,7 +21,7 @@ test('the audit log has sign-ins and sign-outs, with the user id and without per
     own.map(({ what }) => what),
     ['user.signed_in', 'user.signed_out'],
   );
-  for (const { requestId } of own) assert.match(requestId ?? '', /^req_/);
+  for (const { request_id: requestId } of own) assert.match(requestId ?? '', /^req_/);
   assert.ok(!JSON.stringify(await acts()).includes('canary-person'));
 });
 

@@ -14,14 +14,15 @@ export interface Ended {
   readonly errors: string;
 }
 
-/** Runs a command of `counterfoil` in a folder without a settings file, and waits for its end. */
+/** Runs a command of `counterfoil`, by default in a folder without a settings file, and waits for its end. */
 export async function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
+  cwd = tmpdir(),
 ): Promise<Ended> {
   const store = env.COUNTERFOIL_DATA === undefined ? {} : dynamo?.environmentOf(env.COUNTERFOIL_DATA);
   const child = spawn(process.execPath, [program, ...args], {
-    cwd: tmpdir(),
+    cwd,
     env: { PATH: process.env.PATH ?? '', ...store, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

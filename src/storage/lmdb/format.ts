@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
-import { SettingsError } from '../../errors.ts';
+import { DamagedStoreError, SettingsError } from '../../errors.ts';
 import { type Head, pageBytes, pagesNeeded, readHead } from './pages.ts';
 
 /** The store's description of itself, under `formatKey` in the environment's main database. */
@@ -27,7 +27,8 @@ export function formatOf(file: string, root: RootDatabase<string, string>, isEmp
   const found = text === undefined ? undefined : (JSON.parse(text) as { format: unknown; id: string });
   if (found?.format === formatVersion) return found as Format;
   void root.close();
-  throw problem(file, found === undefined ? 'is not a store of Counterfoil' : otherVersion(found.format));
+  if (found === undefined) throw damage(file, 'is damaged, or is not a store of Counterfoil');
+  throw problem(file, otherVersion(found.format));
 }
 
 function makeFormat(root: RootDatabase<string, string>): string {
@@ -44,7 +45,7 @@ const lmdbVersion = 2;
 const looksMax = 10;
 
 /**
- * Throws SettingsError for a file that LMDB must not open: LMDB crashes the process on a file that is too short.
+ * Throws SettingsError or DamagedStoreError for a file that LMDB must not open: LMDB crashes the process on a file that is too short.
  *
  * @returns whether the file is still empty, as after an interrupted first start
  */
@@ -55,7 +56,7 @@ export function checkFile(file: string): { readonly isEmpty: boolean } {
     if (fstatSync(descriptor).size === 0) return { isEmpty: true };
     const head = readHead(descriptor);
     if (head === undefined)
-      throw problem(file, 'is not a store of Counterfoil, or is damaged at its beginning');
+      throw damage(file, 'is damaged at its beginning, or is not a store of Counterfoil');
     if (head.version !== lmdbVersion) throw problem(file, `is of another version of LMDB (${head.version})`);
     checkLength(file, descriptor, head);
     return { isEmpty: head.mainRoot === undefined };
@@ -74,7 +75,7 @@ function checkLength(file: string, descriptor: number, first: Head): void {
     if (needed !== undefined && needed <= pages) return;
     const next = readHead(descriptor);
     const isStill = next?.transaction === head.transaction;
-    if (isStill) throw problem(file, `is damaged: it ends after ${pages} of ${needed ?? head.pages} pages`);
+    if (isStill) throw damage(file, `is damaged: it ends after ${pages} of ${needed ?? head.pages} pages`);
     // Another process keeps writing to the file, so it is usable.
     if (next === undefined || look === looksMax) return;
     head = next;
@@ -103,5 +104,13 @@ function otherVersion(version: unknown): string {
 }
 
 function problem(file: string, what: string): SettingsError {
-  return new SettingsError([`data (COUNTERFOIL_DATA): ${file} ${what}; the file was not changed`]);
+  return new SettingsError([line(file, what)]);
+}
+
+function damage(file: string, what: string): DamagedStoreError {
+  return new DamagedStoreError([line(file, what)]);
+}
+
+function line(file: string, what: string): string {
+  return `data (COUNTERFOIL_DATA): ${file} ${what}; the file was not changed`;
 }

@@ -1,6 +1,6 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SettingsError } from '../../errors.ts';
+import { DamagedStoreError } from '../../errors.ts';
 import { storeFile } from './open.ts';
 import { verifyStore } from './verify.ts';
 
@@ -18,12 +18,12 @@ export function noteLoss(folder: string): void {
   }
 }
 
-/** Verifies a store whose last flush failed. Throws SettingsError when it is damaged. */
+/** Verifies a store whose last flush failed. Throws DamagedStoreError when it is damaged. */
 export async function verifyAfterLoss(folder: string): Promise<void> {
   if (!existsSync(markerOf(folder))) return;
   const { problems } = await verifyStore(storeFile(folder));
   if (problems.length > 0) {
-    throw new SettingsError(problems.map((problem) => `data (COUNTERFOIL_DATA): ${problem}`));
+    throw new DamagedStoreError(problems.map((problem) => `data (COUNTERFOIL_DATA): ${problem}`));
   }
   rmSync(markerOf(folder), { force: true });
 }

@@ -1,0 +1,160 @@
+import { Command } from 'commander';
+import { addCommonOptions, describe } from './command.ts';
+import { allowClosedPipe } from './output/print.ts';
+import { hasColors, styled } from './output/style.ts';
+import { reportProblems } from './problems.ts';
+
+/** Adds options, subcommands and the action to the command of its family. Completion scripts need the whole tree. */
+type Define = (command: Command, wholeProgram: () => Promise<Command>) => void;
+
+interface Family {
+  readonly name: string;
+  readonly group: 'Serve:' | 'Payments:' | 'Data:' | 'Access:' | 'Operate:';
+  readonly summary: string;
+  /** Loads the file of the family, so that no command waits for the imports of another one. */
+  readonly load: () => Promise<Define>;
+  readonly hidden?: true;
+}
+
+/** Every command. A new one is a file and a line here. */
+const families: readonly Family[] = [
+  {
+    ...{ name: 'serve', group: 'Serve:', summary: 'serve payments, tables and sign-in' },
+    load: async () => (await import('./serve.ts')).defineServe,
+  },
+  {
+    ...{ name: 'worker', group: 'Serve:', summary: 'serve as one process of serve --workers', hidden: true },
+    load: async () => (await import('./serve.ts')).defineWorker,
+  },
+  {
+    ...{ name: 'init', group: 'Serve:', summary: 'write a counterfoil.json to start from' },
+    load: async () => (await import('./init.ts')).defineInit,
+  },
+  {
+    ...{ name: 'config', group: 'Serve:', summary: 'print the settings in force and where each comes from' },
+    load: async () => (await import('./config.ts')).defineConfig,
+  },
+  {
+    ...{
+      name: 'payments',
+      group: 'Payments:',
+      summary: 'list, refund, cancel, resolve and reconcile payments',
+    },
+    load: async () => (await import('./payments.ts')).definePayments,
+  },
+  {
+    ...{ name: 'store', group: 'Data:', summary: 'make the tables of DynamoDB, or copy a store' },
+    load: async () => (await import('./store.ts')).defineStore,
+  },
+  {
+    ...{ name: 'verify', group: 'Data:', summary: 'read the whole store and print each damage' },
+    load: async () => (await import('./verify.ts')).defineVerify,
+  },
+  {
+    ...{ name: 'keys', group: 'Access:', summary: 'create, list, rotate and revoke API keys' },
+    load: async () => (await import('./keys.ts')).defineKeys,
+  },
+  {
+    ...{ name: 'users', group: 'Access:', summary: 'list, show and delete users' },
+    load: async () => (await import('./users.ts')).defineUsers,
+  },
+  {
+    ...{ name: 'sessions', group: 'Access:', summary: 'list and end sessions' },
+    load: async () => (await import('./sessions.ts')).defineSessions,
+  },
+  {
+    ...{ name: 'audit', group: 'Access:', summary: 'list what administrators have done' },
+    load: async () => (await import('./audit.ts')).defineAudit,
+  },
+  {
+    ...{ name: 'doctor', group: 'Operate:', summary: 'check the installation and print what to do' },
+    load: async () => (await import('./doctor.ts')).defineDoctor,
+  },
+  {
+    ...{ name: 'secrets', group: 'Operate:', summary: 'show, rotate and retire the master keys' },
+    load: async () => (await import('./secrets.ts')).defineSecrets,
+  },
+  {
+    ...{ name: 'completion', group: 'Operate:', summary: 'print a completion script for a shell' },
+    load: async () => (await import('./completion.ts')).defineCompletion,
+  },
+  {
+    ...{ name: 'version', group: 'Operate:', summary: 'print the version' },
+    load: async () => (await import('./version.ts')).defineVersion,
+  },
+];
+
+const exitCodes = `
+Exit codes:
+  0  done
+  1  problems found, or the work failed
+  2  the command line or the settings are wrong
+
+Run "counterfoil help <command>" for the options and examples of a command.`;
+
+const helpDescription = 'print the help of a command';
+
+/** Runs a command line, and sets the exit status. @param args without the paths of Node.js and of the program */
+export async function run(args: readonly string[]): Promise<void> {
+  allowClosedPipe();
+  try {
+    const program = await programFor(args);
+    await program.parseAsync([...args], { from: 'user' });
+  } catch (error) {
+    reportProblems(error, args.includes('--json'));
+  }
+}
+
+/** The tree with every command, for those who read all of it: completion scripts and tests. */
+export function wholeProgram(): Promise<Command> {
+  return programOf(() => true);
+}
+
+/** The tree in which the families that the command line may name are loaded; the others have a name and a summary. */
+async function programFor(args: readonly string[]): Promise<Command> {
+  const [first, second] = args.filter((arg) => !arg.startsWith('-'));
+  return programOf(({ name }) => name === first || (first === 'help' && name === second));
+}
+
+async function programOf(isLoaded: (family: Family) => boolean): Promise<Command> {
+  const program = new Command('counterfoil')
+    .exitOverride()
+    // `reportProblems` prints errors; this is the help that commander shows when a subcommand is missing.
+    .configureOutput({
+      outputError: () => undefined,
+      getOutHasColors: () => hasColors(process.stdout),
+      getErrHasColors: () => hasColors(process.stderr),
+    })
+    .configureHelp({ styleTitle: (title) => styled('bold', title), subcommandTerm: termOf })
+    .helpOption('-h, --help', 'print this help')
+    .commandsGroup('Operate:')
+    .helpCommand('help [command]', helpDescription);
+  describe(program, {
+    description: 'Card payments, key-value tables and sign-in behind one HTTP interface.',
+    examples: ['serve --simulate', 'payments list --status needs_review', 'doctor --json'],
+    json: 'none',
+  });
+  addCommonOptions(program);
+  program.addHelpText('after', exitCodes);
+  for (const family of families) await add(program, family, isLoaded(family));
+  return program;
+}
+
+async function add(program: Command, { name, group, summary, load, hidden }: Family, isLoaded: boolean) {
+  const command = program.command(name, { hidden: hidden === true }).helpGroup(group);
+  if (isLoaded) {
+    (await load())(command, wholeProgram);
+    addCommonOptions(command);
+    if (command.commands.length > 0)
+      command.commandsGroup('Commands:').helpCommand('help [command]', helpDescription);
+  }
+  command.summary(summary);
+}
+
+/** How a list of commands shows one: its name and arguments. */
+function termOf(command: Command): string {
+  const shown = command.registeredArguments.map((argument) =>
+    argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+  );
+  return [command.name(), ...shown].join(' ');
+}

@@ -1,0 +1,45 @@
+import { startService } from '../app/service.ts';
+import type { Settings } from '../settings/schema.ts';
+import { commandSettings } from './command-settings.ts';
+import { readyLine } from './ready-line.ts';
+
+export interface ServeOptions {
+  readonly simulate?: boolean;
+  /** The number of processes. */
+  readonly workers?: number;
+}
+
+export interface WorkerOptions {
+  readonly simulate?: boolean;
+  readonly processes?: number;
+}
+
+/** `counterfoil serve`: runs until SIGTERM or SIGINT. Throws SettingsError with all settings that are invalid. */
+export async function serve({ simulate = false, workers: count = 1 }: ServeOptions): Promise<void> {
+  const settings = await commandSettings(simulate);
+  if (count === 1) await serveAlone(settings, simulate);
+  else await (await import('./workers.ts')).serveByWorkers(settings, { simulate, count });
+}
+
+/** `counterfoil worker`: one process of `serve --workers`. */
+export async function work({ simulate = false, processes: count = 1 }: WorkerOptions): Promise<void> {
+  try {
+    const settings = await commandSettings(simulate);
+    await (await import('./workers.ts')).serveAsWorker(settings, { simulate, count });
+  } catch (error) {
+    // The open channel to the parent process would keep this one alive.
+    process.disconnect?.();
+    throw error;
+  }
+}
+
+async function serveAlone(settings: Settings, simulate: boolean): Promise<void> {
+  const service = await startService(settings, { simulate });
+  process.stdout.write(readyLine(service, { simulate, count: 1 }));
+  const stop = () => {
+    // A second signal exits at once.
+    process.once('SIGTERM', () => process.exit(1)).once('SIGINT', () => process.exit(1));
+    void service.stop().then(() => process.exit(0));
+  };
+  process.once('SIGTERM', stop).once('SIGINT', stop);
+}
