@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -45,6 +55,13 @@ test('the built package imports nothing else, and is small', async (t) => {
   assert.ok(length <= gzippedBytesMax, `${length} bytes`);
   const { dependencies, peerDependencies } = JSON.parse(readFileSync('client/package.json', 'utf8'));
   assert.deepEqual([dependencies, peerDependencies], [undefined, undefined]);
+});
+
+test('the clone links the package as a workspace, in the one lock file', () => {
+  assert.equal(realpathSync('node_modules/@counterfoil/client'), resolve('client'));
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  assert.deepEqual(packages['node_modules/@counterfoil/client'], { resolved: 'client', link: true });
+  assert.ok(!existsSync('client/package-lock.json'));
 });
 
 test('the examples of docs/client.md compile against the built package, and run', async (t) => {
