@@ -53,10 +53,12 @@ export class Table {
   all(options: CallOptions = {}): AllItems {
     const http = this.#http;
     const call: Call = { method: 'GET', path: `${this.#path}/read`, signal: options.signal };
-    const whole = async () => (await sendAgain<Item[]>(http, call)).body;
     return {
       // biome-ignore lint/suspicious/noThenProperty: the result is for `await` and for `for await`
-      then: (fulfilled, rejected) => whole().then(fulfilled, rejected),
+      then: (fulfilled, rejected) =>
+        sendAgain<Item[]>(http, call)
+          .then(({ body }) => body)
+          .then(fulfilled, rejected),
       async *[Symbol.asyncIterator]() {
         const { body } = await again(() => http.open(call), true, options.signal);
         for await (const group of itemGroups<Item>(body as ReadableStream<Uint8Array>, options.signal))
