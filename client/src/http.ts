@@ -115,7 +115,7 @@ export class Http {
     // A redirect that is followed could repeat a payment elsewhere, or turn it into a read.
     const init: RequestInit = { method, signal, redirect: 'manual' };
     const { key } = this.#options;
-    // A small read spends a tenth of its time on an object for headers that it does not have.
+    // Most reads need no headers, and an empty object for them is a measurable part of a small one (bench/cases/client.ts).
     if (key === undefined && headers === undefined && body === undefined) return init;
     const sent = new Headers();
     if (key !== undefined) sent.set('authorization', `Bearer ${key}`);
