@@ -45,6 +45,7 @@ export class Table {
   readonly #http: Http;
   readonly #path: string;
 
+  /** @internal */
   constructor(http: Http, name: string) {
     this.#http = http;
     this.#path = path('/v3/table', name);

@@ -35,6 +35,23 @@ test('the built package imports nothing else, and is small', async (t) => {
   assert.deepEqual([dependencies, peerDependencies], [undefined, undefined]);
 });
 
+test('the built package declares its types in one file, and only what a caller can use', async (t) => {
+  const { dist } = await installBuilt(t);
+  const declarations = readdirSync(dist).filter((name) => name.endsWith('.d.ts'));
+  assert.deepEqual(declarations, ['index.d.ts']);
+  const text = readFileSync(join(dist, 'index.d.ts'), 'utf8');
+  assert.doesNotMatch(text, /^import|from '|import\(|\bHttp\b/m);
+  // Every type of the source that index.ts exports, by the same name.
+  const names = (of: string) =>
+    Array.from(of.matchAll(/^export (?:type )?\{([^}]+)\}/gm), ([, list = '']) => list)
+      .join(',')
+      .split(',')
+      .map((name) => name.trim().replace(/^type /, ''))
+      .filter((name) => name !== '')
+      .sort();
+  assert.deepEqual(names(text), names(readFileSync('client/src/index.ts', 'utf8')));
+});
+
 test('the clone links the package as a workspace, in the one lock file', () => {
   assert.equal(realpathSync('node_modules/@counterfoil/client'), resolve('client'));
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));

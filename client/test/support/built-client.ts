@@ -22,7 +22,9 @@ export async function installBuilt(t: TestContext): Promise<BuiltClient> {
   mkdirSync(home, { recursive: true });
   cpSync('client/package.json', join(home, 'package.json'));
   const dist = join(home, 'dist');
-  await promisify(execFile)(tsc, ['-p', 'client', '--outDir', dist]);
+  const run = promisify(execFile);
+  await run(tsc, ['-p', 'client', '--outDir', dist]);
+  await run(process.execPath, ['scripts/flatten-declarations.ts', dist]);
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   return { folder, dist };
 }
