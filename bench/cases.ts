@@ -2,6 +2,7 @@ import type { Case } from './case.ts';
 import { charge } from './cases/charge.ts';
 import { chargeLatency } from './cases/charge-latency.ts';
 import { client } from './cases/client.ts';
+import { clientTypes } from './cases/client-types.ts';
 import { create } from './cases/create.ts';
 import { curves } from './cases/curves.ts';
 import { disk } from './cases/disk.ts';
@@ -41,6 +42,7 @@ export const cases: readonly Case[] = [
   session,
   signIn,
   client,
+  clientTypes,
   disk,
   start,
   startFull,
