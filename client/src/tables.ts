@@ -116,7 +116,7 @@ export class Table {
     return this.#write('POST', 'batch', { writes }, options);
   }
 
-  /** Throws `network_error`, `timeout` or `aborted` if it is unknown whether the write was made. */
+  /** Throws `network_error`, `timeout`, `aborted` or `unavailable` if it is unknown whether the write was made. */
   async #write(
     method: string,
     operation: string,
