@@ -1,6 +1,8 @@
 import type { Case } from './case.ts';
 import { charge } from './cases/charge.ts';
 import { chargeLatency } from './cases/charge-latency.ts';
+import { client } from './cases/client.ts';
+import { clientTypes } from './cases/client-types.ts';
 import { create } from './cases/create.ts';
 import { curves } from './cases/curves.ts';
 import { disk } from './cases/disk.ts';
@@ -39,6 +41,8 @@ export const cases: readonly Case[] = [
   dynamodb,
   session,
   signIn,
+  client,
+  clientTypes,
   disk,
   start,
   startFull,

@@ -232,6 +232,7 @@ export function refund(http: Http, request: RefundRequest): Promise<RefundResult
 export class Payments {
   readonly #http: Http;
 
+  /** @internal */
   constructor(http: Http) {
     this.#http = http;
   }

@@ -5,9 +5,9 @@ import { sleep, waitBefore } from './time.ts';
 const retriesMax = 3;
 const waitMsMax = 10_000;
 /** The service has not executed the request. */
-const notExecuted = ['connection_failed', 'rate_limited', 'overloaded', 'unavailable', 'request_timeout'];
-/** The service may have executed the request. */
-const lost = ['network_error', 'timeout', 'invalid_response'];
+const notExecuted = ['connection_failed', 'rate_limited', 'overloaded', 'request_timeout'];
+/** The service may have executed the request: a store that did not confirm a write is `unavailable`, too. */
+const lost = ['network_error', 'timeout', 'invalid_response', 'unavailable'];
 
 /**
  * Sends a request again while it was certainly not executed; if it is safe to execute twice, also when its response was

@@ -38,14 +38,8 @@ const deadlineMsDefault = 60_000;
 /** How often a request is repeated that certainly moved no money, because the processor or the disk failed. */
 const failuresMax = 2;
 const failing = ['processor_error', 'storage_full'];
-/** The codes without a response, or with a status of 500 or more, that prove that no money moved. */
-const movedNothing = [
-  'connection_failed',
-  'unavailable',
-  'overloaded',
-  'processor_not_configured',
-  ...failing,
-];
+/** The codes without a response, or with a status of 500 or more, that prove that the request moved no money. */
+const movedNothing = ['connection_failed', 'overloaded', 'processor_not_configured', ...failing];
 
 /**
  * Sends a request that moves money, with the same idempotency key until its outcome is known or the time is over.
@@ -56,11 +50,12 @@ const movedNothing = [
 export async function settle<Body, Result>(
   http: Http,
   call: Call,
-  { idempotencyKey = crypto.randomUUID(), signal, deadlineMs = deadlineMsDefault }: MoneyOptions,
+  { idempotencyKey: givenKey, signal, deadlineMs = deadlineMsDefault }: MoneyOptions,
   { success, failure }: Outcomes<Body, Result>,
 ): Promise<Result | UnknownOutcome> {
   if (!(deadlineMs > 0)) throw invalid('deadlineMs', 'deadlineMs must be a number above 0.');
   if (signal?.aborted) throw clientError('aborted', signal.reason);
+  const idempotencyKey = givenKey ?? crypto.randomUUID();
   const endsAt = performance.now() + deadlineMs;
   const headers = { ...call.headers, 'idempotency-key': idempotencyKey };
   let mayHaveMoved = false;
@@ -81,7 +76,7 @@ export async function settle<Body, Result>(
     paymentId = error.headers?.get('payment-id') ?? paymentId;
     const result = failure(error, idempotencyKey);
     if (result !== undefined) return result;
-    mayHaveMoved ||= mayMove(error);
+    mayHaveMoved ||= mayMove(error, givenKey);
     if (failing.includes(error.code)) failures++;
     const end = (reason: UnknownOutcome['reason']): UnknownOutcome => {
       if (!mayHaveMoved) throw error;
@@ -89,7 +84,7 @@ export async function settle<Body, Result>(
     };
     if (signal?.aborted) return end('aborted');
     if (error.code === 'payment_outcome_unknown' && !error.retryable) return end('needs_review');
-    if (!(error.retryable || mayMove(error)) || failures > failuresMax) return end('rejected');
+    if (!(error.retryable || mayMove(error, givenKey)) || failures > failuresMax) return end('rejected');
     do {
       const waitMs = waitBefore(attempt, error);
       if (performance.now() + waitMs >= endsAt) return end('deadline');
@@ -119,7 +114,10 @@ async function isOpen(http: Http, call: Call, { headers }: CounterfoilError): Pr
 }
 
 /** Whether the money may have moved, or may move yet, although this request returned an error. */
-function mayMove({ code, status }: CounterfoilError): boolean {
+function mayMove({ code, status }: CounterfoilError, givenKey: string | undefined): boolean {
   if (status >= 400 && status < 500) return code === 'idempotency_key_in_use';
+  // The first request with a key is `unavailable` only if nothing was reserved; otherwise it is 504. A repeated one can fail
+  // while the service looks up the first, or prolongs the time in which that may be charged.
+  if (code === 'unavailable') return givenKey !== undefined;
   return !movedNothing.includes(code);
 }

@@ -65,6 +65,7 @@ export class SignIn {
   readonly #tokensKey: string;
   #refreshing: Promise<string | undefined> | undefined;
 
+  /** @internal */
   constructor(http: Http, storage: TokenStorage = memory()) {
     this.#http = http;
     this.#storage = storage;

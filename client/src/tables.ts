@@ -45,6 +45,7 @@ export class Table {
   readonly #http: Http;
   readonly #path: string;
 
+  /** @internal */
   constructor(http: Http, name: string) {
     this.#http = http;
     this.#path = path('/v3/table', name);
@@ -53,10 +54,12 @@ export class Table {
   all(options: CallOptions = {}): AllItems {
     const http = this.#http;
     const call: Call = { method: 'GET', path: `${this.#path}/read`, signal: options.signal };
-    const whole = async () => (await sendAgain<Item[]>(http, call)).body;
     return {
       // biome-ignore lint/suspicious/noThenProperty: the result is for `await` and for `for await`
-      then: (fulfilled, rejected) => whole().then(fulfilled, rejected),
+      then: (fulfilled, rejected) =>
+        sendAgain<Item[]>(http, call)
+          .then(({ body }) => body)
+          .then(fulfilled, rejected),
       async *[Symbol.asyncIterator]() {
         const { body } = await again(() => http.open(call), true, options.signal);
         for await (const group of itemGroups<Item>(body as ReadableStream<Uint8Array>, options.signal))
@@ -113,7 +116,7 @@ export class Table {
     return this.#write('POST', 'batch', { writes }, options);
   }
 
-  /** Throws `network_error`, `timeout` or `aborted` if it is unknown whether the write was made. */
+  /** Throws `network_error`, `timeout`, `aborted` or `unavailable` if it is unknown whether the write was made. */
   async #write(
     method: string,
     operation: string,

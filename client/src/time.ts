@@ -22,12 +22,12 @@ export function withinTime<Result>(
       controller.abort(reason);
       reject(clientError(code, reason));
     };
-    const abort = () => stop('aborted', outer?.reason);
-    const timer = setTimeout(() => stop('timeout', late), Math.min(timeoutMs, timerMsMax));
-    outer?.addEventListener('abort', abort);
+    const timer = setTimeout(stop, Math.min(timeoutMs, timerMsMax), 'timeout', late);
+    const abort = outer && (() => stop('aborted', outer.reason));
+    if (abort) outer.addEventListener('abort', abort);
     const end = () => {
       clearTimeout(timer);
-      outer?.removeEventListener('abort', abort);
+      if (abort) outer.removeEventListener('abort', abort);
     };
     run(controller.signal).then(
       (result) => {

@@ -1,33 +1,19 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { tokenizer } from 'acorn';
+import { minify } from 'terser';
 import { startTestService } from '../../test/support/service.ts';
+import { installBuilt, tsc } from './support/built-client.ts';
 
 const gzippedBytesMax = 6_000;
 const run = promisify(execFile);
-const tsc = resolve('node_modules/.bin/tsc');
-
-/** A project that has installed the built client. */
-async function installed(t: TestContext): Promise<{ readonly folder: string; readonly dist: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-client-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const home = join(folder, 'node_modules/@counterfoil/client');
-  mkdirSync(home, { recursive: true });
-  cpSync('client/package.json', join(home, 'package.json'));
-  const dist = join(home, 'dist');
-  await run(tsc, ['-p', 'client', '--outDir', dist]);
-  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  return { folder, dist };
-}
 
 test('the built package imports nothing else, and is small', async (t) => {
-  const { dist } = await installed(t);
+  const { dist } = await installBuilt(t);
   const files = readdirSync(dist).filter((name) => name.endsWith('.js'));
   const texts = files.map((name) => readFileSync(join(dist, name), 'utf8'));
   const imported = texts.flatMap((text) => Array.from(text.matchAll(/from '([^']+)'/g), ([, from]) => from));
@@ -35,20 +21,46 @@ test('the built package imports nothing else, and is small', async (t) => {
     imported.filter((from) => !files.includes(from?.replace('./', '') ?? '')),
     [],
   );
-  // One module without imports, comments and spaces. A real minifier also shortens names.
-  const bundle = texts
-    .map((text) => text.replace(/^import[^;]*;$/gm, ''))
-    .map(withoutSpaces)
-    .join('');
-  const { length } = gzipSync(bundle, { level: 9 });
+  // The modules without imports. A bundler, which also shortens what they export, comes to less.
+  const minified = await Promise.all(
+    texts.map((text) =>
+      minify(text.replace(/^(import|export \{)[^;]*;$/gm, ''), { module: true, ecma: 2020 }),
+    ),
+  );
+  const code = minified.map((each) => each.code).join('');
+  const { length } = gzipSync(code, { level: 9 });
   t.diagnostic(`${length} bytes gzipped`);
   assert.ok(length <= gzippedBytesMax, `${length} bytes`);
   const { dependencies, peerDependencies } = JSON.parse(readFileSync('client/package.json', 'utf8'));
   assert.deepEqual([dependencies, peerDependencies], [undefined, undefined]);
 });
 
+test('the built package declares its types in one file, and only what a caller can use', async (t) => {
+  const { dist } = await installBuilt(t);
+  const declarations = readdirSync(dist).filter((name) => name.endsWith('.d.ts'));
+  assert.deepEqual(declarations, ['index.d.ts']);
+  const text = readFileSync(join(dist, 'index.d.ts'), 'utf8');
+  assert.doesNotMatch(text, /^import|from '|import\(|\bHttp\b/m);
+  // Every type of the source that index.ts exports, by the same name.
+  const names = (of: string) =>
+    Array.from(of.matchAll(/^export (?:type )?\{([^}]+)\}/gm), ([, list = '']) => list)
+      .join(',')
+      .split(',')
+      .map((name) => name.trim().replace(/^type /, ''))
+      .filter((name) => name !== '')
+      .sort();
+  assert.deepEqual(names(text), names(readFileSync('client/src/index.ts', 'utf8')));
+});
+
+test('the clone links the package as a workspace, in the one lock file', () => {
+  assert.equal(realpathSync('node_modules/@counterfoil/client'), resolve('client'));
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  assert.deepEqual(packages['node_modules/@counterfoil/client'], { resolved: 'client', link: true });
+  assert.ok(!existsSync('client/package-lock.json'));
+});
+
 test('the examples of docs/client.md compile against the built package, and run', async (t) => {
-  const { folder } = await installed(t);
+  const { folder } = await installBuilt(t);
   const { origin } = await startTestService(t);
   const text = readFileSync('docs/client.md', 'utf8').replaceAll('http://127.0.0.1:8080', origin);
   const blocks = (info: string) =>
@@ -69,23 +81,3 @@ test('the examples of docs/client.md compile against the built package, and run'
   );
   assert.match(stdout, /there is one\n409 id false req_\w+\n$/);
 });
-
-/** The tokens of a module, with a space only where two words would become one. */
-function withoutSpaces(text: string): string {
-  let result = '';
-  let end = 0;
-  let line = 0;
-  for (const token of tokenizer(text, { ecmaVersion: 'latest', sourceType: 'module', locations: true })) {
-    const part = text.slice(token.start, token.end);
-    const isTemplate = token.type.label === 'template';
-    const touches = token.start === end || isTemplate;
-    const needsSpace = !touches && /[\w$#]$/.test(result) && /^[\w$#]/.test(part);
-    // A statement without a semicolon, such as a class, may end at the end of its line.
-    const isNewLine =
-      token.loc !== undefined && token.loc !== null && token.loc.start.line > line && result.endsWith('}');
-    result += isNewLine && !touches ? `\n${part}` : needsSpace ? ` ${part}` : part;
-    end = token.end;
-    line = token.loc?.end.line ?? line;
-  }
-  return result;
-}

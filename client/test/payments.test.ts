@@ -190,6 +190,18 @@ test('a rejection after a lost response does not prove anything', async () => {
   );
 });
 
+test('a store that fails proves that nothing was charged only if no earlier request had the key', async () => {
+  const body = { error: { type: 'service', code: 'unavailable', message: '', retryable: true } };
+  const fetch = async () => Response.json({ statusCode: 503, body }, { status: 503 });
+  const client = new Counterfoil({ url: 'http://localhost', fetch });
+  await assert.rejects(client.pay({ ...payment, deadlineMs: 300 }), { code: 'unavailable' });
+  const repeated = await client.pay({ ...payment, deadlineMs: 300, idempotencyKey: 'cart-1' });
+  assert.deepEqual([repeated.status, 'reason' in repeated && repeated.reason], ['unknown', 'deadline']);
+  const refund = { processor: 'simulated', paymentId: 'pay_1', deadlineMs: 300 };
+  await assert.rejects(client.refund(refund), { code: 'unavailable' });
+  assert.equal((await client.refund({ ...refund, idempotencyKey: 'refund-1' })).status, 'unknown');
+});
+
 test('charges at Stripe once, whatever becomes of the replies', async (t) => {
   const stripe = await startScriptedStripe(t);
   const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };

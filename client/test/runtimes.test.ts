@@ -1,24 +1,37 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { promisify } from 'node:util';
+import { type TestContext, test } from 'node:test';
+import { run } from '../../test/support/installed-package.ts';
 import { startTestService } from '../../test/support/service.ts';
+import { installBuilt, tsc } from './support/built-client.ts';
+import { install, runtimes } from './support/runtimes.ts';
 
-const script = join(import.meta.dirname, 'support/any-runtime.ts');
-/** `BUN` and `DENO` name the programs; without them these tests are skipped. */
-const runtimes = {
-  Bun: [process.env.BUN ?? 'node_modules/.bin/bun', 'run'],
-  Deno: [process.env.DENO ?? 'node_modules/.bin/deno', 'run', '--allow-net', '--no-check'],
-};
+const scenario = join(import.meta.dirname, 'support/scenario.ts');
+const options = '--strict --module nodenext --target es2022 --lib es2022,dom,dom.iterable --types';
 
-for (const [name, [program = '', ...args]] of Object.entries(runtimes)) {
-  const skip = !existsSync(program) && `there is no ${program}`;
-  test(`works in ${name}`, { skip }, async (t) => {
+/** The scenario as JavaScript, in a project that has installed the built client. */
+async function compiledScenario(t: TestContext): Promise<string> {
+  const { folder } = await installBuilt(t);
+  const source = readFileSync(scenario, 'utf8').replace('../../src/index.ts', '@counterfoil/client');
+  writeFileSync(join(folder, 'scenario.ts'), source);
+  const { status, output } = await run(tsc, [...options.split(' '), '', 'scenario.ts'], { cwd: folder });
+  assert.equal(status, 0, output);
+  return join(folder, 'scenario.js');
+}
+
+for (const runtime of runtimes) {
+  test(`the built client works in ${runtime.name}`, async (t) => {
+    const installed = await install(runtime);
+    if ('missing' in installed) {
+      t.skip(installed.missing);
+      return;
+    }
     const { origin } = await startTestService(t);
-    const { stdout } = await promisify(execFile)(program, [...args, script, origin]);
-    assert.match(stdout, /^complete, without a connection: (connection_failed|unknown)\n$/);
-    t.diagnostic(stdout.trim());
+    const args = [...runtime.args, await compiledScenario(t), origin];
+    const { status, output, errors } = await run(installed.program, args);
+    assert.equal(status, 0, errors);
+    assert.match(output, /^complete, without a connection: (connection_failed|unknown)\n$/);
+    t.diagnostic(output.trim());
   });
 }

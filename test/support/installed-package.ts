@@ -98,7 +98,8 @@ export function run(
   });
 }
 
-async function npm(cwd: string, args: readonly string[]): Promise<void> {
+/** Runs npm as in a terminal. Throws with its output if it fails. */
+export async function npm(cwd: string, args: readonly string[]): Promise<void> {
   const { status, output, errors } = await run('npm', args, {
     cwd,
     env: environment(process.execPath),

@@ -1,6 +1,6 @@
 import { Counterfoil, CounterfoilError } from '../../src/index.ts';
 
-/** Uses every part of the client, in the runtime that this file is run with. @param argv the address of a service */
+/** Uses every part of the client, in the runtime that this file is run with: every runtime runs this file. @param argv the address of a service */
 const url = (globalThis as { process?: { argv: string[] } }).process?.argv.at(-1) ?? '';
 const client = new Counterfoil({ url });
 
