@@ -1,30 +1,15 @@
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { errorKinds } from '../src/errors.ts';
 import { decliningTokens } from '../src/processors/simulated/tokens.ts';
 import { leaves } from '../src/settings/leaves.ts';
-import { documents, documentText, examplesOf, patternOf, settingsOf, Terminal } from './support/documents.ts';
-import { newDataFolder, startTestService } from './support/service.ts';
+import { documents, documentText, examplesOf, runExamples } from './support/documents.ts';
 
 const readmeLinesMax = 110;
 
-for (const name of documents) {
-  const text = documentText(name);
-  const examples = examplesOf(text);
-  // A command that the parser missed would not be run.
-  assert.equal(examples.length, text.match(/^\$ /gm)?.length ?? 0, name);
-  if (examples.length === 0) continue;
-  test(`${name}: each command returns the response that is shown`, async (t) => {
-    const data = newDataFolder(t);
-    const file = `${data}.json`;
-    writeFileSync(file, settingsOf(text) ?? '{}');
-    const terminal = new Terminal(await startTestService(t, { data, file }));
-    for (const { command, response } of examples)
-      assert.match(await terminal.run(command), patternOf(response), command);
-  });
-}
+test('README.md: each command returns the response that is shown', (t) => runExamples(t, 'README.md'));
 
 test('the documents have examples of payments, tables, sign-in and API keys', () => {
   for (const name of [

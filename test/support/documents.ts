@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import type { TestService } from './service.ts';
+import { newDataFolder, startTestService, type TestService } from './service.ts';
 
 /** The origin and the data folder that the documents show. */
 const shownOrigin = 'http://127.0.0.1:8080';
@@ -43,18 +45,32 @@ export function examplesOf(markdown: string): Example[] {
 }
 
 /** The settings file of a document, in a block marked `json counterfoil.json`. */
-export function settingsOf(markdown: string): string | undefined {
+function settingsOf(markdown: string): string | undefined {
   return /```json counterfoil\.json\n(.*?)```/s.exec(markdown)?.[1];
 }
 
 /** Matches a shown response exactly; `…` stands for text that differs each time, or for itself. */
-export function patternOf(response: string): RegExp {
+function patternOf(response: string): RegExp {
   const literal = response.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${literal.join('(?:[\\w.:-]+|…)')}$`);
 }
 
+/** Runs each command of a document on a fresh service, and compares the response with the one that is shown. */
+export async function runExamples(t: TestContext, name: string): Promise<void> {
+  const text = documentText(name);
+  const examples = examplesOf(text);
+  // A command that the parser missed would not be run.
+  assert.equal(examples.length, text.match(/^\$ /gm)?.length ?? 0, name);
+  const data = newDataFolder(t);
+  const file = `${data}.json`;
+  writeFileSync(file, settingsOf(text) ?? '{}');
+  const terminal = new Terminal(await startTestService(t, { data, file }));
+  for (const { command, response } of examples)
+    assert.match(await terminal.run(command), patternOf(response), command);
+}
+
 /** Runs the commands of one document on a service, with standard output and errors in the order of a terminal. */
-export class Terminal {
+class Terminal {
   readonly #service: TestService;
   #seen = '';
 
