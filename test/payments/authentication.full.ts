@@ -145,3 +145,23 @@ test('however often a waiting payment is retrieved, the processor is asked about
   const asked = stripe.requests.filter(({ path: to }) => to.endsWith(intent().id)).length;
   assert.ok(asked >= 1 && asked <= seconds + 1, `${asked} look-ups in ${seconds} s`);
 });
+
+test('events, returns and recovery that race end a charge once, and events after it change nothing', async (t) => {
+  for (const isCardholder of [true, false]) {
+    const challenge = await begin(t);
+    const { service, stripe, clock, at, intent, send } = challenge;
+    authenticate(challenge, isCardholder);
+    // Recovery is due, and the signatures are not too old.
+    clock.aheadMs = 240_000;
+    const type = isCardholder ? 'payment_intent.succeeded' : 'payment_intent.payment_failed';
+    const delivered = await Promise.all([1, 2, 3].map(() => send(type)));
+    assert.deepEqual(delivered, [200, 200, 200]);
+    await Promise.all(Array.from({ length: 8 }, () => service.get(at)));
+    const payment = await ended(challenge);
+    assert.equal(payment.status, isCardholder ? 'succeeded' : 'declined');
+    assert.equal(await send(intent().status === 'canceled' ? 'payment_intent.canceled' : type), 200);
+    assert.deepEqual((await service.get(at)).json.body, payment);
+    assert.deepEqual(await seats(challenge), isCardholder ? ['A-7'] : []);
+    assert.equal(stripe.charges.length, isCardholder ? 1 : 0);
+  }
+});
