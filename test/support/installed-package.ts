@@ -17,39 +17,45 @@ export interface Ended {
   readonly errors: string;
 }
 
-/** The package that `npm pack` makes of this clone, installed by `npm install` in an empty folder. */
+/** The packages that `npm pack` makes of this clone, installed by `npm install` in an empty folder. */
 export class InstalledPackage {
   readonly folder: string;
   readonly tarball: string;
+  /** The time that `npm install` of both packages took, with its downloads. */
+  readonly installMs: number;
 
-  private constructor(folder: string, tarball: string) {
+  private constructor(folder: string, tarball: string, installMs: number) {
     this.folder = folder;
     this.tarball = tarball;
+    this.installMs = installMs;
   }
 
   static async install(): Promise<InstalledPackage> {
-    const folder = mkdtempSync(join(tmpdir(), 'counterfoil-package-'));
+    const home = mkdtempSync(join(tmpdir(), 'counterfoil-package-'));
     try {
-      await npm(process.cwd(), ['pack', '--pack-destination', folder]);
-      const name = readdirSync(folder).find((entry) => entry.endsWith('.tgz'));
-      if (name === undefined) throw new Error('npm pack has written no tarball');
-      const installed = new InstalledPackage(join(folder, 'installed'), join(folder, name));
-      await installed.add('installed', installed.tarball);
-      return installed;
+      await npm(process.cwd(), [
+        'pack',
+        '--pack-destination',
+        home,
+        '--workspace',
+        'client',
+        '--include-workspace-root',
+      ]);
+      const tarballs = readdirSync(home).filter((entry) => entry.endsWith('.tgz'));
+      const own = tarballs.find((name) => !name.startsWith('counterfoil-client-'));
+      if (own === undefined || tarballs.length !== 2) throw new Error(`npm pack has written ${tarballs}`);
+      const began = performance.now();
+      const folder = await addTo(join(home, 'installed'), ...tarballs.map((name) => join(home, name)));
+      return new InstalledPackage(folder, join(home, own), performance.now() - began);
     } catch (error) {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(home, { recursive: true, force: true });
       throw error;
     }
   }
 
   /** Installs a package in another new folder, and resolves with that folder. */
   async add(name: string, spec: string): Promise<string> {
-    const folder = join(dirname(this.folder), name);
-    mkdirSync(folder);
-    // Without a package.json, npm would look for the project in the folders above.
-    await npm(folder, ['init', '--yes']);
-    await npm(folder, ['install', spec, '--no-audit', '--no-fund', '--prefer-offline']);
-    return folder;
+    return addTo(join(dirname(this.folder), name), spec);
   }
 
   /** Runs `npx counterfoil …` in the folder of the installation. */
@@ -84,6 +90,15 @@ export class InstalledPackage {
   remove(): void {
     rmSync(dirname(this.folder), { recursive: true, force: true });
   }
+}
+
+/** Makes a folder, and installs packages in it. */
+async function addTo(folder: string, ...specs: readonly string[]): Promise<string> {
+  mkdirSync(folder);
+  // Without a package.json, npm would look for the project in the folders above.
+  await npm(folder, ['init', '--yes']);
+  await npm(folder, ['install', ...specs, '--no-audit', '--no-fund', '--prefer-offline']);
+  return folder;
 }
 
 export function run(

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { Counterfoil, type Item } from '../../../client/src/index.ts';
 import { requestBodyBytesMax } from '../../../src/http/limits.ts';
 import { commitWritesMax } from '../../../src/storage/limits.ts';
 import type { TestService } from '../service.ts';
 
-export interface Item {
-  readonly id: string;
-  readonly name: string;
-}
+export type { Item };
 
 /** For the items as JSON, with room for the rest of the body. */
 const batchBytesMax = requestBodyBytesMax - 10_000;
@@ -15,7 +13,7 @@ const batchBytesMax = requestBodyBytesMax - 10_000;
 const requestsAtOnce = 8;
 
 /**
- * Writes many items, in batches of the largest allowed size.
+ * Writes many items with the client, in batches of the largest allowed size.
  *
  * @param table its path: `/v3/table/NAME`
  */
@@ -26,12 +24,13 @@ export async function fill(
   kind: 'create' | 'update' = 'create',
 ): Promise<void> {
   const left = inBatches(items);
+  const name = /^\/v3\/table\/([^/]+)$/.exec(table)?.[1] ?? assert.fail(table);
+  const { authorization } = service.keyHeader;
+  const key = authorization === undefined ? {} : { key: authorization.replace('Bearer ', '') };
+  const filled = new Counterfoil({ url: service.origin, ...key }).table(decodeURIComponent(name));
   const write = async () => {
-    for (let batch = left.pop(); batch !== undefined; batch = left.pop()) {
-      const writes = batch.map((item) => ({ [kind]: item }));
-      const written = await service.post(`${table}/batch`, { writes });
-      assert.equal(written.text, '{"statusCode":200,"body":{"message":"Batch written"}}');
-    }
+    for (let batch = left.pop(); batch !== undefined; batch = left.pop())
+      await filled.batch(batch.map((item) => (kind === 'create' ? { create: item } : { update: item })));
   };
   await Promise.all(Array.from({ length: requestsAtOnce }, write));
 }
