@@ -18,10 +18,10 @@ for (const workers of [1, 2]) {
     for (let n = 0; n < 8; n++) ids.push(await pay(service));
     const [first = '', second = '', third = ''] = ids;
 
-    const listed = await payments('list', '--processor', 'simulated');
+    const listed = await payments('list', '--processor', 'simulated', '--json');
     assert.equal(listed.output.trim().split('\n').length, ids.length);
-    assert.equal(JSON.parse((await payments('show', first)).output).status, 'succeeded');
-    const refunded = await payments('refund', first, '--amount', '500');
+    assert.equal(JSON.parse((await payments('show', first, '--json')).output).status, 'succeeded');
+    const refunded = await payments('refund', first, '--amount', '500', '--json');
     assert.deepEqual([refunded.status, JSON.parse(refunded.output).amount], [0, 500], refunded.errors);
     // The service refunds what the command has left, and no more.
     assert.equal(await refund(service, first, 1_501), 400);
