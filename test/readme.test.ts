@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { errorKinds } from '../src/errors.ts';
@@ -35,6 +35,11 @@ test('the documents have examples of payments, tables, sign-in and API keys', ()
     'docs/api-keys.md',
   ])
     assert.ok(examplesOf(documentText(name)).length > 0, name);
+});
+
+test('docs/tutorial.md shows the settings of the shop', () => {
+  const { $schema: _, ...settings } = JSON.parse(readFileSync('examples/shop/counterfoil.json', 'utf8'));
+  assert.deepEqual(JSON.parse(settingsOf(documentText('docs/tutorial.md')) ?? ''), settings);
 });
 
 test('README.md is short', () => {
