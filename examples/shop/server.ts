@@ -32,7 +32,8 @@ const server = await startPageServer((request, response) => {
   else response.writeHead(200, { 'content-type': type, 'cache-control': 'no-cache' }).end(fileOf(name));
 });
 
-// The payments have an address of their own, as the page of a real shop and its api.shop.example do.
+// The payments have an address of their own, like api.shop.example: a browser sends no Origin with a GET to the origin of
+// its page, and the publishable key needs that header.
 const counterfoil = new Counterfoil(import.meta.dirname, { COUNTERFOIL_PAYMENT_PORT: '0' });
 const setUp = ['--scope', 'tables:write', '--scope', 'integrations:write'];
 const secretKey = await counterfoil.run('keys', 'create', '--name', 'set-up', ...setUp);

@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,14 +10,15 @@ export interface RunningService {
   readonly origin: string;
   /** The address of the payments: the same, unless the settings give them one of their own. */
   readonly paymentOrigin: string;
-  close(): void;
+  /** Stops the service, waits for its end, and removes its data. */
+  close(): Promise<void>;
 }
 
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
 
 /** The service of an example: its data in a new folder, its settings in the folder of a `counterfoil.json`. */
 export class Counterfoil {
-  /** The data folder; it is removed when the service exits. */
+  /** The data folder; `close` of the service removes it. */
   readonly data: string;
   readonly #parent = mkdtempSync(join(tmpdir(), 'counterfoil-example-'));
   readonly #settings: string;
@@ -48,13 +50,21 @@ export class Counterfoil {
       env: { ...this.#environment(), PORT: '0', COUNTERFOIL_PUBLIC_URL: publicUrl },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    child.once('exit', () => rmSync(this.#parent, { recursive: true, force: true }));
+    const close = async () => {
+      if (child.exitCode === null && child.signalCode === null) {
+        const exited = once(child, 'exit');
+        child.kill();
+        await exited;
+      }
+      rmSync(this.#parent, { recursive: true, force: true });
+    };
     for await (const line of createInterface({ input: child.stdout })) {
       const origin = /ready on (http:\/\/[^\s,]+)/.exec(line)?.[1];
       if (origin === undefined) continue;
       const paymentOrigin = /payments on (http:\/\/[^\s,]+)/.exec(line)?.[1] ?? origin;
-      return { origin, paymentOrigin, close: () => child.kill() };
+      return { origin, paymentOrigin, close };
     }
+    await close();
     throw new Error('the service did not start');
   }
 

@@ -4,8 +4,7 @@ import type { RunningService } from './counterfoil.ts';
 export function stopWith(service: RunningService): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
-      service.close();
-      process.exit(0);
+      void service.close().then(() => process.exit(0));
     });
   }
 }

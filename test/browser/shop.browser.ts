@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -173,9 +173,11 @@ async function startShop(t: TestContext) {
     env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  let data = '';
   t.after(async () => {
     child.kill();
     await once(child, 'exit');
+    assert.ok(data !== '' && !existsSync(data), 'the example removes its data');
   });
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   t.after(() => browser.close());
@@ -186,6 +188,7 @@ async function startShop(t: TestContext) {
   }
   const origin = /Open (http:\/\/[\d.:]+)\//.exec(lines.join('\n'))?.[1];
   const command = lines.at(-1)?.trim() ?? '';
+  data = /COUNTERFOIL_DATA=(\S+)/.exec(command)?.[1] ?? '';
   assert.ok(origin !== undefined, 'the example started');
   return {
     origin,
