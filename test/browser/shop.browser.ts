@@ -169,6 +169,8 @@ async function look(page: Page, name: string): Promise<void> {
 
 /** Starts the shop as a reader would. */
 async function startShop(t: TestContext) {
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  t.after(() => browser.close());
   const child = spawn(process.execPath, ['examples/shop/server.ts'], {
     env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -179,8 +181,6 @@ async function startShop(t: TestContext) {
     await once(child, 'exit');
     assert.ok(data !== '' && !existsSync(data), 'the example removes its data');
   });
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  t.after(() => browser.close());
   const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line);
