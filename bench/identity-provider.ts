@@ -1,4 +1,4 @@
-import { startIdentityProvider } from '../examples/sign-in/identity-provider.ts';
+import { startIdentityProvider } from '../examples/support/identity-provider.ts';
 import { client } from './signing-in.ts';
 
 /**

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { errorKinds } from '../src/errors.ts';
 import { decliningTokens } from '../src/processors/simulated/tokens.ts';
 import { leaves } from '../src/settings/leaves.ts';
-import { documents, documentText, examplesOf, runExamples } from './support/documents.ts';
+import { documents, documentText, examplesOf, runExamples, settingsOf } from './support/documents.ts';
 
 const readmeLinesMax = 110;
 
@@ -20,6 +20,11 @@ test('the documents have examples of payments, tables, sign-in and API keys', ()
     'docs/api-keys.md',
   ])
     assert.ok(examplesOf(documentText(name)).length > 0, name);
+});
+
+test('docs/tutorial.md shows the settings of the shop', () => {
+  const { $schema: _, ...settings } = JSON.parse(readFileSync('examples/shop/counterfoil.json', 'utf8'));
+  assert.deepEqual(JSON.parse(settingsOf(documentText('docs/tutorial.md')) ?? ''), settings);
 });
 
 test('README.md is short', () => {

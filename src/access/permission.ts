@@ -33,8 +33,8 @@ export interface Target {
   readonly table: string | undefined;
   /** `processor/route` of a payment. */
   readonly route: string | undefined;
-  /** The header `Origin`. */
-  readonly origin: string | undefined;
+  /** The origins that the page of the request may have; empty if it is of no page. */
+  readonly origins: readonly string[];
 }
 
 /**
@@ -51,7 +51,7 @@ export function checkPermission(key: ApiKey, needed: Scope, target: Target): voi
   }
   if (needed.startsWith('tables:')) checkLimit(key.tables, target.table, 'TABLE_NAME', 'tables');
   if (needed.startsWith('payments:')) checkLimit(key.routes, target.route, 'route_id', 'payment routes');
-  if (key.kind === 'publishable') checkOrigin(key, target.origin);
+  if (key.kind === 'publishable') checkOrigin(key, target);
 }
 
 function checkLimit(
@@ -68,8 +68,8 @@ function checkLimit(
 }
 
 /** Browsers send the true origin of a page. Other clients could send any origin; publishable keys are not for them. */
-function checkOrigin({ origins = [] }: ApiKey, origin: string | undefined): void {
-  if (origin !== undefined && origins.includes(origin)) return;
+function checkOrigin({ origins = [] }: ApiKey, target: Target): void {
+  if (target.origins.some((origin) => origins.includes(origin))) return;
   throw new ServiceError('forbidden', {
     param: 'Origin',
     message: 'This publishable API key can be used only by pages of its configured origins.',

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { bearing, idWithin, newKey } from '../support/access/keys.ts';
@@ -149,4 +151,19 @@ test('the start reports each publishable key that is limited to routes without a
   await service.stop();
   const { service: unpriced } = await start(t, { charge: {} }, data);
   assert.ok(unpriced.logged().includes(idWithin(key)), 'no route has a price');
+});
+
+test('a page on the origin of the payments reads a price, although its browser sends no Origin', async (t) => {
+  const { service, key } = await start(t);
+  const priceFor = async (headers: Record<string, string>) => {
+    const url = `${service.origin}/stage/payment/simulated/ticket/price?sku=seat-12A`;
+    const sent = get(url, { headers: { ...bearing(key), ...headers } });
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  };
+  assert.equal(await priceFor({ host: 'shop.example', 'sec-fetch-site': 'same-origin' }), 200);
+  assert.equal(await priceFor({ host: 'other.example', 'sec-fetch-site': 'same-origin' }), 403);
+  assert.equal(await priceFor({ host: 'shop.example', 'sec-fetch-site': 'cross-site' }), 403);
+  assert.equal(await priceFor({ host: 'shop.example' }), 403);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RunningProvider, startIdentityProvider } from '../../examples/sign-in/identity-provider.ts';
+import { type RunningProvider, startIdentityProvider } from '../../examples/support/identity-provider.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { Browser } from '../support/sign-in/browser.ts';
 import {

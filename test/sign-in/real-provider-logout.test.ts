@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startIdentityProvider } from '../../examples/sign-in/identity-provider.ts';
+import { startIdentityProvider } from '../../examples/support/identity-provider.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { startTestService } from '../support/service.ts';
 import { Browser } from '../support/sign-in/browser.ts';

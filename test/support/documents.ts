@@ -45,7 +45,7 @@ export function examplesOf(markdown: string): Example[] {
 }
 
 /** The settings file of a document, in a block marked `json counterfoil.json`. */
-function settingsOf(markdown: string): string | undefined {
+export function settingsOf(markdown: string): string | undefined {
   return /```json counterfoil\.json\n(.*?)```/s.exec(markdown)?.[1];
 }
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKey } from '../../access/api-key.ts';
 import { type CallLimits, rateLimitHeaders } from '../../access/call-limits.ts';
@@ -159,8 +160,17 @@ function targetOf({ params, headers }: FastifyRequest): Target {
   return {
     table: TABLE_NAME,
     route: route_id === undefined ? undefined : `${processor}/${route_id}`,
-    origin: headers.origin,
+    origins: originsOf(headers),
   };
+}
+
+/**
+ * A browser sends no `Origin` with a GET to the origin of its page, and marks it as such (W3C Fetch Metadata). A proxy may have
+ * terminated TLS.
+ */
+function originsOf({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): readonly string[] {
+  if (origin !== undefined) return [origin];
+  return site === 'same-origin' && host !== undefined ? [`https://${host}`, `http://${host}`] : [];
 }
 
 /**
