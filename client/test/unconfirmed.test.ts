@@ -17,7 +17,7 @@ async function start(t: TestContext) {
   const { proxy, tablePrefix } = await faultyStore(t);
   const { origin } = await startTestService(t, {
     env: { ...dynamoEnvironment(proxy.endpoint, tablePrefix), COUNTERFOIL_SIMULATED_LEDGER: ledgerOrigin },
-    storeCallMsMax: 150,
+    storeCallMsMax: 1_000,
   });
   const responses: ReceivedResponse[] = [];
   const onResponse = (response: ReceivedResponse) => responses.push(response);
