@@ -14,14 +14,18 @@ const payment = { processor: 'simulated', amount: 1_000, currency: 'EUR', token:
 async function start(t: TestContext) {
   const ledger = new MemoryLedger();
   const { origin: ledgerOrigin } = await startLedger(t, ledger);
+  // The service stops before its store: what is registered first ends first.
+  let stop = async () => {};
+  t.after(() => stop());
   const { proxy, tablePrefix } = await faultyStore(t);
-  const { origin } = await startTestService(t, {
+  const service = await startTestService(t, {
     env: { ...dynamoEnvironment(proxy.endpoint, tablePrefix), COUNTERFOIL_SIMULATED_LEDGER: ledgerOrigin },
     storeCallMsMax: 1_000,
   });
+  stop = service.stop;
   const responses: ReceivedResponse[] = [];
   const onResponse = (response: ReceivedResponse) => responses.push(response);
-  return { ledger, proxy, responses, client: new Counterfoil({ url: origin, onResponse }) };
+  return { ledger, proxy, responses, client: new Counterfoil({ url: service.origin, onResponse }) };
 }
 
 test('a create that the store did not confirm is sent once', async (t) => {

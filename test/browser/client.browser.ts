@@ -91,6 +91,10 @@ test('signs in with PKCE, and refreshes once for two tabs', async (t) => {
   const expire = `for (const key of Object.keys(localStorage)) if (key.endsWith('tokens'))
     localStorage[key] = JSON.stringify({ ...JSON.parse(localStorage[key]), expiresAt: 0 });`;
   await page.evaluate(expire);
+  // Chromium shows a change of the storage to the other tab a moment later.
+  await other.waitForFunction(
+    `Object.keys(localStorage).some((key) => key.endsWith('tokens') && JSON.parse(localStorage[key]).expiresAt === 0)`,
+  );
   const refresh = script(`return ${client}.signIn.accessToken();`);
   const [one, two] = await Promise.all([page.evaluate(refresh), other.evaluate(refresh)]);
   assert.equal(one, two);
