@@ -42,6 +42,8 @@ export const recoveryChargesMax = 128;
 export const authenticationLookUpMsMax = 5_000;
 /** A page that polls gets a current answer, and the processor about one call a second for each payment. */
 export const authenticationLookUpPauseMs = 1_000;
+/** Look-ups for callers at once: they share the processor's rate with recovery, which must not wait for minutes. */
+export const authenticationLookUpsMax = 16;
 /** Payments whose last look-up is remembered; each has some hundred bytes. */
 export const authenticationsPacedMax = 10_000;
 /** Recovery first looks after 16 s: a cardholder needs about that long, and their return comes first. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { authenticationLookUpPauseMs, authenticationsPacedMax } from './limits.ts';
+import { authenticationLookUpPauseMs, authenticationLookUpsMax, authenticationsPacedMax } from './limits.ts';
 
 /** Paces the look-ups of payments that wait for their cardholder, however often callers retrieve them. */
 export class LookUpPace {
@@ -8,10 +8,20 @@ export class LookUpPace {
     ttl: authenticationLookUpPauseMs,
   });
 
-  /** Whether it is time to look the payment up; then the next look-up has to wait. */
-  isDue(paymentId: string): boolean {
-    if (this.#begun.has(paymentId)) return false;
+  #running = 0;
+
+  /**
+   * Starts a look-up of the payment, unless there was one just now or too many are running: callers must not use up the calls
+   * that recovery may make.
+   *
+   * @returns undefined if it did not start
+   */
+  run<Result>(paymentId: string, lookUp: () => Promise<Result>): Promise<Result> | undefined {
+    if (this.#begun.has(paymentId) || this.#running >= authenticationLookUpsMax) return undefined;
     this.#begun.set(paymentId, true);
-    return true;
+    this.#running++;
+    return lookUp().finally(() => {
+      this.#running--;
+    });
   }
 }

@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import type { Write } from '../storage/engine.ts';
+import { endAuthentication } from './charge/authenticate.ts';
 import type { Settlement } from './charge/outcome.ts';
 import { settleCharge } from './charge/settle.ts';
 import { soughtOf } from './charge/sought.ts';
@@ -50,12 +51,14 @@ async function checked(
     if (!owner.isPaid) throw disagrees(`The charge ${chargeId} of this payment has moved no money.`);
     return { kind: 'succeeded', chargeId };
   }
-  const found = await processor.findCharge(soughtOf(context, processor, payment));
+  const found = await (payment.authentication === undefined
+    ? processor.findCharge(soughtOf(context, processor, payment))
+    : endAuthentication(context, processor, payment));
   if (found.kind === 'succeeded')
     throw disagrees(`The processor has the charge: resolve it with --succeeded ${found.chargeId}.`);
-  if (found.kind === 'declined') return found;
+  if (found.kind === 'declined' || found.kind === 'canceled') return found;
   if (found.kind === 'requires_action')
-    throw disagrees('The cardholder may still authenticate the charge: cancel it at the processor first.');
+    throw disagrees('The cardholder may still authenticate the charge: cancel it instead.');
   if (found.kind !== 'absent') throw unreadable(found.detail);
   return { kind: 'canceled', declineCode: 'canceled' };
 }

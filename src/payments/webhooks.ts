@@ -21,9 +21,9 @@ import { settleRefund } from './refund/settle.ts';
 import type { Refund } from './refund-state.ts';
 
 /**
- * Handles a processor's webhook event: it settles a charge in doubt, and records refunds and disputes, wherever they were
- * made, with the items that they revoke. Events arrive repeatedly and in any sequence: a known outcome never becomes unknown again, and the later of two
- * states of a dispute stays.
+ * Handles a processor's webhook event: it settles a charge in doubt, and records refunds and disputes, wherever they
+ * were made, with the items that they revoke. Events arrive repeatedly and in any sequence: a known outcome never
+ * becomes unknown again, and the later of two states of a dispute stays.
  *
  * Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if the signature is invalid, and
  * `unavailable` while the event's payment cannot be determined.

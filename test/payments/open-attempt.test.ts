@@ -5,6 +5,7 @@ import { noMetrics } from '../../src/metrics.ts';
 import { settleCharge } from '../../src/payments/charge/settle.ts';
 import { openId, openSpace } from '../../src/payments/ownership/marker.ts';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
+import { changePayment } from '../../src/payments/payment-store.ts';
 import type { ChargeOutcome } from '../../src/processors/processor.ts';
 import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
@@ -63,6 +64,17 @@ test('only a success or a cancellation ends an attempt that the cardholder’s p
         outcome.kind,
       );
   }
+  // Nor does an event end one that nobody could look up for days.
+  const { payment: waiting } = await changePayment(context, id, (before) => ({
+    payment: { ...before, state: 'needs_review' },
+  }));
+  const reviewed = await settleCharge(
+    context,
+    id,
+    { outcome: declined, basis: 'proof', eventId: 'evt_1' },
+    waiting,
+  );
+  assert.equal(reviewed.state, 'needs_review');
   const canceled = { kind: 'canceled', declineCode: 'lost_card' } as const;
   assert.equal((await settleCharge(context, id, { outcome: canceled, basis: 'proof' })).state, 'declined');
 });

@@ -10,8 +10,8 @@ const responseHeaders =
 
 /**
  * Allows pages of other origins to read responses (CORS; Fetch standard, 3.2): the origins in the settings, and for charges
- * and for one payment the origins of the publishable keys. Each is compared exactly. The header names only the one origin, never `*`, and never
- * allows credentials: a key is not a cookie.
+ * and for one payment the origins of the publishable keys. Each is compared exactly. The header names only the one origin,
+ * never `*`, and never allows credentials: a key is not a cookie.
  */
 export class CrossOrigin {
   readonly #configured: ReadonlySet<string>;

@@ -23,7 +23,7 @@ export async function resolveAuthentication(
   eventId?: string,
 ): Promise<Payment> {
   const processor = findProcessor(context, payment.processor);
-  const outcome = await endOf(context, processor, payment);
+  const outcome = await endAuthentication(context, processor, payment);
   if (outcome.kind === 'unknown' && ageOf(payment.createdAt, context.now(), processor).isHopeless) {
     await markForReview(context, payment.id);
     return payment;
@@ -32,7 +32,16 @@ export async function resolveAuthentication(
   return settleCharge(context, payment.id, { outcome, basis: 'proof', ...event }, payment);
 }
 
-async function endOf(context: PaymentContext, processor: Processor, payment: Payment): Promise<Settlement> {
+/**
+ * Looks an attempt up, and cancels it if it failed, is too late, or is not wanted.
+ *
+ * @returns `succeeded`, `canceled`, or what does not end the charge
+ */
+export async function endAuthentication(
+  context: Pick<PaymentContext, 'now'>,
+  processor: Processor,
+  payment: Payment,
+): Promise<Settlement> {
   const { processorKey, currency, cancelRequestedAt, authentication } = payment;
   const sought = soughtOf(context, processor, payment);
   let declineCode = cancelRequestedAt === undefined ? 'authentication_timeout' : 'canceled';
@@ -53,12 +62,16 @@ async function endOf(context: PaymentContext, processor: Processor, payment: Pay
  * Looks a charge up that waits for its cardholder when somebody retrieves the payment. This process calls the processor about
  * once a second for each payment.
  *
- * @returns the payment after the look-up; unchanged if there was one just now, or if the processor takes too long
+ * @returns the payment after the look-up; unchanged if none may start now, or if the processor takes too long
  */
 export async function refreshAuthentication(context: PaymentContext, payment: Payment): Promise<Payment> {
-  if (payment.state !== 'requires_action' || !context.lookUpPace.isDue(payment.id)) return payment;
-  const lookedUp = context.inFlight.add(lookUp(context, payment));
-  return Promise.race([lookedUp, sleep(authenticationLookUpMsMax, payment, { ref: false })]);
+  if (payment.state !== 'requires_action') return payment;
+  const lookedUp = context.lookUpPace.run(payment.id, () => lookUp(context, payment));
+  if (lookedUp === undefined) return payment;
+  return Promise.race([
+    context.inFlight.add(lookedUp),
+    sleep(authenticationLookUpMsMax, payment, { ref: false }),
+  ]);
 }
 
 async function lookUp(context: PaymentContext, payment: Payment): Promise<Payment> {

@@ -6,10 +6,10 @@ import type { Finding, Settlement } from './outcome.ts';
  * A rejection counts only while its request is the only one. Once another process has claimed the charge and may have
  * requested it again, the rejection proves nothing about that request; then the charge is looked up.
  */
-export function conclusion({ state }: Payment, { outcome, basis }: Finding): Settlement {
+export function conclusion({ state, authentication }: Payment, { outcome, basis }: Finding): Settlement {
   if (outcome.kind === 'succeeded' || isOpenEnded(outcome) || state === 'calling') return outcome;
   // The cardholder's page can still confirm the attempt, also with another card, unless the processor has canceled it.
-  if (state === 'requires_action' && outcome.kind !== 'canceled')
+  if (authentication !== undefined && outcome.kind !== 'canceled')
     return { kind: 'unknown', detail: `not canceled yet: ${outcome.kind}` };
   if (basis !== 'reply' && outcome.kind !== 'not_attempted') return outcome;
   const detail = 'detail' in outcome ? outcome.detail : outcome.kind;

@@ -13,6 +13,8 @@ export const paymentIdKey = 'counterfoil_payment_id';
 /** Exchanging a token charges nothing, and its idempotency key makes a retry safe: a lost reply costs no token. */
 const methodTriesMax = 3;
 const methodPauseMs = 100;
+/** Stripe replies within seconds; a canceled intent is only a tidier dashboard. */
+const tidyMsMax = 10_000;
 
 /** Limits the time of both calls together: the SDK's time-out restarts with each call. */
 export async function charge(client: Stripe, sends: Sends, request: ChargeRequest): Promise<ChargeOutcome> {
@@ -91,19 +93,19 @@ async function confirmedIntent(
     );
     return outcomeOfIntent(intent);
   } catch (error) {
-    await cancelOpenIntent(client, error, timeout);
+    cancelOpenIntent(client, error);
     return outcomeOfError(error);
   }
 }
 
 /**
  * Without authentication the intent waits for another card. Only this service could confirm it, and never will: canceling it
- * tidies the dashboard.
+ * tidies the dashboard. The decline is certain without it, so nobody waits for it.
  */
-async function cancelOpenIntent(client: Stripe, error: unknown, timeout: number): Promise<void> {
+function cancelOpenIntent(client: Stripe, error: unknown): void {
   const { code, payment_intent: intent } = error as Partial<Stripe.errors.StripeError>;
   if (code !== 'authentication_required' || intent === undefined) return;
-  await client.paymentIntents.cancel(intent.id, {}, { timeout }).catch(() => undefined);
+  client.paymentIntents.cancel(intent.id, {}, { timeout: tidyMsMax }).catch(() => undefined);
 }
 
 /** Stripe reads an empty value as a key to remove. */

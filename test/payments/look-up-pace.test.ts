@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { authenticationLookUpsMax } from '../../src/payments/limits.ts';
+import { LookUpPace } from '../../src/payments/look-up-pace.ts';
+
+test('callers run a bounded number of look-ups at once, and one of each payment', async () => {
+  const pace = new LookUpPace();
+  const ends: (() => void)[] = [];
+  const lookUp = () => new Promise<void>((resolve) => ends.push(resolve));
+  const started = Array.from({ length: 100 }, (_, n) => pace.run(`pay_${n}`, lookUp)).filter(Boolean);
+  assert.equal(started.length, authenticationLookUpsMax);
+  assert.equal(pace.run('pay_0', lookUp), undefined);
+  for (const end of ends) end();
+  await Promise.all(started);
+  assert.equal(pace.run('pay_0', lookUp), undefined, 'it was looked up just now');
+  assert.ok(pace.run('pay_99', lookUp), 'there is room again');
+});
+
+test('a look-up that fails makes room too', async () => {
+  const pace = new LookUpPace();
+  for (let n = 0; n < 2 * authenticationLookUpsMax; n++)
+    await assert.rejects(pace.run(`pay_${n}`, () => Promise.reject(new Error('no'))) as Promise<never>);
+});
