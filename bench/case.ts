@@ -1,3 +1,4 @@
+import type { BarChart } from './bar-chart.ts';
 import type { Curve } from './curve.ts';
 import type { Environment } from './environment.ts';
 import type { Fixtures } from './fixtures.ts';
@@ -31,6 +32,7 @@ export interface Measured {
   readonly remarks: readonly string[];
   /** Drawn, not judged. */
   readonly curves?: readonly Curve[];
+  readonly bars?: readonly BarChart[];
 }
 
 /** One line of the report. */
@@ -61,7 +63,7 @@ export interface Yardstick {
 }
 
 /** `t` is Welch's statistic. */
-export type Unit = 'requests/s' | 'ms' | 'MB' | 't';
+export type Unit = 'requests/s' | 'µs' | 'ms' | 'MB' | 't';
 
 export interface Goal {
   /** What is judged: the median of our figures, or of their ratio or difference to the yardstick within each round. */

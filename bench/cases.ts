@@ -8,6 +8,7 @@ import { curves } from './cases/curves.ts';
 import { disk } from './cases/disk.ts';
 import { dynamodb } from './cases/dynamodb.ts';
 import { keyTiming } from './cases/key-timing.ts';
+import { layers } from './cases/layers.ts';
 import { memory } from './cases/memory.ts';
 import { overload } from './cases/overload.ts';
 import { readTen } from './cases/read-10.ts';
@@ -15,6 +16,7 @@ import { readTenWithKey } from './cases/read-10-with-key.ts';
 import { readAll } from './cases/read-all.ts';
 import { recovery } from './cases/recovery.ts';
 import { replay } from './cases/replay.ts';
+import { requestCosts } from './cases/request-costs.ts';
 import { session } from './cases/session.ts';
 import { signIn } from './cases/sign-in.ts';
 import { start } from './cases/start.ts';
@@ -27,6 +29,8 @@ import { update } from './cases/update.ts';
 export const cases: readonly Case[] = [
   readTen,
   readTenWithKey,
+  layers,
+  requestCosts,
   keyTiming,
   unchanged,
   readAll,

@@ -21,8 +21,8 @@ export interface DurableWrite {
 }
 
 const connectionGoals = [
-  { connections: 64, bound: 0.35, aim: 0.45 },
-  { connections: 256, bound: 0.5, aim: 0.65 },
+  { connections: 64, bound: 0.5 },
+  { connections: 256, bound: 0.6 },
 ] as const;
 
 interface Sides {

@@ -113,6 +113,17 @@ export async function startProvider(environment: Environment, redirectUri: strin
   );
 }
 
+/** The service up to one of its layers (`layer-server.ts`). @param data a folder with an API key */
+export async function startLayer(
+  environment: Environment,
+  layer: string,
+  bodyFile: string,
+  data: string,
+): Promise<Server> {
+  const args = [sourceFile('layer-server.ts'), layer, bodyFile, data];
+  return waitUntilReady(environment.start(process.execPath, args));
+}
+
 /** The yardstick, which responds to GET with the bytes of a file and to POST with the posted body. */
 export async function startYardstick(environment: Environment, bodyFile?: string): Promise<Server> {
   const args = [sourceFile('yardstick.ts'), ...(bodyFile === undefined ? [] : [bodyFile])];

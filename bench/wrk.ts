@@ -23,6 +23,8 @@ export interface Load {
   readonly body?: string;
   /** Whether the server may shed requests: then only served requests are counted. */
   readonly mayShed?: boolean;
+  /** Whether every response is an error, which is what is measured. */
+  readonly mayFail?: boolean;
 }
 
 /** Requests that each name another item, by placeholders in the URL and the body (`requests.lua`). */
@@ -58,6 +60,7 @@ export async function putUnderLoad(environment: Environment, load: Load): Promis
     requests,
     body,
     mayShed = false,
+    mayFail = false,
   } = load;
   const args = [
     `-t${loadThreads}`,
@@ -73,12 +76,12 @@ export async function putUnderLoad(environment: Environment, load: Load): Promis
   const text = await environment.run('wrk', args, { msMax: seconds * 1_000 + loadGraceMs });
   const wrong = /^\s*(?:Socket errors|Non-2xx or 3xx responses|Unexpected responses): .*$/gm;
   const complaints = text.match(wrong);
-  if (complaints !== null && !mayShed)
+  if (complaints !== null && !mayShed && !mayFail)
     throw new Error(`${url}: ${complaints.map((line) => line.trim()).join('; ')}`);
   const requestCount = Number(/(\d+) requests in /.exec(text)?.[1]);
   const requestsPerSecond = Number(/^Requests\/sec:\s+([\d.]+)$/m.exec(text)?.[1]);
   if (!(requestsPerSecond > 0)) throw new Error(`${url}: wrk counted no requests\n${text}`);
-  const shed = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0);
+  const shed = mayFail ? 0 : Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0);
   const served = 1 - shed / requestCount;
   return { requests: requestCount - shed, requestsPerSecond: requestsPerSecond * served };
 }

@@ -2,12 +2,8 @@ import type { Case } from '../case.ts';
 import { compareInRounds, type Round } from '../measure.ts';
 import { chargePath, sameCharge } from '../paying.ts';
 import { startPayingService, startProcessor } from '../servers.ts';
+import { createTen, tenTable } from '../ten-items.ts';
 import { putUnderLoad, usualConnections } from '../wrk.ts';
-
-const items = Array.from({ length: 10 }, (_, index) => ({
-  id: `item-${index}`,
-  name: `The name of item ${index}`,
-}));
 
 /** A client without a response sends its charge again, which must be cheap. */
 export const replay: Case = {
@@ -17,14 +13,14 @@ export const replay: Case = {
   async measure(environment, conditions) {
     const { origin: processor } = await startProcessor(environment);
     const { origin: service } = await startPayingService(environment, conditions, processor);
-    for (const item of items) await create(service, item);
+    await createTen(service);
     const repeating = async ({ seconds }: Round) => {
       const headers = { 'idempotency-key': 'order-1042' };
       const load = { url: service + chargePath, headers, seconds, body: sameCharge };
       return (await putUnderLoad(environment, load)).requestsPerSecond;
     };
     const reading = async ({ seconds }: Round) =>
-      (await putUnderLoad(environment, { url: `${service}/v3/table/ten/read`, seconds })).requestsPerSecond;
+      (await putUnderLoad(environment, { url: `${service}${tenTable}/read`, seconds })).requestsPerSecond;
     const figures = await compareInRounds(conditions, { reading, repeating });
     return {
       rows: [
@@ -40,10 +36,3 @@ export const replay: Case = {
     };
   },
 };
-
-async function create(origin: string, item: object): Promise<void> {
-  const headers = { 'content-type': 'application/json' };
-  const url = `${origin}/v3/table/ten/create`;
-  const { status } = await fetch(url, { method: 'POST', headers, body: JSON.stringify(item) });
-  if (status !== 200) throw new Error(`create returned ${status}`);
-}
