@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { countedAddress } from '../../src/access/counted-address.ts';
 import { rejectionLinesPerSecondMax, rejectionsCountedMax } from '../../src/http/limits.ts';
 import { RejectionLog } from '../../src/http/server/rejection-log.ts';
 import type { Log, LogFields } from '../../src/log.ts';
@@ -13,7 +14,7 @@ test('writes few lines for more addresses than it tracks, and counts every rejec
   const began = performance.now();
   for (let round = 0; round < 2; round++)
     for (let n = 0; n < addresses; n++)
-      rejections.note('route_not_found', `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, fields);
+      rejections.note('route_not_found', caller(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`), fields);
   const seconds = Math.ceil((performance.now() - began) / 1_000);
   rejections.flush();
   // One more line a second, and one at the end, has the total of the omitted lines of all addresses.
@@ -25,11 +26,16 @@ test('writes few lines for more addresses than it tracks, and counts every rejec
 test('counts one IPv6 subscriber as one address', () => {
   const { log, lines } = collected();
   const rejections = new RejectionLog(log);
-  for (let n = 0; n < 1_000; n++) rejections.note('route_not_found', `2001:db8::${n.toString(16)}`, fields);
+  for (let n = 0; n < 1_000; n++)
+    rejections.note('route_not_found', caller(`2001:db8::${n.toString(16)}`), fields);
   rejections.flush();
   assert.ok(lines.length <= 4, `${lines.length} lines`);
   assert.equal(counted(lines), 1_000);
 });
+
+function caller(address: string) {
+  return { address, countedAddress: countedAddress(address) };
+}
 
 function collected() {
   const lines: LogFields[] = [];

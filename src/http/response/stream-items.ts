@@ -2,7 +2,6 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { pipeline, type Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { countedAddress } from '../../access/counted-address.ts';
 import { jsonContentType } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Scan, SpaceFacts } from '../../tables/tables.ts';
@@ -64,7 +63,7 @@ export async function sendItems(
     return sendText(reply.headers(headers), 200, wholeResponse(chunks));
   }
   const text = new ChunkReader(chunks);
-  const ofAddress = longResponsesOf.of(countedAddress(request.address));
+  const ofAddress = longResponsesOf.of(request.countedAddress);
   if (longResponses >= longResponsesMax || ofAddress >= longResponsesPerAddressMax) {
     text.release();
     const message = 'Too many large tables are being read; try again shortly.';
@@ -122,7 +121,7 @@ function stream(
 ): void {
   reply.hijack();
   const { raw } = reply;
-  const uncount = countLongResponse(countedAddress(request.address));
+  const uncount = countLongResponse(request.countedAddress);
   raw.once('close', () => {
     uncount();
     text.release();

@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKey } from '../../access/api-key.ts';
 import { type CallLimits, rateLimitHeaders } from '../../access/call-limits.ts';
 import type { Challenge } from '../../access/challenge.ts';
-import { countedAddress } from '../../access/counted-address.ts';
 import type { DeclineLimits } from '../../access/decline-limits.ts';
 import type { KeyRing } from '../../access/key-ring.ts';
 import { type Caller, checkPermission, type Target } from '../../access/permission.ts';
@@ -18,6 +17,8 @@ declare module 'fastify' {
     caller: Caller;
     /** The caller's address, also behind trusted proxies. */
     address: string;
+    /** The address that limits count (`countedAddress`). */
+    countedAddress: string;
   }
 }
 
@@ -57,7 +58,7 @@ export class Authorizer {
     const { keys, limits } = this.#context;
     const at = performance.now();
     const authorizations = checkHeaderCounts(request);
-    limits.takeRequest(countedAddress(request.address), !this.#areKeysRequired, at);
+    limits.takeRequest(request.countedAddress, !this.#areKeysRequired, at);
     if (access === 'signed') return undefined;
     if (access === undefined || access === 'public') {
       if (!this.#areKeysRequired) checkDirectCaller(request);
@@ -68,8 +69,8 @@ export class Authorizer {
   }
 
   /** Counts the start of a sign-in. Throws `rate_limited`. @param now milliseconds of any clock, the same for all calls */
-  takeSignIn({ address }: FastifyRequest, now: number): void {
-    this.#context.limits.takeSignIn(countedAddress(address), !this.#areKeysRequired, now);
+  takeSignIn({ countedAddress }: FastifyRequest, now: number): void {
+    this.#context.limits.takeSignIn(countedAddress, !this.#areKeysRequired, now);
   }
 
   /** Counts a charge that its processor declined. */
@@ -116,8 +117,8 @@ export class Authorizer {
   #countCharge({ request, reply, needed, at }: PendingRequest): Promise<void> | undefined {
     // With this scope a caller also reads prices, which charges nothing.
     if (needed !== 'payments:create' || request.method !== 'POST') return undefined;
-    const { caller, address } = request;
-    const left = this.#context.limits.takeChargeOfAddress(caller, countedAddress(address), at);
+    const { caller, countedAddress } = request;
+    const left = this.#context.limits.takeChargeOfAddress(caller, countedAddress, at);
     if (left !== undefined) reply.headers(rateLimitHeaders(left));
     return this.#isOfBuyer(caller) ? this.#checkBuyer(request) : undefined;
   }
@@ -126,9 +127,9 @@ export class Authorizer {
    * Counts a charge for its key, once its body is valid: otherwise a few addresses could use up the limit of a publishable
    * key, which is public, with invalid requests. Throws `rate_limited`.
    */
-  takeChargeOfKey({ caller, address }: FastifyRequest, reply: FastifyReply): void {
+  takeChargeOfKey({ caller, countedAddress }: FastifyRequest, reply: FastifyReply): void {
     const { limits } = this.#context;
-    const left = limits.takeChargeOfKey(caller, countedAddress(address), performance.now());
+    const left = limits.takeChargeOfKey(caller, countedAddress, performance.now());
     if (left !== undefined) reply.headers(rateLimitHeaders(left));
   }
 

@@ -25,7 +25,7 @@ export interface PaymentParams {
  *   `unauthenticated` if the secret is not valid, or `unavailable` if the payment cannot be read
  */
 export function admitByClientSecret(request: FastifyRequest): Promise<void> | undefined {
-  const { isClientSecret } = request.routeOptions.config;
+  const { isClientSecret } = request.route.config;
   const text = request.headers['payment-client-secret'];
   if (isClientSecret === undefined || text === undefined) return undefined;
   return isClientSecret(request.params as PaymentParams, String(text)).then((isValid) => {

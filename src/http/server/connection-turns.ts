@@ -1,21 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { requestsDroppedMax, requestsPerConnectionMax } from '../limits.ts';
+import type { Connection, Turn, TurnResponse } from './turn.ts';
 
-interface Turn {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** Beyond the limit of its connection: its response is the last one. */
-  readonly isExcess: boolean;
-}
-
-type Serve = (request: IncomingMessage, response: ServerResponse, isExcess: boolean) => void;
-
-interface Connection {
-  /** The first request is being served, the others wait. */
-  readonly turns: Turn[];
-  isFull: boolean;
-  dropped: number;
+export interface TurnEvents {
+  /** The turn of a request has come. */
+  begin(turn: Turn): void;
+  /** Its response is closed: sent as a whole, or the connection has ended. */
+  end(turn: Turn): void;
 }
 
 /**
@@ -24,57 +15,61 @@ interface Connection {
  * has its socket, and is notified when the socket closes.
  */
 export class ConnectionTurns {
-  readonly #serve: Serve;
-  readonly #connections = new Map<Socket, Connection>();
+  readonly #events: TurnEvents;
 
-  /** @param serve called for each request when it is its turn */
-  constructor(serve: Serve) {
-    this.#serve = serve;
-  }
-
-  /** Each request that is being served, with its connection. */
-  *running(): Generator<{ readonly socket: Socket } & Turn> {
-    for (const [socket, { turns }] of this.#connections) {
-      const [turn] = turns;
-      if (turn !== undefined) yield { socket, ...turn };
-    }
+  constructor(events: TurnEvents) {
+    this.#events = events;
   }
 
   /** Requests behind one beyond the limit are dropped: their connection ends. */
-  add(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
-    const connection = this.#connections.get(socket) ?? this.#open(socket);
+  add(connection: Connection, request: IncomingMessage, response: TurnResponse): void {
     if (connection.isFull) {
       // Node.js holds each of them in memory until the connection ends.
-      if (++connection.dropped > requestsDroppedMax) socket.resetAndDestroy();
+      if (++connection.dropped > requestsDroppedMax) connection.socket.resetAndDestroy();
       return;
     }
-    connection.isFull = connection.turns.length >= requestsPerConnectionMax;
-    connection.turns.push({ request, response, isExcess: connection.isFull });
-    if (connection.turns.length === 1) this.#begin(connection);
+    const { turns } = connection;
+    connection.isFull = turns.length >= requestsPerConnectionMax;
+    const turn: Turn = {
+      connection,
+      request,
+      response,
+      isExcess: connection.isFull,
+      beganAt: 0,
+      forwarded: undefined,
+      served: undefined,
+    };
+    response.turn = turn;
+    turns.push(turn);
+    if (turns.length === 1) this.#begin(turn);
   }
 
-  /** The unfinished responses of a connection, oldest first. */
-  unfinished(socket: Socket): readonly ServerResponse[] {
-    const turns = this.#connections.get(socket)?.turns ?? [];
-    return turns.map(({ response }) => response).filter((response) => !response.writableFinished);
+  #begin(turn: Turn): void {
+    turn.beganAt = performance.now();
+    turn.response.on('close', this.#end);
+    this.#events.begin(turn);
   }
 
-  #open(socket: Socket): Connection {
-    const connection: Connection = { turns: [], isFull: false, dropped: 0 };
-    this.#connections.set(socket, connection);
-    socket.once('close', () => this.#connections.delete(socket));
-    return connection;
+  /** One function for all responses: a closure for each would be garbage for each. */
+  readonly #end = this.#endOf();
+
+  #endOf() {
+    const turns = this;
+    return function end(this: TurnResponse): void {
+      turns.#finish(this.turn as Turn);
+    };
   }
 
-  #begin(connection: Connection): void {
-    const [turn] = connection.turns;
-    if (turn === undefined) return;
-    const { request, response, isExcess } = turn;
-    response.once('close', () => {
-      connection.turns.shift();
-      if (!request.socket.destroyed) this.#begin(connection);
-    });
-    this.#serve(request, response, isExcess);
+  #finish(turn: Turn): void {
+    const { connection } = turn;
+    connection.turns.shift();
+    this.#events.end(turn);
+    const [next] = connection.turns;
+    if (next !== undefined && !connection.socket.destroyed) this.#begin(next);
   }
+}
+
+/** The unfinished responses of a connection, oldest first. */
+export function unfinishedResponses({ turns }: Connection): readonly TurnResponse[] {
+  return turns.map(({ response }) => response).filter((response) => !response.writableFinished);
 }

@@ -5,6 +5,7 @@ import { ServiceError } from '../../errors.ts';
 import { errorFields, type Log, type LogFields } from '../../log.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { RejectionLog } from './rejection-log.ts';
+import type { RequestCounts } from './request-metrics.ts';
 import { errorHeaders } from './security-headers.ts';
 import { isPlainName } from './strict-json.ts';
 
@@ -17,7 +18,7 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     /** Counts an error response. */
-    countFailure(error: ServiceError, request: FastifyRequest): void;
+    readonly requestCounts: RequestCounts;
     /** Logs rejected requests, so that nobody can flood the log. */
     readonly rejections: RejectionLog;
     /** Logs the error that ended a started response, unless its reader has disconnected. */
@@ -31,7 +32,7 @@ export function sendError(
   thrown: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  besideError: FieldsBesideError | undefined = request.routeOptions.config?.besideError,
+  besideError: FieldsBesideError | undefined = request.route.config.besideError,
 ): FastifyReply {
   const error = asServiceError(thrown);
   logFailure(log, error, request, reply);
@@ -48,7 +49,7 @@ export function logFailure(
   reply: FastifyReply,
 ): void {
   const { code, status, details } = error;
-  request.server.countFailure(error, request);
+  request.server.requestCounts.failed(error, request.method, request.route.url);
   const fields: LogFields & { readonly status: number } = {
     ...requestFields(request, reply),
     status,
@@ -59,7 +60,7 @@ export function logFailure(
   };
   if (code === 'internal') log.error('unforeseen_error', { ...fields, ...errorFields(details.cause) });
   else if (details.isRoutine) log.debug('request', fields);
-  else request.server.rejections.note(code, request.address, fields);
+  else request.server.rejections.note(code, request, fields);
 }
 
 function callerFields({ address, caller }: FastifyRequest): LogFields {
@@ -71,7 +72,7 @@ export function requestFields(request: FastifyRequest, reply: FastifyReply): Log
   return {
     request_id: request.id,
     method: request.method,
-    route: request.routeOptions.url ?? 'none',
+    route: request.route.url ?? 'none',
     status: reply.statusCode,
     duration_ms: Math.round(reply.elapsedTime * 1000) / 1000,
   };

@@ -20,12 +20,13 @@ import {
   requestArrivalMsMax,
   requestHeaderBytesMax,
 } from '../limits.ts';
-import { ConnectionTurns } from './connection-turns.ts';
+import { ConnectionTurns, unfinishedResponses } from './connection-turns.ts';
 import { type LoadBounds, LoadShedder } from './load-shedding.ts';
 import { newRequestId } from './request-id.ts';
 import { errorHeaders } from './security-headers.ts';
 import { SlowConnections } from './slow-connections.ts';
 import { respondStarting } from './starting.ts';
+import { type Connection, type Turn, TurnResponse } from './turn.ts';
 
 const idleSweepMs = 50;
 
@@ -50,13 +51,13 @@ export class Listener {
   readonly server: Server;
   readonly load: LoadShedder;
   #requests: RequestListener = respondStarting;
-  readonly #proxies = new WeakSet<Socket>();
-  readonly #turns = new ConnectionTurns((request, response, isExcess) => {
-    const { socket } = request;
-    this.load.addRequest(request, response, isExcess);
-    // Node.js has set its own timeout before, and removes it when the next request arrives.
-    if (this.#proxies.has(socket)) response.once('close', () => socket.setTimeout(proxyKeepAliveMs));
-    this.#requests(request, response);
+  readonly #connections = new Map<Socket, Connection>();
+  readonly #turns = new ConnectionTurns({
+    begin: (turn) => {
+      this.load.begin(turn);
+      this.#requests(turn.request, turn.response);
+    },
+    end: (turn) => this.#end(turn),
   });
   readonly #slow: SlowConnections;
   readonly #isTrustedProxy: (address: string) => boolean;
@@ -64,18 +65,18 @@ export class Listener {
   private constructor({ bounds = {}, responseStallMs, isTrustedProxy = () => false }: ListenerOptions) {
     this.#isTrustedProxy = isTrustedProxy;
     this.#slow = new SlowConnections({
-      turns: this.#turns,
+      connections: () => this.#connections.values(),
       responseStallMs,
       rejectSlowBody: (socket) => this.#reject(socket, new ServiceError('request_timeout')),
     });
     this.load = new LoadShedder({
       bounds,
       addressOf: ({ remoteAddress = '' }) => countedAddress(remoteAddress),
-      isTrusted: isTrustedProxy,
       waitingBytes: () => this.#slow.waitingBytes,
     });
     this.server = createServer(
       {
+        ServerResponse: TurnResponse,
         maxHeaderSize: requestHeaderBytesMax,
         headersTimeout: headersArrivalMsMax,
         requestTimeout: requestArrivalMsMax,
@@ -84,7 +85,7 @@ export class Listener {
         // The parser would respond without the envelope; `Authorizer` rejects a missing Host instead.
         requireHostHeader: false,
       },
-      (request, response) => this.#turns.add(request, response),
+      (request, response) => this.#add(request, response),
     );
     // Node.js silently drops headers beyond a count; `maxHeaderSize` limits their bytes.
     this.server.maxHeadersCount = 0;
@@ -106,8 +107,26 @@ export class Listener {
       socket.destroy();
       return;
     }
-    this.load.addConnection(socket);
-    if (this.#isTrustedProxy(remoteAddress)) this.#proxies.add(socket);
+    const connection = this.load.addConnection(socket, this.#isTrustedProxy(remoteAddress));
+    this.#connections.set(socket, connection);
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      this.load.removeConnection(connection);
+    });
+  }
+
+  #add(request: IncomingMessage, response: TurnResponse): void {
+    const connection = this.#connections.get(request.socket);
+    // Its socket has closed since the parser received the request.
+    if (connection !== undefined) this.#turns.add(connection, request, response);
+  }
+
+  #end(turn: Turn): void {
+    const { connection, response, served, beganAt } = turn;
+    this.load.end(turn);
+    // Node.js has set its own timeout before, and removes it when the next request arrives.
+    if (connection.isProxy) connection.socket.setTimeout(proxyKeepAliveMs);
+    if (response.writableFinished) served?.responded(response.statusCode, performance.now() - beganAt);
   }
 
   /** Rejects with the error of listening, for instance EADDRINUSE. */
@@ -132,7 +151,8 @@ export class Listener {
    * responses, an error must not come before those responses or be taken for one: the connection ends after the last of them.
    */
   #reject(socket: Socket, error: ServiceError): void {
-    const unfinished = this.#turns.unfinished(socket);
+    const connection = this.#connections.get(socket);
+    const unfinished = connection === undefined ? [] : unfinishedResponses(connection);
     const last = unfinished.findLast(({ req }) => req.complete);
     if (last !== undefined) last.once('close', () => socket.destroySoon());
     // A response has begun before its request was complete: nothing may be written into it.

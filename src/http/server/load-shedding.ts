@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServiceError } from '../../errors.ts';
 import {
@@ -14,6 +13,7 @@ import {
 } from '../limits.ts';
 import { AddressCounts } from './address-counts.ts';
 import { EventLoopDelay } from './event-loop-delay.ts';
+import type { Connection, Peer, Turn } from './turn.ts';
 
 /** Limits of one listener. The defaults are in limits.ts. */
 export interface LoadBounds {
@@ -26,27 +26,10 @@ export interface LoadBounds {
   readonly sheddingMsMax?: number | undefined;
 }
 
-/** An IPv4 address or an IPv6 network. */
-interface Peer {
-  readonly idle: Set<Connection>;
-  connections: number;
-  running: number;
-}
-
-/** A connection, and the number of its running requests. */
-interface Connection {
-  readonly socket: Socket;
-  readonly address: string;
-  readonly peer: Peer;
-  running: number;
-}
-
 export interface LoadShedderOptions {
   readonly bounds: LoadBounds;
   /** The address that limits count. */
   readonly addressOf: (socket: Socket) => string;
-  /** A proxy sends the requests of many callers: its address has no limit. */
-  readonly isTrusted: (address: string) => boolean;
   /** Bytes of responses that wait for their readers. */
   readonly waitingBytes: () => number;
 }
@@ -61,12 +44,9 @@ const sheddingGapMs = 2_000;
 export class LoadShedder {
   readonly #options: LoadShedderOptions;
   readonly #bounds: Required<{ readonly [Bound in keyof LoadBounds]: number }>;
-  readonly #connections = new WeakMap<Socket, Connection>();
   readonly #peers = new Map<string, Peer>();
   /** Running requests from proxies, by the address of the caller. */
   readonly #forwarded = new AddressCounts();
-  /** Requests beyond the limit of their connection. */
-  readonly #excess = new WeakSet<IncomingMessage>();
   /** Connections without a request, longest idle first. */
   readonly #idle = new Set<Connection>();
   #open = 0;
@@ -95,72 +75,68 @@ export class LoadShedder {
   /**
    * Counts a new connection. If its address or the listener has too many, the connection that has been without a complete
    * request for longest is closed: sockets that are only held open cannot keep out other callers.
+   *
+   * @param isProxy a proxy sends the requests of many callers: its address has no limit
    */
-  addConnection(socket: Socket): void {
+  addConnection(socket: Socket, isProxy: boolean): Connection {
     const address = this.#options.addressOf(socket);
     const peer = this.#peerOf(address);
-    const connection: Connection = { socket, address, peer, running: 0 };
-    this.#connections.set(socket, connection);
+    const connection: Connection = {
+      socket,
+      address,
+      peer,
+      isProxy,
+      turns: [],
+      isFull: false,
+      dropped: 0,
+    };
     this.#addIdle(connection);
     this.#open++;
     peer.connections++;
-    socket.once('close', () => {
-      this.#open--;
-      peer.connections--;
-      this.#removeIdle(connection);
-      if (peer.connections === 0) this.#peers.delete(address);
-    });
-    const isTooManyOfPeer =
-      peer.connections > this.#bounds.connectionsPerAddressMax && !this.#options.isTrusted(address);
+    const isTooManyOfPeer = peer.connections > this.#bounds.connectionsPerAddressMax && !isProxy;
     if (isTooManyOfPeer) closeLongestIdle(peer.idle, connection);
     else if (this.#open > this.#bounds.connectionsMax) closeLongestIdle(this.#idle, connection);
+    return connection;
   }
 
-  /**
-   * Counts a request until its response is closed. `ConnectionTurns` serves one request of a connection at a time, so that a
-   * closed connection closes the response.
-   *
-   * @param isExcess beyond the limit of its connection
-   */
-  addRequest(request: IncomingMessage, response: ServerResponse, isExcess: boolean): void {
-    if (isExcess) this.#excess.add(request);
-    const connection = this.#connections.get(request.socket);
-    if (connection === undefined) return;
-    const { peer } = connection;
+  /** Call it once, when a connection has closed. */
+  removeConnection(connection: Connection): void {
+    const { address, peer } = connection;
+    this.#open--;
+    peer.connections--;
+    this.#removeIdle(connection);
+    if (peer.connections === 0) this.#peers.delete(address);
+  }
+
+  /** Counts a request until `end`. `ConnectionTurns` serves one request of a connection at a time. */
+  begin({ connection, response }: Turn): void {
     // If an idle connection is closed unannounced, a request may be in transit on it, which a proxy could not send again.
     if (this.#open > this.#bounds.connectionsMax * (1 - connectionsSparePart))
       response.shouldKeepAlive = false;
-    if (connection.running++ === 0) this.#removeIdle(connection);
+    this.#removeIdle(connection);
     this.#running++;
-    peer.running++;
-    response.once('close', () => {
-      this.#running--;
-      peer.running--;
-      connection.running--;
-      if (!connection.socket.destroyed && connection.running === 0) this.#addIdle(connection);
-    });
+    connection.peer.running++;
+  }
+
+  end({ connection, forwarded }: Turn): void {
+    this.#running--;
+    connection.peer.running--;
+    if (forwarded !== undefined) this.#forwarded.remove(forwarded);
+    if (!connection.socket.destroyed) this.#addIdle(connection);
   }
 
   /**
    * Sheds a counted request if the load is too high, before any work for it.
    *
-   * @param response to this request
    * @param caller the caller's address: behind a trusted proxy it is not the address of the connection
    * @param isVital served at any load, within the limit of its connection
    * @returns `overloaded`, with the reason for the log only; undefined for a request that is served
    */
-  shed(
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: string,
-    isVital: boolean,
-  ): ServiceError | undefined {
-    if (this.#excess.has(request)) return tooManyOfConnection;
+  shed(turn: Turn, caller: string, isVital: boolean): ServiceError | undefined {
+    if (turn.isExcess) return tooManyOfConnection;
     if (isVital) return undefined;
-    const connection = this.#connections.get(request.socket);
-    if (connection !== undefined && this.#isTooManyOfCaller(connection, response, caller))
-      return tooManyOfAddress;
-    const overload = this.#overload();
+    if (this.#isTooManyOfCaller(turn, caller)) return tooManyOfAddress;
+    const overload = this.#overload(turn.beganAt);
     if (overload !== undefined) this.#noteShed(performance.now());
     return overload;
   }
@@ -177,11 +153,11 @@ export class LoadShedder {
     this.#delay.close();
   }
 
-  #overload(): ServiceError | undefined {
+  #overload(now: number): ServiceError | undefined {
     if (this.#running > this.#bounds.requestsRunningMax) return tooManyRunning;
     if (this.#delay.isLate) return eventLoopLate;
     if (this.#options.waitingBytes() > responseBytesWaitingMax) return tooMuchWaiting;
-    return this.#isTurnOver() ? turnFull : undefined;
+    return this.#isTurnOver(now) ? turnFull : undefined;
   }
 
   #noteShed(now: number): void {
@@ -189,15 +165,12 @@ export class LoadShedder {
     this.#shedLast = now;
   }
 
-  #isTooManyOfCaller({ address, peer }: Connection, response: ServerResponse, caller: string): boolean {
+  #isTooManyOfCaller(turn: Turn, caller: string): boolean {
     const { requestsPerAddressMax: max } = this.#bounds;
-    return this.#options.isTrusted(address) ? this.#addForwarded(caller, response) > max : peer.running > max;
-  }
-
-  /** @returns the number of running requests of this caller */
-  #addForwarded(caller: string, response: ServerResponse): number {
-    response.once('close', () => this.#forwarded.remove(caller));
-    return this.#forwarded.add(caller);
+    const { isProxy, peer } = turn.connection;
+    if (!isProxy) return peer.running > max;
+    turn.forwarded = caller;
+    return this.#forwarded.add(caller) > max;
   }
 
   #peerOf(address: string): Peer {
@@ -223,8 +196,7 @@ export class LoadShedder {
    * A turn of the event loop handles all requests that are ready, one after the other. The limit for one turn bounds how long
    * a request waits. A pause before the turn (garbage collection) sheds no request.
    */
-  #isTurnOver(): boolean {
-    const now = performance.now();
+  #isTurnOver(now: number): boolean {
     if (this.#turnBegan > 0) return now - this.#turnBegan > this.#bounds.loopTurnMsMax;
     this.#turnBegan = now;
     setImmediate(this.#endTurn);

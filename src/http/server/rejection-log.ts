@@ -1,5 +1,5 @@
+import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { countedAddress } from '../../access/counted-address.ts';
 import type { Log, LogFields } from '../../log.ts';
 import { rejectionLinesPerSecondMax, rejectionLoggedMs, rejectionsCountedMax } from '../limits.ts';
 
@@ -29,9 +29,13 @@ export class RejectionLog {
     this.#log = log;
   }
 
-  note(code: string, address: string, fields: LogFields & { readonly status: number }): void {
+  note(
+    code: string,
+    { address, countedAddress }: Pick<FastifyRequest, 'address' | 'countedAddress'>,
+    fields: LogFields & { readonly status: number },
+  ): void {
     const now = performance.now();
-    const key = `${code} ${countedAddress(address)}`;
+    const key = `${code} ${countedAddress}`;
     let counted = this.#counted.get(key);
     if (counted === undefined) {
       counted = { nextAt: 0, leftOut: 0, code, address };

@@ -1,27 +1,30 @@
-import { type Metrics, noMetrics } from '../../metrics.ts';
-import type { App } from './routes.ts';
+import type { RouteOptions } from 'fastify';
+import type { ServiceError } from '../../errors.ts';
+import { type Metrics, noMetrics, type RequestCount } from '../../metrics.ts';
 
 /**
- * Counts every request by the pattern of its route. Each route has a hook that holds its counters, so that a request needs no
- * look-up. A request without a route is counted when it is rejected. A response is not counted if its reader disconnects
- * before its end.
+ * Counts every request by the pattern of its route, and its error. A route has its counters from the start, so that a request
+ * needs no look-up. A response is not counted if its reader disconnects before its end.
  */
-export function countRequests(app: App, metrics: Metrics = noMetrics): void {
-  app.decorate('countFailure', (error, request) => {
-    metrics.failed(error.code);
-    if (request.routeOptions.url === undefined) metrics.unrouted(request.method, error.status);
-  });
-  if (metrics === noMetrics) return;
-  app.addHook('onRoute', (route) => {
-    const { url, method, onResponse = [] } = route;
-    const counts = new Map([method].flat().map((name) => [name, metrics.ofRoute(name, url)]));
-    const only = counts.size === 1 ? [...counts.values()][0] : undefined;
-    route.onResponse = [
-      ...[onResponse].flat(),
-      (request, reply, done) => {
-        (only ?? counts.get(request.method))?.responded(reply.statusCode, reply.elapsedTime);
-        done();
-      },
-    ];
-  });
+export class RequestCounts {
+  readonly #metrics: Metrics;
+
+  constructor(metrics: Metrics = noMetrics) {
+    this.#metrics = metrics;
+  }
+
+  /** @param route undefined for paths without one, which `failed` counts. @returns the counters of a request, by its method */
+  of(route: RouteOptions | undefined): (method: string) => RequestCount | undefined {
+    if (route === undefined || this.#metrics === noMetrics) return () => undefined;
+    const { url, method } = route;
+    const counts = new Map([method].flat().map((name) => [name, this.#metrics.ofRoute(name, url)]));
+    const [only] = counts.values();
+    return counts.size === 1 ? () => only : (name) => counts.get(name);
+  }
+
+  /** Counts an error response. @param route the pattern of its route, if it has one */
+  failed({ code, status }: ServiceError, method: string, route: string | undefined): void {
+    this.#metrics.failed(code);
+    if (route === undefined) this.#metrics.unrouted(method, status);
+  }
 }

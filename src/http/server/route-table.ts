@@ -3,6 +3,23 @@ import type { Access } from '../../access/scopes.ts';
 import type { FieldsBesideError } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Its route. `routeOptions` of Fastify is another object each time. */
+    route: GuardedRoute;
+  }
+}
+
+/** What the guard and the error handler know of the route of a request. */
+export interface GuardedRoute {
+  /** The pattern of its path; undefined for a path without a route. */
+  readonly url: string | undefined;
+  readonly config: FastifyContextConfig;
+}
+
+/** Of all requests without a route. */
+export const noRoute: GuardedRoute = { url: undefined, config: {} };
+
 interface KnownPath {
   readonly pattern: RegExp;
   readonly routes: Map<string, FastifyContextConfig>;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { bodyBytesPerSecondMin, bodyGraceMs, responseStallMsMax } from '../limits.ts';
-import type { ConnectionTurns } from './connection-turns.ts';
+import type { Connection } from './turn.ts';
 
 /** The output progress of a connection, and since when it has not changed. */
 interface Output {
@@ -17,7 +17,8 @@ interface Upload {
 }
 
 export interface SlowConnectionsOptions {
-  readonly turns: ConnectionTurns;
+  /** All connections of the listener. */
+  readonly connections: () => Iterable<Connection>;
   readonly responseStallMs?: number | undefined;
   /** Called for a connection with a slow request body; it must end the connection. */
   readonly rejectSlowBody: (socket: Socket) => void;
@@ -49,10 +50,12 @@ export class SlowConnections {
 
   #sweep(now: number): void {
     let waiting = 0;
-    for (const { socket, request } of this.#options.turns.running()) {
+    for (const { socket, turns } of this.#options.connections()) {
+      const [running] = turns;
+      if (running === undefined) continue;
       waiting += socket.writableLength;
       if (this.#isStalled(socket, now)) socket.resetAndDestroy();
-      else if (this.#isSlow(socket, request, now)) this.#options.rejectSlowBody(socket);
+      else if (this.#isSlow(socket, running.request, now)) this.#options.rejectSlowBody(socket);
     }
     this.waitingBytes = waiting;
   }

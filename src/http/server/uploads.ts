@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { countedAddress } from '../../access/counted-address.ts';
 import { ServiceError } from '../../errors.ts';
 import { keylessBodyBytesMax, uploadBytesMax, uploadBytesPerAddressMax } from '../limits.ts';
 import { AddressCounts } from './address-counts.ts';
@@ -17,7 +16,7 @@ export class Uploads {
   count(request: FastifyRequest, reply: FastifyReply, bytesMax: number): ServiceError | undefined {
     const bytes = expectedBytes(request, bytesMax);
     if (bytes <= keylessBodyBytesMax) return undefined;
-    const address = countedAddress(request.address);
+    const address = request.countedAddress;
     const isTooMuchOfAddress = this.#ofAddress.of(address) + bytes > uploadBytesPerAddressMax;
     if (isTooMuchOfAddress || this.#bytes + bytes > uploadBytesMax) return tooMuch;
     this.#bytes += bytes;

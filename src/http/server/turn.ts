@@ -1,0 +1,54 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** An IPv4 address or an IPv6 network. */
+export interface Peer {
+  /** Its connections without a request, longest idle first. */
+  readonly idle: Set<Connection>;
+  connections: number;
+  running: number;
+}
+
+/** A connection of the listener. */
+export interface Connection {
+  readonly socket: Socket;
+  /** The address that limits count. */
+  readonly address: string;
+  readonly peer: Peer;
+  /** A proxy sends the requests of many callers. */
+  readonly isProxy: boolean;
+  /** Its requests: the first one is being served, the others wait. */
+  readonly turns: Turn[];
+  isFull: boolean;
+  /** Requests beyond its limit. */
+  dropped: number;
+}
+
+/** A request on its connection. */
+export interface Turn {
+  readonly connection: Connection;
+  readonly request: IncomingMessage;
+  readonly response: TurnResponse;
+  /** Beyond the limit of its connection: its response is the last one. */
+  readonly isExcess: boolean;
+  /** When it began to be served, in milliseconds of `performance.now()`. */
+  beganAt: number;
+  /** The caller behind a proxy, once counted. */
+  forwarded: string | undefined;
+  /** Called once if the whole response was sent. */
+  served: Served | undefined;
+}
+
+export interface Served {
+  responded(status: number, ms: number): void;
+}
+
+/** A response of the listener; it knows its turn, so that nothing has to be looked up for a request. */
+export class TurnResponse extends ServerResponse {
+  turn: Turn | undefined;
+}
+
+/** The turn of a response that `Listener` serves. */
+export function turnOf(response: ServerResponse): Turn {
+  return (response as TurnResponse).turn as Turn;
+}
