@@ -144,7 +144,11 @@ export class ServiceError extends Error {
   readonly details: ErrorDetails;
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
+    // Nobody reads the stack of an error that is a response, and writing it costs more than the rest of that response.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(details.message ?? errorKinds[code].message, { cause: details.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'ServiceError';
     this.code = code;
     this.details = details;

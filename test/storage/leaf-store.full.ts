@@ -44,22 +44,22 @@ test('sees the next commits after another process has compacted everything', asy
 
 test('finds a space with uncompacted changes among many other spaces', async (t) => {
   const opener = new StoreOpener(newFile(t));
-  const { committer, transact, reader } = opener;
+  const { committer, transact } = opener;
   const spaces = Array.from({ length: 12_000 }, (_, n): Space => `table:${n}`);
   const commit = (writes: readonly Write[]) =>
     transact(() => committer.carryOut(writes.map((write) => [write])));
   commit([create('table:first', 'a'), create('table:first', 'b')]);
   for (let from = 0; from < spaces.length; from += 100) {
     commit(spaces.slice(from, from + 100).map((space) => create(space, 'a')));
-    assert.equal(reader.describe('table:first')?.count, 2);
+    assert.equal(opener.reader.describe('table:first')?.count, 2);
   }
-  assert.equal(reader.scan('table:first', {})?.count, 2);
-  for (const space of spaces) assert.equal(reader.describe(space)?.count, 1);
+  assert.equal(opener.reader.scan('table:first', {})?.count, 2);
+  for (const space of spaces) assert.equal(opener.reader.describe(space)?.count, 1);
   const alsoThere = { ...create('table:first', 'c'), makeSpace: false } as Write;
   assert.deepEqual(commit([alsoThere]), [undefined]);
   opener.compactAll();
   assertCompacted(opener.store);
-  assert.equal(reader.describe('table:first')?.count, 3);
+  assert.equal(opener.reader.describe('table:first')?.count, 3);
   await opener.close();
 });
 

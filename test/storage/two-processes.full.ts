@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,6 +49,35 @@ test('reads an acknowledged write of the other process at once, in both directio
     if (round % roundsPerIdle === 0) await sleep(between(random, idleMs, 2 * idleMs));
   }
 });
+
+test('a read sees a write that another process acknowledged earlier in the same turn of the event loop', async (t) => {
+  const folder = newDataFolder(t);
+  const program = `${folder}.replace.mjs`;
+  const engine = openLmdbEngine(folder);
+  t.after(() => engine.close());
+  await engine.commit([create('value', '0')]);
+  for (const value of ['1', '2', '3']) {
+    // As with two connections in one poll: while the first request is handled, another process acknowledges a write, and a
+    // client that knows of it sends the second request.
+    const early = engine.get(space, 'value');
+    writeFileSync(program, replacing(folder, value));
+    execFileSync(process.execPath, [program]);
+    const late = engine.get(space, 'value');
+    assert.equal(await late, value);
+    await early;
+  }
+});
+
+/** A program that replaces the value and ends. */
+function replacing(folder: string, value: string): string {
+  const engine = new URL('../../src/storage/lmdb/open.ts', import.meta.url).href;
+  return `
+    const { openLmdbEngine } = await import(${JSON.stringify(engine)});
+    const engine = openLmdbEngine(${JSON.stringify(folder)});
+    const write = ${JSON.stringify({ kind: 'replace', space, id: 'value', value })};
+    if ((await engine.commit([write])) !== undefined) throw new Error('rejected');
+    await engine.close();`;
+}
 
 test('loses no increment when two processes increment the same items', async (t) => {
   const { here, there, folder, close } = await openTwice(t);

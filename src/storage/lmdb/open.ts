@@ -11,6 +11,7 @@ import { GroupCommit } from './group-commit.ts';
 import { LastCommit } from './last-commit.ts';
 import { flushMsMax } from './limits.ts';
 import { Reader } from './reader.ts';
+import { SharedLook } from './shared-look.ts';
 import { openStore, type Store } from './store.ts';
 import type { closeMessage, Outcome, WriterData } from './writer.ts';
 
@@ -67,6 +68,7 @@ class LmdbEngine implements Engine {
   readonly #store: Store;
   readonly #lastCommit: LastCommit;
   readonly #reader: Reader;
+  readonly #look = new SharedLook(() => this.#reader.refresh());
   readonly #writer: Worker;
   readonly #lost: StoreLost;
   readonly #probe: DiskProbe;
@@ -97,18 +99,22 @@ class LmdbEngine implements Engine {
   }
 
   async get(space: Space, id: string): Promise<string | undefined> {
+    await this.#look.taken();
     return this.#reader.get(space, id);
   }
 
   async spaces(): Promise<readonly Space[]> {
+    await this.#look.taken();
     return this.#reader.spaces();
   }
 
   async describe(space: Space): Promise<SpaceFacts | undefined> {
+    await this.#look.taken();
     return this.#reader.describe(space);
   }
 
   async scan(space: Space, options: ScanOptions = {}): Promise<Scan | undefined> {
+    await this.#look.taken();
     try {
       return this.#reader.scan(space, options);
     } catch (error) {

@@ -24,8 +24,8 @@ interface SmallSpace {
 }
 
 /**
- * Reads on the main thread. Each read sees every commit, of any process, that was durable when it began. All reads
- * within one turn of the event loop use one snapshot.
+ * Reads on the main thread. A read sees every commit, of any process, that was durable at the last `refresh`, and must follow
+ * it in the same turn of the event loop, because the library releases its snapshot in a later one.
  */
 export class Reader {
   readonly #store: Store;
@@ -46,8 +46,18 @@ export class Reader {
     });
   }
 
+  /** Costs a system call: see `SharedLook`. */
+  refresh(): void {
+    const commit = this.#lastCommit.read();
+    if (commit !== this.#commitSeen) this.#snapshots.resetReadTxn();
+    this.#commitSeen = commit;
+    this.#snapshots.ensureReadTxn();
+    if (this.#isCaughtUp) return;
+    this.#memtable.catchUp();
+    this.#isCaughtUp = true;
+  }
+
   get(space: Space, id: string): string | undefined {
-    this.#catchUp();
     const change = this.#memtable.change(space, id);
     if (change !== undefined) return change.value;
     const text = textInLeaves(this.#store, space, id);
@@ -55,18 +65,15 @@ export class Reader {
   }
 
   spaces(): readonly Space[] {
-    this.#catchUp();
     return this.#memtable.spaces();
   }
 
   describe(space: Space): SpaceFacts | undefined {
-    this.#catchUp();
     const record = this.#memtable.record(space);
     return record === undefined ? undefined : this.#factsOf(record);
   }
 
   scan(space: Space, options: ScanOptions): Scan | undefined {
-    this.#catchUp();
     const record = this.#memtable.record(space);
     if (record === undefined) return undefined;
     const isWhole = options.after === undefined && options.limit === undefined;
@@ -88,16 +95,6 @@ export class Reader {
   #factsOf({ count, textBytes, generation }: SpaceRecord): SpaceFacts {
     const commas = Math.max(0, count - 1);
     return { count, textBytes: textBytes + commas, version: `${this.#store.format.id}-${generation}` };
-  }
-
-  #catchUp(): void {
-    const commit = this.#lastCommit.read();
-    if (commit !== this.#commitSeen) this.#snapshots.resetReadTxn();
-    this.#commitSeen = commit;
-    this.#snapshots.ensureReadTxn();
-    if (this.#isCaughtUp) return;
-    this.#memtable.catchUp();
-    this.#isCaughtUp = true;
   }
 }
 

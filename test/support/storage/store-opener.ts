@@ -5,7 +5,7 @@ import { openStore, type Store } from '../../../src/storage/lmdb/store.ts';
 
 /** The reader and the writer of a store as a process has them, without its threads. */
 export class StoreOpener {
-  readonly reader: Reader;
+  readonly #reader: Reader;
   readonly committer: Committer;
   readonly #writing: Store;
   readonly #reading: Store;
@@ -14,9 +14,15 @@ export class StoreOpener {
   constructor(file: string) {
     this.#reading = openStore(file);
     this.#lastCommit = new LastCommit(file);
-    this.reader = new Reader(this.#reading, this.#lastCommit);
+    this.#reader = new Reader(this.#reading, this.#lastCommit);
     this.#writing = openStore(file);
     this.committer = new Committer(this.#writing);
+  }
+
+  /** Fresh: it sees every commit so far. */
+  get reader(): Reader {
+    this.#reader.refresh();
+    return this.#reader;
   }
 
   get store(): Store {
