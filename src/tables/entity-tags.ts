@@ -7,7 +7,12 @@ export type EntityTags = 'any' | readonly string[];
 
 /** The tag of an item's content: equal content has an equal tag. */
 export function itemTag({ id, name }: TableItem): string {
-  return hash('sha256', itemText(id, name), 'base64url').slice(0, 22);
+  return tagOfText(itemText(id, name));
+}
+
+/** @param text of the item, as JSON */
+export function tagOfText(text: string): string {
+  return hash('sha256', text, 'base64url').slice(0, 22);
 }
 
 export function matches(tags: EntityTags, tag: string): boolean {

@@ -2,6 +2,7 @@ import { ServiceError } from '../errors.ts';
 import type { Engine, Reads, Rejection, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { type EntityTags, itemTag, matches } from './entity-tags.ts';
+import { type ItemText, ItemTexts } from './item-texts.ts';
 import { pageBytesMax, pageItemsMax } from './limits.ts';
 import { checkId, checkItem, type TableItem, tableName, tableSpace } from './table-item.ts';
 
@@ -32,6 +33,7 @@ const emptyFacts = { count: 0, textBytes: 0, version: '0' } satisfies SpaceFacts
 export class Tables {
   readonly #engine: Engine;
   readonly #policy: TablePolicy;
+  readonly #texts = new ItemTexts();
 
   constructor(engine: Engine, policy: TablePolicy) {
     this.#engine = engine;
@@ -57,12 +59,12 @@ export class Tables {
   }
 
   /** One item. Throws `invalid_request`, `table_not_found`, `item_not_found`. */
-  async find(table: string, id: string): Promise<TableItem> {
+  async find(table: string, id: string): Promise<ItemText> {
     checkId(id);
     const space = this.#space(table);
-    const name = await this.#engine.get(space, id);
-    if (name === undefined) throw await this.#notFound(space);
-    return { id, name };
+    const value = await this.#engine.get(space, id);
+    if (value === undefined) throw await this.#notFound(space);
+    return this.#texts.of(space, id, value);
   }
 
   /**

@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import { itemTag } from '../../tables/entity-tags.ts';
 import { pageItemsMax } from '../../tables/limits.ts';
 import { checkPage, type Tables } from '../../tables/tables.ts';
 import { isUnchanged } from '../response/conditional-requests.ts';
@@ -15,7 +14,7 @@ import {
   pageSchema,
   statusOk,
 } from '../response/schemas.ts';
-import { sendEnvelope } from '../response/send.ts';
+import { sendEnvelope, sendText } from '../response/send.ts';
 import { representationOf, sendHead, sendItems, sendItemsHead } from '../response/stream-items.ts';
 import { item } from './item-schema.ts';
 
@@ -102,11 +101,10 @@ async function readItem(
       message: 'id cannot be combined with limit or after.',
     });
   }
-  const found = await tables.find(params.TABLE_NAME, id);
-  const tag = itemTag(found);
+  const { text, tag } = await tables.find(params.TABLE_NAME, id);
   reply.header('etag', `"${tag}"`);
   if (isUnchanged(headers['if-none-match'], tag)) return sendHead(reply, 304);
-  return sendEnvelope(reply, success(found));
+  return sendText(reply, 200, `{"statusCode":200,"body":${text}}`);
 }
 
 /** NaN if the text is not a whole number: the tables domain checks the limits. */

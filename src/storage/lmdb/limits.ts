@@ -27,3 +27,6 @@ export const compactionClosingMsMax = 2_000;
 export const smallSpaceBytesMax = 32 * 1024;
 /** Number of cached small spaces: with their response texts at most 16 MiB. */
 export const smallSpacesCachedMax = 256;
+/** Cached items of the leaves, and their characters: those that are read often while their space does not change. */
+export const itemsCachedMax = 4_096;
+export const itemsCachedSizeMax = 4 * 1024 * 1024;

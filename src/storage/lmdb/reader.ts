@@ -3,7 +3,7 @@ import type { Scan, ScanOptions, Space, SpaceFacts } from '../engine.ts';
 import type { Item } from '../item-text.ts';
 import type { LastCommit } from './last-commit.ts';
 import { chunksOf, runsOf, type Transaction, textInLeaves } from './leaves.ts';
-import { smallSpaceBytesMax, smallSpacesCachedMax } from './limits.ts';
+import { itemsCachedMax, itemsCachedSizeMax, smallSpaceBytesMax, smallSpacesCachedMax } from './limits.ts';
 import { type Change, Memtable } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
@@ -23,6 +23,12 @@ interface SmallSpace {
   readonly scan: Scan;
 }
 
+/** A cached item of the leaves, valid while the record of its space is this one. */
+interface CachedItem {
+  readonly record: SpaceRecord;
+  readonly value: string;
+}
+
 /**
  * Reads on the main thread. A read sees every commit, of any process, that was durable at the last `refresh`, and must follow
  * it in the same turn of the event loop, because the library releases its snapshot in a later one.
@@ -33,6 +39,11 @@ export class Reader {
   readonly #memtable: Memtable;
   readonly #snapshots: Snapshots;
   readonly #smallSpaces = new LRUCache<Space, SmallSpace>({ max: smallSpacesCachedMax });
+  readonly #items = new LRUCache<string, CachedItem>({
+    max: itemsCachedMax,
+    maxSize: itemsCachedSizeMax,
+    sizeCalculation: ({ value }) => value.length + 1,
+  });
   #commitSeen = -1;
   #isCaughtUp = false;
 
@@ -60,8 +71,15 @@ export class Reader {
   get(space: Space, id: string): string | undefined {
     const change = this.#memtable.change(space, id);
     if (change !== undefined) return change.value;
+    const record = this.#memtable.record(space);
+    const key = `${space} ${id}`;
+    const cached = this.#items.get(key);
+    if (cached !== undefined && cached.record === record) return cached.value;
     const text = textInLeaves(this.#store, space, id);
-    return text === undefined ? undefined : (JSON.parse(text.toString()) as Item).name;
+    if (record === undefined || text === undefined) return undefined;
+    const value = (JSON.parse(text.toString()) as Item).name;
+    this.#items.set(key, { record, value });
+    return value;
   }
 
   spaces(): readonly Space[] {
