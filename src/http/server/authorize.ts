@@ -22,6 +22,12 @@ declare module 'fastify' {
   }
 }
 
+/**
+ * Undefined for an admitted request, its error for a rejected one, or a promise that rejects with the error. The error of a
+ * request without a valid key is returned: to throw it would cost more than the rest of its response.
+ */
+export type Admission = undefined | ServiceError | Promise<void>;
+
 export interface AuthorizerContext {
   readonly keys: KeyRing;
   readonly limits: CallLimits;
@@ -52,9 +58,8 @@ export class Authorizer {
    * `invalid_request`, or `unavailable` if the keys cannot be read.
    *
    * @param access of its route; undefined without a route: any caller may learn that there is none
-   * @returns undefined if the request is admitted, or a promise of it
    */
-  admit(request: FastifyRequest, reply: FastifyReply, access: Access | undefined): Promise<void> | undefined {
+  admit(request: FastifyRequest, reply: FastifyReply, access: Access | undefined): Admission {
     const { keys, limits } = this.#context;
     const at = performance.now();
     const authorizations = checkHeaderCounts(request);
@@ -65,7 +70,9 @@ export class Authorizer {
       return undefined;
     }
     const pending: PendingRequest = { request, reply, needed: access, authorizations, at };
-    return keys.isFresh(at) ? this.#authorize(pending) : keys.refresh().then(() => this.#authorize(pending));
+    return keys.isFresh(at)
+      ? this.#authorize(pending)
+      : keys.refresh().then(() => orThrow(this.#authorize(pending)));
   }
 
   /** Counts the start of a sign-in. Throws `rate_limited`. @param now milliseconds of any clock, the same for all calls */
@@ -83,7 +90,7 @@ export class Authorizer {
     return this.#context.isNeverOpen || this.#context.keys.areRequired;
   }
 
-  #authorize(pending: PendingRequest): Promise<void> | undefined {
+  #authorize(pending: PendingRequest): Admission {
     const { request, authorizations } = pending;
     const { keys, trustedOrigins } = this.#context;
     if (authorizations === 0 && !this.#areKeysRequired) {
@@ -94,12 +101,13 @@ export class Authorizer {
     const admission = admitByClientSecret(request);
     if (admission !== undefined) return admission;
     const text = sentKey(request, authorizations);
+    if (text instanceof ServiceError) return text;
     const key = keys.find(text);
     if (key !== undefined) return this.#admitWithKey(pending, key);
     // The key may be new. A wrong secret causes the same second look-up as an unknown key.
     return keys.refresh().then(() => {
       const late = keys.find(text);
-      if (late === undefined) throw invalidKey();
+      if (late === undefined) throw invalidKey;
       return this.#admitWithKey(pending, late);
     });
   }
@@ -205,25 +213,28 @@ function invalidHost(message: string): ServiceError {
   return new ServiceError('invalid_request', { param: 'Host', message, headers: { connection: 'close' } });
 }
 
-/** The bearer token of the request (RFC 6750, 2.1). */
-function sentKey({ headers }: FastifyRequest, authorizations: number): string {
-  if (authorizations === 0) {
-    throw new ServiceError('unauthenticated', {
-      message: 'This request needs an API key, sent as "Authorization: Bearer cfk_…".',
-      headers: { 'www-authenticate': 'Bearer realm="counterfoil"' },
-    });
-  }
+/** The bearer token of the request (RFC 6750, 2.1), or the error of a request without one. */
+function sentKey({ headers }: FastifyRequest, authorizations: number): string | ServiceError {
+  if (authorizations === 0) return missingKey;
   const text = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (authorizations > 1 || text === undefined) throw invalidKey();
-  return text;
+  return authorizations > 1 || text === undefined ? invalidKey : text;
 }
 
+// Created once: callers without a key may send many requests.
+const missingKey = new ServiceError('unauthenticated', {
+  message: 'This request needs an API key, sent as "Authorization: Bearer cfk_…".',
+  headers: { 'www-authenticate': 'Bearer realm="counterfoil"' },
+});
+
 /** The same message for a malformed, unknown, wrong, revoked or expired key: the difference would help only attackers. */
-function invalidKey(): ServiceError {
-  return new ServiceError('unauthenticated', {
-    param: 'Authorization',
-    message: 'The API key is not valid. Send a valid one as "Authorization: Bearer cfk_…".',
-    // RFC 6750, 3.1
-    headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
-  });
+const invalidKey = new ServiceError('unauthenticated', {
+  param: 'Authorization',
+  message: 'The API key is not valid. Send a valid one as "Authorization: Bearer cfk_…".',
+  // RFC 6750, 3.1
+  headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
+});
+
+function orThrow(admission: Admission): Promise<void> | undefined {
+  if (admission instanceof ServiceError) throw admission;
+  return admission;
 }

@@ -131,7 +131,8 @@ function guardOf(route: RouteOptions | undefined, context: GuardContext): onRequ
     };
     const admission = authorizer.admit(request, reply, access);
     if (admission === undefined) proceed();
-    else admission.then(proceed, done);
+    else if (admission instanceof Promise) admission.then(proceed, done);
+    else done(admission);
   };
 }
 

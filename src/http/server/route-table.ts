@@ -23,7 +23,11 @@ export const noRoute: GuardedRoute = { url: undefined, config: {} };
 interface KnownPath {
   readonly pattern: RegExp;
   readonly routes: Map<string, FastifyContextConfig>;
+  methodNotAllowed: ServiceError | undefined;
 }
+
+/** Created once, as are the errors of each path: most callers without a route are attackers, who send many requests. */
+const routeNotFound = new ServiceError('route_not_found');
 
 /** A route of an app. */
 export interface ServedRoute {
@@ -36,22 +40,21 @@ export interface ServedRoute {
 /** Finds routes by the shape of a path, for requests that the router did not assign to one. */
 export class KnownPaths {
   readonly #paths = new Map<string, KnownPath>();
+  /** By the number of segments; without one if the last segment may be any number of them. */
+  readonly #bySegments = new Map<number | undefined, KnownPath[]>();
 
   add({ url, method, config }: RouteOptions): void {
-    const path = this.#paths.get(url) ?? { pattern: shapeOf(url), routes: new Map() };
-    this.#paths.set(url, path);
+    const path = this.#paths.get(url) ?? this.#addPath(url);
+    path.methodNotAllowed = undefined;
     for (const name of [method].flat()) path.routes.set(name, config ?? {});
   }
 
   /** The error for a wrong method (405) or a wrong path (404). */
   errorFor(url: string): ServiceError {
     const path = this.#find(url);
-    if (path === undefined) return new ServiceError('route_not_found');
-    const allow = [...path.routes.keys()].sort().join(', ');
-    return new ServiceError('method_not_allowed', {
-      message: `Allowed methods: ${allow}.`,
-      headers: { allow },
-    });
+    if (path === undefined) return routeNotFound;
+    path.methodNotAllowed ??= methodNotAllowed(path);
+    return path.methodNotAllowed;
   }
 
   /**
@@ -84,10 +87,33 @@ export class KnownPaths {
     );
   }
 
+  #addPath(url: string): KnownPath {
+    const path: KnownPath = { pattern: shapeOf(url), routes: new Map(), methodNotAllowed: undefined };
+    this.#paths.set(url, path);
+    const segments = url.includes('*') ? undefined : segmentsOf(url);
+    this.#bySegments.set(segments, [...(this.#bySegments.get(segments) ?? []), path]);
+    return path;
+  }
+
   #find(url: string): KnownPath | undefined {
     const path = url.split('?', 1)[0] as string;
-    return [...this.#paths.values()].find(({ pattern }) => pattern.test(path));
+    const matches = ({ pattern }: KnownPath) => pattern.test(path);
+    return (
+      this.#bySegments.get(segmentsOf(path))?.find(matches) ?? this.#bySegments.get(undefined)?.find(matches)
+    );
   }
+}
+
+function segmentsOf(path: string): number {
+  return path.split('/').length;
+}
+
+function methodNotAllowed({ routes }: KnownPath): ServiceError {
+  const allow = [...routes.keys()].sort().join(', ');
+  return new ServiceError('method_not_allowed', {
+    message: `Allowed methods: ${allow}.`,
+    headers: { allow },
+  });
 }
 
 function shapeOf(url: string): RegExp {
