@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { countedAddress } from '../../access/counted-address.ts';
 import { anybody, type Caller } from '../../access/permission.ts';
 import { ServiceError } from '../../errors.ts';
@@ -26,6 +26,16 @@ export interface GuardOptions {
   readonly callerAddresses: CallerAddresses;
   /** Whether the service is shutting down: responses then close their connections. */
   readonly isStopping: () => boolean;
+}
+
+/** Admits a request of one route, or rejects it, before its body is read. */
+type Guard = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Set by `guardRequests`. */
+    guard?: Guard;
+  }
 }
 
 /** Body limits of routes that are public, signed or open to publishable keys. */
@@ -66,14 +76,13 @@ export function guardRequests(
     paths.add(route);
     const bytesMax = bodyBytesMax[access];
     if (bytesMax !== undefined) route.bodyLimit = bytesMax;
-    route.onRequest = [guardOf(route, context), ...[route.onRequest ?? []].flat()];
+    route.config = { ...route.config, guard: guardOf(route, context) };
   });
-  // Only the requests without a route pass the hooks of this plugin.
-  app.register(async (unrouted) => {
-    unrouted.addHook('onRequest', guardOf(undefined, context));
-    unrouted.setNotFoundHandler(() => {
-      throw new ServiceError('route_not_found');
-    });
+  const ofUnrouted = guardOf(undefined, context);
+  // The first hook of all: what other hooks do, such as checking a content type, is work that a shed request must not cause.
+  app.addHook('onRequest', (request, reply, done) => {
+    const guard = request.is404 ? ofUnrouted : (request.routeOptions.config.guard as Guard);
+    guard(request, reply, done);
   });
 }
 
@@ -93,7 +102,7 @@ export function identify(
   request.countedAddress = address === peer ? connection.address : countedAddress(address);
 }
 
-function guardOf(route: RouteOptions | undefined, context: GuardContext): onRequestHookHandler {
+function guardOf(route: RouteOptions | undefined, context: GuardContext): Guard {
   const { log, authorizer, crossOrigin, isHttpsOnly, isStopping, load, paths, uploads } = context;
   const guarded = route === undefined ? noRoute : { url: route.url, config: route.config ?? {} };
   const { access } = guarded.config;
