@@ -90,3 +90,8 @@ export const longResponsesMax = 256;
 export const longResponsesPerAddressMax = longResponsesMax / 4;
 /** Bytes that one reader gets before it is another's turn: a fraction of a millisecond. */
 export const readTurnBytes = 512 * 1024;
+/** Charge requests that are recognized when they are repeated byte for byte, and the bytes of all of them. */
+export const exactRepeatsCachedMax = 10_000;
+export const exactRepeatsCachedBytesMax = 8 * 1024 * 1024;
+/** A usual charge request has some hundred bytes. */
+export const exactRepeatBodyBytesMax = 4 * 1024;

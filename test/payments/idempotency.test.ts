@@ -52,6 +52,25 @@ test('replays a success byte for byte and charges once', async (t) => {
   assert.equal(ledger.charges.length, 1);
 });
 
+test('recognizes a repetition by its bytes, and compares the meaning of other bytes', async (t) => {
+  const { service, ledger } = await start(t);
+  const first = await service.post(path, request, key);
+  // From the second one on, the bytes alone are compared.
+  for (let n = 0; n < 3; n++) assertReplay(await service.post(path, request, key), first);
+  const reordered = { token: 'tok_paid', currency: 'eur', amount: 1_050 };
+  for (let n = 0; n < 2; n++) assertReplay(await service.post(path, reordered, key), first);
+  for (const [field, value] of Object.entries({ amount: 1_051, currency: 'USD', token: 'tok_paid_2' })) {
+    const differing = await service.post(path, { ...request, [field]: value }, key);
+    assert.equal(differing.json.body.error.code, 'idempotency_key_reused');
+    assert.equal(differing.json.body.error.param, field);
+  }
+  assertReplay(await service.post(path, request, key), first);
+  const other = await service.post(path, request, { 'idempotency-key': 'order-1043' });
+  assert.equal(other.headers.get('idempotent-replayed'), null);
+  assert.notEqual(other.headers.get('payment-id'), first.headers.get('payment-id'));
+  assert.equal(ledger.charges.length, 2);
+});
+
 test('replays a decline byte for byte, with the request id of the first response', async (t) => {
   const { service } = await start(t);
   const declined = { ...request, token: 'tok_insufficient_funds' };

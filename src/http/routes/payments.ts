@@ -1,9 +1,13 @@
+import type { FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
 import { shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { refreshAuthentication } from '../../payments/charge/authenticate.ts';
 import { createCharge } from '../../payments/charge/create.ts';
 import { nextActionOf } from '../../payments/charge/next-action.ts';
+import { traceReplay } from '../../payments/charge/replay.ts';
+import type { UncheckedChargeRequest } from '../../payments/charge/request.ts';
 import { isOfBadCard, paymentFieldsBesideError } from '../../payments/charge/response.ts';
 import { isClientSecret } from '../../payments/client-secret.ts';
 import type { PaymentContext } from '../../payments/context.ts';
@@ -14,6 +18,7 @@ import { envelopeSchema, errorResponses, noQuery, responseSchema } from '../resp
 import { sendEnvelope } from '../response/send.ts';
 import type { Authorizer } from '../server/authorize.ts';
 import type { Routes } from '../server/routes.ts';
+import { ExactRepeats } from './exact-repeats.ts';
 import { listQuery, pageOf } from './payment-list.ts';
 import { body, headers } from './payment-request.ts';
 import { sendPaymentResponse } from './payment-response.ts';
@@ -41,11 +46,12 @@ export function paymentRoutes(
   counts: Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline'>,
 ): Routes {
   const path = `${prefix}/stage/payment/:processor/:route_id`;
+  const exactRepeats = new ExactRepeats();
   return (app) => {
     app.post(
       path,
       {
-        config: { access: 'payments:create', besideError: paymentFieldsBesideError },
+        config: { access: 'payments:create', besideError: paymentFieldsBesideError, exactRepeats },
         schema: {
           tags,
           operationId: 'createPayment',
@@ -66,32 +72,19 @@ export function paymentRoutes(
       },
       async (request, reply) => {
         counts.takeChargeOfKey(request, reply);
+        const { body } = request;
+        const known = exactRepeats.responseTo(body);
         const { processor, route_id: route } = request.params;
-        const { return_url: returnUrl, statement_descriptor_suffix, receipt_email, ...fields } = request.body;
-        const { key } = request.caller;
-        const charging = createCharge(context, {
-          processor,
-          route,
-          ...fields,
-          ...(returnUrl === undefined ? {} : { returnUrl }),
-          returnOrigins: key === undefined ? 'loopback' : (key.origins ?? []),
-          statementDescriptorSuffix: statement_descriptor_suffix,
-          receiptEmail: receipt_email,
-          idempotencyKey: request.headers['idempotency-key'],
-          needsPrice: request.caller.key?.kind === 'publishable',
-          caller: shopOf(request.caller),
-          requestId: request.id,
-          traceparent: request.raw.headers.traceparent?.toString(),
-        });
-        const response = await context.inFlight.add(charging);
+        const response =
+          known === undefined
+            ? await context.inFlight.add(createCharge(context, chargeRequestOf(request)))
+            : await traceReplay(context, { processor, traceparent: traceparentOf(request) }, known);
+        if (known === undefined) exactRepeats.note(request, body, response);
         if (isOfBadCard(response) && !response.replayed) await counts.noteDecline(request);
         if (request.caller.key?.kind === 'publishable')
           reply.header('payment-client-secret', response.clientSecret());
-        return sendPaymentResponse(
-          reply,
-          response,
-          `${prefix}/stage/payment/${processor}/${route}/${response.paymentId}`,
-        );
+        const location = `${prefix}/stage/payment/${processor}/${route}/${response.paymentId}`;
+        return sendPaymentResponse(reply, response, location);
       },
     );
 
@@ -174,4 +167,33 @@ export function paymentRoutes(
       },
     );
   };
+}
+
+type ChargeCall = FastifyRequest<{
+  Params: { processor: string; route_id: string };
+  Body: Static<typeof body>;
+  Headers: Static<typeof headers>;
+}>;
+
+function chargeRequestOf({ params, body, caller, headers, id, raw }: ChargeCall): UncheckedChargeRequest {
+  const { return_url: returnUrl, statement_descriptor_suffix, receipt_email, ...fields } = body;
+  const { key } = caller;
+  return {
+    processor: params.processor,
+    route: params.route_id,
+    ...fields,
+    ...(returnUrl === undefined ? {} : { returnUrl }),
+    returnOrigins: key === undefined ? 'loopback' : (key.origins ?? []),
+    statementDescriptorSuffix: statement_descriptor_suffix,
+    receiptEmail: receipt_email,
+    idempotencyKey: headers['idempotency-key'],
+    needsPrice: key?.kind === 'publishable',
+    caller: shopOf(caller),
+    requestId: id,
+    traceparent: traceparentOf({ raw }),
+  };
+}
+
+function traceparentOf({ raw }: Pick<FastifyRequest, 'raw'>): string | undefined {
+  return raw.headers.traceparent?.toString();
 }

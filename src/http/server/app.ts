@@ -88,7 +88,9 @@ function acceptStrictJsonOnly(
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
       checkEncoding(request);
-      done(null, parseStrictJson(body as Buffer));
+      const { exactRepeats } = request.route.config;
+      const bytes = body as Buffer;
+      done(null, exactRepeats === undefined ? parseStrictJson(bytes) : exactRepeats.parse(request, bytes));
     } catch (error) {
       done(error as Error);
     }

@@ -1,4 +1,3 @@
-import { ServiceError } from '../../errors.ts';
 import type { Processor } from '../../processors/processor.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import type { Trace } from '../../tracing.ts';
@@ -12,7 +11,6 @@ import {
   releaseItem,
   reserveItem,
 } from '../fulfilment.ts';
-import { wantedStepMs } from '../limits.ts';
 import { createMarker, openId, removeMarker } from '../ownership/marker.ts';
 import {
   callerKeyEntry,
@@ -27,18 +25,13 @@ import {
   tokenPlace,
 } from '../payment.ts';
 import { findRoute } from '../payment-routes.ts';
-import { changePayment, findPayment, findPaymentByKey, textOf } from '../payment-store.ts';
+import { findPaymentByKey, textOf } from '../payment-store.ts';
 import { type Agreement, agreePrice } from './agree-price.ts';
 import { storedDetails } from './details.ts';
-import { executeCharge, isWanted } from './execute.ts';
-import {
-  type CheckedChargeRequest,
-  checkChargeRequest,
-  differingField,
-  type UncheckedChargeRequest,
-} from './request.ts';
+import { executeCharge } from './execute.ts';
+import { replay } from './replay.ts';
+import { type CheckedChargeRequest, checkChargeRequest, type UncheckedChargeRequest } from './request.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
-import { waitForFirst } from './wait-for-first.ts';
 
 /**
  * Makes a payment: reserve → call → settle. The reservation is on disk before the processor is called, and the outcome
@@ -216,54 +209,4 @@ async function isStillFree(
 
 function created(space: Write['space'], id: string, value: string): Write {
   return { kind: 'create', space, id, value, makeSpace: true };
-}
-
-/** Returns the first request's response to a repeated request; waits while the first is running. */
-async function replay(
-  context: Pick<PaymentContext, 'engine' | 'wantedMs' | 'now' | 'sealer'>,
-  earlier: Payment,
-  request: CheckedChargeRequest,
-  trace: Trace,
-): Promise<PaymentResponse> {
-  trace.set({ payment_id: earlier.id, outcome: 'replayed' });
-  const field = differingField(earlier, request);
-  if (field !== undefined) {
-    throw new ServiceError('idempotency_key_reused', {
-      param: field,
-      message: `This idempotency key was used before with another ${field}; nothing was charged.`,
-    });
-  }
-  await wantLonger(context, earlier);
-  return (
-    responseOnceRun(context, earlier) ??
-    waitForFirst(async () => {
-      const payment = await findPayment(context, earlier.id);
-      return payment && responseOnceRun(context, payment);
-    })
-  );
-}
-
-/** A repeated request extends `wantedUntil`. */
-async function wantLonger(
-  context: Pick<PaymentContext, 'engine' | 'wantedMs' | 'now'>,
-  earlier: Payment,
-): Promise<void> {
-  const now = context.now();
-  const wantedUntil = now + context.wantedMs;
-  if (earlier.state !== 'in_doubt' || !isWanted(earlier, now)) return;
-  if (wantedUntil - earlier.wantedUntil < Math.min(wantedStepMs, context.wantedMs / 10)) return;
-  await changePayment(context, earlier.id, (payment) =>
-    payment.state === 'in_doubt' && isWanted(payment, now)
-      ? { payment: { ...payment, wantedUntil: Math.max(wantedUntil, payment.wantedUntil) } }
-      : undefined,
-  );
-}
-
-/** Undefined while the first request is still running. */
-function responseOnceRun(
-  context: Pick<PaymentContext, 'sealer'>,
-  payment: Payment,
-): PaymentResponse | undefined {
-  const isRunning = payment.response === undefined && payment.state === 'calling';
-  return isRunning ? undefined : currentResponse(context, payment, { replayed: true });
 }
