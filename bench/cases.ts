@@ -15,6 +15,7 @@ import { readTenWithKey } from './cases/read-10-with-key.ts';
 import { readAll } from './cases/read-all.ts';
 import { recovery } from './cases/recovery.ts';
 import { replay } from './cases/replay.ts';
+import { rivals } from './cases/rivals.ts';
 import { session } from './cases/session.ts';
 import { signIn } from './cases/sign-in.ts';
 import { start } from './cases/start.ts';
@@ -48,4 +49,5 @@ export const cases: readonly Case[] = [
   startFull,
   tableSize,
   curves,
+  rivals,
 ];

@@ -23,13 +23,15 @@ export interface Load {
   readonly body?: string;
   /** Whether the server may shed requests: then only served requests are counted. */
   readonly mayShed?: boolean;
+  /** A response that takes longer is an error; 2 s unless given. */
+  readonly responseSecondsMax?: number;
 }
 
 /** Requests that each name another item, by placeholders in the URL and the body (`requests.lua`). */
 export interface Requests {
-  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH';
   readonly body?: string;
-  /** A part of the body of a correct response, if status 200 is not enough. */
+  /** A part of the body of a correct response, if status 200 or 201 is not enough. */
   readonly expected?: string;
   readonly items:
     | { readonly kind: 'new'; readonly stream: number; readonly tables?: number; readonly perTable?: number }
@@ -58,11 +60,13 @@ export async function putUnderLoad(environment: Environment, load: Load): Promis
     requests,
     body,
     mayShed = false,
+    responseSecondsMax,
   } = load;
   const args = [
     `-t${loadThreads}`,
     `-c${connections}`,
     `-d${seconds}s`,
+    ...(responseSecondsMax === undefined ? [] : [`--timeout=${responseSecondsMax}s`]),
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
     ...(requests === undefined ? [] : ['-s', requestsScript]),
     ...(body === undefined ? [] : ['-s', constantScript]),
