@@ -18,6 +18,7 @@ import { replay } from './cases/replay.ts';
 import { rivals } from './cases/rivals.ts';
 import { session } from './cases/session.ts';
 import { signIn } from './cases/sign-in.ts';
+import { slowReaders } from './cases/slow-readers.ts';
 import { start } from './cases/start.ts';
 import { startFull } from './cases/start-full.ts';
 import { tableSize } from './cases/table-size.ts';
@@ -32,6 +33,7 @@ export const cases: readonly Case[] = [
   unchanged,
   readAll,
   memory,
+  slowReaders,
   create,
   update,
   charge,

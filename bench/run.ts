@@ -16,6 +16,7 @@ import { missingTool, toolVersions, wrk } from './tools.ts';
 
 /** Far more than any case needs on a slow machine, so that only a hanging case reaches it. */
 const caseMsMax = 90 * 60_000;
+const charts = new URL('../docs/', import.meta.url);
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -49,8 +50,6 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 type Written = Pick<Command, 'rounds' | 'seconds'> & { readonly command: string; readonly minutes: number };
-
-const charts = new URL('../docs/', import.meta.url);
 
 async function write(outcomes: readonly Outcome[], written: Written): Promise<void> {
   const circumstances = { ...written, tools: toolVersions() };
