@@ -4,6 +4,8 @@ import type { RatioPlot } from './ratios.ts';
 
 const width = 560;
 const rowHeight = 44;
+/** Vega shortens what is longer. */
+const labelPixelsMax = 320;
 /** Each series has a shape as well, for those who do not see the colours. */
 const colours = ['#c2410c', '#15803d', '#9d174d', '#a16207', '#8a8f98'];
 const shapes = ['circle', 'square', 'triangle-up', 'diamond', 'cross'];
@@ -60,7 +62,15 @@ export function ratioSpec({ title, subtitle, rows, series, points }: RatioPlot):
         format: '~g',
         values: factors,
       },
-      { scale: 'row', orient: 'left', ...quietAxis, labelColor: textColour, domain: false, ticks: false },
+      {
+        scale: 'row',
+        orient: 'left',
+        ...quietAxis,
+        labelColor: textColour,
+        labelLimit: labelPixelsMax,
+        domain: false,
+        ticks: false,
+      },
     ],
     legends: [
       { fill: 'colour', shape: 'shape', orient: 'bottom', direction: 'horizontal', labelColor: textColour },

@@ -61,7 +61,7 @@ export function tableOf(names: readonly string[], rows: readonly FigureRow[]): s
     const figures = row.figures.get(name);
     if (figures === undefined) return '—';
     const ratio = name === ours ? undefined : ratioOf(row, [ours, name]);
-    const figure = spreadText(spreadOf(figures), shortNumber);
+    const figure = spreadText(spreadOf(figures), figureText);
     return ratio === undefined ? figure : `${figure}<br>${spreadText(ratio, ratioText)} ×`;
   };
   const lines = [
@@ -112,6 +112,11 @@ export function lossesOf({ rates, cpu, footprints }: AllRows, names: readonly st
 function spreadText({ median, min, max }: Spread, text: (figure: number) => string): string {
   const range = min === max ? '' : ` [${text(min)}–${text(max)}]`;
   return text(median) + range;
+}
+
+/** A read of a million items may take many seconds: two digits of the rate then, too. */
+function figureText(figure: number): string {
+  return figure < 1 ? figure.toPrecision(2) : shortNumber(figure);
 }
 
 function ratioText(ratio: number): string {
