@@ -5,7 +5,7 @@ import type { RatioPlot } from './ratios.ts';
 const width = 560;
 const rowHeight = 44;
 /** Vega shortens what is longer. */
-const labelPixelsMax = 320;
+const labelPixelsMax = 400;
 /** Each series has a shape as well, for those who do not see the colours. */
 const colours = ['#c2410c', '#15803d', '#9d174d', '#a16207', '#8a8f98'];
 const shapes = ['circle', 'square', 'triangle-up', 'diamond', 'cross'];

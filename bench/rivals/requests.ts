@@ -2,7 +2,7 @@ import type { Conditions } from '../case.ts';
 import type { Environment } from '../environment.ts';
 import { idNumber } from '../items.ts';
 import { countText } from '../measure.ts';
-import { putUnderLoad, usualConnections } from '../wrk.ts';
+import { putUnderLoad } from '../wrk.ts';
 import { type Cell, compareSides, firstLineOf, type Side } from './compare.ts';
 import {
   type Contender,
@@ -82,10 +82,10 @@ async function requestRow(
     ten: `read a table of ${tenItems} items`,
     one: `read one item of ${count}`,
     page: `read a page of ${countText(pageItems)} of ${count}`,
-    create: `create, in a table that was empty`,
+    create: 'create, table empty at first',
     update: `update one item of ${count}`,
   };
-  const title = `${titles[kind]}, ${usualConnections} connections`;
+  const title = titles[kind];
   const sides = [...running].map(
     ([name, { programs, requests }]): Side => ({
       name,
@@ -111,7 +111,7 @@ async function wholeRow(
   running: ReadonlyMap<string, Running>,
   items: number,
 ): Promise<RateRow> {
-  const title = `read all of ${countText(items)}, 1 connection`;
+  const title = `read all of ${countText(items)}`;
   conditions.log(`  ${title}`);
   const unread = new Map<string, Cell>();
   const sides: Side[] = [];
