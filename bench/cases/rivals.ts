@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Case } from '../case.ts';
 import { flushRemark, requireDisk } from '../disk.ts';
 import { countText, shortNumber } from '../measure.ts';
+import { firstLineOf } from '../rivals/compare.ts';
 import type { Contender } from '../rivals/contender.ts';
 import { counterfoil } from '../rivals/counterfoil.ts';
 import { etcdGateway } from '../rivals/etcd-gateway.ts';
@@ -60,7 +61,12 @@ async function fillAll({ environment, conditions, present }: Scene, items: numbe
   for (const [index, { name, fill, stores }] of present.entries()) {
     const folder = join(environment.folder, `contender-${index}-${items}`);
     const began = performance.now();
-    await fill(environment, folder, { items });
+    try {
+      await fill(environment, folder, { items });
+    } catch (error) {
+      conditions.log(`  ${name} could not be filled with ${countText(items)} items: ${firstLineOf(error)}`);
+      continue;
+    }
     const seconds = (performance.now() - began) / 1_000;
     folders.set(name, folder);
     if (stores) megabytes.set(name, megabytesOnDisk(folder));
@@ -69,21 +75,28 @@ async function fillAll({ environment, conditions, present }: Scene, items: numbe
   return { folders, megabytes };
 }
 
+/** Of those that were filled, until one fails. */
 async function measureFootprints(
   { environment, conditions, present }: Scene,
   folders: Folders,
 ): Promise<ReadonlyMap<string, readonly Footprint[]>> {
-  const found = new Map<string, Footprint[]>(present.map(({ name }) => [name, []]));
+  const found = new Map<string, Footprint[]>([...folders.keys()].map((name) => [name, []]));
   conditions.log('  start in ms, resident memory idle and at its peak in MB');
   // The first round, which fills the caches of the system, is not counted.
   for (let round = 0; round <= conditions.rounds; round++) {
     const texts: string[] = [];
-    for (const contender of present) {
+    for (const contender of present.filter(({ name }) => found.has(name))) {
       const { name } = contender;
-      const footprint = await footprintOf(environment, conditions, contender, folders.get(name) as string);
-      if (round > 0) found.get(name)?.push(footprint);
-      const figures = [footprint.startMs, footprint.idle.resident, footprint.peak.resident];
-      texts.push(`${name} ${figures.map(shortNumber).join(' ')}`);
+      try {
+        const folder = folders.get(name) as string;
+        const footprint = await footprintOf(environment, conditions, contender, folder);
+        if (round > 0) found.get(name)?.push(footprint);
+        const figures = [footprint.startMs, footprint.idle.resident, footprint.peak.resident];
+        texts.push(`${name} ${figures.map(shortNumber).join(' ')}`);
+      } catch (error) {
+        found.delete(name);
+        texts.push(`${name} failed: ${firstLineOf(error)}`);
+      }
     }
     conditions.log(`  ${round === 0 ? 'warm-up' : `round-${round}`}: ${texts.join(', ')}`);
   }

@@ -53,23 +53,29 @@ async function withRunning(
   folders: Folders,
   measure: (running: ReadonlyMap<string, Running>) => Promise<RateRow>,
 ): Promise<RateRow> {
-  const running = await startAll(scene, folders);
+  const { running, failed } = await startAll(scene, folders);
   try {
-    return await measure(running);
+    const { title, cells } = await measure(running);
+    return { title, cells: new Map([...cells, ...failed]) };
   } finally {
     for (const each of running.values()) await stopAll(scene.environment, each);
   }
 }
 
-async function startAll(
-  { environment, conditions, present }: Scene,
-  folders: Folders,
-): Promise<ReadonlyMap<string, Running>> {
+/** Those that start on their folders, and why the others do not: a million items may be too many. */
+async function startAll({ environment, conditions, present }: Scene, folders: Folders) {
   const running = new Map<string, Running>();
+  const failed = new Map<string, Cell>();
   for (const { name, start } of present) {
-    running.set(name, await start(environment, folders.get(name) as string, conditions));
+    const folder = folders.get(name);
+    try {
+      if (folder === undefined) throw new Error('could not be filled');
+      running.set(name, await start(environment, folder, conditions));
+    } catch (error) {
+      failed.set(name, { missing: firstLineOf(error) });
+    }
   }
-  return running;
+  return { running, failed };
 }
 
 async function requestRow(
