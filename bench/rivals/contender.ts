@@ -39,7 +39,10 @@ export interface Running {
   readonly whole: WholeTable;
 }
 
-export type Request = Omit<Load, 'seconds' | 'connections'>;
+export interface Request extends Omit<Load, 'seconds' | 'connections'> {
+  /** Where the first responses come only after seconds: the load lasts at least so long. */
+  readonly secondsLeast?: number;
+}
 
 /** How every item of a table is read: in one response, or page by page. */
 export type WholeTable =

@@ -17,6 +17,8 @@ import {
 /** What npm installs without a version. */
 const version = '0.17.4';
 const installMsMax = 120_000;
+/** It rewrites a file of megabytes for each write, 64 of them in a row before the first response leaves. */
+const writeSeconds = 10;
 
 /** json-server, a mock backend for development that many projects begin with. */
 export const jsonServer: Contender = {
@@ -24,7 +26,8 @@ export const jsonServer: Contender = {
   durability: 'not flushed; each write rewrites the whole file',
   remark:
     `json-server ${version} is installed by npm into a temporary folder and runs with \`--quiet\`, on the same Node, ` +
-    'from a `db.json` that the harness writes. It is made for development, not for production.',
+    `from a \`db.json\` that the harness writes. Its writes are under load for at least ${writeSeconds} s. ` +
+    'It is made for development, not for production.',
   stores: true,
 
   prepare: async (environment) => {
@@ -69,10 +72,12 @@ export const jsonServer: Contender = {
         },
         page: { url: `${items}?_page=1&_limit=${pageItems}` },
         create: {
+          secondsLeast: writeSeconds,
           url: `${origin}/${tables.created}`,
           requests: { method: 'POST', body: itemBody, items: newItems },
         },
         update: {
+          secondsLeast: writeSeconds,
           url: `${items}/${idPlaceholder}`,
           requests: { method: 'PATCH', body: JSON.stringify({ name: versionedName }), items: known },
         },

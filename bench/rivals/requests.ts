@@ -98,7 +98,9 @@ async function requestRow(
       programs,
       measure: async ({ seconds, number }) => {
         if (number === 0) checkItems(kind, await sendOne(requests[kind], idNumber(0)));
-        return putUnderLoad(environment, { ...freshOf(requests[kind]), seconds, responseSecondsMax });
+        const { secondsLeast = 0, ...request } = freshOf(requests[kind]);
+        const load = { ...request, seconds: Math.max(seconds, secondsLeast), responseSecondsMax };
+        return putUnderLoad(environment, load);
       },
     }),
   );
