@@ -1,7 +1,7 @@
-import type { BarChart } from './bar-chart.ts';
 import type { Curve } from './curve.ts';
 import type { Environment } from './environment.ts';
 import type { Fixtures } from './fixtures.ts';
+import type { RatioPlot } from './ratios.ts';
 import type { Sizes } from './sizes.ts';
 
 /** A measurement that `node bench/run.ts` can make. Each case is one file in `cases/`, listed in `cases.ts`. */
@@ -9,6 +9,8 @@ export interface Case {
   readonly name: string;
   /** What is measured, in one sentence for the report. */
   readonly summary: string;
+  /** Measured only when it is named: it takes as long as all others together. */
+  readonly isAlone?: boolean;
   /** Throws when there is nothing valid to report: a response was wrong, or a process did not start. */
   measure(environment: Environment, conditions: Conditions): Promise<Measured>;
 }
@@ -32,7 +34,17 @@ export interface Measured {
   readonly remarks: readonly string[];
   /** Drawn, not judged. */
   readonly curves?: readonly Curve[];
-  readonly bars?: readonly BarChart[];
+  /** A page of its own, instead of rows in RESULTS.md. */
+  readonly page?: Page;
+}
+
+export interface Page {
+  /** Its name in `bench/`. */
+  readonly file: string;
+  readonly title: string;
+  /** Markdown. */
+  readonly body: string;
+  readonly plots: readonly RatioPlot[];
 }
 
 /** One line of the report. */

@@ -17,8 +17,10 @@ import { readAll } from './cases/read-all.ts';
 import { recovery } from './cases/recovery.ts';
 import { replay } from './cases/replay.ts';
 import { requestCosts } from './cases/request-costs.ts';
+import { rivals } from './cases/rivals.ts';
 import { session } from './cases/session.ts';
 import { signIn } from './cases/sign-in.ts';
+import { slowReaders } from './cases/slow-readers.ts';
 import { start } from './cases/start.ts';
 import { startFull } from './cases/start-full.ts';
 import { tableSize } from './cases/table-size.ts';
@@ -35,6 +37,7 @@ export const cases: readonly Case[] = [
   unchanged,
   readAll,
   memory,
+  slowReaders,
   create,
   update,
   charge,
@@ -52,4 +55,5 @@ export const cases: readonly Case[] = [
   startFull,
   tableSize,
   curves,
+  rivals,
 ];

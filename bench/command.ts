@@ -20,9 +20,9 @@ export function usage(cases: readonly Case[]): string {
   --seconds  seconds of load per measurement (3)
   --workers  passed to \`counterfoil serve\`; without it the service runs as it does by default
   --quick    tables of a hundredth of the size, 2 rounds of 1 s: checks that a case works; its figures mean nothing
-  --write    write the report to bench/RESULTS.md and the curves to docs/
+  --write    write the report to bench/RESULTS.md (rivals: RIVALS.md) and the charts to docs/
 
-Cases (default: all):
+Cases (default: all but rivals):
 ${cases.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join('\n')}
 `;
 }
@@ -46,7 +46,9 @@ export function parseCommand(args: readonly string[], cases: readonly Case[]): C
   const { quick, write, workers, help } = values;
   if (quick && write) throw new Error('--quick cannot be combined with --write');
   return {
-    chosen: cases.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
+    chosen: cases.filter(({ name, isAlone = false }) =>
+      positionals.length === 0 ? !isAlone : positionals.includes(name),
+    ),
     rounds: count('--rounds', values.rounds ?? (quick ? '2' : '5')),
     seconds: count('--seconds', values.seconds ?? (quick ? '1' : '3')),
     quick,

@@ -2,27 +2,41 @@ import { writeFileSync } from 'node:fs';
 import type { Spec } from 'vega';
 import type { Curve } from './curve.ts';
 import { type Spread, spreadOf } from './measure.ts';
+import { fonts, gridColour, otherColours, ourColour, padding, quietAxis, titleOf } from './plot-style.ts';
+import { ratioSpec } from './ratio-plot.ts';
+import type { RatioPlot } from './ratios.ts';
 
 const width = 600;
 const height = 300;
 /** The height of a line of text. */
 const labelPixels = 15;
-const ourColour = '#1559b7';
-const otherColours = ['#8a8f98', '#b6794a'];
-const textColour = '#30343b';
-const quietColour = '#6b7280';
-const gridColour = '#e5e7eb';
-const font = 'system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif';
-
 /** Writes each curve as an SVG into the folder. @returns the files' names */
 export async function writePlots(curves: readonly Curve[], folder: URL): Promise<string[]> {
-  if (curves.length === 0) return [];
+  const specs = curves.map((curve) => ({ file: curve.file, spec: specOf(curve) }));
+  return draw(specs, folder);
+}
+
+/** The same for charts of ratios. */
+export async function writeRatioPlots(plots: readonly RatioPlot[], folder: URL): Promise<void> {
+  await draw(
+    plots.map((plot) => ({ file: plot.file, spec: ratioSpec(plot) })),
+    folder,
+  );
+}
+
+interface Drawing {
+  readonly file: string;
+  readonly spec: Spec;
+}
+
+async function draw(drawings: readonly Drawing[], folder: URL): Promise<string[]> {
+  if (drawings.length === 0) return [];
   // Loaded here, because it is slow to load and only drawing needs it.
   const { parse, View } = await import('vega');
   const names: string[] = [];
-  for (const curve of curves) {
-    const view = new View(parse(specOf(curve)), { renderer: 'none' });
-    const name = `${curve.file}.svg`;
+  for (const { file, spec } of drawings) {
+    const view = new View(parse(spec), { renderer: 'none' });
+    const name = `${file}.svg`;
     writeFileSync(new URL(name, folder), `${await view.toSVG()}\n`);
     view.finalize();
     names.push(name);
@@ -46,22 +60,10 @@ function specOf({ title, subtitle, scale, series }: Curve): Spec {
     description: `${title}: ${subtitle}`,
     width,
     height,
-    padding: { left: 12, top: 12, right: 12, bottom: 12 },
+    padding,
     background: 'white',
-    config: { text: { font }, title: { font }, axis: { labelFont: font, titleFont: font } },
-    title: {
-      text: title,
-      subtitle,
-      anchor: 'start',
-      frame: 'group',
-      offset: 18,
-      fontSize: 16,
-      color: textColour,
-      subtitleFont: font,
-      subtitleFontSize: 12,
-      subtitleColor: quietColour,
-      subtitlePadding: 4,
-    },
+    config: fonts,
+    title: titleOf({ title, subtitle }),
     data: [
       { name: 'points', values: points },
       { name: 'ends', values: ends },
@@ -164,12 +166,3 @@ const yScales = {
   linear: { type: 'linear', nice: true, zero: true },
 } as const;
 const powersOfTen = Array.from({ length: 9 }, (_, power) => 10 ** power);
-const quietAxis = {
-  labelColor: quietColour,
-  titleColor: quietColour,
-  titleFontWeight: 'normal',
-  domainColor: gridColour,
-  tickColor: gridColour,
-  titlePadding: 10,
-  labelPadding: 6,
-} as const;

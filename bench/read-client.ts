@@ -4,9 +4,9 @@ import { connect, type Socket } from 'node:net';
  * Reads a whole table repeatedly, for `reading.ts`. It reads larger pieces than wrk, which cost it less: the client
  * shares the cores with the server and must take little of them.
  *
- * Usage: node bench/read-client.ts URL CONNECTIONS SECONDS BODY_BYTES
+ * Usage: node bench/read-client.ts URL CONNECTIONS SECONDS BODY_BYTES [POST]
  *
- * Every connection reads at least once, and sends no request after SECONDS. Prints a `ReadingTimes` as JSON; fails when
+ * Every connection reads at least once, and sends no request after SECONDS; POST is a body to send. Prints a `ReadingTimes` as JSON; fails when
  * a response is not 200 or does not have the expected length.
  */
 export interface ReadingTimes {
@@ -19,9 +19,13 @@ export interface ReadingTimes {
 const pieceBytes = 256 * 1_024;
 const chunkedEnd = '0\r\n\r\n';
 
-const [url = '', connections, seconds, bodyBytes] = process.argv.slice(2);
+const [url = '', connections, seconds, bodyBytes, post] = process.argv.slice(2);
 const { hostname, port, pathname, search, host } = new URL(url);
-const request = `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+const sent =
+  post === undefined
+    ? ''
+    : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(post)}\r\n`;
+const request = `${post === undefined ? 'GET' : 'POST'} ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${sent}\r\n${post ?? ''}`;
 const expectedBytes = Number(bodyBytes);
 const deadline = performance.now() + Number(seconds) * 1_000;
 

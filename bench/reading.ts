@@ -12,6 +12,7 @@ export interface Reading {
   /** Mean over all responses. */
   readonly responseMs: number;
   readonly firstByteMs: number;
+  readonly responses: number;
 }
 
 export interface ReadingLoad {
@@ -19,17 +20,26 @@ export interface ReadingLoad {
   readonly connections: number;
   readonly seconds: number;
   readonly bodyBytes: number;
+  /** Makes the request a POST. */
+  readonly post?: string;
+  /** A client that takes longer is stopped, and the call throws. */
+  readonly msMax?: number;
 }
 
 /** Reads for so many seconds, each connection at least once; throws when a response is incomplete. */
 export async function timeReads(environment: Environment, load: ReadingLoad): Promise<Reading> {
-  const { url, connections, seconds, bodyBytes } = load;
-  const args = [url, connections, seconds, bodyBytes].map(String);
-  const text = await environment.run(process.execPath, [sourceFile('read-client.ts'), ...args]);
+  const { url, connections, seconds, bodyBytes, post, msMax } = load;
+  const args = [url, connections, seconds, bodyBytes, ...(post === undefined ? [] : [post])].map(String);
+  const text = await environment.run(
+    process.execPath,
+    [sourceFile('read-client.ts'), ...args],
+    msMax === undefined ? {} : { msMax },
+  );
   const { responseMs, firstByteMs } = JSON.parse(text) as ReadingTimes;
   return {
     responseMs: responseMs.reduce((sum, ms) => sum + ms, 0) / responseMs.length,
     firstByteMs: spreadOf(firstByteMs).median,
+    responses: responseMs.length,
   };
 }
 

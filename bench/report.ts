@@ -1,5 +1,5 @@
 import { cpus, release, totalmem, type } from 'node:os';
-import type { Case, Measured, Row } from './case.ts';
+import type { Case, Measured, Page, Row } from './case.ts';
 import type { Curve } from './curve.ts';
 import { countText, type Spread, shortNumber, spreadOf } from './measure.ts';
 import { goalText, judgedOf, judgedText, verdictOf } from './verdict.ts';
@@ -18,9 +18,10 @@ export function plainReport(outcomes: readonly Outcome[]): string {
   const parts = [
     ...(rows.length === 0 ? [] : [aligned([headings, ...rows.map(cellsOf)])]),
     ...curves.map((curve) => `${curve.title}\n${aligned(curveTable(curve))}`),
+    ...outcomes.flatMap(({ measured }) => measured.page?.body ?? []),
     remarksOf(outcomes).join('\n'),
   ];
-  return parts.join('\n\n');
+  return parts.join('\n\n').trimEnd();
 }
 
 function aligned(table: readonly (readonly string[])[]): string {
@@ -44,20 +45,17 @@ export interface Circumstances {
   readonly pictures: readonly string[];
 }
 
+/** The contents of a page that a case has for itself. */
+export function writtenPage({ title, body }: Page, circumstances: Omit<Circumstances, 'pictures'>): string {
+  return `${head(title, circumstances)}\n\n${body}`;
+}
+
 /** The contents of RESULTS.md. */
 export function writtenReport(outcomes: readonly Outcome[], circumstances: Circumstances): string {
-  const { command, tools, rounds, seconds, minutes, pictures } = circumstances;
+  const { rounds, seconds, pictures } = circumstances;
   const table = outcomes.flatMap(({ measured }) => measured.rows).map(cellsOf);
   const curves = outcomes.flatMap(({ measured }) => measured.curves ?? []);
-  return `# Benchmark results
-
-Written by the benchmark. To update it, run the command again.
-
-- Date: ${new Date().toISOString().slice(0, 10)}
-- Machine: ${cpus()[0]?.model.trim() ?? 'unknown'}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory
-- System: ${type()} ${release()}, Node ${process.version}
-- Compared with: ${tools.join(', ')}
-- Command: \`${command}\`, which took ${Math.round(minutes)} minutes
+  return `${head('Benchmark results', circumstances)}
 
 ${markdown([headings, ...table])}
 
@@ -77,6 +75,19 @@ random order (\`bench/items.ts\`).
 
 ${remarksOf(outcomes).join('\n')}
 `;
+}
+
+/** When and where it was measured. */
+function head(title: string, { command, tools, minutes }: Omit<Circumstances, 'pictures'>): string {
+  return `# ${title}
+
+Written by the benchmark. To update it, run the command again.
+
+- Date: ${new Date().toISOString().slice(0, 10)}
+- Machine: ${cpus()[0]?.model.trim() ?? 'unknown'}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory
+- System: ${type()} ${release()}, Node ${process.version}
+- Compared with: ${tools.join(', ')}
+- Command: \`${command}\`, which took ${Math.round(minutes)} minutes`;
 }
 
 function curveSection(curve: Curve, picture: string | undefined): string {

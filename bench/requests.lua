@@ -6,7 +6,7 @@
 --
 -- In URL and BODY, "iiiiiiiiiiii" stands for an id, "vvvvvv" for a version of the name, and "tttt" for the number of a
 -- table: after ITEMS items the load goes on to the next of TABLES.
--- EXPECTED is a part of the body of a correct response, or empty if status 200 is enough.
+-- EXPECTED is a part of the body of a correct response, or empty if status 200 or 201 is enough.
 
 local bit = require("bit")
 
@@ -92,7 +92,7 @@ function request()
 end
 
 function response(status, _, body)
-  if status == 200 and (expected == "" or string.find(body, expected, 1, true)) then
+  if (status == 200 or status == 201) and (expected == "" or string.find(body, expected, 1, true)) then
     return
   end
   unexpected_count = unexpected_count + 1

@@ -4,8 +4,8 @@ import { cases } from './cases.ts';
 import { type Command, commandLine, parseCommand, usage } from './command.ts';
 import { Environment, within } from './environment.ts';
 import { Fixtures } from './fixtures.ts';
-import { writePlots } from './plots.ts';
-import { type Outcome, plainReport, writtenReport } from './report.ts';
+import { writePlots, writeRatioPlots } from './plots.ts';
+import { type Outcome, plainReport, writtenPage, writtenReport } from './report.ts';
 import { fullSizes, quickSizes } from './sizes.ts';
 import { missingTool, toolVersions, wrk } from './tools.ts';
 
@@ -15,7 +15,8 @@ import { missingTool, toolVersions, wrk } from './tools.ts';
  */
 
 /** Far more than any case needs on a slow machine, so that only a hanging case reaches it. */
-const caseMsMax = 30 * 60_000;
+const caseMsMax = 90 * 60_000;
+const charts = new URL('../docs/', import.meta.url);
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -41,7 +42,7 @@ async function main(args: readonly string[]): Promise<number> {
   const minutes = (performance.now() - began) / 60_000;
   if (outcomes.length > 0) process.stdout.write(`\n${plainReport(outcomes)}\n`);
   if (outcomes.length < command.chosen.length) {
-    if (command.write) process.stderr.write('bench: RESULTS.md is unchanged, because a case failed\n');
+    if (command.write) process.stderr.write('bench: nothing is written, because a case failed\n');
     return 1;
   }
   if (command.write) await write(outcomes, { ...command, command: commandLine(args), minutes });
@@ -51,11 +52,21 @@ async function main(args: readonly string[]): Promise<number> {
 type Written = Pick<Command, 'rounds' | 'seconds'> & { readonly command: string; readonly minutes: number };
 
 async function write(outcomes: readonly Outcome[], written: Written): Promise<void> {
-  const curves = outcomes.flatMap(({ measured }) => measured.curves ?? []);
-  const names = await writePlots(curves, new URL('../docs/', import.meta.url));
+  const circumstances = { ...written, tools: toolVersions() };
+  for (const { measured } of outcomes) {
+    if (measured.page === undefined) continue;
+    await writeRatioPlots(measured.page.plots, charts);
+    writeFileSync(new URL(measured.page.file, import.meta.url), writtenPage(measured.page, circumstances));
+  }
+  const tabled = outcomes.filter(({ measured }) => measured.page === undefined);
+  if (tabled.length === 0) return;
+  const curves = tabled.flatMap(({ measured }) => measured.curves ?? []);
+  const names = await writePlots(curves, charts);
   const pictures = names.map((name) => `../docs/${name}`);
-  const text = writtenReport(outcomes, { ...written, tools: toolVersions(), pictures });
-  writeFileSync(new URL('RESULTS.md', import.meta.url), text);
+  writeFileSync(
+    new URL('RESULTS.md', import.meta.url),
+    writtenReport(tabled, { ...circumstances, pictures }),
+  );
 }
 
 /** Measures one case after the other. If one fails, the others are measured nevertheless. */

@@ -13,7 +13,7 @@ export interface Server {
   readonly program: Program;
 }
 
-const listenPollMs = 20;
+const listenPollMs = 5;
 const listenMsMax = 30_000;
 
 export const serviceFile = sourceFile('../src/cli/counterfoil.ts');
@@ -125,9 +125,11 @@ export async function startLayer(
 }
 
 /** The yardstick, which responds to GET with the bytes of a file and to POST with the posted body. */
-export async function startYardstick(environment: Environment, bodyFile?: string): Promise<Server> {
-  const args = [sourceFile('yardstick.ts'), ...(bodyFile === undefined ? [] : [bodyFile])];
-  return waitUntilReady(environment.start(process.execPath, args));
+export async function startYardstick(
+  environment: Environment,
+  ...bodyFiles: readonly string[]
+): Promise<Server> {
+  return waitUntilReady(environment.start(process.execPath, [sourceFile('yardstick.ts'), ...bodyFiles]));
 }
 
 async function waitUntilReady(program: Program): Promise<Server> {

@@ -25,13 +25,15 @@ export interface Load {
   readonly mayShed?: boolean;
   /** Whether every response is an error, which is what is measured. */
   readonly mayFail?: boolean;
+  /** A response that takes longer is an error; 2 s unless given. */
+  readonly responseSecondsMax?: number;
 }
 
 /** Requests that each name another item, by placeholders in the URL and the body (`requests.lua`). */
 export interface Requests {
-  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH';
   readonly body?: string;
-  /** A part of the body of a correct response, if status 200 is not enough. */
+  /** A part of the body of a correct response, if status 200 or 201 is not enough. */
   readonly expected?: string;
   readonly items:
     | { readonly kind: 'new'; readonly stream: number; readonly tables?: number; readonly perTable?: number }
@@ -61,11 +63,13 @@ export async function putUnderLoad(environment: Environment, load: Load): Promis
     body,
     mayShed = false,
     mayFail = false,
+    responseSecondsMax,
   } = load;
   const args = [
     `-t${loadThreads}`,
     `-c${connections}`,
     `-d${seconds}s`,
+    ...(responseSecondsMax === undefined ? [] : [`--timeout=${responseSecondsMax}s`]),
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
     ...(requests === undefined ? [] : ['-s', requestsScript]),
     ...(body === undefined ? [] : ['-s', constantScript]),

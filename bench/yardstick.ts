@@ -1,18 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { basename } from 'node:path';
 
 /**
  * The least that an HTTP service on this Node can do: GET returns the bytes of a file, POST parses JSON and sends it
  * back. It has no routes, no checks and no store; everything beyond it is the service's own cost.
  *
- * Usage: node bench/yardstick.ts [body-file]
+ * Usage: node bench/yardstick.ts [BODY_FILE…]   GET /NAME returns the file of that name, every other path the first
  */
-const [bodyFile] = process.argv.slice(2);
-const body = bodyFile === undefined ? Buffer.of() : readFileSync(bodyFile);
+const bodies = new Map(process.argv.slice(2).map((file) => [`/${basename(file)}`, readFileSync(file)]));
+const [first = Buffer.of()] = bodies.values();
 
 const server = createServer((request, response) => {
-  if (request.method === 'GET') send(response, body);
+  if (request.method === 'GET') send(response, bodies.get(request.url ?? '') ?? first);
   else echo(request, response);
 });
 server.listen(0, '127.0.0.1', () => {

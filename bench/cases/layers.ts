@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Case, Row } from '../case.ts';
-import { cpuUsPerRequest } from '../cpu-time.ts';
-import { compareInRounds, type Round } from '../measure.ts';
+import type { Case, Page } from '../case.ts';
+import { compareInRounds, type Round, type Spread, shortNumber, spreadOf } from '../measure.ts';
+import { cpuUsPerRequest } from '../resources.ts';
 import { newKey, type Server, startLayer, startService, startYardstick } from '../servers.ts';
 import { createTen, tenItems } from '../ten-items.ts';
 import { usualConnections } from '../wrk.ts';
@@ -42,28 +42,45 @@ export const layers: Case = {
       return [name, load] as const;
     });
     const figures = await compareInRounds<string>(conditions, Object.fromEntries(sides));
-    const bare = { name: names.bare as string, figures: figures.bare ?? [] };
-    return {
-      rows: Object.entries(figures).map(
-        ([name, ours]): Row => ({
-          name: `CPU of a read of 10 items: ${names[name]}`,
-          unit: 'µs',
-          ours,
-          yardstick: bare,
-          goal: { of: 'ratio', side: 'most' },
-        }),
-      ),
-      remarks: [
-        `CPU time of the whole process, user and system, per response, with ${usualConnections} connections and a key.`,
-      ],
-      bars: [
-        {
-          file: 'layers',
-          title: 'CPU time of a read of 10 items, layer by layer',
-          subtitle: 'Microseconds per request, user and system; each layer contains the ones above it.',
-          bars: Object.entries(figures).map(([name, all]) => ({ name: names[name] as string, figures: all })),
-        },
-      ],
-    };
+    return { rows: [], remarks: [], page: pageOf(figures) };
   },
 };
+
+function pageOf(figures: Readonly<Record<string, readonly number[]>>): Page {
+  const bare = figures.bare ?? [];
+  const rows = Object.entries(figures).map(([layer, cpuUs]) => ({
+    row: names[layer] as string,
+    cpuUs: spreadOf(cpuUs),
+    ratio: spreadOf(cpuUs.map((each, round) => each / (bare[round] as number))),
+  }));
+  const lines = rows.map(({ row, cpuUs, ratio }) => `| ${row} | ${text(cpuUs)} | ${text(ratio)} × |`);
+  return {
+    file: 'LAYERS.md',
+    title: 'Where the time of a small request goes',
+    body: `The CPU time of a read of 10 items with an API key, user and system, of all threads of the process, with
+${usualConnections} connections. Each layer contains the ones above it (bench/layer-server.ts).
+
+| layer | µs per request | to bare node:http |
+| --- | --- | --- |
+${lines.join('\n')}
+
+Figures are medians of the rounds, their ranges in brackets; ratios are computed within a round.
+
+![CPU time of each layer, divided by that of bare node:http](../docs/layers.svg)
+`,
+    plots: [
+      {
+        file: 'layers',
+        title: 'CPU time of a read of 10 items, layer by layer',
+        subtitle: 'divided by that of bare node:http; each layer contains the ones above it',
+        rows: rows.map(({ row }) => row),
+        series: ['CPU time'],
+        points: rows.map(({ row, ratio }) => ({ row, series: 'CPU time', ...ratio })),
+      },
+    ],
+  };
+}
+
+function text({ median, min, max }: Spread): string {
+  return `$shortNumber(median)[${shortNumber(min)}–${shortNumber(max)}]`;
+}

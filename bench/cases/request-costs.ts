@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Case, Goal, Row } from '../case.ts';
-import { cpuUsPerRequest } from '../cpu-time.ts';
 import type { Program } from '../environment.ts';
 import { takeStream } from '../items.ts';
 import { compareInRounds, type Round } from '../measure.ts';
 import { chargePath, charges, sameCharge } from '../paying.ts';
+import { cpuUsPerRequest } from '../resources.ts';
 import {
   newKey,
   type Server,

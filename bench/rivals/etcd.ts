@@ -29,11 +29,22 @@ export async function buildEtcdClient(environment: Environment): Promise<string>
 }
 
 export async function startEtcd(environment: Environment, client: string, items: number): Promise<Etcd> {
+  const etcd = { server: await serveEtcd(environment, environment.folder), client };
+  await put(environment, etcd, [
+    ...clients(fillClients, fillClients / 16),
+    ...puts({ total: items, keys: items }),
+    '--sequential-keys',
+  ]);
+  return etcd;
+}
+
+/** etcd with one member and its data in the folder. */
+export async function serveEtcd(environment: Environment, folder: string): Promise<Server> {
   const [port, peerPort] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
   const peerUrl = `http://127.0.0.1:${peerPort}`;
   const settings = {
-    'data-dir': join(environment.folder, 'etcd'),
+    'data-dir': join(folder, 'etcd'),
     'listen-client-urls': url,
     'advertise-client-urls': url,
     'listen-peer-urls': peerUrl,
@@ -41,13 +52,7 @@ export async function startEtcd(environment: Environment, client: string, items:
     'initial-cluster': `default=${peerUrl}`,
   };
   const args = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
-  const etcd = { server: await startListening(environment.start('etcd', args), port), client };
-  await put(environment, etcd, [
-    ...clients(fillClients, fillClients / 16),
-    ...puts({ total: items, keys: items }),
-    '--sequential-keys',
-  ]);
-  return etcd;
+  return startListening(environment.start('etcd', args), port);
 }
 
 export interface EtcdLoad {

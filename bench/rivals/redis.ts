@@ -15,16 +15,36 @@ const fillMsMax = 60_000;
  * `SET … XX` to our update.
  */
 export async function startWebdis(environment: Environment, items: number): Promise<Server> {
-  const redisPort = await freePort();
+  const { port } = await startRedis(environment, environment.folder);
+  await sendCommands(port, items, (index) => {
+    const { id, name } = itemAt(index);
+    return `SET ${id} ${name}`;
+  });
+  return startWebdisAt(environment, environment.folder, port);
+}
+
+/** Redis with its data in the folder. */
+export async function startRedis(
+  environment: Environment,
+  folder: string,
+): Promise<Server & { readonly port: number }> {
+  const port = await freePort();
   const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
   // A rewrite of the log in the background would slow the side that is measured at that moment.
   const noRewrite = ['--auto-aof-rewrite-percentage', '0'];
-  const place = ['--bind', '127.0.0.1', '--port', String(redisPort), '--dir', environment.folder];
-  await startListening(environment.start('redis-server', [...place, ...durable, ...noRewrite]), redisPort);
-  await within(fillMsMax, fill(redisPort, items));
+  const place = ['--bind', '127.0.0.1', '--port', String(port), '--dir', folder];
+  const program = environment.start('redis-server', [...place, ...durable, ...noRewrite]);
+  return { ...(await startListening(program, port)), port };
+}
 
+/** webdis in front of the Redis on the given port. */
+export async function startWebdisAt(
+  environment: Environment,
+  folder: string,
+  redisPort: number,
+): Promise<Server> {
   const port = await freePort();
-  const file = join(environment.folder, 'webdis.json');
+  const file = join(folder, 'webdis.json');
   const settings = {
     redis_host: '127.0.0.1',
     redis_port: redisPort,
@@ -33,27 +53,33 @@ export async function startWebdis(environment: Environment, items: number): Prom
     threads: 2,
     daemonize: false,
     verbosity: 0,
-    logfile: join(environment.folder, 'webdis.log'),
+    logfile: join(folder, 'webdis.log'),
   };
   writeFileSync(file, JSON.stringify(settings));
   return startListening(environment.start('webdis', [file]), port);
 }
 
-async function fill(port: number, items: number): Promise<void> {
+/** Sends one write for each number below the count. Throws when Redis returns an error. */
+export function sendCommands(
+  port: number,
+  count: number,
+  commandOf: (index: number) => string,
+): Promise<void> {
+  return within(fillMsMax, send(port, count, commandOf));
+}
+
+async function send(port: number, all: number, commandOf: (index: number) => string): Promise<void> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
   const pieces = on(socket, 'data');
-  for (let first = 0; first < items; first += pieceItems) {
-    const count = Math.min(pieceItems, items - first);
-    const commands = Array.from({ length: count }, (_, index) => {
-      const { id, name } = itemAt(first + index);
-      return `SET ${id} ${name}\r\n`;
-    });
+  for (let first = 0; first < all; first += pieceItems) {
+    const count = Math.min(pieceItems, all - first);
+    const commands = Array.from({ length: count }, (_, index) => `${commandOf(first + index)}\r\n`);
     socket.write(commands.join(''));
-    for (let received = 0; received < '+OK\r\n'.length * count; ) {
+    for (let replies = 0; replies < count; ) {
       const [piece] = (await pieces.next()).value as [Buffer];
       if (piece.includes('-')) throw new Error(`redis-server: ${piece}`);
-      received += piece.length;
+      replies += piece.toString('latin1').split('\n').length - 1;
     }
   }
   socket.destroy();
