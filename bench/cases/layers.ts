@@ -82,5 +82,5 @@ Figures are medians of the rounds, their ranges in brackets; ratios are computed
 }
 
 function text({ median, min, max }: Spread): string {
-  return `$shortNumber(median)[${shortNumber(min)}–${shortNumber(max)}]`;
+  return `${shortNumber(median)} [${shortNumber(min)}–${shortNumber(max)}]`;
 }
