@@ -9,7 +9,3 @@ export type EntityTags = 'any' | readonly string[];
 export function itemTag({ id, name }: TableItem): string {
   return hash('sha256', itemText(id, name), 'base64url').slice(0, 22);
 }
-
-export function matches(tags: EntityTags, tag: string): boolean {
-  return tags === 'any' || tags.includes(tag);
-}
