@@ -124,6 +124,15 @@ test('reports why no worker can start, and exits with 2', async (t) => {
   }
 });
 
+test('logs the signal that killed a worker before it was ready, and exits with 1', async (t) => {
+  const kill = "if(process.argv[2]==='worker')process.kill(process.pid,'SIGKILL')";
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(kill)}` };
+  const child = spawnProgram(t, ['--workers', '2'], env);
+  const stderr = readText(child.stderr);
+  assert.deepEqual(await once(child, 'exit'), [1, null]);
+  assert.match(await stderr, /"detail":"a worker ended by SIGKILL before it was ready"/);
+});
+
 type Client = (
   method: string,
   path: string,

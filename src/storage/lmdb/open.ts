@@ -125,7 +125,7 @@ class LmdbEngine implements Engine {
     return this.#commits.add(writes, sizeOf(writes));
   }
 
-  /** Writes one byte, without a flush, to a file that nothing reads, as each transaction does first. */
+  /** Makes the checks that each transaction begins with. They write one byte, without a flush, to a file that nothing reads. */
   async checkWritable(): Promise<void> {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     const failure = this.#probe.whyUnwritable(0);
@@ -171,5 +171,10 @@ function errorOf({ kind, reason }: Failure): ServiceError {
   const detail = `the store could not be written: ${reason}`;
   if (kind === 'full') return new ServiceError('storage_full', { detail });
   if (kind === 'other') return new ServiceError('unavailable', { detail });
+  if (kind === 'gone')
+    return new ServiceError('unavailable', {
+      message: 'The file of the store was removed or replaced; nothing was written.',
+      detail,
+    });
   return new ServiceError('unavailable', { message: 'The disk is read-only; nothing was written.', detail });
 }
