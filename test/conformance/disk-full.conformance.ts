@@ -60,6 +60,24 @@ test('rejects writes with 507 on a full disk, serves reads, charges nothing, and
   await assertWhole(options.data);
 });
 
+test('a full disk can be emptied: deletes succeed, and then new items take their place', async (t) => {
+  const disk = SmallDisk.mount(t, largeMegabytes);
+  const { origin } = await startWithLedger(t, disk.folder);
+  const filled = await fill(origin, largeMegabytes);
+  const caller = new Caller(origin);
+  for (const id of filled.keys()) {
+    const outcome = await writeTable(caller, 'filling', [{ kind: 'delete', id }]);
+    assert.ok(outcome.kind === 'responded' && outcome.status === 200, `${id}: ${JSON.stringify(outcome)}`);
+  }
+  caller.close();
+  // Compaction makes the space of deleted items usable again, also while writes keep coming.
+  await untilWritable(origin);
+  const again = await fill(origin, largeMegabytes);
+  t.diagnostic(`${filled.size} items, all deleted, then ${again.size} items`);
+  assert.ok(again.size > filled.size / 4);
+  await assertHolds(origin, again);
+});
+
 test('rejects writes with 503 or 507 on a read-only disk, serves reads, and charges nothing', async (t) => {
   const disk = FaultyDisk.mount(t, largeMegabytes);
   const { service, origin, ledger, options } = await startWithLedger(t, disk.folder);
@@ -98,11 +116,11 @@ async function startWithLedger(t: TestContext, folder: string) {
 }
 
 /** Creates smaller and smaller items until not even the smallest fits. @returns the acknowledged ones */
-async function fill(origin: string): Promise<ReadonlyMap<string, number>> {
+async function fill(origin: string, megabytes = smallMegabytes): Promise<ReadonlyMap<string, number>> {
   const acknowledged = new Map<string, number>();
   for (const length of fillingLengths) {
     let created = 0;
-    const itemsMax = fillersAtOnce + (smallMegabytes * 2 ** 20) / (length + itemBytesMin);
+    const itemsMax = fillersAtOnce + (megabytes * 2 ** 20) / (length + itemBytesMin);
     let isFull = false;
     const create = async () => {
       const caller = new Caller(origin);

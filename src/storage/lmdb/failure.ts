@@ -1,10 +1,10 @@
 import { closeSync, openSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { diskReserveBytes } from '../limits.ts';
+import { diskFreeingReserveBytes, diskReserveBytes } from '../limits.ts';
 
-/** Why a transaction failed. */
+/** Why a transaction failed. `low`: the disk has room only for commits that free space. */
 export interface Failure {
-  readonly kind: 'full' | 'read_only' | 'gone' | 'other';
+  readonly kind: 'full' | 'low' | 'read_only' | 'gone' | 'other';
   readonly reason: string;
 }
 
@@ -20,17 +20,20 @@ export class DiskProbe {
   /** The identity of each file of the store, as it was opened: LMDB's data, and its lock, by which other processes wait. */
   readonly #files: readonly { readonly path: string; readonly identity: string }[];
   readonly #reserveBytes: number;
+  readonly #reusableBytes: () => number;
   /** A file to write to: only a write detects a disk that the system has made read-only. */
   readonly #probe: number;
 
   /**
    * @param storeFile of a store that has just been opened
+   * @param reusableBytes the free pages within the store's file
    * @param reserveBytes with less free space than this, the disk counts as full
    */
-  constructor(storeFile: string, reserveBytes = diskReserveBytes) {
+  constructor(storeFile: string, reusableBytes: () => number, reserveBytes = diskReserveBytes) {
     this.#folder = dirname(storeFile);
     this.#files = [storeFile, `${storeFile}-lock`].map((path) => ({ path, identity: identityOf(path) }));
     this.#reserveBytes = reserveBytes;
+    this.#reusableBytes = reusableBytes;
     this.#probe = openSync(`${storeFile}-probe`, 'w', 0o600);
   }
 
@@ -38,20 +41,33 @@ export class DiskProbe {
     closeSync(this.#probe);
   }
 
-  /** Undefined when the disk has room for this many bytes. */
-  whyUnwritable(bytes: number): Failure | undefined {
+  /**
+   * Undefined when the disk has room for this many bytes.
+   *
+   * @param freeingBytes those of the commits that may free space; by default all
+   */
+  whyUnwritable(bytes: number, freeingBytes = () => bytes): Failure | undefined {
     try {
       const moved = this.#files.find(({ path, identity }) => identityOf(path) !== identity);
       if (moved !== undefined) return { kind: 'gone', reason: `${moved.path} was removed or replaced` };
       const { bavail, bsize } = statfsSync(this.#folder);
-      if (bavail * bsize < this.#reserveBytes + bytes) return { kind: 'full', reason: 'the disk is full' };
+      const lack = this.#lackOf(bavail * bsize, bytes, freeingBytes);
+      if (lack === 'full') return { kind: lack, reason: 'the disk is full' };
       writeSync(this.#probe, byte, 0, 1, 0);
-      return undefined;
+      return lack && { kind: lack, reason: 'the disk is full' };
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code === 'ENOSPC' || code === 'EDQUOT') return { kind: 'full', reason: message };
       return { kind: code === 'EROFS' ? 'read_only' : 'other', reason: message };
     }
+  }
+
+  #lackOf(free: number, bytes: number, freeingBytes: () => number): 'full' | 'low' | undefined {
+    if (free >= this.#reserveBytes + bytes) return undefined;
+    const reserve = Math.min(diskFreeingReserveBytes, this.#reserveBytes);
+    // A snapshot may still need some of the free pages. Then the file grows, but never into the lower reserve.
+    if (free >= reserve + bytes && this.#reusableBytes() >= this.#reserveBytes + bytes) return undefined;
+    return free >= reserve + freeingBytes() ? 'low' : 'full';
   }
 }
 

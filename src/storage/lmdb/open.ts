@@ -5,13 +5,13 @@ import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
 import type { Engine, Rejection, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
 import { commitWritesMax, diskReserveBytes } from '../limits.ts';
-import type { Batch } from './committer.ts';
+import type { Batch, CommitResult } from './committer.ts';
 import { DiskProbe, type Failure } from './failure.ts';
 import { GroupCommit } from './group-commit.ts';
 import { LastCommit } from './last-commit.ts';
 import { flushMsMax } from './limits.ts';
 import { Reader } from './reader.ts';
-import { openStore, type Store } from './store.ts';
+import { openStore, reusableBytes, type Store } from './store.ts';
 import type { closeMessage, Outcome, WriterData } from './writer.ts';
 
 /** Called when the state on disk is no longer known; the process must end and restart. */
@@ -74,7 +74,7 @@ class LmdbEngine implements Engine {
   /** Resolves the batch that is being written. */
   #resolveBatch: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
   #closing = false;
-  readonly #commits = new GroupCommit<readonly Write[], Rejection | undefined>((batch) => this.#flush(batch));
+  readonly #commits = new GroupCommit<readonly Write[], CommitResult>((batch) => this.#flush(batch));
 
   constructor(file: string, lost: StoreLost, options: LmdbOptions) {
     const reserveBytes = options.diskReserveBytes ?? diskReserveBytes;
@@ -83,7 +83,7 @@ class LmdbEngine implements Engine {
     this.#store = openStore(file);
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit);
-    this.#probe = new DiskProbe(file, reserveBytes);
+    this.#probe = new DiskProbe(file, () => reusableBytes(this.#store), reserveBytes);
     this.#writer = new Worker(new URL(`./writer${extname(import.meta.url)}`, import.meta.url), {
       workerData: { file, diskReserveBytes: reserveBytes } satisfies WriterData,
     });
@@ -122,7 +122,9 @@ class LmdbEngine implements Engine {
       throw new RangeError(`a commit has 1 to ${commitWritesMax} writes`);
     }
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
-    return this.#commits.add(writes, sizeOf(writes));
+    const result = await this.#commits.add(writes, sizeOf(writes));
+    if (result === 'full') throw errorOf({ kind: 'full', reason: 'the disk is full' });
+    return result;
   }
 
   /** Makes the checks that each transaction begins with. They write one byte, without a flush, to a file that nothing reads. */
@@ -144,7 +146,7 @@ class LmdbEngine implements Engine {
     this.#lastCommit.close();
   }
 
-  async #flush(batch: Batch): Promise<readonly (Rejection | undefined)[]> {
+  async #flush(batch: Batch): Promise<readonly CommitResult[]> {
     const began = performance.now();
     const outcome = await new Promise<Exclude<Outcome, { kind: 'lost' }>>((resolve) => {
       const late = setTimeout(() => this.#lost(new Error('a flush hangs')), flushMsMax);
@@ -169,7 +171,7 @@ function sizeOf(writes: readonly Write[]): number {
 
 function errorOf({ kind, reason }: Failure): ServiceError {
   const detail = `the store could not be written: ${reason}`;
-  if (kind === 'full') return new ServiceError('storage_full', { detail });
+  if (kind === 'full' || kind === 'low') return new ServiceError('storage_full', { detail });
   if (kind === 'other') return new ServiceError('unavailable', { detail });
   if (kind === 'gone')
     return new ServiceError('unavailable', {

@@ -105,6 +105,37 @@ function openAlone(file: string, mutex: StoreMutex): Store {
   };
 }
 
+/** LMDB's statistics, which the library's types leave out. */
+interface Statistics {
+  readonly pageSize: number;
+  readonly treeBranchPageCount: number;
+  readonly treeLeafPageCount: number;
+  readonly overflowPages: number;
+}
+
+/**
+ * Bytes of the file that no tree uses. New commits use them before the file grows, unless an older snapshot may still read
+ * them.
+ */
+export function reusableBytes({ root, records, leaves, journal }: Store): number {
+  const found = root.getStats() as Statistics & {
+    readonly root: Statistics;
+    readonly free: Statistics;
+    readonly lastPageNumber: number;
+  };
+  const trees = [found.root, found.free, ...[records, leaves, journal].map((each) => statisticsOf(each))];
+  // The two first pages are LMDB's own.
+  const used = trees.reduce(
+    (sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages,
+    2,
+  );
+  return (found.lastPageNumber + 1 - used) * found.root.pageSize;
+}
+
+function statisticsOf(database: { getStats(): object }): Statistics {
+  return database.getStats() as Statistics;
+}
+
 /** The UTF-8 bytes of an id, one character for each, so that string order is byte order. */
 export function bytesOf(id: string): string {
   return Buffer.from(id).toString('latin1');
