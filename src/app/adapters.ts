@@ -31,11 +31,11 @@ import { version } from '../version.ts';
 export async function openEngine(
   settings: Settings,
   log: Log,
-  { metrics = noMetrics, diskReserveBytes, callMsMax }: EngineOptions = {},
+  { metrics = noMetrics, diskReserveBytes, flushMsMax, callMsMax }: EngineOptions = {},
 ): Promise<Engine> {
   if (settings.store !== 'dynamodb') {
     const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
-    const engine = await openEmbedded(settings, log, { flushed, diskReserveBytes });
+    const engine = await openEmbedded(settings, log, { flushed, diskReserveBytes, flushMsMax });
     return new ObservedEngine(engine, metrics);
   }
   const { openDynamoEngine } = await optional('store', () => import('../storage/dynamodb/open.ts'));
@@ -46,6 +46,8 @@ export interface EngineOptions {
   readonly metrics?: Metrics;
   /** For an embedded store: with less free space the disk counts as full. */
   readonly diskReserveBytes?: number | undefined;
+  /** For an embedded store: after this time a flush counts as hung, and the process ends. */
+  readonly flushMsMax?: number | undefined;
   /** For a distributed engine: the time limit of a call with its retries; the engine's limit by default. */
   readonly callMsMax?: number | undefined;
 }

@@ -32,6 +32,8 @@ export interface ServiceOptions extends ListenerSettings {
   readonly storeCallMsMax?: number;
   /** With less free space the disk counts as full; the limit of the same name by default. */
   readonly diskReserveBytes?: number;
+  /** After this time a flush of the embedded store counts as hung; the limit of the same name by default. */
+  readonly flushMsMax?: number;
   /** Collects the metrics of all processes of the service; by default only of this one. */
   readonly gatherMetrics?: GatherMetrics;
 }
@@ -131,10 +133,10 @@ export async function startService(settings: Settings, options: ServiceOptions):
 /** Throws SettingsError if a copy into the store was not finished. */
 async function openStore(
   settings: Settings,
-  { diskReserveBytes, storeCallMsMax }: ServiceOptions,
+  { diskReserveBytes, flushMsMax, storeCallMsMax: callMsMax }: ServiceOptions,
   { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
 ): Promise<Engine> {
-  const engine = await openEngine(settings, log, { metrics, diskReserveBytes, callMsMax: storeCallMsMax });
+  const engine = await openEngine(settings, log, { metrics, diskReserveBytes, flushMsMax, callMsMax });
   try {
     await checkIsWhole(engine);
   } catch (error) {

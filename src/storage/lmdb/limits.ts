@@ -8,7 +8,7 @@ export const commitQueueSizeMax = 64 * 1024 * 1024;
 export const commitBatchMax = 512;
 /** Characters in one flush: some tens of milliseconds of writing. */
 export const commitBatchSizeMax = 8 * 1024 * 1024;
-/** After this time a flush counts as hung, and the process ends. */
+/** After this time a flush counts as hung, and the process ends. Time in which the process did not run does not count. */
 export const flushMsMax = 15_000;
 /** Snapshots held at once by all threads of all processes: long reads, and one for each thread. */
 export const snapshotsMax = 4_096;

@@ -11,6 +11,7 @@ import { GroupCommit } from './group-commit.ts';
 import { LastCommit } from './last-commit.ts';
 import { flushMsMax } from './limits.ts';
 import { Reader } from './reader.ts';
+import { afterRunning } from './running-time.ts';
 import { openStore, reusableBytes, type Store } from './store.ts';
 import type { closeMessage, Outcome, WriterData } from './writer.ts';
 
@@ -20,6 +21,8 @@ export type StoreLost = (error: Error) => void;
 export interface LmdbOptions {
   /** With less free space than this, the disk counts as full. The default is the limit of the same name. */
   readonly diskReserveBytes?: number | undefined;
+  /** After this time, as far as the process ran in it, a flush counts as hung. The default is the limit of the same name. */
+  readonly flushMsMax?: number | undefined;
   /** Called after each transaction with its duration, flush included, and the number of commits that shared it. */
   readonly flushed?: (ms: number, commits: number) => void;
 }
@@ -71,6 +74,7 @@ class LmdbEngine implements Engine {
   readonly #lost: StoreLost;
   readonly #probe: DiskProbe;
   readonly #flushed: LmdbOptions['flushed'];
+  readonly #flushMsMax: number;
   /** Resolves the batch that is being written. */
   #resolveBatch: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
   #closing = false;
@@ -80,6 +84,7 @@ class LmdbEngine implements Engine {
     const reserveBytes = options.diskReserveBytes ?? diskReserveBytes;
     this.#lost = lost;
     this.#flushed = options.flushed;
+    this.#flushMsMax = options.flushMsMax ?? flushMsMax;
     this.#store = openStore(file);
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit);
@@ -149,9 +154,9 @@ class LmdbEngine implements Engine {
   async #flush(batch: Batch): Promise<readonly CommitResult[]> {
     const began = performance.now();
     const outcome = await new Promise<Exclude<Outcome, { kind: 'lost' }>>((resolve) => {
-      const late = setTimeout(() => this.#lost(new Error('a flush hangs')), flushMsMax);
+      const end = afterRunning(this.#flushMsMax, () => this.#lost(new Error('a flush hangs')));
       this.#resolveBatch = (outcome) => {
-        clearTimeout(late);
+        end();
         resolve(outcome);
       };
       // Sent as text: copying a string costs a fraction of cloning the objects.
