@@ -27,7 +27,7 @@ import { version } from '../version.ts';
 
 /** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */
 
-/** Opens the engine of the settings. Throws SettingsError if the store is damaged, not ours, or unavailable. */
+/** Opens the engine of the settings. Throws SettingsError if the store is damaged or not ours, TransientError if it is out of reach. */
 export async function openEngine(
   settings: Settings,
   log: Log,

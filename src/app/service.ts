@@ -15,6 +15,7 @@ import { startJobs } from './jobs.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
 import { masterKeySource } from './offline/secrets.ts';
 import { checkReady } from './readiness.ts';
+import { withPatience } from './start-patience.ts';
 
 /** Builds the service: settings → engine → domains → HTTP apps. */
 
@@ -59,20 +60,25 @@ export interface Service {
 
 const ownOnly: GatherMetrics = (own) => async () => [own()];
 
-/** Starts the service. Throws SettingsError if the settings do not match the data folder. */
+/**
+ * Starts the service. Throws SettingsError if the settings do not match the data folder, and TransientError if what it needs
+ * stays out of reach for `startPatienceMsMax`.
+ */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { log = openLog(settings.logLevel), now = Date.now } = options;
   const prometheus = openMetrics(settings, now);
   const gather = (options.gatherMetrics ?? ownOnly)(prometheus.snapshot);
-  const listeners = await Listeners.open(settings, options);
+  const listeners = await withPatience(log, () => Listeners.open(settings, options));
   let engine: Engine | undefined;
   try {
     const masterKeys = masterKeySource(settings);
     const traces = await openTraces(settings);
-    engine = await openStore(settings, options, { log, metrics: prometheus.metrics });
-    const store = engine;
+    const store = await withPatience(log, () =>
+      openStore(settings, options, { log, metrics: prometheus.metrics }),
+    );
+    engine = store;
     const access = await openAccess(settings, store, log, now);
-    const sealer = await openSealer(store, masterKeys, now());
+    const sealer = await withPatience(log, () => openSealer(store, masterKeys, now()));
     const inFlight = new InFlight();
     const shared = { log, metrics: prometheus.metrics, now };
     const domains = await openDomains(settings, {

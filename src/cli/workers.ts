@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkPortsAreFree } from '../app/listeners.ts';
 import { type Service, startService } from '../app/service.ts';
+import { withPatience } from '../app/start-patience.ts';
 import { stopMsMax } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -42,9 +43,9 @@ interface Plan {
  */
 export async function serveByWorkers(settings: Settings, plan: Plan): Promise<void> {
   // Otherwise the workers would silently share their port with those of another service.
-  await checkPortsAreFree(settings);
-  const env = { ...process.env };
   const log = openLog(settings.logLevel);
+  await withPatience(log, () => checkPortsAreFree(settings));
+  const env = { ...process.env };
   const workers = new WorkerGroup(log, plan, env);
   process.once('SIGTERM', () => workers.stop()).once('SIGINT', () => workers.stop());
   try {
