@@ -67,27 +67,41 @@ function usageLine({ code, message }: { readonly code: string; readonly message:
   return message.replace(/^error: /, '').replaceAll('\n', ' ');
 }
 
+/** Errors of files: too many are open, or the disk does not respond. */
+const cannotOpen: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EIO', 'ENOMEM', 'EBUSY', 'ESTALE']);
+
 function problemOfSystem(error: unknown): Problem {
-  if (isOfLmdb(error)) {
-    const line = `data (COUNTERFOIL_DATA): the store cannot be read (${error.message}); restore a copy of it`;
-    return { status: 1, code: 'store_damaged', lines: [line] };
-  }
+  if (isOfLmdb(error)) return problemOfLmdb(error);
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EACCES')
     return {
       status: 2,
       code: 'invalid_settings',
-      lines: ['data (COUNTERFOIL_DATA): cannot be written (EACCES)'],
+      lines: ['data (COUNTERFOIL_DATA): cannot be opened or written (EACCES)'],
     };
+  if (code !== undefined && cannotOpen.has(code)) {
+    const line = `data (COUNTERFOIL_DATA): the store cannot be opened now (${code}); this does not show that it is damaged`;
+    return { status: 1, code: 'store_not_opened', lines: [line] };
+  }
   const line = passingLineOf(code);
   if (line === undefined) throw error;
   return { status: 1, code: 'unavailable', lines: [line] };
 }
 
-/** LMDB's own errors have negative numbers as codes (lmdb.h, Return Codes). */
-function isOfLmdb(error: unknown): error is Error {
-  const { code } = error as { readonly code?: unknown };
-  return error instanceof Error && typeof code === 'number' && code < 0;
+/** LMDB's errors have numbers as codes: its own are negative (lmdb.h, Return Codes), those of the system are errno. */
+function isOfLmdb(error: unknown): error is Error & { readonly code: number } {
+  return error instanceof Error && typeof (error as { readonly code?: unknown }).code === 'number';
+}
+
+/** Limits that LMDB has reached: MDB_READERS_FULL, MDB_MAP_FULL, MDB_DBS_FULL, MDB_TXN_FULL, MDB_TLS_FULL, MDB_MAP_RESIZED. */
+const lmdbLimits: ReadonlySet<number> = new Set([-30790, -30792, -30791, -30788, -30789, -30785]);
+
+function problemOfLmdb({ code, message }: Error & { readonly code: number }): Problem {
+  const isDamage = code < 0 && !lmdbLimits.has(code);
+  const line = isDamage
+    ? `data (COUNTERFOIL_DATA): the store cannot be read (${message}); restore a copy of it`
+    : `data (COUNTERFOIL_DATA): the store cannot be opened now (${message}); this does not show that it is damaged`;
+  return { status: 1, code: isDamage ? 'store_damaged' : 'store_not_opened', lines: [line] };
 }
 
 /** What may pass without a change of the settings, so that another start is worth while. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -102,6 +103,24 @@ test('rejects writes with 503 or 507 on a read-only disk, serves reads, and char
   assert.equal(await again.terminate(), 0, again.errors);
   await assertWhole(options.data);
 });
+
+for (const what of ['with all of its files', 'that is a copy of the store alone'])
+  test(`verifies a store on a read-only disk, ${what}, and leaves it as it is`, async (t) => {
+    const disk = SmallDisk.mount(t, largeMegabytes);
+    const { service, origin, options } = await startWithLedger(t, disk.folder);
+    const caller = new Caller(origin);
+    await writeTable(caller, 'books', [{ kind: 'create', id: 'a', name: '' }]);
+    caller.close();
+    assert.equal(await service.terminate(), 0);
+    const file = join(options.data, 'store.mdb');
+    if (what.includes('alone'))
+      for (const name of readdirSync(options.data))
+        if (name !== 'store.mdb') rmSync(join(options.data, name));
+    const before = readFileSync(file);
+    disk.turnReadOnly();
+    await assertWhole(options.data);
+    assert.ok(readFileSync(file).equals(before));
+  });
 
 type Ledger = Awaited<ReturnType<typeof startLedgerProcess>>;
 

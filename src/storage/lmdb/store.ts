@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import type { Space } from '../engine.ts';
 import { checkFile, type Format, formatOf } from './format.ts';
@@ -76,11 +77,33 @@ export function openStore(file: string): Store {
   }
 }
 
-function openAlone(file: string, mutex: StoreMutex): Store {
+/**
+ * Opens a store that exists, and writes nothing to it: `write` fails. The file may be on a disk that is read-only; then there is
+ * no mutex, because nobody writes to it. Throws SettingsError.
+ */
+export function openStoreToRead(file: string): Store {
+  let mutex: StoreMutex | undefined;
+  try {
+    mutex = new StoreMutex(file);
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code !== 'EROFS' && code !== constants.errno.EROFS) throw error;
+  }
+  try {
+    const open = () => openAlone(file, mutex, true);
+    return mutex === undefined ? open() : mutex.hold(open);
+  } catch (error) {
+    void mutex?.close();
+    throw error;
+  }
+}
+
+function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false): Store {
   const { isEmpty } = checkFile(file);
   const root = open<string, string>({
     path: file,
     overlappingSync: false,
+    readOnly,
     maxDbs: 4,
     maxReaders: snapshotsMax,
     encoding: 'string',
@@ -97,10 +120,13 @@ function openAlone(file: string, mutex: StoreMutex): Store {
     records: root.openDB(records),
     leaves: root.openDB(leaves),
     journal: root.openDB(journal),
-    write: (work) => mutex.hold(() => root.transactionSync(work)),
+    write: (work) => {
+      if (mutex === undefined) throw new Error('the store was opened to be read');
+      return mutex.hold(() => root.transactionSync(work));
+    },
     close: async () => {
       await root.close();
-      await mutex.close();
+      await mutex?.close();
     },
   };
 }
