@@ -20,6 +20,7 @@ import type { Engine } from '../storage/engine.ts';
 import { processesOn } from '../storage/lmdb/in-use.ts';
 import { noteLoss, verifyAfterLoss } from '../storage/lmdb/loss.ts';
 import { type LmdbOptions, openLmdbEngine, storeFile } from '../storage/lmdb/open.ts';
+import { renewStoreId } from '../storage/lmdb/restored.ts';
 import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verify.ts';
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
@@ -157,6 +158,11 @@ export function existingStore({ data, store }: Settings): string {
   const file = storeFile(resolve(data));
   if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
   return file;
+}
+
+/** Call it after a store was copied or restored, while no process has it open: ETags of before name nothing any more. */
+export async function renewStore(place: StorePlace): Promise<void> {
+  if (place.kind === 'lmdb') await renewStoreId(storeFile(place.folder));
 }
 
 /** The file with the ledger of the simulated processor. */

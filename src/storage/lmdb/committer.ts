@@ -32,6 +32,10 @@ export class Committer {
     this.#compaction = new Compaction(store, this.#memtable);
   }
 
+  get lastCommit(): number {
+    return this.#memtable.last;
+  }
+
   get hasUnfolded(): boolean {
     return !this.#memtable.isEmpty;
   }

@@ -1,4 +1,13 @@
-import { closeSync, openSync, statfsSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { diskFreeingReserveBytes, diskReserveBytes } from '../limits.ts';
 
@@ -9,6 +18,34 @@ export interface Failure {
 }
 
 const byte = Buffer.alloc(1);
+/** In the probe's file: the number of the last commit, then the byte that is written before each transaction. */
+const numberBytes = 6;
+const byteAt = 8;
+
+/**
+ * The last commit that a process has noted beside the store. The store has it, unless the store's file was overwritten with an
+ * older one. 0 when nothing is noted.
+ */
+export function notedCommit(storeFile: string): number {
+  const file = `${storeFile}-probe`;
+  const bytes = existsSync(file) ? readFileSync(file) : byte;
+  return bytes.length < numberBytes ? 0 : bytes.readUIntLE(0, numberBytes);
+}
+
+export function noteCommit(storeFile: string, commit: number): void {
+  const probe = openSync(`${storeFile}-probe`, constants.O_RDWR | constants.O_CREAT, 0o600);
+  try {
+    writeSync(probe, numberOf(commit), 0, numberBytes, 0);
+  } finally {
+    closeSync(probe);
+  }
+}
+
+function numberOf(commit: number): Buffer {
+  const number = Buffer.alloc(numberBytes);
+  number.writeUIntLE(commit, 0, numberBytes);
+  return number;
+}
 
 /**
  * Checks before each transaction whether the store's files are still in place, and whether the disk has room for it. A
@@ -34,7 +71,7 @@ export class DiskProbe {
     this.#files = [storeFile, `${storeFile}-lock`].map((path) => ({ path, identity: identityOf(path) }));
     this.#reserveBytes = reserveBytes;
     this.#reusableBytes = reusableBytes;
-    this.#probe = openSync(`${storeFile}-probe`, 'w', 0o600);
+    this.#probe = openSync(`${storeFile}-probe`, constants.O_RDWR | constants.O_CREAT, 0o600);
   }
 
   close(): void {
@@ -53,12 +90,21 @@ export class DiskProbe {
       const { bavail, bsize } = statfsSync(this.#folder);
       const lack = this.#lackOf(bavail * bsize, bytes, freeingBytes);
       if (lack === 'full') return { kind: lack, reason: 'the disk is full' };
-      writeSync(this.#probe, byte, 0, 1, 0);
+      writeSync(this.#probe, byte, 0, 1, byteAt);
       return lack && { kind: lack, reason: 'the disk is full' };
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code === 'ENOSPC' || code === 'EDQUOT') return { kind: 'full', reason: message };
       return { kind: code === 'EROFS' ? 'read_only' : 'other', reason: message };
+    }
+  }
+
+  /** Notes a commit after its flush. A note that is lost does no harm. */
+  note(commit: number): void {
+    try {
+      writeSync(this.#probe, numberOf(commit), 0, numberBytes, 0);
+    } catch {
+      // The next transaction finds the disk full.
     }
   }
 

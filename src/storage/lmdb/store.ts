@@ -1,7 +1,8 @@
 import { constants } from 'node:os';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import type { Space } from '../engine.ts';
-import { checkFile, type Format, formatOf } from './format.ts';
+import { noteCommit, notedCommit } from './failure.ts';
+import { checkFile, type Format, formatOf, makeFormat } from './format.ts';
 import { snapshotsMax } from './limits.ts';
 import type { SortedRun } from './sorted-run.ts';
 import { StoreMutex } from './store-mutex.ts';
@@ -108,18 +109,25 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
     maxReaders: snapshotsMax,
     encoding: 'string',
   });
-  const format = formatOf(file, root, isEmpty);
+  let format = formatOf(file, root, { isEmpty, readOnly });
   // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
   const records = { name: 'records', keyEncoder: byteKeys, encoding: 'string' } as const;
   const leaves = { name: 'leaves', keyEncoder: byteKeys, encoder: runs } as const;
   const journal = { name: 'journal', keyEncoder: numberKeys, encoding: 'string' } as const;
+  const entries = root.openDB<string, number>(journal);
+  const [last = 0] = entries.getKeys({ reverse: true, limit: 1 });
+  // The file was overwritten with an older one.
+  if (!readOnly && notedCommit(file) > last) {
+    format = root.transactionSync(() => makeFormat(file, root));
+    noteCommit(file, last);
+  }
   return {
     root,
     format,
     records: root.openDB(records),
     leaves: root.openDB(leaves),
-    journal: root.openDB(journal),
+    journal: entries,
     write: (work) => {
       if (mutex === undefined) throw new Error('the store was opened to be read');
       return mutex.hold(() => root.transactionSync(work));

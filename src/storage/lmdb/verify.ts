@@ -1,11 +1,11 @@
-import { existsSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import type { Space } from '../engine.ts';
 import { checkFile } from './format.ts';
-import { LastCommit } from './last-commit.ts';
 import { changesIn, type Transaction } from './leaves.ts';
 import { verifiedLeavesPerPage } from './limits.ts';
 import { Memtable } from './memtable.ts';
 import { passingRun, withChanges } from './merge.ts';
+import { readHead } from './pages.ts';
 import { countOf, emptySortedRun, type SortedRun, textBytes } from './sorted-run.ts';
 import {
   endKey,
@@ -41,13 +41,12 @@ const problemsReportedMax = 100;
 export async function verifyStore(file: string, progress: Progress = () => undefined): Promise<Verified> {
   if (checkFile(file).isEmpty) return { items: 0, problems: [] };
   const store = openStoreToRead(file);
-  // A copy on a read-only disk may have none; nobody writes to it.
-  const lastCommit = existsSync(`${file}-lock`) ? new LastCommit(file) : undefined;
+  const descriptor = openSync(file, 'r');
   try {
-    return new Verification(store, lastCommit, progress).run();
+    return new Verification(store, descriptor, progress).run();
   } finally {
     await store.close();
-    lastCommit?.close();
+    closeSync(descriptor);
   }
 }
 
@@ -66,7 +65,7 @@ interface Page {
 
 class Verification {
   readonly #store: Store;
-  readonly #lastCommit: LastCommit | undefined;
+  readonly #file: number;
   readonly #progress: Progress;
   readonly #memtable: Memtable;
   readonly #problems: string[] = [];
@@ -76,9 +75,9 @@ class Verification {
   #items = 0;
   #total = 0;
 
-  constructor(store: Store, lastCommit: LastCommit | undefined, progress: Progress) {
+  constructor(store: Store, file: number, progress: Progress) {
     this.#store = store;
-    this.#lastCommit = lastCommit;
+    this.#file = file;
     this.#progress = progress;
     this.#memtable = new Memtable(store);
   }
@@ -117,7 +116,7 @@ class Verification {
   }
 
   #checkSpace(space: Space): void {
-    const began = this.#lastCommit?.read();
+    const began = this.#lastTransaction();
     const sums: Sums = { count: 0, textBytes: 0 };
     let page: Page = { next: leafKey(space, ''), record: undefined };
     let pages = 0;
@@ -128,8 +127,12 @@ class Verification {
       this.#progress(this.#items + sums.count, this.#total);
     }
     // One page is one snapshot. Sums over several snapshots count only when nothing was written meanwhile.
-    if (pages === 1 || this.#lastCommit?.read() === began) this.#compare(space, sums, page.record);
+    if (pages === 1 || this.#lastTransaction() === began) this.#compare(space, sums, page.record);
     else this.#inSnapshot((transaction) => this.#count(space, transaction));
+  }
+
+  #lastTransaction(): bigint | undefined {
+    return readHead(this.#file)?.transaction;
   }
 
   /** Checks some leaves behind a key, and adds their items to the sums. */

@@ -79,11 +79,13 @@ function attempt({ all, freeing }: Size, work: (mayGrow: boolean) => Outcome): O
   if (failure !== undefined && failure.kind !== 'low') return { kind: 'failed', failure };
   let isWorkDone = false;
   try {
-    return store.write(() => {
-      const outcome = work(failure === undefined);
+    const outcome = store.write(() => {
+      const found = work(failure === undefined);
       isWorkDone = true;
-      return outcome;
+      return found;
     });
+    probe.note(committer.lastCommit);
+    return outcome;
   } catch (error) {
     committer.forget();
     const reason = (error as Error).message;
