@@ -14,6 +14,6 @@ export function afterRunning(ms: number, callback: () => void): () => void {
     if (++ticks < ticksPerWait) return;
     clearInterval(interval);
     callback();
-  }, ms / ticksPerWait);
+  }, Math.ceil(ms / ticksPerWait));
   return () => clearInterval(interval);
 }
