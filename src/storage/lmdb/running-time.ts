@@ -10,10 +10,13 @@ const ticksPerWait = 15;
 export function afterRunning(ms: number, callback: () => void): () => void {
   let ticks = 0;
   // An interval does not make up for ticks that it missed.
-  const interval = setInterval(() => {
-    if (++ticks < ticksPerWait) return;
-    clearInterval(interval);
-    callback();
-  }, Math.ceil(ms / ticksPerWait));
+  const interval = setInterval(
+    () => {
+      if (++ticks < ticksPerWait) return;
+      clearInterval(interval);
+      callback();
+    },
+    Math.ceil(ms / ticksPerWait),
+  );
   return () => clearInterval(interval);
 }
