@@ -211,5 +211,16 @@ export class SettingsError extends Error {
   }
 }
 
+/**
+ * The service cannot start now. Nothing is known to be wrong with its settings, so that the same start may succeed later: for
+ * instance when the network is there.
+ */
+export class TransientError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'TransientError';
+  }
+}
+
 /** The store cannot be used because its file is damaged; other settings do not help. */
 export class DamagedStoreError extends SettingsError {}

@@ -20,6 +20,7 @@ import type { Engine } from '../storage/engine.ts';
 import { processesOn } from '../storage/lmdb/in-use.ts';
 import { noteLoss, verifyAfterLoss } from '../storage/lmdb/loss.ts';
 import { type LmdbOptions, openLmdbEngine, storeFile } from '../storage/lmdb/open.ts';
+import { renewStoreId } from '../storage/lmdb/restored.ts';
 import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verify.ts';
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
@@ -27,15 +28,15 @@ import { version } from '../version.ts';
 
 /** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */
 
-/** Opens the engine of the settings. Throws SettingsError if the store is damaged, not ours, or unavailable. */
+/** Opens the engine of the settings. Throws SettingsError if the store is damaged or not ours, TransientError if it is out of reach. */
 export async function openEngine(
   settings: Settings,
   log: Log,
-  { metrics = noMetrics, diskReserveBytes, callMsMax }: EngineOptions = {},
+  { metrics = noMetrics, diskReserveBytes, flushMsMax, callMsMax }: EngineOptions = {},
 ): Promise<Engine> {
   if (settings.store !== 'dynamodb') {
     const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
-    const engine = await openEmbedded(settings, log, { flushed, diskReserveBytes });
+    const engine = await openEmbedded(settings, log, { flushed, diskReserveBytes, flushMsMax });
     return new ObservedEngine(engine, metrics);
   }
   const { openDynamoEngine } = await optional('store', () => import('../storage/dynamodb/open.ts'));
@@ -46,6 +47,8 @@ export interface EngineOptions {
   readonly metrics?: Metrics;
   /** For an embedded store: with less free space the disk counts as full. */
   readonly diskReserveBytes?: number | undefined;
+  /** For an embedded store: after this time a flush counts as hung, and the process ends. */
+  readonly flushMsMax?: number | undefined;
   /** For a distributed engine: the time limit of a call with its retries; the engine's limit by default. */
   readonly callMsMax?: number | undefined;
 }
@@ -155,6 +158,11 @@ export function existingStore({ data, store }: Settings): string {
   const file = storeFile(resolve(data));
   if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
   return file;
+}
+
+/** Call it after a store was copied or restored, while no process has it open: ETags of before name nothing any more. */
+export async function renewStore(place: StorePlace): Promise<void> {
+  if (place.kind === 'lmdb') await renewStoreId(storeFile(place.folder));
 }
 
 /** The file with the ledger of the simulated processor. */

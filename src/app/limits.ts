@@ -1,5 +1,9 @@
 /** Limits of the app: each has its unit at the end of its name, and the reason for its value. */
 
+/** How long a start is tried again while what it needs is out of reach: a network that is late is there by then. */
+export const startPatienceMsMax = 60_000;
+/** The pause between these attempts. */
+export const startPauseMs = 1_000;
 /** How often recovery looks for open charges and refunds that are due. */
 export const recoveryIntervalMs = 1_000;
 /** How often expired states and logout tokens are removed. */

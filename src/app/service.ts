@@ -15,6 +15,7 @@ import { startJobs } from './jobs.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
 import { masterKeySource } from './offline/secrets.ts';
 import { checkReady } from './readiness.ts';
+import { withPatience } from './start-patience.ts';
 
 /** Builds the service: settings → engine → domains → HTTP apps. */
 
@@ -32,6 +33,8 @@ export interface ServiceOptions extends ListenerSettings {
   readonly storeCallMsMax?: number;
   /** With less free space the disk counts as full; the limit of the same name by default. */
   readonly diskReserveBytes?: number;
+  /** After this time a flush of the embedded store counts as hung; the limit of the same name by default. */
+  readonly flushMsMax?: number;
   /** Collects the metrics of all processes of the service; by default only of this one. */
   readonly gatherMetrics?: GatherMetrics;
 }
@@ -57,20 +60,25 @@ export interface Service {
 
 const ownOnly: GatherMetrics = (own) => async () => [own()];
 
-/** Starts the service. Throws SettingsError if the settings do not match the data folder. */
+/**
+ * Starts the service. Throws SettingsError if the settings do not match the data folder, and TransientError if what it needs
+ * stays out of reach for `startPatienceMsMax`.
+ */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { log = openLog(settings.logLevel), now = Date.now } = options;
   const prometheus = openMetrics(settings, now);
   const gather = (options.gatherMetrics ?? ownOnly)(prometheus.snapshot);
-  const listeners = await Listeners.open(settings, options);
+  const listeners = await withPatience(log, () => Listeners.open(settings, options));
   let engine: Engine | undefined;
   try {
     const masterKeys = masterKeySource(settings);
     const traces = await openTraces(settings);
-    engine = await openStore(settings, options, { log, metrics: prometheus.metrics });
-    const store = engine;
+    const store = await withPatience(log, () =>
+      openStore(settings, options, { log, metrics: prometheus.metrics }),
+    );
+    engine = store;
     const access = await openAccess(settings, store, log, now);
-    const sealer = await openSealer(store, masterKeys, now());
+    const sealer = await withPatience(log, () => openSealer(store, masterKeys, now()));
     const inFlight = new InFlight();
     const shared = { log, metrics: prometheus.metrics, now };
     const domains = await openDomains(settings, {
@@ -131,10 +139,10 @@ export async function startService(settings: Settings, options: ServiceOptions):
 /** Throws SettingsError if a copy into the store was not finished. */
 async function openStore(
   settings: Settings,
-  { diskReserveBytes, storeCallMsMax }: ServiceOptions,
+  { diskReserveBytes, flushMsMax, storeCallMsMax: callMsMax }: ServiceOptions,
   { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
 ): Promise<Engine> {
-  const engine = await openEngine(settings, log, { metrics, diskReserveBytes, callMsMax: storeCallMsMax });
+  const engine = await openEngine(settings, log, { metrics, diskReserveBytes, flushMsMax, callMsMax });
   try {
     await checkIsWhole(engine);
   } catch (error) {

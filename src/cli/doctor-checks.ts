@@ -1,5 +1,5 @@
 import { type OfflineSecrets, openOfflineSecrets, sealedRecords } from '../app/offline/secrets.ts';
-import { SettingsError } from '../errors.ts';
+import { SettingsError, TransientError } from '../errors.ts';
 import { clockStepMsMax } from '../payments/limits.ts';
 import { idPrefix, paymentsSpace } from '../payments/payment.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
@@ -74,6 +74,7 @@ async function examine(): Promise<readonly Finding[]> {
 }
 
 function problemsOf(check: string, error: unknown): readonly Finding[] {
+  if (error instanceof TransientError) return [{ problem: `${check}: ${error.message}` }];
   if (!(error instanceof SettingsError)) throw error;
   return error.problems.map((problem) => ({ problem: `${check}: ${problem}` }));
 }

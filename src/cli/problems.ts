@@ -1,4 +1,4 @@
-import { DamagedStoreError, errorKinds, ServiceError, SettingsError } from '../errors.ts';
+import { DamagedStoreError, errorKinds, ServiceError, SettingsError, TransientError } from '../errors.ts';
 import { printable } from './output/printable.ts';
 
 /** The work of a command failed: exit status 1. */
@@ -25,7 +25,7 @@ interface Problem {
 
 /**
  * Writes each problem that an operator can fix as a line, or with `json` all of them as one JSON object, to standard error, and
- * sets the exit status: 2 if the command line or the settings are wrong, 1 if the work failed. Rethrows any other error.
+ * sets the exit status: 2 if the command line or the settings are wrong, 1 if the work failed or what it needs is out of reach. Rethrows any other error.
  */
 export function reportProblems(error: unknown, json = false): void {
   if (isOfCommander(error) && error.exitCode === 0) return;
@@ -49,6 +49,7 @@ function problemOf(error: unknown): Problem {
   if (isOfCommander(error)) return { status: 2, code: 'usage', lines: [usageLine(error)] };
   if (error instanceof DamagedStoreError) return { status: 1, code: 'store_damaged', lines: error.problems };
   if (error instanceof SettingsError) return { status: 2, code: 'invalid_settings', lines: error.problems };
+  if (error instanceof TransientError) return { status: 1, code: 'unavailable', lines: [error.message] };
   if (error instanceof WorkFailed) return { status: 1, code: error.code, lines: [error.message] };
   if (error instanceof ServiceError)
     return { status: statusOf(error), code: error.code, lines: [error.message] };
@@ -66,27 +67,49 @@ function usageLine({ code, message }: { readonly code: string; readonly message:
   return message.replace(/^error: /, '').replaceAll('\n', ' ');
 }
 
+/** Errors of files: too many are open, or the disk does not respond. */
+const cannotOpen: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EIO', 'ENOMEM', 'EBUSY', 'ESTALE']);
+
 function problemOfSystem(error: unknown): Problem {
-  if (isOfLmdb(error)) {
-    const line = `data (COUNTERFOIL_DATA): the store cannot be read (${error.message}); restore a copy of it`;
-    return { status: 1, code: 'store_damaged', lines: [line] };
-  }
+  if (isOfLmdb(error)) return problemOfLmdb(error);
   const { code } = error as NodeJS.ErrnoException;
-  const line = lineOf(code);
+  if (code === 'EACCES')
+    return {
+      status: 2,
+      code: 'invalid_settings',
+      lines: ['data (COUNTERFOIL_DATA): cannot be opened or written (EACCES)'],
+    };
+  if (code !== undefined && cannotOpen.has(code)) {
+    const line = `data (COUNTERFOIL_DATA): the store cannot be opened now (${code}); this does not show that it is damaged`;
+    return { status: 1, code: 'store_not_opened', lines: [line] };
+  }
+  const line = passingLineOf(code);
   if (line === undefined) throw error;
-  return { status: 2, code: 'invalid_settings', lines: [line] };
+  return { status: 1, code: 'unavailable', lines: [line] };
 }
 
-/** LMDB's own errors have negative numbers as codes (lmdb.h, Return Codes). */
-function isOfLmdb(error: unknown): error is Error {
-  const { code } = error as { readonly code?: unknown };
-  return error instanceof Error && typeof code === 'number' && code < 0;
+/** LMDB's errors have numbers as codes: its own are negative (lmdb.h, Return Codes), those of the system are errno. */
+function isOfLmdb(error: unknown): error is Error & { readonly code: number } {
+  return error instanceof Error && typeof (error as { readonly code?: unknown }).code === 'number';
 }
 
-function lineOf(code: string | undefined): string | undefined {
+/** Limits that LMDB has reached: MDB_READERS_FULL, MDB_MAP_FULL, MDB_DBS_FULL, MDB_TXN_FULL, MDB_TLS_FULL, MDB_MAP_RESIZED. */
+const lmdbLimits: ReadonlySet<number> = new Set([-30790, -30792, -30791, -30788, -30789, -30785]);
+
+function problemOfLmdb({ code, message }: Error & { readonly code: number }): Problem {
+  const isDamage = code < 0 && !lmdbLimits.has(code);
+  const line = isDamage
+    ? `data (COUNTERFOIL_DATA): the store cannot be read (${message}); restore a copy of it`
+    : `data (COUNTERFOIL_DATA): the store cannot be opened now (${message}); this does not show that it is damaged`;
+  return { status: 1, code: isDamage ? 'store_damaged' : 'store_not_opened', lines: [line] };
+}
+
+/** What may pass without a change of the settings, so that another start is worth while. */
+function passingLineOf(code: string | undefined): string | undefined {
   if (code === 'EADDRINUSE') return 'port (PORT): another program already listens there';
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return 'host (HOST): is not an address of this machine';
-  if (code === 'EACCES' || code === 'EROFS') return `data (COUNTERFOIL_DATA): cannot be written (${code})`;
+  if (code === 'EROFS' || code === 'ENOSPC' || code === 'EDQUOT')
+    return `data (COUNTERFOIL_DATA): cannot be written (${code})`;
   return undefined;
 }

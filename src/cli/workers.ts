@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkPortsAreFree } from '../app/listeners.ts';
 import { type Service, startService } from '../app/service.ts';
+import { withPatience } from '../app/start-patience.ts';
 import { stopMsMax } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -14,14 +15,21 @@ import { gatherFromWorkers, type MetricsMessage, WorkerMetrics } from './worker-
 type Ready = Pick<Service, 'origin' | 'paymentOrigin' | 'isOpen'>;
 type Message = (Ready & { readonly kind: 'ready' }) | MetricsMessage;
 
-/** How a worker ended before it was ready. */
+/** How a worker ended before it was ready: with a status, or by a signal. */
 class WorkerFailed extends Error {
   readonly status: number;
+  /** By a signal: then the worker has not written the reason. */
+  readonly isKilled: boolean;
 
-  constructor(status: number) {
-    super(`a worker ended with status ${status} before it was ready`);
-    this.status = status;
+  constructor(status: number | null, signal: string | null) {
+    super(`a worker ended ${endOf(status, signal)} before it was ready`);
+    this.status = status ?? 1;
+    this.isKilled = status === null;
   }
+}
+
+function endOf(status: number | null, signal: string | null): string {
+  return signal === null ? `with status ${status}` : `by ${signal}`;
 }
 
 interface Plan {
@@ -35,9 +43,10 @@ interface Plan {
  */
 export async function serveByWorkers(settings: Settings, plan: Plan): Promise<void> {
   // Otherwise the workers would silently share their port with those of another service.
-  await checkPortsAreFree(settings);
+  const log = openLog(settings.logLevel);
+  await withPatience(log, () => checkPortsAreFree(settings));
   const env = { ...process.env };
-  const workers = new WorkerGroup(openLog(settings.logLevel), plan, env);
+  const workers = new WorkerGroup(log, plan, env);
   process.once('SIGTERM', () => workers.stop()).once('SIGINT', () => workers.stop());
   try {
     // The first worker creates the store and the master key before the others open them.
@@ -47,7 +56,9 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<vo
     process.stdout.write(readyLine(ready, plan));
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
-    // The worker has written the reason.
+    if (error.isKilled) log.error('worker_not_started', { detail: error.message });
+    log.flush();
+    // A worker that exits by itself has written the reason.
     process.exitCode = error.status;
     workers.stop();
   }
@@ -112,8 +123,8 @@ class WorkerGroup {
     });
     const ready = await Promise.race([
       readyOf(worker),
-      ended.then(([status]) => {
-        throw new WorkerFailed(status ?? 1);
+      ended.then(([status, signal]) => {
+        throw new WorkerFailed(status, signal);
       }),
     ]);
     this.#metrics.add(worker);

@@ -54,9 +54,11 @@ export const rejectionsCountedMax = 1_000;
 export const rejectionLinesPerSecondMax = 100;
 /**
  * A connection is closed if its reader reads nothing of a response for this long. The system buffers up to some megabytes for a
- * reader, and the service sees only when that buffer takes more: at 100 KB per second a reader never looks stalled.
+ * reader, whose progress shows in its send queue: at 20 KB per second a reader never looks stalled.
  */
 export const responseStallMsMax = 30_000;
+/** In this time, so often the system is asked how much of a response that seems to stall is unacknowledged. */
+export const sendQueueLooksPerStall = 10;
 /** Unread response bytes of all connections: beyond it new requests are shed. */
 export const responseBytesWaitingMax = 256 * 1024 * 1024;
 /** A usual client sends its body at once; a mobile one may pause for some seconds. */

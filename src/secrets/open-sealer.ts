@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { SettingsError } from '../errors.ts';
+import { SettingsError, TransientError } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
 import { KeyFile, keyFileOf, makeKeyFile } from './key-file.ts';
 import { forgetKey, noteKey, readKeyNotes } from './key-notes.ts';
@@ -30,7 +30,7 @@ export function isKeyFile({ settings, command }: MasterKeySource): boolean {
 /**
  * A sealer with the master keys of the settings, of the command or, without either, of the file `<data>.key`. The file is
  * created when the store has no seals yet. Throws SettingsError, also when a key that the store's secrets may need is
- * missing.
+ * missing, and TransientError when the command fails.
  *
  * @param now milliseconds since 1970
  */
@@ -65,7 +65,7 @@ export async function openMasterKeys(
   return keys;
 }
 
-/** Reads the keys and changes nothing. Throws SettingsError. */
+/** Reads the keys and changes nothing. Throws SettingsError, and TransientError when the command fails. */
 export async function loadMasterKeys(source: MasterKeySource): Promise<MasterKeys> {
   const { settings, command, dataFolder } = source;
   if (settings.length > 0) return fixedKeys(parseKeys(settings.join('\n'), sourceName(source)));
@@ -98,7 +98,7 @@ async function neededKeys(engine: Engine): Promise<readonly string[]> {
   return notes.filter(({ state }) => state !== 'retired').map(({ keyId }) => keyId);
 }
 
-/** Runs the command without a shell; its standard error is not part of the message. */
+/** Runs the command without a shell; its standard error is not part of the message. Throws TransientError, SettingsError. */
 async function outputOf(command: string, name: string): Promise<string> {
   const [program = '', ...args] = command.split(' ').filter(Boolean);
   try {
@@ -110,7 +110,11 @@ async function outputOf(command: string, name: string): Promise<string> {
   } catch (error) {
     const { code, signal } = error as { code?: string | number; signal?: string | null };
     const end = code === undefined || code === null ? `signal ${signal}` : String(code);
-    throw new SettingsError([`${name}: ${program} printed no master key (it ended with ${end})`]);
+    const problem = `${name}: ${program} printed no master key (it ended with ${end})`;
+    // Without the program, or the right to run it, the setting is wrong. A program that fails may lack its network.
+    throw code === 'ENOENT' || code === 'EACCES'
+      ? new SettingsError([problem])
+      : new TransientError(problem, error);
   }
 }
 

@@ -10,6 +10,11 @@ export const scanPageItemsMax = 1_000;
 export const commitWritesMax = 100;
 /** With less free space than this, the disk counts as full: no transaction may run out of disk. */
 export const diskReserveBytes = 16 * 1024 * 1024;
+/**
+ * Commits that leave less than there was, as deletes do, and the compaction that makes their space usable again, go on down to
+ * this: a full disk could not be emptied otherwise. A transaction needs it for a moment only; its own size is added.
+ */
+export const diskFreeingReserveBytes = 4 * 1024 * 1024;
 /** With less free space than this, the store's disk is reported to the operator: eight times what counts as full. */
 export const diskLowBytes = 128 * 1024 * 1024;
 /** A long response goes to the socket in pieces of this size; a scan has one buffer of it. */

@@ -14,7 +14,3 @@ export function itemTag({ id, name }: TableItem): string {
 export function tagOfText(text: string): string {
   return hash('sha256', text, 'base64url').slice(0, 22);
 }
-
-export function matches(tags: EntityTags, tag: string): boolean {
-  return tags === 'any' || tags.includes(tag);
-}

@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import type { Engine, Reads, Rejection, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
-import { type EntityTags, itemTag, matches } from './entity-tags.ts';
+import { type EntityTags, itemTag } from './entity-tags.ts';
 import { type ItemText, ItemTexts } from './item-texts.ts';
 import { pageBytesMax, pageItemsMax } from './limits.ts';
 import { checkId, checkItem, type TableItem, tableName, tableSpace } from './table-item.ts';
@@ -155,10 +155,11 @@ export class Tables {
   }
 
   async #writeIfMatching(table: string, write: Write, ifMatch: EntityTags | undefined): Promise<void> {
-    if (ifMatch === undefined) return this.#commit(table, [write]);
+    // `*` is true whenever the item exists (RFC 9110, 13.1.1), and an update or delete of a missing item fails by itself.
+    if (ifMatch === undefined || ifMatch === 'any') return this.#commit(table, [write]);
     const value = await this.#engine.get(write.space, write.id);
     if (value === undefined) throw await this.#notFound(write.space);
-    if (!matches(ifMatch, itemTag({ id: write.id, name: value })))
+    if (!ifMatch.includes(itemTag({ id: write.id, name: value })))
       throw new ServiceError('precondition_failed');
     // The item may change between this check and the commit; then the engine rejects the commit.
     return this.#commit(table, [{ ...write, ifValue: value } as Write]);

@@ -12,6 +12,7 @@ import { newDataFolder } from '../support/service.ts';
 
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
 const items = 2_000;
+const atOnce = 2_000;
 
 test('reports no problem for a store whose journal is not compacted, and counts every item', async (t) => {
   const folder = newDataFolder(t);
@@ -39,6 +40,43 @@ test('reports no problem while another process writes', async (t) => {
   await engine.close();
 });
 
+test('holds no snapshot for the whole run, so that the service can use old pages again', async (t) => {
+  const folder = newDataFolder(t);
+  await fill(folder, manyItems, 400);
+  await compact(folder);
+  const store = openStore(storeFile(folder));
+  t.after(() => store.close());
+  const snapshots = new Set<string>();
+  const own = new RegExp(`^\\s*${process.pid} \\S+ (\\d+)`, 'm');
+  const { problems } = await verifyStore(storeFile(folder), () => {
+    const number = own.exec(store.root.readerList())?.[1];
+    if (number !== undefined) snapshots.add(number);
+    writeAnything(store);
+  });
+  assert.deepEqual(problems, []);
+  assert.ok(snapshots.size > 5, `${snapshots.size} snapshots`);
+});
+
+test('reports a missing leaf of a store that is written meanwhile', async (t) => {
+  const folder = newDataFolder(t);
+  await fill(folder, manyItems, 400);
+  await compact(folder);
+  const store = openStore(storeFile(folder));
+  t.after(() => store.close());
+  store.write(() => store.leaves.removeSync(secondLeaf(store).key));
+  const { problems } = await verifyStore(storeFile(folder), () => writeAnything(store));
+  assert.equal(problems.length, 2);
+  assert.match(problems.join('\n'), /its record has count \d+, its items \d+\n.*its record has textBytes/);
+});
+
+/** Several pages of a verification. */
+const manyItems = 40_000;
+
+/** A commit that belongs to no space. */
+function writeAnything(store: Store): void {
+  store.write(() => store.root.putSync('written by a test', String(performance.now())));
+}
+
 const damages: Readonly<Record<string, { damage: (store: Store) => void; problem: RegExp }>> = {
   'a leaf that is missing': {
     damage: (store) => store.leaves.removeSync(secondLeaf(store).key),
@@ -59,6 +97,34 @@ const damages: Readonly<Record<string, { damage: (store: Store) => void; problem
   'an item that was changed in place': {
     damage: (store) => change(store, (leaf) => leaf.write('zzzz', leaf.indexOf('id-'))),
     problem: /is out of order/,
+  },
+  'a byte that is not UTF-8': {
+    damage: (store) => change(store, (leaf) => leaf.writeUInt8(0xff, leaf.indexOf('Name of') + 1)),
+    problem: /table:books: the leaf up to "[^"]+" is not UTF-8/,
+  },
+  'a name that is no string': {
+    damage: (store) => change(store, (leaf) => leaf.write('1'.repeat(18), leaf.indexOf('"Name of'))),
+    problem: /item 0 is no item/,
+  },
+  'a byte in the journal that is not UTF-8': {
+    damage: (store) => {
+      const journal = store.root.openDB<Buffer, Buffer>({
+        name: 'journal',
+        keyEncoding: 'binary',
+        encoding: 'binary',
+      });
+      const entry = Buffer.from('{"first":1,"spaces":[["table:books",2001,1,["id","\xff"]]]}', 'latin1');
+      journal.putSync(Buffer.from([0x7f, 0, 0, 0, 0, 0]), entry);
+    },
+    problem: /the journal: commit \d+ is not UTF-8/,
+  },
+  'an entry of the journal that is not JSON': {
+    damage: (store) => store.journal.putSync(2 ** 40, '{"first":1'),
+    problem: /the journal: commit \d+ is not well-formed/,
+  },
+  'a record that is not JSON': {
+    damage: (store) => store.records.putSync('table:books', '{"count"'),
+    problem: /table:books: its record is not well-formed/,
   },
   'a leaf without items': {
     damage: (store) => store.leaves.putSync(secondLeaf(store).key, emptySortedRun),
@@ -114,16 +180,24 @@ function run(folder: string): { status: number | null; stdout: string; stderr: s
   return { status, stdout, stderr };
 }
 
-async function fill(folder: string): Promise<void> {
+async function fill(folder: string, items = 2_000, nameLength = 0): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const engine = openLmdbEngine(folder);
-  const creates = Array.from({ length: items }, (_, n) => {
-    const id = `id-${String((n * 7919) % items).padStart(5, '0')}`;
-    return engine.commit([
-      { kind: 'create', space: 'table:books', id, value: `Name of ${id}`, makeSpace: true },
-    ]);
-  });
-  await Promise.all(creates);
+  for (let begun = 0; begun < items; begun += atOnce) {
+    const creates = Array.from({ length: atOnce }, (_, n) => {
+      const id = `id-${String(((begun + n) * 7919) % items).padStart(5, '0')}`;
+      return engine.commit([
+        {
+          kind: 'create',
+          space: 'table:books',
+          id,
+          value: `Name of ${id}`.padEnd(nameLength),
+          makeSpace: true,
+        },
+      ]);
+    });
+    await Promise.all(creates);
+  }
   await engine.close();
 }
 

@@ -107,21 +107,30 @@ test('leaves no worker running when the primary process is killed', async (t) =>
   await waitFor(() => !pids.some(isAlive));
 });
 
-test('reports why no worker can start, and exits with 2', async (t) => {
+test('reports why no worker can start, and exits with 2 for a wrong option and 1 for a taken port', async (t) => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   t.after(() => taken.close());
   const port = String((taken.address() as { port: number }).port);
-  for (const [args, env, message] of [
-    [['--workers', '2'], { PORT: port }, /another program already listens there/],
-    [['--workers', '0'], {}, /--workers: must be "auto" or a number from 1 to 128/],
-    [['--workers', 'many'], {}, /--workers: must be/],
+  for (const [args, env, status, message] of [
+    [['--workers', '2'], { PORT: port }, 1, /another program already listens there/],
+    [['--workers', '0'], {}, 2, /--workers: must be "auto" or a number from 1 to 128/],
+    [['--workers', 'many'], {}, 2, /--workers: must be/],
   ] as const) {
     const child = spawnProgram(t, args, env);
     const stderr = readText(child.stderr);
-    assert.deepEqual(await once(child, 'exit'), [2, null]);
+    assert.deepEqual(await once(child, 'exit'), [status, null]);
     assert.match(await stderr, message);
   }
+});
+
+test('logs the signal that killed a worker before it was ready, and exits with 1', async (t) => {
+  const kill = "if(process.argv[2]==='worker')process.kill(process.pid,'SIGKILL')";
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(kill)}` };
+  const child = spawnProgram(t, ['--workers', '2'], env);
+  const stderr = readText(child.stderr);
+  assert.deepEqual(await once(child, 'exit'), [1, null]);
+  assert.match(await stderr, /"detail":"a worker ended by SIGKILL before it was ready"/);
 });
 
 type Client = (

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -60,6 +61,26 @@ test('rejects writes with 507 on a full disk, serves reads, charges nothing, and
   await assertWhole(options.data);
 });
 
+test('a full disk can be emptied: deletes succeed, and then new items take their place', async (t) => {
+  const disk = SmallDisk.mount(t, largeMegabytes);
+  const { origin } = await startWithLedger(t, disk.folder);
+  const filled = await fill(origin, largeMegabytes);
+  const caller = new Caller(origin);
+  for (const id of filled.keys()) {
+    const outcome = await writeTable(caller, 'filling', [{ kind: 'delete', id }]);
+    assert.ok(outcome.kind === 'responded' && outcome.status === 200, `${id}: ${JSON.stringify(outcome)}`);
+  }
+  caller.close();
+  // Compaction makes the space of deleted items usable again, also while writes keep coming.
+  await untilWritable(origin);
+  const again = await fill(origin, largeMegabytes);
+  // The items have different lengths, so their number says little.
+  const [before, after] = [filled, again].map((items) => items.values().reduce((a, b) => a + b, 0));
+  t.diagnostic(`${before} bytes, all deleted, then ${after} bytes`);
+  assert.ok((after as number) > (before as number) / 4);
+  await assertHolds(origin, again);
+});
+
 test('rejects writes with 503 or 507 on a read-only disk, serves reads, and charges nothing', async (t) => {
   const disk = FaultyDisk.mount(t, largeMegabytes);
   const { service, origin, ledger, options } = await startWithLedger(t, disk.folder);
@@ -85,6 +106,24 @@ test('rejects writes with 503 or 507 on a read-only disk, serves reads, and char
   await assertWhole(options.data);
 });
 
+for (const what of ['with all of its files', 'that is a copy of the store alone'])
+  test(`verifies a store on a read-only disk, ${what}, and leaves it as it is`, async (t) => {
+    const disk = SmallDisk.mount(t, largeMegabytes);
+    const { service, origin, options } = await startWithLedger(t, disk.folder);
+    const caller = new Caller(origin);
+    await writeTable(caller, 'books', [{ kind: 'create', id: 'a', name: '' }]);
+    caller.close();
+    assert.equal(await service.terminate(), 0);
+    const file = join(options.data, 'store.mdb');
+    if (what.includes('alone'))
+      for (const name of readdirSync(options.data))
+        if (name !== 'store.mdb') rmSync(join(options.data, name));
+    const before = readFileSync(file);
+    disk.turnReadOnly();
+    await assertWhole(options.data);
+    assert.ok(readFileSync(file).equals(before));
+  });
+
 type Ledger = Awaited<ReturnType<typeof startLedgerProcess>>;
 
 async function startWithLedger(t: TestContext, folder: string) {
@@ -98,11 +137,11 @@ async function startWithLedger(t: TestContext, folder: string) {
 }
 
 /** Creates smaller and smaller items until not even the smallest fits. @returns the acknowledged ones */
-async function fill(origin: string): Promise<ReadonlyMap<string, number>> {
+async function fill(origin: string, megabytes = smallMegabytes): Promise<ReadonlyMap<string, number>> {
   const acknowledged = new Map<string, number>();
   for (const length of fillingLengths) {
     let created = 0;
-    const itemsMax = fillersAtOnce + (smallMegabytes * 2 ** 20) / (length + itemBytesMin);
+    const itemsMax = fillersAtOnce + (megabytes * 2 ** 20) / (length + itemBytesMin);
     let isFull = false;
     const create = async () => {
       const caller = new Caller(origin);

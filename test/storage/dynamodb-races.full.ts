@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ServiceError } from '../../src/errors.ts';
 import { CommitUnknown, type Engine, type Space, type Write } from '../../src/storage/engine.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';
 import {
+  apiError,
   conflicting,
   cutReply,
   dropReply,
@@ -34,6 +36,29 @@ test('accepts a create whose reply was lost, even if the item was updated before
   loseFirstReply(store, 'PutItem', () => store.direct.commit([replace('a', 'updated')]));
   assert.equal(await store.patient.commit([create('a', 'first')]), undefined);
   assert.equal(await store.direct.get(space, 'a'), 'updated');
+});
+
+for (const code of ['ResourceNotFoundException', 'ResourceNotFound', 'ItemCollectionSizeLimitExceeded']) {
+  test(`reports a transaction that was cancelled because of ${code} as unavailable`, async (t) => {
+    const store = await faultyStore(t, ['books']);
+    await store.direct.commit([create('a', 'before')]);
+    const reasons = { CancellationReasons: [{ Code: code, Message: 'by the script of a test' }] };
+    store.proxy.script = ({ operation }) =>
+      operation === 'TransactWriteItems' ? apiError('TransactionCanceledException', reasons) : undefined;
+    await assert.rejects(
+      store.patient.commit([replace('a', 'after')]),
+      (error) => error instanceof ServiceError && error.code === 'unavailable',
+    );
+    assert.equal(await store.direct.get(space, 'a'), 'before');
+  });
+}
+
+/** docs/operating/dynamodb.md, "What differs from the embedded store" */
+test('makes a create again whose reply was lost, if the item was deleted before the retry', async (t) => {
+  const store = await faultyStore(t, ['books']);
+  loseFirstReply(store, 'PutItem', () => store.direct.commit([remove('a')]));
+  assert.equal(await store.patient.commit([create('a', 'first')]), undefined);
+  assert.equal(await store.direct.get(space, 'a'), 'first');
 });
 
 test('rejects a create of an existing item, even if the first reply was lost', async (t) => {

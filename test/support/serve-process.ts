@@ -133,6 +133,10 @@ export class ServeProcess {
     return this.#child.pid as number;
   }
 
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
   /** Its standard error so far. */
   get errors(): string {
     return this.#errors;

@@ -190,6 +190,18 @@ test('returns the tag of an item to HEAD too', async () => {
   assert.equal(head.headers.get('etag'), await tagOf(table));
 });
 
+/** RFC 9110, 13.1.1: `*` is true whenever the item exists, whatever others write to it meanwhile. */
+test('updates under "*" all succeed while many callers update the same item at once', async () => {
+  const table = await tableWithA();
+  const names = Array.from({ length: 200 }, (_, n) => `name ${n}`);
+  const outcomes = await Promise.all(
+    names.map((name) => service.send('PUT', `${table}/update`, { id: 'a', name }, { 'if-match': '*' })),
+  );
+  assert.deepEqual(new Set(outcomes.map(({ status }) => status)), new Set([200]));
+  const { json } = await service.get(`${table}/read?id=a`);
+  assert.ok(names.includes(json.body.name), 'the last update stands');
+});
+
 async function tableWithA(): Promise<string> {
   const table = newTable();
   await service.post(`${table}/create`, { id: 'a', name: 'Alpha' });

@@ -14,6 +14,11 @@ import { startSharedService } from '../support/tables/shared-service.ts';
 /** How long a reader may stall. The real bound would take too long for every run. */
 const stallMs = isLong ? responseStallMsMax : 1_000;
 /** A reader stalls only when the socket buffers are full; a slow engine needs time to fill them. */
+/**
+ * A rate at which the system's buffer has room for more only after longer than a reader may stall: the documents promise 20 KB/s for
+ * the real bound.
+ */
+const slowBytesPerSecond = (20_000 * responseStallMsMax) / stallMs;
 const cutOffMsMax = stallMs * 2.5 + 12 * busyMachineMs;
 
 const service = await startSharedService({ responseStallMs: stallMs });
@@ -56,6 +61,19 @@ suite('a read whose reader is slow', { concurrency: true }, () => {
     });
   }
 
+  test('is completed when the reader reads slowly and steadily, however much the system buffers for it', async () => {
+    const reading = await SlowReading.begin(service, 'identity');
+    const began = performance.now();
+    while (performance.now() < began + 6 * stallMs) {
+      await reading.readMore(1);
+      const dueAt = began + (reading.bytes / slowBytesPerSecond) * 1_000;
+      await sleep(Math.max(1, dueAt - performance.now()));
+    }
+    assert.ok(!reading.isClosedByService, 'the connection is open');
+    await reading.readToEnd();
+    assert.ok(reading.isWhole);
+  });
+
   test('is completed when the reader reads something now and then', async () => {
     const reading = await SlowReading.begin(service, 'identity');
     for (let n = 0; n < 12; n++) {
@@ -92,6 +110,10 @@ test('writes nothing into a response in progress when the rest of its request is
   await new Promise((resolve) => socket.once('close', resolve));
   const received = Buffer.concat(chunks);
   assert.ok(!received.includes('HTTP/1.1 '), 'a second response is in the middle of the first');
+});
+
+test('logs no connection that it has cut off as an error', () => {
+  assert.doesNotMatch(service.logged(), /unforeseen_error/);
 });
 
 test('completes a read that is in progress when the service is stopped', async () => {
@@ -160,6 +182,10 @@ class SlowReading {
   async readToEnd(): Promise<void> {
     await this.readMore(Number.POSITIVE_INFINITY);
     this.#socket.destroy();
+  }
+
+  get bytes(): number {
+    return this.#bodyBytes;
   }
 
   get isClosedByService(): boolean {

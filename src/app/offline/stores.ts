@@ -3,7 +3,7 @@ import { readKeyNotes } from '../../secrets/key-notes.ts';
 import { tablePolicy } from '../../settings/load.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { type Copied, type CopyOptions, copyStore } from '../../storage/copying/copy.ts';
-import { openStoreAt, type StorePlace } from '../adapters.ts';
+import { openStoreAt, renewStore, type StorePlace } from '../adapters.ts';
 
 export interface Moving extends Pick<CopyOptions, 'isIntoExisting' | 'progress'> {
   readonly from: StorePlace;
@@ -31,6 +31,7 @@ export async function moveStore(settings: Settings, { from, to, ...options }: Mo
       return { ...copied, undeclared, masterKeyIds: notes.map(({ keyId }) => keyId) };
     } finally {
       await target.engine.close();
+      await renewStore(to);
     }
   } finally {
     await source.engine.close();

@@ -129,7 +129,9 @@ function stream(
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   const sink = coding === undefined ? raw : compressedInto(raw, coding);
   pour(text, sink).catch((error) => {
-    if (!raw.destroyed) request.server.logBrokenResponse(error, request, reply);
+    // A reader that is cut off, or gone, is no error of the service, whatever the write reports.
+    if (!raw.destroyed && !request.raw.socket.destroyed)
+      request.server.logBrokenResponse(error, request, reply);
     text.release();
     // The response must not end as if it were complete.
     raw.destroy();

@@ -1,12 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { bodyBytesPerSecondMin, bodyGraceMs, responseStallMsMax } from '../limits.ts';
+import { bodyBytesPerSecondMin, bodyGraceMs, responseStallMsMax, sendQueueLooksPerStall } from '../limits.ts';
+import { sendQueuesOf } from './send-queues.ts';
 import type { Connection } from './turn.ts';
 
 /** The output progress of a connection, and since when it has not changed. */
 interface Output {
-  mark: string;
+  readonly mark: string;
   since: number;
+  /** What the peer had not acknowledged at the last look; undefined before the first one. */
+  queue: string | undefined;
 }
 
 /** A request with an incomplete body. */
@@ -34,6 +37,8 @@ export class SlowConnections {
   readonly #outputs = new WeakMap<Socket, Output>();
   readonly #uploads = new WeakMap<Socket, Upload>();
   readonly #sweeping: NodeJS.Timeout;
+  #lookedAt = 0;
+  #isLooking = false;
   /** Unread response bytes of all connections, as of the last sweep. */
   waitingBytes = 0;
 
@@ -50,14 +55,41 @@ export class SlowConnections {
 
   #sweep(now: number): void {
     let waiting = 0;
+    const waitingSockets: Socket[] = [];
     for (const { socket, turns } of this.#options.connections()) {
       const [running] = turns;
       if (running === undefined) continue;
       waiting += socket.writableLength;
       if (this.#isStalled(socket, now)) socket.resetAndDestroy();
       else if (this.#isSlow(socket, running.request, now)) this.#options.rejectSlowBody(socket);
+      else if (this.#isSuspect(socket, now)) waitingSockets.push(socket);
     }
     this.waitingBytes = waiting;
+    if (waitingSockets.length > 0 && !this.#isLooking && now - this.#lookedAt >= this.#lookMs)
+      void this.#lookAtQueues(waitingSockets, now);
+  }
+
+  get #lookMs(): number {
+    return this.#stallMs / sendQueueLooksPerStall;
+  }
+
+  /** Whether Node.js has shown no progress of the connection for some time. */
+  #isSuspect(socket: Socket, now: number): boolean {
+    const output = this.#outputs.get(socket);
+    return output !== undefined && now - output.since >= this.#lookMs;
+  }
+
+  /** Notes for which connections the peer has acknowledged more since the last look. */
+  async #lookAtQueues(sockets: readonly Socket[], now: number): Promise<void> {
+    this.#isLooking = true;
+    this.#lookedAt = now;
+    for (const [socket, queue] of await sendQueuesOf(sockets)) {
+      const output = this.#outputs.get(socket);
+      if (output === undefined || output.queue === queue) continue;
+      if (output.queue !== undefined) output.since = now;
+      output.queue = queue;
+    }
+    this.#isLooking = false;
   }
 
   #isStalled(socket: Socket, now: number): boolean {
@@ -68,7 +100,7 @@ export class SlowConnections {
     const mark = progressOf(socket);
     const output = this.#outputs.get(socket);
     if (output?.mark !== mark) {
-      this.#outputs.set(socket, { mark, since: now });
+      this.#outputs.set(socket, { mark, since: now, queue: undefined });
       return false;
     }
     return now - output.since >= this.#stallMs;

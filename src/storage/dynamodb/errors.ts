@@ -14,8 +14,11 @@ export interface DynamoError extends Error {
   }[];
 }
 
+/** Engines name the reason of a cancellation differently from the error of a single command. */
+const missingTable: ReadonlySet<string> = new Set(['ResourceNotFound', 'ResourceNotFoundException']);
+
 export function isMissingTable({ name, CancellationReasons: reasons = [] }: DynamoError): boolean {
-  return name === 'ResourceNotFoundException' || reasons.some(({ Code }) => Code === 'ResourceNotFound');
+  return name === 'ResourceNotFoundException' || reasons.some(({ Code = '' }) => missingTable.has(Code));
 }
 
 /** Why the API considers a command invalid; for a transaction, its first invalid write. */
@@ -30,12 +33,26 @@ export function isKeyProblem(error: DynamoError): boolean {
   return /\bkeys?\b/i.test(text) && !isOfSize(text);
 }
 
-/** Maps two API errors: the item, with attributes that are unknown to us, is too large; the table has a different key. */
+/** Maps three API errors: a transaction was cancelled for a reason of no write; the item, with attributes that are unknown to us, is too large; the table has a different key. */
 export function translated(error: DynamoError): unknown {
   if (isKeyProblem(error)) return otherKey(error);
-  if (!isOfSize(invalidity(error) ?? '')) return error;
+  if (!isOfSize(invalidity(error) ?? '')) return isCancelled(error) ? cancelled(error) : error;
   const message = 'With all of its attributes, the item would exceed the 400 KB limit of DynamoDB.';
   return new ServiceError('invalid_request', { param: 'name', message });
+}
+
+function isCancelled({ name }: DynamoError): boolean {
+  return name === 'TransactionCanceledException';
+}
+
+/** Nothing of a cancelled transaction was written, whatever the reason. */
+function cancelled(error: DynamoError): ServiceError {
+  const codes = (error.CancellationReasons ?? []).map(({ Code }) => Code ?? 'None');
+  return new ServiceError('unavailable', {
+    retryAfterSeconds: 1,
+    detail: `DynamoDB cancelled a transaction: ${codes.join(', ')}`,
+    cause: error,
+  });
 }
 
 function isOfSize(text: string): boolean {

@@ -1,5 +1,5 @@
 import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
-import { SettingsError } from '../../errors.ts';
+import { SettingsError, TransientError } from '../../errors.ts';
 import type { Engine, Rejection, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
 import { commitWritesMax } from '../limits.ts';
 import { type CallBounds, Calls, isCredentialsError } from './calls.ts';
@@ -29,7 +29,8 @@ export interface DynamoSettings extends CallBounds {
  * tables have no ETag. A rejected commit may leave an empty table behind. When the reply to a *create* is lost and the
  * item is deleted before the retry, the retry creates the item again.
  *
- * Throws SettingsError when the service's own table is missing, or the engine cannot be used with these settings.
+ * Throws SettingsError when the service's own table is missing, or the engine cannot be used with these settings, and
+ * TransientError when it cannot be reached now.
  */
 export async function openDynamoEngine(settings: DynamoSettings): Promise<Engine> {
   const client = clientOf(settings);
@@ -49,7 +50,7 @@ export interface TableMade {
   readonly state: TableState;
 }
 
-/** Creates the service's own table and the declared ones when they are missing. Throws SettingsError. */
+/** Creates the service's own table and the declared ones when they are missing. Throws SettingsError, TransientError. */
 export async function initDynamo(settings: DynamoSettings): Promise<readonly TableMade[]> {
   const client = clientOf(settings);
   const layout = new Layout(settings.tablePrefix);
@@ -99,6 +100,16 @@ async function probe(calls: Calls, table: string): Promise<void> {
   await calls.read((client, options) => client.send(command, options));
 }
 
+/**
+ * While the network is late, the SDK finds no credentials of the machine's role, or expired ones, and the clock may not be set
+ * yet.
+ */
+const passingCredentialErrors = new Set([
+  'CredentialsProviderError',
+  'ExpiredTokenException',
+  'RequestTimeTooSkewed',
+]);
+
 async function problemOf(error: Error, client: DynamoDBClient, table: string): Promise<Error> {
   const region = await client.config.region().catch(() => undefined);
   const where = `store (COUNTERFOIL_STORE): DynamoDB in region ${region ?? 'none'}`;
@@ -111,11 +122,14 @@ async function problemOf(error: Error, client: DynamoDBClient, table: string): P
     return new SettingsError([
       `${where}: the table ${table} does not exist; run: npx counterfoil store init`,
     ]);
-  if (isCredentialsError(cause))
-    return new SettingsError([
+  if (isCredentialsError(cause)) {
+    const problem =
       `${where}: the credentials are rejected (${cause.name}); set them where the AWS SDK finds them, for instance ` +
-        'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
-    ]);
+      'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY';
+    return passingCredentialErrors.has(cause.name)
+      ? new TransientError(problem, error)
+      : new SettingsError([problem]);
+  }
   if (cause.name === 'UnknownOperationException')
     return new SettingsError([`${where}: does not support transactions, which payments need`]);
   if (isKeyProblem(cause))
@@ -123,9 +137,10 @@ async function problemOf(error: Error, client: DynamoDBClient, table: string): P
       `${where}: the key of the table ${table} is not the strings "space" and "id", so it is not a service table`,
     ]);
   if (error.name === 'ServiceError')
-    return new SettingsError([
+    return new TransientError(
       `${where}: cannot be reached (${(cause as { code?: string }).code ?? cause.name})`,
-    ]);
+      error,
+    );
   return error;
 }
 

@@ -2,11 +2,13 @@ import type { Rejection, Space, Write } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { Compaction } from './compaction.ts';
 import { textInLeaves } from './leaves.ts';
-import { compactionShare, journalSizeMax } from './limits.ts';
+import { compactionShare, compactionStepSize, journalSizeMax } from './limits.ts';
 import { Memtable, type SpaceEntry } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 export type Batch = readonly (readonly Write[])[];
+/** What became of a commit: undefined when it was made; `full` when the disk has no room for it. */
+export type CommitResult = Rejection | 'full' | undefined;
 
 const newSpace: SpaceRecord = { count: 0, textBytes: 0, generation: 0 };
 
@@ -30,25 +32,40 @@ export class Committer {
     this.#compaction = new Compaction(store, this.#memtable);
   }
 
+  get lastCommit(): number {
+    return this.#memtable.last;
+  }
+
   get hasUnfolded(): boolean {
     return !this.#memtable.isEmpty;
   }
 
-  /** Call it within a write transaction. When it throws a store error, call `forget`. */
-  carryOut(batch: Batch): (Rejection | undefined)[] {
+  /**
+   * Call it within a write transaction. When it throws a store error, call `forget`.
+   *
+   * @param mayGrow whether to make commits that do not free space
+   */
+  carryOut(batch: Batch, mayGrow = true): CommitResult[] {
     this.#begin();
-    const rejections = batch.map((writes) => this.#commit(writes));
+    const results = batch.map((writes) => this.#commit(writes, mayGrow));
     if (this.#changed.size > 0) {
       const spaces = JSON.stringify(this.#changedSpaces());
       this.#compactSome(spaces.length * compactionShare);
       this.#append(spaces);
+    } else if (!mayGrow) {
+      // Rejected commits that keep coming must not keep an idle store from compacting, which makes room for them.
+      this.#foldSome(compactionStepSize);
     }
-    return rejections;
+    return results;
   }
 
   /** Compacts about `sizeMax` characters of changes. Call it within a write transaction, when the store is idle. */
   fold(sizeMax: number): void {
     this.#begin();
+    this.#foldSome(sizeMax);
+  }
+
+  #foldSome(sizeMax: number): void {
     if (!this.hasUnfolded) return;
     if (!this.#compaction.isUnderWay) this.#compaction.begin();
     this.#compaction.step(sizeMax);
@@ -68,12 +85,13 @@ export class Committer {
   }
 
   /** Checks all conditions first, so that a rejected commit changes nothing. */
-  #commit(writes: readonly Write[]): Rejection | undefined {
+  #commit(writes: readonly Write[], mayGrow: boolean): CommitResult {
     const found = writes.map(({ space, id }) => this.#find(space, id));
     for (const [index, write] of writes.entries()) {
       const reason = this.#rejectionOf(write, found[index]);
       if (reason !== undefined) return { write: index, reason };
     }
+    if (!mayGrow && !freesSpace(writes, found)) return 'full';
     for (const [index, write] of writes.entries()) this.#set(write, found[index]?.textBytes ?? 0);
     return undefined;
   }
@@ -106,7 +124,7 @@ export class Committer {
     if (write.kind === 'check') return;
     const { space, id } = write;
     const value = write.kind === 'delete' ? undefined : write.value;
-    const textBytes = value === undefined ? 0 : Buffer.byteLength(itemText(id, value));
+    const textBytes = textBytesAfter(write);
     const commit = this.#memtable.last + 1;
     const record = this.#memtable.record(space) ?? newSpace;
     this.#memtable.set(space, id, value, commit);
@@ -144,4 +162,21 @@ export class Committer {
     if (!isNew) throw new Error(`the journal already has commit ${commit}`);
     this.#memtable.append(commit, entry.length);
   }
+}
+
+/** Bytes of the item's text after the write. */
+function textBytesAfter(write: Exclude<Write, { kind: 'check' }>): number {
+  return write.kind === 'delete' ? 0 : Buffer.byteLength(itemText(write.id, write.value));
+}
+
+/** Whether the commit leaves less than there was. One that changes nothing needs no space either. */
+function freesSpace(writes: readonly Write[], found: readonly (Found | undefined)[]): boolean {
+  let growth = 0;
+  let isChange = false;
+  for (const [index, write] of writes.entries()) {
+    if (write.kind === 'check') continue;
+    isChange = true;
+    growth += textBytesAfter(write) - (found[index]?.textBytes ?? 0);
+  }
+  return growth < 0 || !isChange;
 }

@@ -2,41 +2,64 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
+import { type FileIdentity, identityOf, isFile } from './file-identity.ts';
 import { type Head, pageBytes, pagesNeeded, readHead } from './pages.ts';
 
 /** The store's description of itself, under `formatKey` in the environment's main database. */
 export interface Format {
   readonly format: typeof formatVersion;
-  /** Random, chosen when the store is created: distinguishes the same version number in two stores. */
+  /** Random, chosen when the store is created, copied or restored: distinguishes the same version number in two stores. */
   readonly id: string;
+  /** The file that has this id; undefined in a store that was not opened since it notes this. */
+  readonly file?: FileIdentity;
 }
 
 /** Increases when a newer service writes data that an older one cannot read. */
 const formatVersion = 2;
 const formatKey = 'counterfoil';
 
-/**
- * Reads the format of an open store, or writes it to a new one. Nothing may be written before this check: the file may
- * belong to another program. Throws SettingsError.
- *
- * @param isEmpty as `checkFile` found it
- */
-export function formatOf(file: string, root: RootDatabase<string, string>, isEmpty: boolean): Format {
-  // Another process may be creating the store at the same time.
-  const text = root.get(formatKey) ?? (isEmpty ? root.transactionSync(() => makeFormat(root)) : undefined);
-  const found = text === undefined ? undefined : (JSON.parse(text) as { format: unknown; id: string });
-  if (found?.format === formatVersion) return found as Format;
-  void root.close();
-  if (found === undefined) throw damage(file, 'is damaged, or is not a store of Counterfoil');
-  throw problem(file, otherVersion(found.format));
+/** How a store was found before it was opened. */
+export interface Found {
+  /** As `checkFile` found it. */
+  readonly isEmpty: boolean;
+  readonly readOnly: boolean;
 }
 
-function makeFormat(root: RootDatabase<string, string>): string {
-  const made = root.get(formatKey);
-  if (made !== undefined) return made;
-  const format: Format = { format: formatVersion, id: randomBytes(4).toString('hex') };
+/**
+ * Reads the format of an open store, or writes it to a new one. A store whose file is another one than before gets a new id. Nothing may
+ * be written before this check: the file may belong to another program. Throws SettingsError.
+ */
+export function formatOf(
+  file: string,
+  root: RootDatabase<string, string>,
+  { isEmpty, readOnly }: Found,
+): Format {
+  const text = root.get(formatKey);
+  if (text === undefined && isEmpty) return root.transactionSync(() => makeFormat(file, root));
+  const found =
+    text === undefined ? undefined : (JSON.parse(text) as Omit<Format, 'format'> & { format: unknown });
+  if (found?.format !== formatVersion) {
+    void root.close();
+    if (found === undefined) throw damage(file, 'is damaged, or is not a store of Counterfoil');
+    throw problem(file, otherVersion(found.format));
+  }
+  const format = found as Format;
+  if (readOnly) return format;
+  const isCopied = format.file !== undefined && !isFile(file, format.file);
+  if (isCopied || format.file === undefined)
+    return root.transactionSync(() => makeFormat(file, root, isCopied ? newId() : format.id));
+  return format;
+}
+
+/** Writes the format. Call it within a write transaction, and only to a store of this version or an empty file. */
+export function makeFormat(file: string, root: RootDatabase<string, string>, id = newId()): Format {
+  const format: Format = { format: formatVersion, id, file: identityOf(file) };
   root.putSync(formatKey, JSON.stringify(format));
-  return JSON.stringify(format);
+  return format;
+}
+
+function newId(): string {
+  return randomBytes(4).toString('hex');
 }
 
 const lmdbVersion = 2;

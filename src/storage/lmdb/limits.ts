@@ -8,7 +8,7 @@ export const commitQueueSizeMax = 64 * 1024 * 1024;
 export const commitBatchMax = 512;
 /** Characters in one flush: some tens of milliseconds of writing. */
 export const commitBatchSizeMax = 8 * 1024 * 1024;
-/** After this time a flush counts as hung, and the process ends. */
+/** After this time a flush counts as hung, and the process ends. Time in which the process did not run does not count. */
 export const flushMsMax = 15_000;
 /** Snapshots held at once by all threads of all processes: long reads, and one for each thread. */
 export const snapshotsMax = 4_096;
@@ -23,6 +23,8 @@ export const compactionIdleMs = 100;
 export const compactionStepSize = 32 * 1024;
 /** Time for compaction at shutdown: a full journal takes half as long. */
 export const compactionClosingMsMax = 2_000;
+/** Leaves that a verification reads in one snapshot: some milliseconds. */
+export const verifiedLeavesPerPage = 256;
 /** Spaces up to this size are cached in memory, and sent in one piece. */
 export const smallSpaceBytesMax = 32 * 1024;
 /** Number of cached small spaces: with their response texts at most 16 MiB. */

@@ -5,14 +5,15 @@ import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
 import type { Engine, Rejection, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
 import { commitWritesMax, diskReserveBytes } from '../limits.ts';
-import type { Batch } from './committer.ts';
+import type { Batch, CommitResult } from './committer.ts';
 import { DiskProbe, type Failure } from './failure.ts';
 import { GroupCommit } from './group-commit.ts';
 import { LastCommit } from './last-commit.ts';
 import { flushMsMax } from './limits.ts';
 import { Reader } from './reader.ts';
+import { afterRunning } from './running-time.ts';
 import { SharedLook } from './shared-look.ts';
-import { openStore, type Store } from './store.ts';
+import { openStore, reusableBytes, type Store } from './store.ts';
 import type { closeMessage, Outcome, WriterData } from './writer.ts';
 
 /** Called when the state on disk is no longer known; the process must end and restart. */
@@ -21,6 +22,8 @@ export type StoreLost = (error: Error) => void;
 export interface LmdbOptions {
   /** With less free space than this, the disk counts as full. The default is the limit of the same name. */
   readonly diskReserveBytes?: number | undefined;
+  /** After this time, as far as the process ran in it, a flush counts as hung. The default is the limit of the same name. */
+  readonly flushMsMax?: number | undefined;
   /** Called after each transaction with its duration, flush included, and the number of commits that shared it. */
   readonly flushed?: (ms: number, commits: number) => void;
 }
@@ -73,19 +76,21 @@ class LmdbEngine implements Engine {
   readonly #lost: StoreLost;
   readonly #probe: DiskProbe;
   readonly #flushed: LmdbOptions['flushed'];
+  readonly #flushMsMax: number;
   /** Resolves the batch that is being written. */
   #resolveBatch: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
   #closing = false;
-  readonly #commits = new GroupCommit<readonly Write[], Rejection | undefined>((batch) => this.#flush(batch));
+  readonly #commits = new GroupCommit<readonly Write[], CommitResult>((batch) => this.#flush(batch));
 
   constructor(file: string, lost: StoreLost, options: LmdbOptions) {
     const reserveBytes = options.diskReserveBytes ?? diskReserveBytes;
     this.#lost = lost;
     this.#flushed = options.flushed;
+    this.#flushMsMax = options.flushMsMax ?? flushMsMax;
     this.#store = openStore(file);
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit);
-    this.#probe = new DiskProbe(file, reserveBytes);
+    this.#probe = new DiskProbe(file, () => reusableBytes(this.#store), reserveBytes);
     this.#writer = new Worker(new URL(`./writer${extname(import.meta.url)}`, import.meta.url), {
       workerData: { file, diskReserveBytes: reserveBytes } satisfies WriterData,
     });
@@ -128,10 +133,12 @@ class LmdbEngine implements Engine {
       throw new RangeError(`a commit has 1 to ${commitWritesMax} writes`);
     }
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
-    return this.#commits.add(writes, sizeOf(writes));
+    const result = await this.#commits.add(writes, sizeOf(writes));
+    if (result === 'full') throw errorOf({ kind: 'full', reason: 'the disk is full' });
+    return result;
   }
 
-  /** Writes one byte, without a flush, to a file that nothing reads, as each transaction does first. */
+  /** Makes the checks that each transaction begins with. They write one byte, without a flush, to a file that nothing reads. */
   async checkWritable(): Promise<void> {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     const failure = this.#probe.whyUnwritable(0);
@@ -150,12 +157,12 @@ class LmdbEngine implements Engine {
     this.#lastCommit.close();
   }
 
-  async #flush(batch: Batch): Promise<readonly (Rejection | undefined)[]> {
+  async #flush(batch: Batch): Promise<readonly CommitResult[]> {
     const began = performance.now();
     const outcome = await new Promise<Exclude<Outcome, { kind: 'lost' }>>((resolve) => {
-      const late = setTimeout(() => this.#lost(new Error('a flush hangs')), flushMsMax);
+      const end = afterRunning(this.#flushMsMax, () => this.#lost(new Error('a flush hangs')));
       this.#resolveBatch = (outcome) => {
-        clearTimeout(late);
+        end();
         resolve(outcome);
       };
       // Sent as text: copying a string costs a fraction of cloning the objects.
@@ -175,7 +182,12 @@ function sizeOf(writes: readonly Write[]): number {
 
 function errorOf({ kind, reason }: Failure): ServiceError {
   const detail = `the store could not be written: ${reason}`;
-  if (kind === 'full') return new ServiceError('storage_full', { detail });
+  if (kind === 'full' || kind === 'low') return new ServiceError('storage_full', { detail });
   if (kind === 'other') return new ServiceError('unavailable', { detail });
+  if (kind === 'gone')
+    return new ServiceError('unavailable', {
+      message: 'The file of the store was removed or replaced; nothing was written.',
+      detail,
+    });
   return new ServiceError('unavailable', { message: 'The disk is read-only; nothing was written.', detail });
 }

@@ -1,6 +1,8 @@
+import { constants } from 'node:os';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import type { Space } from '../engine.ts';
-import { checkFile, type Format, formatOf } from './format.ts';
+import { noteCommit, notedCommit } from './failure.ts';
+import { checkFile, type Format, formatOf, makeFormat } from './format.ts';
 import { snapshotsMax } from './limits.ts';
 import type { SortedRun } from './sorted-run.ts';
 import { StoreMutex } from './store-mutex.ts';
@@ -76,33 +78,96 @@ export function openStore(file: string): Store {
   }
 }
 
-function openAlone(file: string, mutex: StoreMutex): Store {
+/**
+ * Opens a store that exists, and writes nothing to it: `write` fails. The file may be on a disk that is read-only; then there is
+ * no mutex, because nobody writes to it. Throws SettingsError.
+ */
+export function openStoreToRead(file: string): Store {
+  let mutex: StoreMutex | undefined;
+  try {
+    mutex = new StoreMutex(file);
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code !== 'EROFS' && code !== constants.errno.EROFS) throw error;
+  }
+  try {
+    const open = () => openAlone(file, mutex, true);
+    return mutex === undefined ? open() : mutex.hold(open);
+  } catch (error) {
+    void mutex?.close();
+    throw error;
+  }
+}
+
+function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false): Store {
   const { isEmpty } = checkFile(file);
   const root = open<string, string>({
     path: file,
     overlappingSync: false,
+    readOnly,
     maxDbs: 4,
     maxReaders: snapshotsMax,
     encoding: 'string',
   });
-  const format = formatOf(file, root, isEmpty);
+  let format = formatOf(file, root, { isEmpty, readOnly });
   // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
   const records = { name: 'records', keyEncoder: byteKeys, encoding: 'string' } as const;
   const leaves = { name: 'leaves', keyEncoder: byteKeys, encoder: runs } as const;
   const journal = { name: 'journal', keyEncoder: numberKeys, encoding: 'string' } as const;
+  const entries = root.openDB<string, number>(journal);
+  const [last = 0] = entries.getKeys({ reverse: true, limit: 1 });
+  // The file was overwritten with an older one.
+  if (!readOnly && notedCommit(file) > last) {
+    format = root.transactionSync(() => makeFormat(file, root));
+    noteCommit(file, last);
+  }
   return {
     root,
     format,
     records: root.openDB(records),
     leaves: root.openDB(leaves),
-    journal: root.openDB(journal),
-    write: (work) => mutex.hold(() => root.transactionSync(work)),
+    journal: entries,
+    write: (work) => {
+      if (mutex === undefined) throw new Error('the store was opened to be read');
+      return mutex.hold(() => root.transactionSync(work));
+    },
     close: async () => {
       await root.close();
-      await mutex.close();
+      await mutex?.close();
     },
   };
+}
+
+/** LMDB's statistics, which the library's types leave out. */
+interface Statistics {
+  readonly pageSize: number;
+  readonly treeBranchPageCount: number;
+  readonly treeLeafPageCount: number;
+  readonly overflowPages: number;
+}
+
+/**
+ * Bytes of the file that no tree uses. New commits use them before the file grows, unless an older snapshot may still read
+ * them.
+ */
+export function reusableBytes({ root, records, leaves, journal }: Store): number {
+  const found = root.getStats() as Statistics & {
+    readonly root: Statistics;
+    readonly free: Statistics;
+    readonly lastPageNumber: number;
+  };
+  const trees = [found.root, found.free, ...[records, leaves, journal].map((each) => statisticsOf(each))];
+  // The two first pages are LMDB's own.
+  const used = trees.reduce(
+    (sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages,
+    2,
+  );
+  return (found.lastPageNumber + 1 - used) * found.root.pageSize;
+}
+
+function statisticsOf(database: { getStats(): object }): Statistics {
+  return database.getStats() as Statistics;
 }
 
 /** The UTF-8 bytes of an id, one character for each, so that string order is byte order. */

@@ -1,18 +1,23 @@
+import { closeSync, openSync } from 'node:fs';
 import type { Space } from '../engine.ts';
-import { type Item, itemText } from '../item-text.ts';
+import { checkFile } from './format.ts';
 import { changesIn, type Transaction } from './leaves.ts';
-import { type Change, Memtable } from './memtable.ts';
+import { verifiedLeavesPerPage } from './limits.ts';
+import { Memtable } from './memtable.ts';
 import { passingRun, withChanges } from './merge.ts';
+import { readHead } from './pages.ts';
+import { countOf, emptySortedRun, type SortedRun, textBytes } from './sorted-run.ts';
 import {
-  countOf,
-  emptySortedRun,
-  itemTextAt,
-  type SortedRun,
-  startOf,
-  textBytes,
-  textOf,
-} from './sorted-run.ts';
-import { bytesOf, endKey, firstKey, leafKey, openStore, type Store, spaceOf } from './store.ts';
+  endKey,
+  firstKey,
+  leafKey,
+  openStoreToRead,
+  type SpaceRecord,
+  type Store,
+  spaceOf,
+} from './store.ts';
+import { journalProblem, recordProblem } from './verify-journal.ts';
+import { brokenOffset, checkLeaf } from './verify-leaf.ts';
 
 export interface Verified {
   readonly items: number;
@@ -20,129 +25,196 @@ export interface Verified {
   readonly problems: readonly string[];
 }
 
-/** Called from time to time with the items checked so far and the expected total. */
+/** Called after each page with the items checked so far and the expected total. */
 export type Progress = (items: number, total: number) => void;
 
 /** Problems beyond this number are counted, but not reported. */
 const problemsReportedMax = 100;
 
 /**
- * Checks every leaf of one snapshot: the order of keys and ids, offsets, JSON text, and the count and bytes in the record
- * of each space. A service may run meanwhile. Throws SettingsError when the file is not a Counterfoil store.
+ * Checks every leaf, the journal and the records: every byte of the text, the order of keys and ids, offsets, and the count and
+ * bytes in the record of each space. Writes nothing to the store. A service may run meanwhile: each page of leaves is read in a
+ * snapshot of its own, so that no snapshot keeps the service from using old pages again.
+ *
+ * Throws SettingsError when the file is not a Counterfoil store, and what LMDB throws when the file cannot be read.
  */
 export async function verifyStore(file: string, progress: Progress = () => undefined): Promise<Verified> {
-  const store = openStore(file);
+  if (checkFile(file).isEmpty) return { items: 0, problems: [] };
+  const store = openStoreToRead(file);
+  const descriptor = openSync(file, 'r');
   try {
-    return new Verification(store, progress).run();
+    return new Verification(store, descriptor, progress).run();
   } finally {
     await store.close();
+    closeSync(descriptor);
   }
+}
+
+/** Sums of the items of a space. */
+interface Sums {
+  count: number;
+  textBytes: number;
+}
+
+interface Page {
+  /** The key of its last leaf; undefined at the end of the space. */
+  readonly next: string | undefined;
+  /** The record of the space in its snapshot. */
+  readonly record: SpaceRecord | undefined;
 }
 
 class Verification {
   readonly #store: Store;
+  readonly #file: number;
   readonly #progress: Progress;
   readonly #memtable: Memtable;
   readonly #problems: string[] = [];
   #unreported = 0;
+  #isJournalWhole = true;
+  readonly #brokenRecords = new Set<Space>();
   #items = 0;
   #total = 0;
 
-  constructor(store: Store, progress: Progress) {
+  constructor(store: Store, file: number, progress: Progress) {
     this.#store = store;
+    this.#file = file;
     this.#progress = progress;
     this.#memtable = new Memtable(store);
   }
 
   run(): Verified {
-    const transaction = this.#store.root.useReadTransaction();
-    try {
-      this.#memtable.catchUp();
-      const spaces = new Set<Space>(this.#memtable.changedSpaces);
-      for (const { key } of this.#store.records.getRange({ start: firstKey, transaction }))
-        spaces.add(key as Space);
-      for (const space of spaces) this.#total += this.#memtable.record(space)?.count ?? 0;
-      for (const space of spaces) this.#checkSpace(space, transaction);
-      this.#checkStrays(spaces, transaction);
-    } finally {
-      transaction.done();
-    }
+    const spaces = this.#inSnapshot(() => {
+      const found = this.#memtable.spaces();
+      for (const space of found) this.#total += this.#recordOf(space)?.count ?? 0;
+      return found;
+    });
+    for (const space of spaces) this.#checkSpace(space);
+    this.#checkStrays();
     if (this.#unreported > 0) this.#problems.push(`and ${this.#unreported} more`);
     return { items: this.#items, problems: this.#problems };
   }
 
-  #checkSpace(space: Space, transaction: Transaction): void {
+  /** Runs the work in a new snapshot, for which the memtable is up to date. */
+  #inSnapshot<Result>(work: (transaction: Transaction) => Result): Result {
+    this.#store.root.resetReadTxn();
+    const transaction = this.#store.root.useReadTransaction();
+    try {
+      if (this.#isJournalWhole) this.#catchUp();
+      return work(transaction);
+    } finally {
+      transaction.done();
+    }
+  }
+
+  #catchUp(): void {
+    const problem = journalProblem(this.#store, this.#memtable.last + 1);
+    if (problem === undefined) this.#memtable.catchUp();
+    else {
+      this.#isJournalWhole = false;
+      this.#report(problem);
+    }
+  }
+
+  #checkSpace(space: Space): void {
+    const began = this.#lastTransaction();
+    const sums: Sums = { count: 0, textBytes: 0 };
+    let page: Page = { next: leafKey(space, ''), record: undefined };
+    let pages = 0;
+    while (page.next !== undefined) {
+      const { next } = page;
+      page = this.#inSnapshot((transaction) => this.#checkPage(space, next, sums, transaction));
+      pages++;
+      this.#progress(this.#items + sums.count, this.#total);
+    }
+    // One page is one snapshot. Sums over several snapshots count only when nothing was written meanwhile.
+    if (pages === 1 || this.#lastTransaction() === began) this.#compare(space, sums, page.record);
+    else this.#inSnapshot((transaction) => this.#count(space, transaction));
+  }
+
+  #lastTransaction(): bigint | undefined {
+    return readHead(this.#file)?.transaction;
+  }
+
+  /** Checks some leaves behind a key, and adds their items to the sums. */
+  #checkPage(space: Space, from: string, sums: Sums, transaction: Transaction): Page {
     const changes = this.#memtable.changesOf(space);
-    const found = { count: 0, textBytes: 0 };
-    let applied = 0;
+    const record = this.#recordOf(space);
+    // Begins with the last leaf of the page before: when it has gone, its items are in the next one.
+    const range = { start: from, end: endKey(space), limit: verifiedLeavesPerPage + 1, transaction };
+    const applied = changes.findIndex(({ idBytes }) => leafKey(space, idBytes) > from);
+    let next = applied < 0 ? changes.length : applied;
     let before = leafKey(space, '');
-    const range = { start: before, end: endKey(space), transaction };
+    let leaves = 0;
     for (const { key, value } of this.#store.leaves.getRange(range)) {
-      // The library reads the next value into the same buffer.
-      const run = Buffer.from(value);
-      if (!this.#checkLeaf(space, run, before, key)) continue;
-      const changed = changesIn(key, space, changes, applied);
-      applied += changed.length;
-      this.#count(changed.length === 0 ? [run] : withChanges(run, changed, passingRun), found);
+      leaves++;
+      if (key !== from) {
+        // The library reads the next value into the same buffer.
+        const run = Buffer.from(value);
+        const changed = changesIn(key, space, changes, next);
+        next += changed.length;
+        if (checkLeaf({ space, run, before, key }, (problem) => this.#report(problem)))
+          add(sums, changed.length === 0 ? [run] : withChanges(run, changed, passingRun));
+      }
       before = key;
     }
-    this.#count(withChanges(emptySortedRun, changes.slice(applied) as readonly Change[], passingRun), found);
-    const record = this.#memtable.record(space);
+    if (leaves > verifiedLeavesPerPage) return { next: before, record };
+    add(sums, withChanges(emptySortedRun, changes.slice(next), passingRun));
+    return { next: undefined, record };
+  }
+
+  /** Sums up a space in one snapshot, for which only the ends of its leaves are read: a fraction of the time of the checks. */
+  #count(space: Space, transaction: Transaction): void {
+    const changes = this.#memtable.changesOf(space);
+    const sums: Sums = { count: 0, textBytes: 0 };
+    let next = 0;
+    const range = { start: leafKey(space, ''), end: endKey(space), transaction };
+    for (const { key, value } of this.#store.leaves.getRange(range)) {
+      const changed = changesIn(key, space, changes, next);
+      next += changed.length;
+      if (brokenOffset(value) !== undefined) continue;
+      add(sums, changed.length === 0 ? [value] : withChanges(Buffer.from(value), changed, passingRun));
+    }
+    add(sums, withChanges(emptySortedRun, changes.slice(next), passingRun));
+    this.#compare(space, sums, this.#recordOf(space));
+  }
+
+  #compare(space: Space, sums: Sums, record: SpaceRecord | undefined): void {
+    this.#items += sums.count;
+    // Without the journal nobody knows the state of a space.
+    if (!this.#isJournalWhole || this.#brokenRecords.has(space)) return;
     for (const name of ['count', 'textBytes'] as const) {
-      if (record?.[name] !== found[name]) {
+      if (record?.[name] !== sums[name])
         this.#report(
-          `${space}: its record has ${name} ${record?.[name] ?? 'nothing'}, its items ${found[name]}`,
+          `${space}: its record has ${name} ${record?.[name] ?? 'nothing'}, its items ${sums[name]}`,
         );
-      }
     }
   }
 
-  #count(runs: readonly SortedRun[], found: { count: number; textBytes: number }): void {
-    for (const run of runs) {
-      found.count += countOf(run);
-      found.textBytes += textBytes(run) - (countOf(run) - 1);
-      this.#items += countOf(run);
-    }
-    this.#progress(this.#items, this.#total);
-  }
-
-  /** @returns whether its items can be counted */
-  #checkLeaf(space: Space, run: SortedRun, before: string, key: string): boolean {
-    const name = `${space}: the leaf up to ${JSON.stringify(key.slice(space.length + 1))}`;
-    const broken = brokenOffset(run);
-    if (broken !== undefined) {
-      this.#report(`${name} ${broken}`);
-      return false;
-    }
-    let items: readonly Item[];
-    try {
-      items = JSON.parse(`[${textOf(run).toString()}]`) as readonly Item[];
-    } catch {
-      this.#report(`${name} is not well-formed JSON`);
-      return false;
-    }
-    if (items.length !== countOf(run))
-      this.#report(`${name} holds ${items.length} items and counts ${countOf(run)}`);
-    let last = before;
-    for (const [index, { id, name: value }] of items.entries()) {
-      const place = `${name}, item ${index}`;
-      if (itemTextAt(run, index).toString() !== itemText(id, value))
-        this.#report(`${place} is not where its offset says`);
-      const itemKey = leafKey(space, bytesOf(String(id)));
-      if (itemKey <= last || itemKey > key) this.#report(`${place} is out of order`);
-      last = itemKey;
-    }
-    return true;
+  /** Undefined when there is none, or it cannot be read, which is reported. */
+  #recordOf(space: Space): SpaceRecord | undefined {
+    if (this.#brokenRecords.has(space)) return undefined;
+    const problem = recordProblem(this.#store, space);
+    if (problem === undefined) return this.#memtable.record(space);
+    this.#brokenRecords.add(space);
+    this.#report(problem);
+    return undefined;
   }
 
   /** Reports leaves that do not belong to a known space. */
-  #checkStrays(spaces: ReadonlySet<Space>, transaction: Transaction): void {
-    const strays = new Set<string>();
-    for (const key of this.#store.leaves.getKeys({ start: firstKey, transaction })) {
-      const space = spaceOf(key);
-      if (!spaces.has(space)) strays.add(space);
+  #checkStrays(): void {
+    const { leaves, records } = this.#store;
+    let start: string | undefined = firstKey;
+    while (start !== undefined) {
+      const from: string = start;
+      start = this.#inSnapshot((transaction) => {
+        const [key] = leaves.getKeys({ start: from, limit: 1, transaction });
+        if (key === undefined) return undefined;
+        const space = spaceOf(key);
+        const isKnown = records.getBinary(space) !== undefined || this.#memtable.record(space) !== undefined;
+        if (!isKnown) this.#report(`${space}: has leaves and no record`);
+        return endKey(space);
+      });
     }
-    for (const space of strays) this.#report(`${space}: has leaves and no record`);
   }
 
   #report(problem: string): void {
@@ -151,14 +223,9 @@ class Verification {
   }
 }
 
-function brokenOffset(run: SortedRun): string | undefined {
-  if (run.length < emptySortedRun.length) return 'has no count';
-  if (countOf(run) === 0) return 'is empty';
-  if (textBytes(run) <= 0) return 'counts more items than it has room for';
-  for (let index = 0; index < countOf(run); index++) {
-    const start = startOf(run, index);
-    const isAfterLast = index === 0 ? start === 0 : start > startOf(run, index - 1);
-    if (!isAfterLast || start >= textBytes(run)) return `has a wrong offset at item ${index}`;
+function add(sums: Sums, runs: readonly SortedRun[]): void {
+  for (const run of runs) {
+    sums.count += countOf(run);
+    sums.textBytes += textBytes(run) - (countOf(run) - 1);
   }
-  return undefined;
 }

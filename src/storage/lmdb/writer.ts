@@ -1,19 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Rejection } from '../engine.ts';
-import { type Batch, Committer } from './committer.ts';
+import { type Batch, type CommitResult, Committer } from './committer.ts';
 import { DiskProbe, type Failure, isSystemError } from './failure.ts';
 import { fillUp } from './format.ts';
 import { compactionClosingMsMax, compactionIdleMs, compactionStepSize } from './limits.ts';
-import { openStore } from './store.ts';
+import { openStore, reusableBytes } from './store.ts';
 
 /**
  * The writer thread. It executes and flushes each transaction, so that neither the work nor the flush blocks requests
  * on the main thread.
  */
 export type Outcome =
-  /** Rejections by the index of their commit; most have none. */
-  | { readonly kind: 'durable'; readonly rejections: Readonly<Record<number, Rejection>> }
+  /** Those that were not made, by the index of their commit; mostly none. */
+  | { readonly kind: 'durable'; readonly rejections: Readonly<Record<number, CommitResult>> }
   /** Nothing of the batch was written. */
   | { readonly kind: 'failed'; readonly failure: Failure }
   /** The state on disk is unknown: the process must end. This message also comes unrequested. */
@@ -33,7 +32,7 @@ const store = openStore(file);
 /** Written for each character: in the journal, in the rewritten leaf, and by the compaction in the same transaction. */
 const bytesPerCharacter = 8;
 const committer = new Committer(store);
-const probe = new DiskProbe(file, diskReserveBytes);
+const probe = new DiskProbe(file, () => reusableBytes(store), diskReserveBytes);
 let lastCommitAt = 0;
 let isCompacting = false;
 let isClosing = false;
@@ -47,8 +46,10 @@ void compactWhenIdle();
 
 function commit(message: string): Outcome {
   lastCommitAt = performance.now();
-  const outcome = attempt(message.length, (): Outcome => {
-    const found = committer.carryOut(JSON.parse(message) as Batch);
+  const batch = JSON.parse(message) as Batch;
+  const size = { all: message.length, freeing: () => freeingSize(batch) };
+  const outcome = attempt(size, (mayGrow): Outcome => {
+    const found = committer.carryOut(batch, mayGrow);
     const rejections = found.flatMap((rejection, index) =>
       rejection === undefined ? [] : [[index, rejection] as const],
     );
@@ -58,17 +59,33 @@ function commit(message: string): Outcome {
   return outcome;
 }
 
-/** Runs one transaction; `work` happens before its flush. @param size of the new data, in characters */
-function attempt(size: number, work: () => Outcome): Outcome {
-  const failure = probe.whyUnwritable(size * bytesPerCharacter);
-  if (failure !== undefined) return { kind: 'failed', failure };
+/** A commit of creates alone never frees space. */
+function freeingSize(batch: Batch): number {
+  const freeing = batch.filter((writes) =>
+    writes.some(({ kind }) => kind === 'delete' || kind === 'replace'),
+  );
+  return JSON.stringify(freeing).length;
+}
+
+/** Of the new data, in characters: of all commits, and of those that may free space. */
+interface Size {
+  readonly all: number;
+  readonly freeing: () => number;
+}
+
+/** Runs one transaction; `work` happens before its flush. Only commits that free space are made unless `mayGrow`. */
+function attempt({ all, freeing }: Size, work: (mayGrow: boolean) => Outcome): Outcome {
+  const failure = probe.whyUnwritable(all * bytesPerCharacter, () => freeing() * bytesPerCharacter);
+  if (failure !== undefined && failure.kind !== 'low') return { kind: 'failed', failure };
   let isWorkDone = false;
   try {
-    return store.write(() => {
-      const outcome = work();
+    const outcome = store.write(() => {
+      const found = work(failure === undefined);
       isWorkDone = true;
-      return outcome;
+      return found;
     });
+    probe.note(committer.lastCommit);
+    return outcome;
   } catch (error) {
     committer.forget();
     const reason = (error as Error).message;
@@ -92,10 +109,14 @@ async function compactWhenIdle(): Promise<void> {
 }
 
 function compactStep(): Outcome {
-  return attempt(compactionStepSize, () => {
+  return attempt(sizeOf(compactionStepSize), () => {
     committer.fold(compactionStepSize);
     return { kind: 'durable', rejections: {} };
   });
+}
+
+function sizeOf(all: number): Size {
+  return { all, freeing: () => all };
 }
 
 async function close(): Promise<void> {
@@ -104,7 +125,7 @@ async function close(): Promise<void> {
   const until = performance.now() + compactionClosingMsMax;
   while (compactStep().kind === 'durable' && committer.hasUnfolded && performance.now() < until);
   // A transaction keeps other processes from writing meanwhile.
-  attempt(0, () => {
+  attempt(sizeOf(0), () => {
     fillUp(file);
     return { kind: 'durable', rejections: {} };
   });

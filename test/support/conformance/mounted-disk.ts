@@ -23,6 +23,10 @@ export class SmallDisk {
   resize(megabytes: number): void {
     run('mount', '-o', `remount,size=${megabytes}m`, this.folder);
   }
+
+  turnReadOnly(): void {
+    run('mount', '-o', 'remount,ro', this.folder);
+  }
 }
 
 /**
