@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { randomBytes } from '../random.ts';
-import type { SecretPlace } from '../secrets/sealer.ts';
+import type { BriefPlace } from '../secrets/secret-place.ts';
 import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 import type { ChargeState } from './charge-state.ts';
 import type { Refund } from './refund-state.ts';
@@ -156,20 +156,20 @@ export function tokenDigest(paymentId: string, token: string): string {
   return digest(paymentId, token);
 }
 
-export function actionPlace(paymentId: string): SecretPlace {
-  return { record: 'payment', name: paymentId, field: 'next_action' };
+export function actionPlace(paymentId: string): BriefPlace {
+  return { record: 'payment', name: paymentId, field: 'next_action', isBrief: true };
 }
 
-export function tokenPlace(paymentId: string): SecretPlace {
-  return { record: 'payment', name: paymentId, field: 'token' };
+export function tokenPlace(paymentId: string): BriefPlace {
+  return { record: 'payment', name: paymentId, field: 'token', isBrief: true };
 }
 
 export function receiptEmailDigest(paymentId: string, email: string): string {
   return digest('receipt_email', paymentId, email);
 }
 
-export function receiptEmailPlace(paymentId: string): SecretPlace {
-  return { record: 'payment', name: paymentId, field: 'receipt_email' };
+export function receiptEmailPlace(paymentId: string): BriefPlace {
+  return { record: 'payment', name: paymentId, field: 'receipt_email', isBrief: true };
 }
 
 /** Keys are scoped to caller, processor and route: the same key elsewhere is another key. */

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { SettingsError } from '../errors.ts';
+import { keyFileLookMs } from './limits.ts';
 import {
   keyText,
   type MasterKey,
@@ -60,6 +61,11 @@ export function replaceKeyFile(file: string, keys: readonly MasterKey[]): void {
   flushFolderOf(file);
 }
 
+/** When the file was last replaced, written or made readable to others, in milliseconds since 1970. */
+export function keyFileChangedAt(file: string): number {
+  return statSync(file).ctimeMs;
+}
+
 function writeDraft(file: string, keys: readonly MasterKey[]): string {
   const draft = `${file}.${process.pid}`;
   // A killed process with the same process id may have left a draft.
@@ -75,24 +81,29 @@ function flushFolderOf(file: string): void {
 }
 
 /**
- * The current keys of a file, which a rotation changes while the service runs. Every seal checks whether the file has
- * changed, which costs a microsecond or two, so that no process continues with a key that is being retired.
+ * The current keys of a file, which a rotation changes while the service runs. Who seals looks whether the file has changed,
+ * once in `keyFileLookMs` at most, so that no process continues with a key that is being retired: `rotate` waits longer
+ * than that before it rewraps.
  */
 export class KeyFile implements MasterKeys {
   readonly #file: string;
   #keys: readonly MasterKey[];
   #version: string;
+  readonly #monotonicMs: () => number;
+  #lookedAtMs: number;
 
-  /** Throws SettingsError as `readKeyFile` does. */
-  constructor(file: string) {
+  /** Throws SettingsError as `readKeyFile` does. @param monotonicMs milliseconds of a clock that nobody sets */
+  constructor(file: string, monotonicMs: () => number = () => performance.now()) {
     this.#file = file;
+    this.#monotonicMs = monotonicMs;
+    this.#lookedAtMs = monotonicMs();
     // The version comes first, so that a file that changes in between is read again.
     this.#version = versionOf(file) ?? '';
     this.#keys = readKeyFile(file);
   }
 
   writing(): MasterKey {
-    this.#refresh();
+    if (this.#monotonicMs() - this.#lookedAtMs >= keyFileLookMs) this.#refresh();
     return this.#keys[0] as MasterKey;
   }
 
@@ -110,13 +121,15 @@ export class KeyFile implements MasterKeys {
 
   /** When the file is missing or damaged, a running service continues with its loaded keys. */
   #refresh(): void {
+    // The time is that before the look, however long it takes: what it finds is never older than `keyFileLookMs`.
+    this.#lookedAtMs = this.#monotonicMs();
     const version = versionOf(this.#file);
     if (version === undefined || version === this.#version) return;
     try {
       this.#keys = readKeyFile(this.#file);
       this.#version = version;
     } catch {
-      // `counterfoil doctor` reports the problem; the next seal reads the file again.
+      // `counterfoil doctor` reports the problem; the next look reads the file again.
     }
   }
 }

@@ -2,8 +2,31 @@
 
 /** A program that prints the master key calls a service in the same network; the start waits for it. */
 export const masterKeyCommandMsMax = 5_000;
-/** A key stays this long after it stops sealing: by then its last seals are on disk, or their process is dead. */
+/**
+ * A key stays this long after another key was put first: by then every process has looked at the key file, and the last
+ * seals under the old key are on disk, or their process is dead.
+ */
 export const masterKeyOverlapMs = 4 * 15_000;
+/**
+ * Who seals looks at the key file at most this often. A look at every seal took 3 % of a charge's processor time, and ten
+ * a second take nothing; a rotation waits for it once.
+ */
+export const keyFileLookMs = 100;
+/**
+ * A rotation waits this long between putting the new key first and rewrapping. Twice the interval of looks, because a
+ * timer may fire early by its rounding; one that fires late does no harm.
+ */
+export const keyFileTurnMs = 2 * keyFileLookMs;
+/**
+ * A data key is shared by the seals of this time. Who learns one opens what was sealed under it, so it is short; a minute
+ * of charges divides the cost of making one to nothing.
+ */
+export const sharedDataKeyMsMax = 60_000;
+/**
+ * Seals under one data key: about those of a minute at 1,000 charges/s. Each takes a random nonce, of which NIST
+ * SP 800-38D (8.3) allows 2^32 per key; among 2^16 the chance that two are equal is 2^-65.
+ */
+export const sharedDataKeySealsMax = 65_536;
 /** Records rewrapped at once: they share a flush, and leave capacity for other callers of the store. */
 export const rewrapsAtOnceMax = 100;
 /** Passes over all secrets in one rotation; if the last still finds one, a process is still sealing under an old key. */

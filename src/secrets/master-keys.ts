@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { SettingsError } from '../errors.ts';
 
 /** 256 bits, the key size of AES-256. */
@@ -7,16 +7,17 @@ export const masterKeyBytes = 32;
 export interface MasterKey {
   /** Identifies the key and reveals nothing about it. */
   readonly id: string;
-  readonly bytes: Buffer;
+  /** Imported once: importing takes longer than encrypting a data key. */
+  readonly key: KeyObject;
 }
 
 /** The master keys of a process: one seals, all open. */
 export interface MasterKeys {
-  /** The key that seals now. */
+  /** The key that seals now. Keys from a file may be `keyFileLookMs` old. */
   writing(): MasterKey;
   /** Undefined when the key is not loaded, and reading the source again does not find it either. */
   find(id: string): MasterKey | undefined;
-  /** In the order of their source, the writing key first. */
+  /** As their source has them now, the writing key first. */
   all(): readonly MasterKey[];
 }
 
@@ -24,7 +25,7 @@ export interface MasterKeys {
 export function masterKey(bytes: Buffer): MasterKey {
   if (bytes.length !== masterKeyBytes) throw new RangeError(`a master key has ${masterKeyBytes} bytes`);
   const digest = createHash('sha256').update('counterfoil master key').update(bytes).digest('hex');
-  return { id: digest.slice(0, 16), bytes };
+  return { id: digest.slice(0, 16), key: createSecretKey(bytes) };
 }
 
 /** Keys that do not change while the process runs. @param keys at least one, the writing key first */
@@ -60,6 +61,6 @@ function parseKey(text: string, source: string): MasterKey {
   return masterKey(bytes);
 }
 
-export function keyText({ bytes }: MasterKey): string {
-  return bytes.toString('base64');
+export function keyText({ key }: MasterKey): string {
+  return key.export().toString('base64');
 }

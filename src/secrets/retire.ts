@@ -1,5 +1,5 @@
 import { SettingsError } from '../errors.ts';
-import { keyFileOf, replaceKeyFile } from './key-file.ts';
+import { keyFileChangedAt, keyFileOf, replaceKeyFile } from './key-file.ts';
 import { forgetKey, type KeyNote, noteRetired, readKeyNotes } from './key-notes.ts';
 import { masterKeyOverlapMs } from './limits.ts';
 import { isKeyFile } from './open-sealer.ts';
@@ -42,11 +42,11 @@ export async function retire(parts: RotationParts): Promise<readonly string[]> {
 
 async function checkUnused(parts: RotationParts, notes: readonly KeyNote[]): Promise<void> {
   const { engine, keys, records, now } = parts;
-  if (notes.some(({ keyId }) => keyId === keys.writing().id)) {
+  const writing = keys.all()[0]?.id;
+  if (notes.some(({ keyId }) => keyId === writing)) {
     throw new SettingsError(['a key rotation is incomplete: run counterfoil secrets rotate first']);
   }
-  const since = Math.max(...notes.map((note) => note.since));
-  const waitMs = since + masterKeyOverlapMs - now();
+  const waitMs = stoppedSealingAt(parts, notes) + masterKeyOverlapMs - now();
   if (waitMs > 0) {
     const seconds = Math.ceil(waitMs / 1_000);
     throw new SettingsError([
@@ -61,4 +61,13 @@ async function checkUnused(parts: RotationParts, notes: readonly KeyNote[]): Pro
         `${underKeys.get(keyId)} secrets are under ${keyId}: run counterfoil secrets rotate first`,
     );
   if (problems.length > 0) throw new SettingsError(problems);
+}
+
+/**
+ * The notes are written before the key file is replaced. A rotation that was killed in between, and continued much later,
+ * leaves old notes, so the file's own time counts, too. In milliseconds since 1970.
+ */
+function stoppedSealingAt({ source }: RotationParts, notes: readonly KeyNote[]): number {
+  const noted = Math.max(...notes.map((note) => note.since));
+  return isKeyFile(source) ? Math.max(noted, keyFileChangedAt(keyFileOf(source.dataFolder))) : noted;
 }

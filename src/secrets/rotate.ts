@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { SettingsError } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
 import { keyFileOf, newMasterKey, replaceKeyFile } from './key-file.ts';
 import { type KeyNote, noteSealing, readKeyNotes } from './key-notes.ts';
-import { rotationPassesMax } from './limits.ts';
+import { keyFileTurnMs, rotationPassesMax } from './limits.ts';
 import type { MasterKey, MasterKeys } from './master-keys.ts';
 import { isKeyFile, type MasterKeySource } from './open-sealer.ts';
 import { type Pass, rewrapAll } from './rewrap.ts';
@@ -41,8 +42,15 @@ export interface Rotated {
  *
  * 1. add the new key to the key file, readable: running processes load it when they first find a seal under it;
  * 2. record in the store that the new key seals, and that the others are retiring;
- * 3. put the new key first in the key file: from now on every process seals under it;
- * 4. rewrap every secret, until a complete pass finds none under another key.
+ * 3. put the new key first in the key file;
+ * 4. wait until every process has looked at the file since: from now on all of them seal under the new key;
+ * 5. rewrap every secret, until a complete pass finds none under another key.
+ *
+ * Why step 4 is long enough: the processes, workers too, share nothing but the file. Each notes the time, looks at the
+ * file, and uses what it found for `keyFileLookMs` from the noted time. A look that found the old key first began before
+ * the file was replaced, so nobody takes the old key, nor a data key under it, later than `keyFileLookMs` after that. A
+ * process that starts reads the file first. What was sealed before and is written behind a pass is found by the next pass
+ * or by `retire`. A call that follows a kill does not know when the file was replaced, so it waits, too.
  *
  * With keys from the settings or a command, the operator does steps 1 and 3. Throws SettingsError when they are not
  * done, or when another command is running.
@@ -62,7 +70,7 @@ export function lock(source: MasterKeySource): () => void {
   return isKeyFile(source) ? lockKeyFile(keyFileOf(source.dataFolder)) : () => undefined;
 }
 
-/** Steps 1 to 3, or the rest of them. */
+/** Steps 1 to 4, or the rest of them. */
 async function rotateKeyFile({ engine, source, keys, now, report }: RotationParts): Promise<MasterKey> {
   const file = keyFileOf(source.dataFolder);
   let next = unfinishedKey(keys.all(), await readKeyNotes(engine));
@@ -72,9 +80,10 @@ async function rotateKeyFile({ engine, source, keys, now, report }: RotationPart
     report(`master key ${next.id} is in ${file}, readable`);
   }
   await noteSealing(engine, next.id, now());
-  if (keys.writing().id !== next.id) {
+  if (keys.all()[0]?.id !== next.id) {
     replaceKeyFile(file, [next, ...keys.all().filter(({ id }) => id !== next.id)]);
   }
+  await sleep(keyFileTurnMs);
   report(`master key ${next.id} seals from now on`);
   return next;
 }

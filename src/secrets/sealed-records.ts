@@ -1,6 +1,8 @@
 import type { Engine, Space } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
-import { keyIdOf, type Sealer, type SecretPlace } from './sealer.ts';
+import { keyIdOf } from './seal-format.ts';
+import type { Sealer } from './sealer.ts';
+import type { SecretPlace } from './secret-place.ts';
 
 /** Returns the replacement for a seal at a place. */
 export type SealExchange = (seal: string, place: SecretPlace) => string;

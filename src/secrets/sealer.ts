@@ -1,29 +1,37 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { ServiceError } from '../errors.ts';
 import { randomBytes } from '../random.ts';
+import { decrypt, encrypt } from './aes-gcm.ts';
 import { type MasterKey, type MasterKeys, masterKeyBytes } from './master-keys.ts';
-
-/** Where a secret belongs. The seal is bound to its place: a seal moved to another place does not open. */
-export interface SecretPlace {
-  /** The kind of record, for instance `integration` or `payment`. */
-  readonly record: string;
-  /** The record's own name, for instance `google/web`. */
-  readonly name: string;
-  readonly field: string;
-}
+import {
+  boundToOwnKey,
+  boundToSecret,
+  boundToSharedKey,
+  ownKeyVersion,
+  partsOf,
+  type SealParts,
+  type SealVersion,
+  sealError,
+  sealOf,
+  sharedKeyVersion,
+} from './seal-format.ts';
+import type { BriefPlace, SecretPlace } from './secret-place.ts';
+import { SharedDataKeys } from './shared-data-key.ts';
 
 /**
- * Envelope encryption: every secret has its own random data key, and a master key encrypts the data key (AES-256-GCM for
- * both, NIST SP 800-38D). Rotating the master key rewraps data keys and never touches a secret.
+ * Envelope encryption: a random data key encrypts a secret, and a master key encrypts the data key (AES-256-GCM for both,
+ * NIST SP 800-38D). Rotating the master key rewraps data keys and never touches a secret.
  *
- * A seal is `v2.<key id>.<sealed data key>.<sealed secret>`. The sealed parts are base64url of a 12-byte nonce, the
- * ciphertext and a 16-byte tag. Both parts are bound to the place, only the first one to the key id.
+ * A seal is `<version>.<key id>.<sealed data key>.<sealed secret>`. The sealed parts are base64url of a 12-byte nonce,
+ * the ciphertext and a 16-byte tag. The sealed secret is bound to the version and to its place. The sealed data key is
+ * bound to the version, to the master key's id and, unless secrets share it, to the place.
  */
 export class Sealer {
   readonly #keys: MasterKeys;
+  readonly #sharedKeys: SharedDataKeys;
 
-  constructor(keys: MasterKeys) {
+  /** @param monotonicMs milliseconds of a clock that nobody sets */
+  constructor(keys: MasterKeys, monotonicMs: () => number = () => performance.now()) {
     this.#keys = keys;
+    this.#sharedKeys = new SharedDataKeys(monotonicMs);
   }
 
   /** The key that seals now. */
@@ -31,10 +39,21 @@ export class Sealer {
     return this.#keys.writing().id;
   }
 
+  /** Seals a secret under a data key of its own. */
   seal(secret: string, place: SecretPlace): string {
     const dataKey = randomBytes(masterKeyBytes);
-    const sealedSecret = encrypt(dataKey, Buffer.from(secret), boundToSecret(place));
-    return this.#wrapped(dataKey, sealedSecret, place);
+    const sealedSecret = encrypt(dataKey, Buffer.from(secret), boundToSecret(ownKeyVersion, place));
+    return this.#wrapped(dataKey, { version: ownKeyVersion, sealedSecret }, place);
+  }
+
+  /**
+   * Seals a secret that lives seconds, with one encryption instead of two: its data key is shared with what this process
+   * seals in the same minute. A data key that leaks opens all of these secrets, as long as their records are open.
+   */
+  sealBriefly(secret: string, place: BriefPlace): string {
+    const { keyId, key, sealedKey } = this.#sharedKeys.take(this.#keys.writing());
+    const sealedSecret = encrypt(key, Buffer.from(secret), boundToSecret(sharedKeyVersion, place));
+    return sealOf({ version: sharedKeyVersion, keyId, sealedKey, sealedSecret });
   }
 
   /**
@@ -44,7 +63,11 @@ export class Sealer {
   open(seal: string, place: SecretPlace): string {
     const parts = partsOf(seal);
     const dataKey = this.#dataKey(parts, place);
-    return decrypt(dataKey, parts.sealedSecret, boundToSecret(place)).toString();
+    try {
+      return decrypt(dataKey, parts.sealedSecret, boundToSecret(parts.version, place)).toString();
+    } finally {
+      dataKey.fill(0);
+    }
   }
 
   /**
@@ -54,18 +77,26 @@ export class Sealer {
   rewrap(seal: string, place: SecretPlace): string {
     const parts = partsOf(seal);
     if (parts.keyId === this.keyId) return seal;
-    return this.#wrapped(this.#dataKey(parts, place), parts.sealedSecret, place);
+    return this.#wrapped(this.#dataKey(parts, place), parts, place);
   }
 
-  #wrapped(dataKey: Buffer, sealedSecret: string, place: SecretPlace): string {
-    const { id, bytes } = this.#keys.writing();
-    const sealedKey = encrypt(bytes, dataKey, boundToKey(place, id));
+  /** Erases the data key. */
+  #wrapped(
+    dataKey: Buffer,
+    { version, sealedSecret }: Pick<SealParts, 'version' | 'sealedSecret'>,
+    place: SecretPlace,
+  ): string {
+    const { id, key } = this.#keys.writing();
+    const sealedKey = encrypt(key, dataKey, boundToDataKey(version, id, place));
     dataKey.fill(0);
-    return [version, id, sealedKey, sealedSecret].join('.');
+    return sealOf({ version, keyId: id, sealedKey, sealedSecret });
   }
 
-  #dataKey({ keyId, sealedKey }: Parts, place: SecretPlace): Buffer {
-    return decrypt(this.#find(keyId).bytes, sealedKey, boundToKey(place, keyId));
+  #dataKey({ version, keyId, sealedKey }: SealParts, place: SecretPlace): Buffer {
+    if (version === sharedKeyVersion && place.isBrief !== true) {
+      throw sealError('it shares a data key, in a place for secrets with a data key of their own');
+    }
+    return decrypt(this.#find(keyId).key, sealedKey, boundToDataKey(version, keyId, place));
   }
 
   #find(keyId: string): MasterKey {
@@ -75,66 +106,6 @@ export class Sealer {
   }
 }
 
-/** The id of the master key of a seal. Throws `internal` when the text is not a seal. */
-export function keyIdOf(seal: string): string {
-  return partsOf(seal).keyId;
-}
-
-const version = 'v2';
-
-interface Parts {
-  readonly keyId: string;
-  readonly sealedKey: string;
-  readonly sealedSecret: string;
-}
-
-const nonceBytes = 12;
-const tagBytes = 16;
-
-function partsOf(seal: string): Parts {
-  const [prefix, keyId, sealedKey, sealedSecret, ...rest] = seal.split('.');
-  if (prefix !== version || keyId === undefined || sealedKey === undefined || sealedSecret === undefined) {
-    throw sealError('not a seal of a known version');
-  }
-  if (rest.length > 0) throw sealError('not a seal: it has too many parts');
-  return { keyId, sealedKey, sealedSecret };
-}
-
-/** JSON separates the parts: ("a", "bc") and ("ab", "c") bind differently. */
-function boundToKey({ record, name, field }: SecretPlace, keyId: string): Buffer {
-  return Buffer.from(JSON.stringify([version, record, name, field, keyId]));
-}
-
-function boundToSecret({ record, name, field }: SecretPlace): Buffer {
-  return Buffer.from(JSON.stringify([version, record, name, field]));
-}
-
-function encrypt(key: Buffer, plain: Buffer, bound: Buffer): string {
-  const nonce = randomBytes(nonceBytes);
-  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bound);
-  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString(
-    'base64url',
-  );
-}
-
-function decrypt(key: Buffer, sealed: string, bound: Buffer): Buffer {
-  const bytes = Buffer.from(sealed, 'base64url');
-  // The decoder accepts several texts for the same bytes; a seal has one canonical text.
-  if (bytes.toString('base64url') !== sealed) throw sealError('changed: not canonical base64url');
-  if (bytes.length < nonceBytes + tagBytes) throw sealError('changed: too short');
-  try {
-    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), {
-      authTagLength: tagBytes,
-    })
-      .setAAD(bound)
-      .setAuthTag(bytes.subarray(-tagBytes));
-    return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]);
-  } catch {
-    throw sealError('changed, or moved here from another place');
-  }
-}
-
-/** No caller can fix this, so the reason goes only to the log. */
-function sealError(why: string): ServiceError {
-  return new ServiceError('internal', { detail: `a sealed secret does not open: ${why}` });
+function boundToDataKey(version: SealVersion, keyId: string, place: SecretPlace): Buffer {
+  return version === sharedKeyVersion ? boundToSharedKey(keyId) : boundToOwnKey(keyId, place);
 }

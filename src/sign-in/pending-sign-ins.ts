@@ -1,6 +1,7 @@
 import { clockToleranceSeconds } from '../identity/limits.ts';
 import type { Checks } from '../identity/provider.ts';
-import type { Sealer, SecretPlace } from '../secrets/sealer.ts';
+import type { Sealer } from '../secrets/sealer.ts';
+import type { SecretPlace } from '../secrets/secret-place.ts';
 import type { Engine } from '../storage/engine.ts';
 import { signInMsMax } from './limits.ts';
 import { type OneTimeId, type OneTimeIds, stampOf, timeOf } from './one-time-ids.ts';

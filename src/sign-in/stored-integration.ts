@@ -1,5 +1,5 @@
 import type { SealedRecords } from '../secrets/sealed-records.ts';
-import type { SecretPlace } from '../secrets/sealer.ts';
+import type { SecretPlace } from '../secrets/secret-place.ts';
 import { identityProviders, type ProviderName } from './providers.ts';
 
 /** A registered integration without its secret. */

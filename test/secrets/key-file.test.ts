@@ -10,6 +10,8 @@ import {
   readKeyFile,
   replaceKeyFile,
 } from '../../src/secrets/key-file.ts';
+import { keyFileLookMs } from '../../src/secrets/limits.ts';
+import type { MasterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 
 const place = { record: 'test', name: 'one', field: 'secret' };
@@ -44,7 +46,8 @@ test('concurrent creations of the file make one key, readable only by its owner'
 test('a running service keeps its keys when the file is removed, damaged or made readable by others', (t) => {
   const file = newFile(t);
   const keys = readKeyFile(file);
-  const sealer = new Sealer(new KeyFile(file));
+  let now = 0;
+  const sealer = new Sealer(new KeyFile(file, () => now));
   const seal = sealer.seal('secret', place);
   for (const harm of [
     () => writeFileSync(file, 'nonsense\n'),
@@ -53,10 +56,47 @@ test('a running service keeps its keys when the file is removed, damaged or made
     () => rmSync(file),
   ]) {
     harm();
+    now += keyFileLookMs;
     assert.equal(sealer.open(sealer.seal('secret', place), place), 'secret');
     assert.equal(sealer.open(seal, place), 'secret');
   }
   const fresh = newMasterKey();
   replaceKeyFile(file, [fresh, ...keys]);
+  now += keyFileLookMs;
   assert.equal(sealer.keyId, fresh.id, 'a repaired file is used again');
+});
+
+test('a process seals under a new first key once it has looked at the file, and looks at most every 100 ms', (t) => {
+  const file = newFile(t);
+  const [old] = readKeyFile(file);
+  let now = 0;
+  const keys = new KeyFile(file, () => now);
+  const fresh = newMasterKey();
+  for (const [first, second] of [[fresh, old] as const, [old, fresh] as const]) {
+    const before = keys.writing().id;
+    replaceKeyFile(file, [first as MasterKey, second as MasterKey]);
+    now += keyFileLookMs - 1;
+    assert.equal(keys.writing().id, before);
+    now += 1;
+    assert.equal(keys.writing().id, first?.id);
+  }
+});
+
+test('a look counts from its beginning, however long it takes', (t) => {
+  const file = newFile(t);
+  const old = readKeyFile(file);
+  const fresh = newMasterKey();
+  let now = 0;
+  let hasLooked = false;
+  // The file is replaced during the first look, which takes longer than the interval.
+  const slow = () => {
+    const read = now;
+    if (hasLooked) now += keyFileLookMs;
+    return read;
+  };
+  const keys = new KeyFile(file, slow);
+  hasLooked = true;
+  keys.all();
+  replaceKeyFile(file, [fresh, ...old]);
+  assert.equal(keys.writing().id, fresh.id);
 });

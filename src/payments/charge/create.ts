@@ -92,7 +92,7 @@ async function chargeOrReplay(
     requestId: request.requestId,
     createdAt: new Date(context.now()).toISOString(),
     wantedUntil: context.now() + context.wantedMs,
-    sealedToken: context.sealer.seal(checked.token, tokenPlace(id)),
+    sealedToken: context.sealer.sealBriefly(checked.token, tokenPlace(id)),
     ...(checked.returnUrl === undefined ? {} : { returnUrl: checked.returnUrl }),
     ...(item === undefined ? {} : { item }),
   };

@@ -88,7 +88,7 @@ export function storedDetails(
       ? {}
       : {
           receiptEmailDigest: receiptEmailDigest(paymentId, receiptEmail),
-          sealedReceiptEmail: sealer.seal(receiptEmail, receiptEmailPlace(paymentId)),
+          sealedReceiptEmail: sealer.sealBriefly(receiptEmail, receiptEmailPlace(paymentId)),
         }),
   };
 }

@@ -4,12 +4,13 @@ import { type Authentication, actionPlace, type Payment } from '../payment.ts';
 
 /** What the record keeps of an attempt that the cardholder must authenticate. @param until milliseconds since 1970 */
 export function authenticationOf(
-  { sealer }: { readonly sealer: Pick<Sealer, 'seal'> },
+  { sealer }: { readonly sealer: Pick<Sealer, 'sealBriefly'> },
   { id }: Payment,
   { attemptId, action }: RequiresAction,
   until: number,
 ): Authentication {
-  return { attemptId, until, sealedAction: sealer.seal(JSON.stringify(action), actionPlace(id)) };
+  const sealedAction = sealer.sealBriefly(JSON.stringify(action), actionPlace(id));
+  return { attemptId, until, sealedAction };
 }
 
 /** What the cardholder must do next; undefined if the payment does not wait for them. */

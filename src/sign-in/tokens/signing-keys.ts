@@ -1,6 +1,7 @@
 import type { CryptoKey, JWK } from 'jose';
 import type { SealedRecords } from '../../secrets/sealed-records.ts';
-import type { Sealer, SecretPlace } from '../../secrets/sealer.ts';
+import type { Sealer } from '../../secrets/sealer.ts';
+import type { SecretPlace } from '../../secrets/secret-place.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { itemsOf } from '../../storage/item-text.ts';
 import {
