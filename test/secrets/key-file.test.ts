@@ -81,22 +81,3 @@ test('a process seals under a new first key once it has looked at the file, and 
     assert.equal(keys.writing().id, first?.id);
   }
 });
-
-test('a look counts from its beginning, however long it takes', (t) => {
-  const file = newFile(t);
-  const old = readKeyFile(file);
-  const fresh = newMasterKey();
-  let now = 0;
-  let hasLooked = false;
-  // The file is replaced during the first look, which takes longer than the interval.
-  const slow = () => {
-    const read = now;
-    if (hasLooked) now += keyFileLookMs;
-    return read;
-  };
-  const keys = new KeyFile(file, slow);
-  hasLooked = true;
-  keys.all();
-  replaceKeyFile(file, [fresh, ...old]);
-  assert.equal(keys.writing().id, fresh.id);
-});

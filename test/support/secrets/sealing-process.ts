@@ -29,4 +29,5 @@ for (let seals = 0; goesOn; seals++) {
   if (seals === 0) process.send?.('sealing');
   await turn();
 }
-process.send?.({ lastNs } satisfies Sealing, () => process.disconnect());
+process.send?.({ lastNs } satisfies Sealing);
+process.disconnect?.();
