@@ -248,7 +248,7 @@ describe('recovery', { concurrency: 4 }, () => {
       const first = await service.post(path, { ...request, token }, key);
       const id = first.headers.get('payment-id') ?? '';
       await service.stop();
-      assert.match((await storedPayment(data, id)).sealedToken ?? '', /^v2\./, 'a retry needs it');
+      assert.match((await storedPayment(data, id)).sealedToken ?? '', /^v3\./, 'a retry needs it');
       assert.ok(storedBytes(data).includes(id) && !storedBytes(data).includes(token));
 
       stripe.repair();
