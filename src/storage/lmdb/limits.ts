@@ -32,3 +32,5 @@ export const smallSpacesCachedMax = 256;
 /** Cached items of the leaves, and their characters: those that are read often while their space does not change. */
 export const itemsCachedMax = 4_096;
 export const itemsCachedSizeMax = 4 * 1024 * 1024;
+/** How long a read waits for others to share its look at the store with: some hundred small requests. */
+export const lookDelayMsMax = 5;
