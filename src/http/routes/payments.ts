@@ -38,7 +38,7 @@ const tags = ['Payments'];
 export function paymentRoutes(
   context: PaymentContext,
   prefix: string,
-  counts: Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline'>,
+  counts: Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline' | 'buyerAddress'>,
 ): Routes {
   const path = `${prefix}/stage/payment/:processor/:route_id`;
   return (app) => {
@@ -80,6 +80,7 @@ export function paymentRoutes(
           idempotencyKey: request.headers['idempotency-key'],
           needsPrice: request.caller.key?.kind === 'publishable',
           caller: shopOf(request.caller),
+          buyerAddress: counts.buyerAddress(request),
           requestId: request.id,
           traceparent: request.raw.headers.traceparent?.toString(),
         });
