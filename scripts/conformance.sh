@@ -26,7 +26,7 @@ together() { # parts
 }
 
 together stripe dynamodb storage
-together inputs stops openapi
+together inputs schemathesis stops openapi
 together attacks
 [ ${#failed[@]} -eq 0 ] && exit
 echo "conformance: failed in ${failed[*]}" >&2

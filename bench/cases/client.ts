@@ -14,7 +14,10 @@ const items = Array.from({ length: 10 }, (_, index) => ({
 /** Blocks of 100 requests of each side for a second of load: about as many as take that long. */
 const blocksPerSecond = 40;
 
-/** What `@counterfoil/client` adds to a `fetch` of the same bytes, where it adds most: at a small response. */
+/**
+ * What `@counterfoil/client` adds to a `fetch` of the same bytes, where it adds most: at a small response. Most of it is the
+ * deadline: `fetch` with an `AbortSignal` of its own and a timer takes a tenth more than without.
+ */
 export const client: Case = {
   name: 'client',
   summary: 'reads a table of 10 items with the client, and with a bare fetch',

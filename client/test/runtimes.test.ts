@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { run } from '../../test/support/installed-package.ts';
 import { startTestService } from '../../test/support/service.ts';
 import { installBuilt, tsc } from './support/built-client.ts';
-import { install, runtimes } from './support/runtimes.ts';
+import { install, type Runtime, runtimes } from './support/runtimes.ts';
 
 const scenario = join(import.meta.dirname, 'support/scenario.ts');
 const options = '--strict --module nodenext --target es2022 --lib es2022,dom,dom.iterable --types';
@@ -20,18 +20,23 @@ async function compiledScenario(t: TestContext): Promise<string> {
   return join(folder, 'scenario.js');
 }
 
-for (const runtime of runtimes) {
-  test(`the built client works in ${runtime.name}`, async (t) => {
-    const installed = await install(runtime);
-    if ('missing' in installed) {
-      t.skip(installed.missing);
-      return;
-    }
-    const { origin } = await startTestService(t);
-    const args = [...runtime.args, await compiledScenario(t), origin];
-    const { status, output, errors } = await run(installed.program, args);
-    assert.equal(status, 0, errors);
-    assert.match(output, /^complete, without a connection: (connection_failed|unknown)\n$/);
-    t.diagnostic(output.trim());
-  });
+// Most of a scenario is waits between attempts, so some run at once.
+test('the built client works in each runtime', { concurrency: 3 }, async (t) => {
+  const compiled = await compiledScenario(t);
+  await Promise.all(
+    runtimes.map((runtime) => t.test(runtime.name, (each) => completes(each, runtime, compiled))),
+  );
+});
+
+async function completes(t: TestContext, runtime: Runtime, compiled: string): Promise<void> {
+  const installed = await install(runtime);
+  if ('missing' in installed) {
+    t.skip(installed.missing);
+    return;
+  }
+  const { origin } = await startTestService(t);
+  const { status, output, errors } = await run(installed.program, [...runtime.args, compiled, origin]);
+  assert.equal(status, 0, errors);
+  assert.match(output, /^complete, without a connection: (connection_failed|unknown)\n$/);
+  t.diagnostic(output.trim());
 }

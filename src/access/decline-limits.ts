@@ -14,11 +14,17 @@ const space: Space = 'service:declines';
 const hourMs = 60 * 60 * 1_000;
 const dayMs = 24 * hourMs;
 
-/** When the two buckets of an address will be full again, in milliseconds since 1970 (as in `rate-limit.ts`). */
+/**
+ * When the two buckets of an address will be full again, in milliseconds since 1970 (as in `rate-limit.ts`). A time in the past
+ * is a full bucket.
+ */
 interface Standing {
   readonly hour: number;
   readonly day: number;
 }
+
+/** @returns when a bucket will be full, from when it was to be. @param stepMs the time in which it regains one card */
+type Change = (fullAt: number, stepMs: number) => number;
 
 export interface DeclineLimitsOptions {
   readonly engine: Engine;
@@ -31,9 +37,10 @@ export interface DeclineLimitsOptions {
 }
 
 /**
- * Limits the declined cards of one address: a person mistypes twice, but a thief tests hundreds of cards. The counts are in
- * the store, so that all processes share them. Only the buyer's address is counted: one buyer must not block a shop, and
- * another key must not unblock an address.
+ * Limits the cards that one address tries: a person mistypes twice, but a thief tests hundreds of cards. A card counts when it
+ * is declined, and when its bank asks for the cardholder, because that too shows that the card exists. The counts are in the
+ * store, so that all processes share them. Only the buyer's address is counted: one buyer must not block a shop, and another
+ * key must not unblock an address.
  */
 export class DeclineLimits {
   readonly #options: DeclineLimitsOptions;
@@ -46,7 +53,7 @@ export class DeclineLimits {
     this.#cached = new LRUCache({ max: limitedCallersMax, ttl: Math.max(1, options.cachedMs) });
   }
 
-  /** Throws `rate_limited` if too many cards from the address were declined. Nothing is reserved then. */
+  /** Throws `rate_limited` if the address has tried too many cards. Nothing is reserved then. */
   async check(address: string): Promise<void> {
     if (this.#perHour === 0) return;
     const now = this.#options.now();
@@ -56,11 +63,27 @@ export class DeclineLimits {
     }
   }
 
-  /** Call it after a charge was declined. */
+  /** Counts a card: its charge was declined, or its bank asks for the cardholder. */
   async note(address: string): Promise<void> {
+    const now = this.#options.now();
+    await this.#changeAll(address, (fullAt, stepMs) => Math.max(fullAt, now) + stepMs);
+  }
+
+  /**
+   * Takes back one `note`: the cardholder has authenticated the payment. What a bucket has regained by itself since then is not
+   * given back once more: otherwise waiting challenges would gain an address more cards than its limit.
+   *
+   * @param notedAt when it was noted or before, in milliseconds since 1970
+   */
+  async giveBack(address: string, notedAt: number): Promise<void> {
+    const elapsedMs = this.#options.now() - notedAt;
+    await this.#changeAll(address, (fullAt, stepMs) => (elapsedMs < stepMs ? fullAt - stepMs : fullAt));
+  }
+
+  async #changeAll(address: string, change: Change): Promise<void> {
     if (this.#perHour === 0) return;
     for (const { id, factor } of countedNetworks(address, declinesOfNetworkFactor))
-      await this.#spend(id, factor);
+      await this.#change(id, factor, change);
   }
 
   /** Deletes the counts of addresses that have full buckets. */
@@ -84,15 +107,15 @@ export class DeclineLimits {
     return standing;
   }
 
-  async #spend(id: string, factor: number): Promise<void> {
-    const { engine, now, cachedMs } = this.#options;
+  async #change(id: string, factor: number, change: Change): Promise<void> {
+    const { engine, cachedMs } = this.#options;
+    const quota = this.#perHour * factor;
     for (;;) {
       const before = await engine.get(space, id);
       const { hour, day } = before === undefined ? none : (JSON.parse(before) as Standing);
-      const quota = this.#perHour * factor;
       const after: Standing = {
-        hour: Math.max(hour, now()) + hourMs / quota,
-        day: Math.max(day, now()) + dayMs / (quota * declinesPerDayFactor),
+        hour: change(hour, hourMs / quota),
+        day: change(day, dayMs / (quota * declinesPerDayFactor)),
       };
       const value = JSON.stringify(after);
       const write =
@@ -119,7 +142,8 @@ const none: Standing = { hour: 0, day: 0 };
 
 function tooMany(waitMs: number): ServiceError {
   return new ServiceError('rate_limited', {
-    message: 'Too many cards were declined from this address; try again later. Nothing was charged.',
+    message:
+      'Too many cards from this address were declined or wait for their cardholders; try again later. Nothing was charged.',
     retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
   });
 }

@@ -13,7 +13,11 @@ export const apiKeysRefreshMs = 500;
 export const apiKeyUseNotedMs = 5 * 60 * 1_000;
 /** Charges per minute of one key, and from one address. One per second is a busy shop; a busier one sets its own limit. */
 export const chargesPerMinuteDefault = 60;
-/** Declined cards per hour from one address: people mistype twice, thieves test hundreds of cards. */
+/**
+ * Cards per hour from one address that are declined, or whose challenge has not succeeded: people mistype twice, thieves test
+ * hundreds of cards. Regained evenly, so twice as many in the first hour. Open challenges have no larger bound of their own: it
+ * would be what a thief learns.
+ */
 export const declinesPerHourDefault = 5;
 /** The limit per day, as a multiple of the limit per hour. */
 export const declinesPerDayFactor = 4;

@@ -47,12 +47,7 @@ export async function openAccess(
     const detail = withoutPrice(key, settings);
     if (detail !== undefined) log.warn('publishable_key_without_price', { key_id: key.id, detail });
   }
-  const declines = new DeclineLimits({
-    engine,
-    perHour: limits.declines,
-    cachedMs: settings.store === 'lmdb' ? 0 : distantDeclinesCachedMs,
-    now,
-  });
+  const declines = openDeclineLimits(settings, engine, now);
   const authorizer = new Authorizer({
     keys,
     limits: new CallLimits(limits),
@@ -76,6 +71,20 @@ export async function openAccess(
     isHttpsOnly,
     callerAddresses: new CallerAddresses(trustedProxies),
   };
+}
+
+/** The counts of the cards that addresses have tried. */
+export function openDeclineLimits(
+  { limits, store }: Settings,
+  engine: Engine,
+  now: () => number,
+): DeclineLimits {
+  return new DeclineLimits({
+    engine,
+    perHour: limits.declines,
+    cachedMs: store === 'lmdb' ? 0 : distantDeclinesCachedMs,
+    now,
+  });
 }
 
 function noKeyYet(reachable: string | undefined): string {

@@ -95,7 +95,10 @@ export function openSignIn(
 }
 
 interface PaymentOptions
-  extends Pick<PaymentContext, 'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now'> {
+  extends Pick<
+    PaymentContext,
+    'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now' | 'triedCards'
+  > {
   readonly tables: Tables;
   /** Undefined if the simulated processor is not served. */
   readonly simulation: Parameters<typeof openProcessors>[1];

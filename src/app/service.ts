@@ -87,6 +87,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       sealer,
       inFlight,
       traces,
+      triedCards: access.declines,
       simulation: options.simulate
         ? openSimulation(settings, paymentOriginOf(settings, listeners))
         : undefined,

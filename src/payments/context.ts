@@ -7,6 +7,7 @@ import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import type { Traces } from '../tracing.ts';
 import type { Accounts } from './accounts.ts';
+import type { TriedCards } from './charge/tried-cards.ts';
 import type { ItemWriter } from './fulfilment.ts';
 import type { LookUpPace } from './look-up-pace.ts';
 import type { Heartbeats } from './ownership/heartbeat.ts';
@@ -30,6 +31,7 @@ export interface PaymentContext extends ItemWriter {
   /** How long a cardholder may take to authenticate a payment. */
   readonly authenticationMs: number;
   readonly lookUpPace: LookUpPace;
+  readonly triedCards: TriedCards;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly traces: Traces;
@@ -42,7 +44,7 @@ export interface PaymentContext extends ItemWriter {
 /** What it takes to settle a charge, with the item that it pays for. */
 export type SettleChargeContext = Pick<
   PaymentContext,
-  'engine' | 'log' | 'metrics' | 'now' | 'itemWrite' | 'sealer' | 'authenticationMs'
+  'engine' | 'log' | 'metrics' | 'now' | 'itemWrite' | 'sealer' | 'authenticationMs' | 'triedCards'
 >;
 
 /** What it takes to settle a refund, and to delete the item of a payment whose money is returned. */

@@ -43,6 +43,8 @@ export interface Payment {
   readonly cancelRequestedAt?: string;
   /** Present until the charge ends or the cardholder must authenticate it. */
   readonly sealedToken?: string;
+  /** Whose challenge is counted (`TriedCards`). Present until the charge ends, if it has a `returnUrl`. */
+  readonly sealedBuyerAddress?: string;
   /** Where the cardholder returns after authenticating; without it a charge that needs authentication is declined. */
   readonly returnUrl?: string;
   /** Present from `requires_action` on. */
@@ -158,6 +160,10 @@ export function tokenDigest(paymentId: string, token: string): string {
 
 export function actionPlace(paymentId: string): BriefPlace {
   return { record: 'payment', name: paymentId, field: 'next_action', isBrief: true };
+}
+
+export function buyerAddressPlace(paymentId: string): BriefPlace {
+  return { record: 'payment', name: paymentId, field: 'buyer_address', isBrief: true };
 }
 
 export function tokenPlace(paymentId: string): BriefPlace {

@@ -71,7 +71,7 @@ export const accessSettings = {
           minimum: 0,
           maximum: 1_000_000,
           description:
-            'declined cards per hour from one address, and four times as many per day, before it must wait; 0 means no limit',
+            'declined or challenged cards per hour from one address, and four times as many per day, before it must wait; 0 means no limit',
         }),
       ),
       signIns: Type.Optional(

@@ -89,7 +89,8 @@ const settings = {
 };
 
 describe('a process that is killed', { concurrency: 4 }, () => {
-  for (const step of steps) {
+  // Until its outcome is written, a refund of the whole charge takes the same steps.
+  for (const step of steps.filter((each) => !each.includes('refund') || each.includes('outcome'))) {
     test(`${step}: one charge, one refund, one item, and the caller receives them`, async (t) =>
       killAt(t, step, 'part'));
   }

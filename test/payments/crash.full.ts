@@ -16,7 +16,7 @@ import { tryToPost } from '../support/try-to-send.ts';
 const callers = 16;
 /** Each drill has several kills; each kill interrupts dozens of charges, at any step. */
 const drills = process.env.LONG === undefined ? 1 : 250;
-const killsPerDrill = process.env.LONG === undefined ? 3 : 10;
+const killsPerDrill = process.env.LONG === undefined ? 2 : 10;
 
 /** A ledger that the kills leave alone. */
 const otherProcess = {

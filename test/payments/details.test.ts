@@ -101,16 +101,21 @@ test('the address of a receipt is encrypted while the charge is open, and erased
   assert.ok(!service.logged().includes(email));
 });
 
-test('a rotation of the master key encrypts the address again, with the token', () => {
-  const stored = { sealedToken: 'v2.a', details: { description: 'd', sealedReceiptEmail: 'v2.b' } };
+test('a rotation of the master key encrypts the addresses again, with the token', () => {
+  const stored = {
+    sealedToken: 'v2.a',
+    sealedBuyerAddress: 'v2.c',
+    details: { description: 'd', sealedReceiptEmail: 'v2.b' },
+  };
   const fields: string[] = [];
   const text = sealedTokens.exchange('pay_1', JSON.stringify(stored), (sealed, { field }) => {
     fields.push(field);
     return `${sealed}.anew`;
   });
-  assert.deepEqual(fields, ['token', 'receipt_email']);
+  assert.deepEqual(fields, ['token', 'buyer_address', 'receipt_email']);
   assert.deepEqual(JSON.parse(text), {
     sealedToken: 'v2.a.anew',
+    sealedBuyerAddress: 'v2.c.anew',
     details: { description: 'd', sealedReceiptEmail: 'v2.b.anew' },
   });
 });

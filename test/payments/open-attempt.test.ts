@@ -46,6 +46,7 @@ test('only a success or a cancellation ends an attempt that the cardholder’s p
     now: Date.now,
     sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
     authenticationMs: 60_000,
+    triedCards: { note: async () => undefined, giveBack: async () => undefined },
     itemWrite: () => {
       throw new Error('no item');
     },

@@ -6,6 +6,7 @@ import { openSealer } from '../../secrets/open-sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { checkIsWhole } from '../../storage/copying/marker.ts';
 import { noTraces } from '../../tracing.ts';
+import { openDeclineLimits } from '../access.ts';
 import { existingStore, hasSimulatedLedger, openEngine, openSimulation } from '../adapters.ts';
 import { openPayments, openTables } from '../domains.ts';
 import { masterKeySource } from './secrets.ts';
@@ -32,6 +33,7 @@ export async function openOfflinePayments(settings: Settings): Promise<OfflinePa
       sealer,
       tables: openTables(settings, engine),
       inFlight: new InFlight(),
+      triedCards: openDeclineLimits(settings, engine, Date.now),
       log,
       metrics: noMetrics,
       traces: noTraces,

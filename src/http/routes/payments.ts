@@ -43,7 +43,7 @@ const tags = ['Payments'];
 export function paymentRoutes(
   context: PaymentContext,
   prefix: string,
-  counts: Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline'>,
+  counts: Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline' | 'buyerAddress'>,
 ): Routes {
   const path = `${prefix}/stage/payment/:processor/:route_id`;
   const exactRepeats = new ExactRepeats();
@@ -77,7 +77,9 @@ export function paymentRoutes(
         const { processor, route_id: route } = request.params;
         const response =
           known === undefined
-            ? await context.inFlight.add(createCharge(context, chargeRequestOf(request)))
+            ? await context.inFlight.add(
+                createCharge(context, chargeRequestOf(request, counts.buyerAddress(request))),
+              )
             : await traceReplay(context, { processor, traceparent: traceparentOf(request) }, known);
         if (known === undefined) exactRepeats.note(request, body, response);
         if (isOfBadCard(response) && !response.replayed) await counts.noteDecline(request);
@@ -175,7 +177,10 @@ type ChargeCall = FastifyRequest<{
   Headers: Static<typeof headers>;
 }>;
 
-function chargeRequestOf({ params, body, caller, headers, id, raw }: ChargeCall): UncheckedChargeRequest {
+function chargeRequestOf(
+  { params, body, caller, headers, id, raw }: ChargeCall,
+  buyerAddress: string | undefined,
+): UncheckedChargeRequest {
   const { return_url: returnUrl, statement_descriptor_suffix, receipt_email, ...fields } = body;
   const { key } = caller;
   return {
@@ -189,6 +194,7 @@ function chargeRequestOf({ params, body, caller, headers, id, raw }: ChargeCall)
     idempotencyKey: headers['idempotency-key'],
     needsPrice: key?.kind === 'publishable',
     caller: shopOf(caller),
+    buyerAddress,
     requestId: id,
     traceparent: traceparentOf({ raw }),
   };

@@ -81,9 +81,15 @@ export class Authorizer {
   }
 
   /** Counts a charge that its processor declined. */
-  async noteDecline({ caller, address }: FastifyRequest): Promise<void> {
-    this.#context.limits.noteDecline(caller, performance.now());
-    if (this.#isOfBuyer(caller)) await this.#context.declines.note(address);
+  async noteDecline(request: FastifyRequest): Promise<void> {
+    this.#context.limits.noteDecline(request.caller, performance.now());
+    const address = this.buyerAddress(request);
+    if (address !== undefined) await this.#context.declines.note(address);
+  }
+
+  /** The address whose tried cards are counted; undefined if the caller is a shop's server. */
+  buyerAddress({ caller, address }: FastifyRequest): string | undefined {
+    return this.#isOfBuyer(caller) ? address : undefined;
   }
 
   get #areKeysRequired(): boolean {

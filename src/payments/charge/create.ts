@@ -1,7 +1,6 @@
 import type { Processor } from '../../processors/processor.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import type { Trace } from '../../tracing.ts';
-import { transitionCharge } from '../charge-state.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
 import {
   awaitedItem,
@@ -15,20 +14,18 @@ import { createMarker, openId, removeMarker } from '../ownership/marker.ts';
 import {
   callerKeyEntry,
   newPaymentId,
-  newProcessorKey,
   type PaidItem,
   type Payment,
   paymentKeysSpace,
   paymentsSpace,
-  tokenDigest,
   tokenKeyEntry,
-  tokenPlace,
 } from '../payment.ts';
 import { findRoute } from '../payment-routes.ts';
 import { findPaymentByKey, textOf } from '../payment-store.ts';
 import { type Agreement, agreePrice } from './agree-price.ts';
 import { storedDetails } from './details.ts';
 import { executeCharge } from './execute.ts';
+import { newPayment } from './new-payment.ts';
 import { replay } from './replay.ts';
 import { type CheckedChargeRequest, checkChargeRequest, type UncheckedChargeRequest } from './request.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
@@ -74,28 +71,8 @@ async function chargeOrReplay(
   const account = await context.accounts.required(processor);
   const item = policy.on_success && awaitedItem(policy.on_success, id, checked.metadata);
   if (item !== undefined) await checkItemIsFree(context, item);
-  const payment: Payment = {
-    id,
-    state: transitionCharge('received', 'calling'),
-    processor: request.processor,
-    ...(account === undefined ? {} : { account }),
-    route: request.route,
-    amount: checked.amount,
-    currency: checked.currency,
-    ...(price === undefined ? {} : { price: price.source }),
-    ...(checked.metadata === undefined ? {} : { metadata: checked.metadata }),
-    ...(details === undefined ? {} : { details }),
-    tokenDigest: tokenDigest(id, checked.token),
-    processorKey: newProcessorKey(),
-    attempts: 0,
-    ...(keyEntry === undefined ? {} : { keyEntry }),
-    requestId: request.requestId,
-    createdAt: new Date(context.now()).toISOString(),
-    wantedUntil: context.now() + context.wantedMs,
-    sealedToken: context.sealer.sealBriefly(checked.token, tokenPlace(id)),
-    ...(checked.returnUrl === undefined ? {} : { returnUrl: checked.returnUrl }),
-    ...(item === undefined ? {} : { item }),
-  };
+  const facts = { id, account, price: price?.source, details, keyEntry, item };
+  const payment = newPayment(context, request, checked, facts);
   return context.heartbeats.own(openId(id), async () => {
     const first = await trace
       .step('reserve', () => reserve(context, payment, price?.checks ?? [], agree))

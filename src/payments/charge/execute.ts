@@ -11,6 +11,7 @@ import type { Finding, Settlement } from './outcome.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
 import { markForReview, settleCharge } from './settle.ts';
 import { soughtOf } from './sought.ts';
+import { noteChallenge } from './tried-cards.ts';
 
 /** The second and third step of a charge that this process owns: calls the processor and stores the outcome. */
 export async function executeCharge(
@@ -112,6 +113,8 @@ async function settle(
   finding: Finding,
   trace: Trace,
 ): Promise<Payment> {
+  // Counted before it is stored: a crash in between counts one challenge twice, and never misses one.
+  if (finding.outcome.kind === 'requires_action') await noteChallenge(context, payment);
   const settled = await trace.step('settle', () => settleCharge(context, payment.id, finding, payment));
   trace.set({ outcome: settled.state });
   return settled;

@@ -34,6 +34,8 @@ export interface UncheckedChargeRequest extends RequestedDetails {
   readonly needsPrice: boolean;
   /** The scope of idempotency keys: the id of the API key, or empty if callers have none. */
   readonly caller: string;
+  /** The address whose tried cards are counted (`TriedCards`); undefined if they are not. */
+  readonly buyerAddress?: string | undefined;
   readonly requestId: string;
   /** The caller's header (W3C Trace Context). */
   readonly traceparent?: string | undefined;

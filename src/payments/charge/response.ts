@@ -123,7 +123,10 @@ export function currentResponse(
   return { ...unknown, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
 }
 
-/** Whether the charge was declined or its token is invalid, the responses that card testing causes. */
+/**
+ * Whether the charge was declined or its token is invalid, the responses that card testing causes. A challenge is counted when it
+ * starts (`noteChallenge`).
+ */
 export function isOfBadCard({ status, text }: StoredResponse): boolean {
   return (
     (status === 402 && !text.includes('"next_action":')) ||

@@ -1,9 +1,16 @@
 import type { SealedRecords } from '../../secrets/sealed-records.ts';
-import { actionPlace, type Payment, paymentsSpace, receiptEmailPlace, tokenPlace } from '../payment.ts';
+import {
+  actionPlace,
+  buyerAddressPlace,
+  type Payment,
+  paymentsSpace,
+  receiptEmailPlace,
+  tokenPlace,
+} from '../payment.ts';
 
 /**
- * The secrets of open charges, in `service:payments`: card tokens, email addresses and next actions. Most payments have none any
- * more, and none has an address without a token.
+ * The secrets of open charges, in `service:payments`: card tokens, email addresses, next actions and buyers' addresses. Most
+ * payments have none any more; none has an email address without a token, or a buyer's address without a token or an action.
  */
 export const sealedTokens: SealedRecords = {
   space: paymentsSpace,
@@ -11,13 +18,14 @@ export const sealedTokens: SealedRecords = {
     // Parsing every stored payment would take most of the time.
     if (!text.includes('"sealedToken":') && !text.includes('"sealedAction":')) return text;
     const payment = JSON.parse(text) as Payment;
-    const { sealedToken, authentication, details } = payment;
+    const { sealedToken, sealedBuyerAddress: address, authentication, details } = payment;
     const sealedAction = authentication?.sealedAction;
     const email = details?.sealedReceiptEmail;
     if (sealedToken === undefined && sealedAction === undefined) return text;
     return JSON.stringify({
       ...payment,
       ...(sealedToken && { sealedToken: exchange(sealedToken, tokenPlace(id)) }),
+      ...(address && { sealedBuyerAddress: exchange(address, buyerAddressPlace(id)) }),
       ...(email && { details: { ...details, sealedReceiptEmail: exchange(email, receiptEmailPlace(id)) } }),
       ...(sealedAction && {
         authentication: { ...authentication, sealedAction: exchange(sealedAction, actionPlace(id)) },

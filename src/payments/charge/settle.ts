@@ -14,6 +14,7 @@ import { authenticationOf } from './next-action.ts';
 import type { Finding, Settlement } from './outcome.ts';
 import { report } from './report.ts';
 import { responseOf, reviewResponse } from './response.ts';
+import { giveBackChallenge } from './tried-cards.ts';
 
 /**
  * The third step: one commit stores the outcome, the exact response and the route's item, removes the marker and erases
@@ -41,6 +42,9 @@ export async function settleCharge(
       if (isChanged && before?.state !== payment.state) report(context, payment, finding, before?.state);
       else if (isChanged && payment.state === 'in_doubt') report(context, payment, finding, before?.state);
       if (before?.state === 'declined') await releaseHold(context, payment);
+      // Only the commit that made the payment succeed, so at most once.
+      if (isChanged && before?.state === 'requires_action' && payment.state === 'succeeded')
+        await giveBackChallenge(context, before);
       return payment;
     } catch (error) {
       // The item or the charge id exists meanwhile. The money has moved anyway, so retry without that write.
@@ -177,7 +181,7 @@ function keyFreed({ keyEntry }: Payment): Write[] {
   return keyEntry === undefined ? [] : [{ kind: 'delete', space: paymentKeysSpace, id: keyEntry }];
 }
 
-/** Adds the response of an ended payment, and erases its token and its buyer's email address. */
+/** Adds the response of an ended payment, and erases its token and its buyer's addresses. */
 function withOutcome(payment: Payment, outcome: Settlement): Payment {
   return {
     ...withoutSecrets(payment),
@@ -193,9 +197,9 @@ function withoutToken(payment: Payment): Payment {
 }
 
 function withoutSecrets(payment: Payment): Payment {
-  const { authentication, ...rest } = withoutToken(payment);
+  const { authentication, sealedBuyerAddress: _erased, ...rest } = withoutToken(payment);
   if (authentication === undefined) return rest;
-  const { sealedAction: _erased, ...kept } = authentication;
+  const { sealedAction: _action, ...kept } = authentication;
   return { ...rest, authentication: kept };
 }
 

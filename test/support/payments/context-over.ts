@@ -51,6 +51,7 @@ export async function contextOver(
     wantedMs: 600_000,
     authenticationMs: 1_800_000,
     lookUpPace: new LookUpPace(),
+    triedCards: { note: async () => undefined, giveBack: async () => undefined },
     replayCache: new ReplayCache(),
     itemWrite,
     itemDeletion: (table: string, { id }: { readonly id: string }) =>
