@@ -5,7 +5,7 @@ import { rejectionLinesPerSecondMax, rejectionsCountedMax } from '../../src/http
 import { RejectionLog } from '../../src/http/server/rejection-log.ts';
 import type { Log, LogFields } from '../../src/log.ts';
 
-const fields = { status: 404 } as const;
+const fields = () => ({ status: 404 }) as const;
 
 test('writes few lines for more addresses than it tracks, and counts every rejection', () => {
   const { log, lines } = collected();

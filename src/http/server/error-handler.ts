@@ -50,17 +50,17 @@ export function logFailure(
 ): void {
   const { code, status, details } = error;
   request.server.requestCounts.failed(error, request.method, request.route.url);
-  const fields: LogFields & { readonly status: number } = {
+  const fields = () => ({
     ...requestFields(request, reply),
     status,
     code,
     detail: details.detail,
     // An operator must be able to find callers that try what they may not, or too often.
     ...(status === 401 || status === 403 || status === 429 ? callerFields(request) : {}),
-  };
-  if (code === 'internal') log.error('unforeseen_error', { ...fields, ...errorFields(details.cause) });
-  else if (details.isRoutine) log.debug('request', fields);
-  else request.server.rejections.note(code, request, fields);
+  });
+  if (code === 'internal') log.error('unforeseen_error', { ...fields(), ...errorFields(details.cause) });
+  else if (!details.isRoutine) request.server.rejections.note(code, request, fields);
+  else if (log.logsDetails) log.debug('request', fields());
 }
 
 function callerFields({ address, caller }: FastifyRequest): LogFields {

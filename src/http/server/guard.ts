@@ -136,12 +136,14 @@ function guardOf(route: RouteOptions | undefined, context: GuardContext): Guard 
     }
     const proceed = () => {
       const rejection = checkRest(request, reply);
-      if (rejection !== 'responded') done(rejection);
+      if (rejection === undefined) done();
+      else if (rejection !== 'responded') sendError(log, rejection, request, reply);
     };
     const admission = authorizer.admit(request, reply, access);
     if (admission === undefined) proceed();
     else if (admission instanceof Promise) admission.then(proceed, done);
-    else done(admission);
+    // Not passed on: through the framework, an error takes a longer way to the same function.
+    else sendError(log, admission, request, reply);
   };
 }
 

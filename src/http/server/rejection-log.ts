@@ -29,10 +29,11 @@ export class RejectionLog {
     this.#log = log;
   }
 
+  /** @param fieldsOf called only for a rejection that is logged */
   note(
     code: string,
     { address, countedAddress }: Pick<FastifyRequest, 'address' | 'countedAddress'>,
-    fields: LogFields & { readonly status: number },
+    fieldsOf: () => LogFields & { readonly status: number },
   ): void {
     const now = performance.now();
     const key = `${code} ${countedAddress}`;
@@ -45,6 +46,7 @@ export class RejectionLog {
       counted.leftOut++;
       return;
     }
+    const fields = fieldsOf();
     const leftOut = counted.leftOut === 0 ? {} : { left_out: counted.leftOut };
     counted.nextAt = now + rejectionLoggedMs;
     counted.leftOut = 0;
