@@ -17,6 +17,7 @@ export type { Reads, Scan, SpaceFacts, TableFacts, TableItem, TablePolicy };
 export type TableWrite =
   | { readonly create: TableItem }
   | { readonly update: TableItem }
+  | { readonly put: TableItem }
   | { readonly delete: Pick<TableItem, 'id'> };
 
 /** The rules of key-value tables; the engine stores the items. */
@@ -176,7 +177,7 @@ export class Tables {
     return { kind: 'delete', space: this.#space(table), id: item.id, ifValue: item.name };
   }
 
-  #writeOf(table: string, write: TableWrite | { readonly put: TableItem }): Write {
+  #writeOf(table: string, write: TableWrite): Write {
     const space = this.#space(table);
     if ('delete' in write) {
       checkId(write.delete.id);
