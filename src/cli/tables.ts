@@ -43,7 +43,7 @@ export function defineTables(command: Command): void {
         'replace',
       ]).default('fail'),
     )
-    .addOption(oneOf(formatFlags, 'the format, if the name of the file does not tell', formats))
+    .addOption(oneOf(formatFlags, 'the format, if the name of the file does not show it', formats))
     .action(async (table, from, options) =>
       (await import('./tables/import.ts')).importTable(table, from, options),
     );
@@ -51,10 +51,10 @@ export function defineTables(command: Command): void {
     description: 'Write all items of a table to a CSV or JSON Lines file, as of one moment.',
     examples: ['tables export books books.jsonl.gz', 'tables export books - --format csv'],
   })
-    .argument('<table>')
+    .argument('<table>', 'its name')
     .argument('<file>', file)
     .option('--force', 'replace the file if there is one')
-    .addOption(oneOf(formatFlags, 'the format, if the name of the file does not tell', formats))
+    .addOption(oneOf(formatFlags, 'the format, if the name of the file does not show it', formats))
     .action(async (table, to, options) =>
       (await import('./tables/export.ts')).exportTable(table, to, options),
     );
@@ -64,7 +64,7 @@ export function defineTables(command: Command): void {
       'empty.',
     examples: ['tables drop books'],
   })
-    .argument('<table>')
+    .argument('<table>', 'its name')
     .action(drop);
 }
 

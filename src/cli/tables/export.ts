@@ -27,7 +27,7 @@ export async function exportTable(table: string, file: string, options: ExportOp
     const scan = await tables.read(table);
     return isPipe ? exportTo(process.stdout, scan, format) : exportToFile(file, scan, format);
   });
-  const line = `${items} items are written to ${file}`;
+  const line = `${items} items are written to ${isPipe ? 'standard output' : file}`;
   // Standard output has the items.
   if (isPipe) hint(options.json ? jsonLine({ table, items }).trimEnd() : line);
   else printResult(options.json, { table, items, file }, line);
