@@ -9,7 +9,7 @@ import {
   refund,
 } from './payments.ts';
 import { SignIn, type TokenStorage } from './sign-in.ts';
-import { Table } from './tables.ts';
+import { type ListTables, listTables, Table, type TableFacts } from './tables.ts';
 
 export interface ClientOptions extends CounterfoilOptions {
   /** Where the tokens of `signIn` are kept; in memory by default. */
@@ -29,6 +29,11 @@ export class Counterfoil {
 
   table(name: string): Table {
     return new Table(this.#http, name);
+  }
+
+  /** Pages of the tables that the key may read, in the order of their names. */
+  tables(options: ListTables = {}): AsyncGenerator<readonly TableFacts[]> {
+    return listTables(this.#http, options);
   }
 
   /**

@@ -38,7 +38,10 @@ export type {
   CallOptions,
   GuardOptions,
   Item,
+  ListTables,
   PageOptions,
+  PutOptions,
   StoredItem,
   Table,
+  TableFacts,
 } from './tables.ts';

@@ -33,6 +33,42 @@ export interface PageOptions extends CallOptions {
   readonly limit?: number;
   /** Starts after this id. */
   readonly after?: string;
+  /** Only items whose ids begin with this text. */
+  readonly prefix?: string;
+}
+
+export interface PutOptions extends GuardOptions {
+  /** Writes only if the table has no item with this id; otherwise throws `precondition_failed`. */
+  readonly ifNew?: boolean;
+}
+
+export interface ListTables extends CallOptions {
+  /** The largest number of tables of a page, 1 to 100. */
+  readonly limit?: number;
+  /** Starts after this name. */
+  readonly after?: string;
+}
+
+export interface TableFacts {
+  readonly name: string;
+  /** Items; absent if the service stores them in DynamoDB. */
+  readonly count?: number;
+  /** Bytes of the items as JSON; absent like `count`. */
+  readonly bytes?: number;
+}
+
+/** Pages of tables, each read when it is asked for. */
+export async function* listTables(
+  http: Http,
+  { signal, limit, after: from }: ListTables,
+): AsyncGenerator<readonly TableFacts[]> {
+  let after = from;
+  do {
+    const call: Call = { method: 'GET', path: '/v3/tables', query: { limit, after }, signal };
+    const { body, next } = await sendAgain<TableFacts[]>(http, call);
+    yield body;
+    after = next;
+  } while (after !== undefined);
 }
 
 /**
@@ -74,13 +110,29 @@ export class Table {
       const call: Call = {
         method: 'GET',
         path: `${this.#path}/read`,
-        query: { limit: query.limit ?? 1_000, after },
+        query: { limit: query.limit ?? 1_000, after, prefix: query.prefix },
         signal,
       };
       const { body, next } = await sendAgain<Item[]>(this.#http, call);
       yield body;
       after = next;
     } while (after !== undefined);
+  }
+
+  /** The number of items. */
+  async count({ signal }: CallOptions = {}): Promise<number> {
+    const call: Call = { method: 'GET', path: `${this.#path}/read`, query: { count: 'true' }, signal };
+    return (await sendAgain<{ count: number }>(this.#http, call)).body.count;
+  }
+
+  /** Creates the item, or replaces the one with its id. */
+  put({ id, name }: Item, options: PutOptions = {}): Promise<void> {
+    return this.#write('PUT', 'put', { id, name }, options);
+  }
+
+  /** Deletes the table with all of its items. Needs a key with the scope `admin`. */
+  async drop({ signal }: CallOptions = {}): Promise<void> {
+    await sendAgain(this.#http, { method: 'DELETE', path: this.#path, signal });
   }
 
   /** Throws `item_exists` if the table has an item with this id. */
@@ -108,13 +160,13 @@ export class Table {
     method: string,
     operation: string,
     body: object,
-    { signal, ifMatch }: GuardOptions,
+    { signal, ifMatch, ifNew }: PutOptions,
   ): Promise<void> {
     await sendAgain(this.#http, {
       method,
       path: `${this.#path}/${operation}`,
       body,
-      headers: { 'if-match': ifMatch },
+      headers: { 'if-match': ifMatch, 'if-none-match': ifNew === true ? '*' : undefined },
       signal,
     });
   }

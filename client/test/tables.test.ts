@@ -29,6 +29,34 @@ test('creates, reads, updates and deletes items', async (t) => {
   await assert.rejects(books.delete('emma'), { code: 'item_not_found' });
 });
 
+test('puts, counts, lists and drops, and reads by prefix', async (t) => {
+  const { origin } = await startTestService(t);
+  const counterfoil = new Counterfoil({ url: origin });
+  const books = counterfoil.table('books');
+  await books.put({ id: 'emma', name: 'Austen' });
+  await books.put({ id: 'emma', name: 'Jane Austen' });
+  await assert.rejects(books.put({ id: 'emma', name: '' }, { ifNew: true }), { code: 'precondition_failed' });
+  await books.put({ id: 'emil', name: 'Kästner' }, { ifNew: true });
+  await books.put({ id: 'ulysses', name: 'Joyce' });
+  assert.equal(await books.count(), 3);
+  const pages = await Array.fromAsync(books.pages({ prefix: 'em', limit: 1 }));
+  assert.deepEqual(pages.flat(), [
+    { id: 'emil', name: 'Kästner' },
+    { id: 'emma', name: 'Jane Austen' },
+  ]);
+  await counterfoil.table('films').put({ id: 'a', name: '' });
+  const tables = (await Array.fromAsync(counterfoil.tables({ limit: 1 }))).flat();
+  assert.deepEqual(
+    tables.map(({ name, count }) => [name, count]),
+    [
+      ['books', 3],
+      ['films', 1],
+    ],
+  );
+  await books.drop();
+  await assert.rejects(books.count(), { code: 'table_not_found' });
+});
+
 test('writes a batch whole or not at all, and names the write at fault', async (t) => {
   const { origin } = await startTestService(t);
   const table = new Counterfoil({ url: origin }).table('books');

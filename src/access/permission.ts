@@ -31,6 +31,8 @@ export function actorOf({ id }: Caller): Actor {
 /** The target of a request, from its path and headers. */
 export interface Target {
   readonly table: string | undefined;
+  /** Whether the response has only those of the tables that the key is limited to. */
+  readonly filtersTables: boolean;
   /** `processor/route` of a payment. */
   readonly route: string | undefined;
   /** The origins that the page of the request may have; empty if it is of no page. */
@@ -39,7 +41,7 @@ export interface Target {
 
 /**
  * Throws `forbidden`, with the reason, if the key does not allow the request. A limit covers its whole domain: a key that is
- * limited to some tables may not send a request that names no table.
+ * limited to some tables may not send a request that names no table, unless its response is filtered by them.
  */
 export function checkPermission(key: ApiKey, needed: Scope, target: Target): void {
   if (!key.scopes.includes(needed) && !key.scopes.includes('admin')) {
@@ -49,7 +51,8 @@ export function checkPermission(key: ApiKey, needed: Scope, target: Target): voi
       headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${needed}"` },
     });
   }
-  if (needed.startsWith('tables:')) checkLimit(key.tables, target.table, 'TABLE_NAME', 'tables');
+  if (needed.startsWith('tables:') && !target.filtersTables)
+    checkLimit(key.tables, target.table, 'TABLE_NAME', 'tables');
   if (needed.startsWith('payments:')) checkLimit(key.routes, target.route, 'route_id', 'payment routes');
   if (key.kind === 'publishable') checkOrigin(key, target);
 }

@@ -11,6 +11,7 @@ import { sessionListRoutes } from '../http/routes/sessions.ts';
 import { signInRoutes } from '../http/routes/sign-in.ts';
 import { formRoutes } from '../http/routes/sign-in-forms.ts';
 import { type Documented, startPageRoutes } from '../http/routes/start-page.ts';
+import { tableListRoutes } from '../http/routes/table-list.ts';
 import { tableRoutes } from '../http/routes/tables.ts';
 import { signInTokenRoutes } from '../http/routes/tokens.ts';
 import { userRoutes } from '../http/routes/users.ts';
@@ -70,6 +71,7 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
   const { signIn } = domains;
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
+    tableListRoutes(domains.tables, basePath, tables.aliases),
     integrationRoutes(signIn),
     integrationListRoutes(signIn),
     signInRoutes(signIn, (request) => access.authorizer.takeSignIn(request, now())),

@@ -17,3 +17,5 @@ export const tableRowsMeasuredMax = 500;
 export const paymentsListedDefault = 100;
 /** The period that `payments list` and `payments reconcile` cover by default: what happened since this time yesterday. */
 export const paymentsPeriodMsDefault = 24 * 60 * 60 * 1_000;
+/** Bytes of a line of an imported file: an item of 400 KB in which every byte is written as six characters. */
+export const importedLineBytesMax = 4 * 1024 * 1024;

@@ -43,6 +43,10 @@ const families: readonly Family[] = [
     load: async () => (await import('./payments.ts')).definePayments,
   },
   {
+    ...{ name: 'tables', group: 'Data:', summary: 'list, import, export and drop tables' },
+    load: async () => (await import('./tables.ts')).defineTables,
+  },
+  {
     ...{ name: 'store', group: 'Data:', summary: 'make the tables of DynamoDB, or copy a store' },
     load: async () => (await import('./store.ts')).defineStore,
   },

@@ -48,6 +48,15 @@ export type Write =
       /** Whether a missing space is created; otherwise the write fails with `space_missing`. */
       readonly makeSpace: boolean;
     }
+  /** Adds the item, or changes its value; fails only with `space_missing`. */
+  | {
+      readonly kind: 'put';
+      readonly space: Space;
+      readonly id: string;
+      readonly value: string;
+      /** As of `create`. */
+      readonly makeSpace: boolean;
+    }
   /** Changes the value; fails with `missing`, or with `differs` when the current value is not `ifValue`. */
   | {
       readonly kind: 'replace';
@@ -68,6 +77,8 @@ export interface Rejection {
 }
 
 export interface ScanOptions {
+  /** Only items whose ids begin with these bytes, in UTF-8. For tables; not for the service's own spaces. */
+  readonly prefix?: string;
   /** Only items after this id, in scan order. */
   readonly after?: string;
   /** At most this many items. */
@@ -94,6 +105,12 @@ export interface Engine {
   /** What is known about a space without reading it; undefined when the space does not exist. */
   describe(space: Space): Promise<SpaceFacts | undefined>;
 
+  /**
+   * The number of items of a table; undefined when it does not exist. An engine with `snapshot` knows it; one with `pages`
+   * reads the whole table.
+   */
+  count(space: Space): Promise<number | undefined>;
+
   /** The items of a space, with the consistency in `reads`; undefined when the space does not exist. */
   scan(space: Space, options?: ScanOptions): Promise<Scan | undefined>;
 
@@ -102,6 +119,9 @@ export interface Engine {
    * durable. Commits are serial: each sees the outcome of all before it.
    */
   commit(writes: readonly Write[]): Promise<Rejection | undefined>;
+
+  /** Removes a table that has no items. Durable when it resolves. */
+  removeSpace(space: Space): Promise<SpaceRemoval>;
 
   /**
    * Rejects with `storage_full` or `unavailable` when a commit made now would surely fail with it. Writes nothing
@@ -112,6 +132,9 @@ export interface Engine {
   /** Finishes what was accepted, then releases the store. */
   close(): Promise<void>;
 }
+
+/** `kept`: the tables of this engine belong to its operator, so the table stays, empty. */
+export type SpaceRemoval = 'removed' | 'kept' | 'not_empty' | 'missing';
 
 /** An engine that reads in pages knows none of these: other processes change the space meanwhile. */
 export interface SpaceFacts {

@@ -9,6 +9,7 @@ import {
   type ScanOptions,
   type Space,
   type SpaceFacts,
+  type SpaceRemoval,
   type Write,
 } from './engine.ts';
 import { commitFailureReportedMs } from './limits.ts';
@@ -39,19 +40,40 @@ export class ObservedEngine implements Engine {
     return this.#engine.describe(space);
   }
 
+  count(space: Space): Promise<number | undefined> {
+    return this.#engine.count(space);
+  }
+
   scan(space: Space, options?: ScanOptions): Promise<Scan | undefined> {
     return this.#engine.scan(space, options);
   }
 
-  async commit(writes: readonly Write[]): Promise<Rejection | undefined> {
+  commit(writes: readonly Write[]): Promise<Rejection | undefined> {
+    return this.#observe(
+      () => this.#engine.commit(writes),
+      (rejection) => rejection === undefined,
+    );
+  }
+
+  removeSpace(space: Space): Promise<SpaceRemoval> {
+    return this.#observe(
+      () => this.#engine.removeSpace(space),
+      (removal) => removal === 'removed' || removal === 'kept',
+    );
+  }
+
+  async #observe<Result>(
+    commit: () => Promise<Result>,
+    isMade: (result: Result) => boolean,
+  ): Promise<Result> {
     const began = performance.now();
     this.#metrics.commitsInFlight(1);
     let outcome: CommitOutcome = 'failed';
     try {
-      const rejection = await this.#engine.commit(writes);
-      outcome = rejection === undefined ? 'committed' : 'rejected';
+      const result = await commit();
+      outcome = isMade(result) ? 'committed' : 'rejected';
       this.#failure = undefined;
-      return rejection;
+      return result;
     } catch (error) {
       outcome = outcomeOf(error);
       if (outcome === 'storage_full' || outcome === 'unavailable')

@@ -6,6 +6,8 @@ export const itemBytesMax = 400 * 1024;
 export const pageItemsMax = 1_000;
 /** A page ends after the item that reaches this size, as in DynamoDB, because a page is built in memory. */
 export const pageBytesMax = 1024 * 1024;
+/** Passes over a table that is being dropped while others write to it: a caller that never stops must not hold the request. */
+export const dropPassesMax = 100;
 /** Items cached as their response text, and the characters of all of them: the items that are read often. */
 export const itemTextsCachedMax = 4_096;
 export const itemTextsCachedSizeMax = 4 * 1024 * 1024;

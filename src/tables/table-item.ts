@@ -27,6 +27,10 @@ export function tableSpace(table: string): Space {
   return `${spacePrefix}${table}`;
 }
 
+export function isTable(space: Space): boolean {
+  return space.startsWith(spacePrefix);
+}
+
 export function tableName(space: Space): string {
   return space.slice(spacePrefix.length);
 }

@@ -1,33 +1,24 @@
 import { ServiceError } from '../errors.ts';
 import type { Engine, Reads, Rejection, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
+import { dropSpace } from './drop-space.ts';
 import { type EntityTags, itemTag } from './entity-tags.ts';
 import { type ItemText, ItemTexts } from './item-texts.ts';
-import { pageBytesMax, pageItemsMax } from './limits.ts';
+import { pageBytesMax } from './limits.ts';
+import { checkPage, type Page, type PageRange } from './page.ts';
+import { type PutCondition, unmetCondition } from './put-condition.ts';
 import { checkId, checkItem, type TableItem, tableName, tableSpace } from './table-item.ts';
+import { emptyFacts, listTables, type TableFacts, type TableList } from './table-list.ts';
+import type { TablePolicy } from './table-policy.ts';
 
-export type { Reads, Scan, SpaceFacts, TableItem };
-
-/** Who may create a table: any caller by its first `create` (`open`), or only the settings (`declared`). */
-export interface TablePolicy {
-  readonly tables: 'open' | 'declared';
-  /** Under `declared`, all tables; each exists, empty, before its first item. */
-  readonly declared: readonly string[];
-}
+export type { Reads, Scan, SpaceFacts, TableFacts, TableItem, TablePolicy };
 
 /** One write of a batch. */
 export type TableWrite =
   | { readonly create: TableItem }
   | { readonly update: TableItem }
+  | { readonly put: TableItem }
   | { readonly delete: Pick<TableItem, 'id'> };
-
-/** Consecutive items; `next` is the id of the last one, or undefined when there are no more. */
-export interface Page {
-  readonly items: readonly TableItem[];
-  readonly next: string | undefined;
-}
-
-const emptyFacts = { count: 0, textBytes: 0, version: '0' } satisfies SpaceFacts;
 
 /** The rules of key-value tables; the engine stores the items. */
 export class Tables {
@@ -58,6 +49,20 @@ export class Tables {
     return (await this.#engine.scan(this.#space(table))) ?? this.#emptyTable(table);
   }
 
+  /** The number of items. Throws `invalid_request` (name), `table_not_found`. */
+  async count(table: string): Promise<number> {
+    return (await this.#engine.count(this.#space(table))) ?? this.#emptyTable(table).count ?? 0;
+  }
+
+  /**
+   * At most `limit` tables after a name, in the order of their names.
+   *
+   * @param isVisible whether the caller may read the table
+   */
+  list(limit: number, after: string | undefined, isVisible: (table: string) => boolean): Promise<TableList> {
+    return listTables({ engine: this.#engine, policy: this.#policy }, { limit, after, isVisible });
+  }
+
   /** One item. Throws `invalid_request`, `table_not_found`, `item_not_found`. */
   async find(table: string, id: string): Promise<ItemText> {
     checkId(id);
@@ -68,13 +73,17 @@ export class Tables {
   }
 
   /**
-   * At most `limit` items after an id, fewer when they reach `pageBytesMax`.
+   * At most `limit` items after an id, whose ids begin with a prefix; fewer when they reach `pageBytesMax`.
    * Throws `invalid_request`, `table_not_found`.
    */
-  async page(table: string, limit: number, after: string | undefined): Promise<Page> {
-    checkPage(limit, after);
+  async page(table: string, limit: number, { after, prefix }: PageRange): Promise<Page> {
+    checkPage(limit, { after, prefix });
     // One item more than requested shows whether there are more.
-    const range = { limit: limit + 1, ...(after === undefined ? {} : { after }) };
+    const range = {
+      limit: limit + 1,
+      ...(after === undefined ? {} : { after }),
+      ...(prefix === undefined ? {} : { prefix }),
+    };
     const scan = (await this.#engine.scan(this.#space(table), range)) ?? this.#emptyTable(table);
     const items: TableItem[] = [];
     let bytes = 0;
@@ -100,6 +109,21 @@ export class Tables {
    */
   async update(table: string, item: TableItem, ifMatch?: EntityTags): Promise<void> {
     await this.#writeIfMatching(table, this.#writeOf(table, { update: item }), ifMatch);
+  }
+
+  /**
+   * Adds an item or changes its name; durable when it resolves. Throws `invalid_request`, `table_not_found` when tables are
+   * declared and, when the condition does not hold, `precondition_failed`.
+   */
+  async put(table: string, item: TableItem, condition?: PutCondition): Promise<void> {
+    if (condition === undefined) return this.#commit(table, [this.#writeOf(table, { put: item })]);
+    const write =
+      condition === 'ifNew'
+        ? this.create(table, item)
+        : this.#writeIfMatching(table, this.#writeOf(table, { update: item }), condition.ifMatch);
+    await write.catch((error) => {
+      throw unmetCondition.get((error as Partial<ServiceError>).code) ?? error;
+    });
   }
 
   /** Removes an item; durable when it resolves. Throws the same errors as `update`. */
@@ -131,6 +155,18 @@ export class Tables {
       throw ofWrite(rejection.write, await this.#errorOf(rejection, tableSpace(table)));
   }
 
+  /**
+   * Deletes all items, in commits of `commitWritesMax`, and then the table; a declared table stays, empty. A process that is
+   * killed leaves the table with the items that were not deleted yet. Items that others create meanwhile are deleted too.
+   * Throws `invalid_request` (name), `table_not_found`, `overloaded` when others keep creating items.
+   */
+  async drop(table: string): Promise<void> {
+    const space = this.#space(table);
+    const isDeclared = this.#isDeclared(table);
+    const isFound = await dropSpace(this.#engine, space, { keepsSpace: isDeclared });
+    if (!isFound && !isDeclared) throw tableNotFound();
+  }
+
   /** The write that creates an item, for a commit of another domain. Throws `invalid_request`. */
   creation(table: string, item: TableItem): Write {
     return this.#writeOf(table, { create: item });
@@ -147,11 +183,11 @@ export class Tables {
       checkId(write.delete.id);
       return { kind: 'delete', space, id: write.delete.id };
     }
-    const { id, name } = 'create' in write ? write.create : write.update;
+    const { id, name } = Object.values(write)[0] as TableItem;
     checkItem({ id, name });
     if ('update' in write) return { kind: 'replace', space, id, value: name };
     const makeSpace = this.#policy.tables === 'open' || this.#isDeclared(table);
-    return { kind: 'create', space, id, value: name, makeSpace };
+    return { kind: 'put' in write ? 'put' : 'create', space, id, value: name, makeSpace };
   }
 
   async #writeIfMatching(table: string, write: Write, ifMatch: EntityTags | undefined): Promise<void> {
@@ -196,17 +232,6 @@ export class Tables {
 
   #isDeclared(table: string): boolean {
     return this.#policy.declared.includes(table);
-  }
-}
-
-/** Throws `invalid_request`. */
-export function checkPage(limit: number, after: string | undefined): void {
-  if (after !== undefined) checkId(after, 'after');
-  if (!Number.isInteger(limit) || limit < 1 || limit > pageItemsMax) {
-    throw new ServiceError('invalid_request', {
-      param: 'limit',
-      message: `limit must be a whole number from 1 to ${pageItemsMax}.`,
-    });
   }
 }
 

@@ -32,6 +32,8 @@ function keyStore() {
       return state.generation;
     },
     describe: async () => undefined,
+    count: async () => undefined,
+    removeSpace: async () => 'missing',
     scan: async (space) => {
       if (space !== 'service:api-keys') return undefined;
       state.scans++;

@@ -30,6 +30,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   [create.path]: create.body,
   [payment.path]: payment.body,
   [integration.path]: integration.body,
+  '/v3/table/books/put': create.body,
   '/v3/table/books/batch': { writes: [{ create: create.body }] },
 };
 
@@ -125,6 +126,9 @@ test('the app has the routes of the matrix, and each declares its access', async
     'GET /v3/table/:TABLE_NAME/read tables:read',
     'HEAD /v3/table/:TABLE_NAME/read tables:read',
     'DELETE /v3/dynamodb/:TABLE_NAME/delete tables:write',
+    'PUT /v3/dynamodb/:TABLE_NAME/put tables:write',
+    'DELETE /v3/table/:TABLE_NAME admin',
+    'GET /v3/tables tables:read',
     'POST /v3/create/service/auth/:identity_provider/:INTEGRATION_NAME integrations:write',
     'POST /stage/events/:processor signed',
     'GET /readyz public',
@@ -189,7 +193,8 @@ test('every route responds 403 to a key without its scope or resource, and no su
     if (lacking.text !== '')
       assert.match(lacking.json.body.error.message, new RegExp(`scope ${route.access}`));
     assert.match(lacking.headers.get('www-authenticate') ?? '', new RegExp(`scope="${route.access}"`));
-    if (route.access.startsWith('tables:'))
+    if (route.url === '/v3/tables') assertAllowed(await ask(route, withKey('otherTable')), what);
+    else if (route.access.startsWith('tables:') || route.url.includes(':TABLE_NAME'))
       assertRejected(await ask(route, withKey('otherTable')), 403, what);
     if (route.access.startsWith('payments:'))
       assertRejected(await ask(route, withKey('otherRoute')), 403, what);

@@ -63,6 +63,84 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     assert.equal(await engine.get(books, 'a'), '2');
   });
 
+  promise(
+    'puts an item, whether it exists or not, and makes a missing space only on request',
+    async (engine) => {
+      const put = (value: string, makeSpace: boolean): Write =>
+        ({ ...create('a', value), kind: 'put', makeSpace }) as Write;
+      assert.deepEqual(await engine.commit([put('1', false)]), { write: 0, reason: 'space_missing' });
+      assert.equal(await engine.scan(books), undefined);
+      assert.equal(await engine.commit([put('1', true)]), undefined);
+      assert.equal(await engine.get(books, 'a'), '1');
+      assert.equal(await engine.commit([put('2', false)]), undefined);
+      assert.deepEqual(await all(engine, books), [{ id: 'a', name: '2' }]);
+      assert.deepEqual(await engine.commit([{ ...put('3', false), id: 'b' }, create('a', '3')]), {
+        write: 1,
+        reason: 'exists',
+      });
+      assert.equal(await engine.get(books, 'b'), undefined);
+      assert.deepEqual(
+        await engine.commit([{ ...put('3', true), space: 'table:fresh' }, create('b', '3')]),
+        undefined,
+      );
+      assert.equal(await engine.get('table:fresh', 'a'), '3');
+    },
+  );
+
+  promise('scans the items of a table whose ids begin with a text', async (engine) => {
+    const ids = ['a', 'ab', 'ab\u0000', 'abc', 'ab\u{10ffff}', 'ac', 'b', 'é', 'éa', 'ê'];
+    await engine.commit(ids.map((id) => create(id, id)));
+    const read = async (options: object) => (await all(engine, books, options)).map(({ id }) => id);
+    const expected = ['ab', 'ab\u0000', 'abc', 'ab\u{10ffff}'];
+    const found = await read({ prefix: 'ab' });
+    assert.deepEqual(found.toSorted(), expected.toSorted());
+    if (engine.reads === 'snapshot') assert.deepEqual(found, expected);
+    assert.deepEqual((await read({ prefix: 'é' })).toSorted(), ['é', 'éa']);
+    assert.deepEqual(await read({ prefix: 'x' }), []);
+    assert.deepEqual(await read({ prefix: 'abcd' }), []);
+    const paged: string[] = [];
+    for (;;) {
+      const after = paged.at(-1);
+      const page = await read({ prefix: 'ab', limit: 1, ...(after === undefined ? {} : { after }) });
+      if (page.length === 0) break;
+      paged.push(...page);
+    }
+    assert.deepEqual(paged, found);
+  });
+
+  promise('counts the items of a table', async (engine) => {
+    assert.equal(await engine.count(books), undefined);
+    const large = 'x'.repeat(100_000);
+    for (let n = 0; n < 15; n++) await engine.commit([create(`n${n}`, large)]);
+    assert.equal(await engine.count(books), 15);
+    await engine.commit([{ kind: 'delete', space: books, id: 'n1' }]);
+    assert.equal(await engine.count(books), 14);
+  });
+
+  promise('removes a table without items, or keeps it empty, and no other table', async (engine) => {
+    assert.equal(await engine.removeSpace(books), 'missing');
+    await engine.commit([create('a', '1'), create('a', '1', 'table:book')]);
+    assert.equal(await engine.removeSpace(books), 'not_empty');
+    assert.equal(await engine.get(books, 'a'), '1');
+    await engine.commit([{ kind: 'delete', space: books, id: 'a' }]);
+    const removal = await engine.removeSpace(books);
+    assert.equal(removal, engine.reads === 'snapshot' ? 'removed' : 'kept');
+    if (removal === 'kept') assert.deepEqual(await all(engine, books), []);
+    else {
+      assert.equal(await engine.scan(books), undefined);
+      assert.equal(await engine.describe(books), undefined);
+      assert.deepEqual(await engine.spaces(), ['table:book']);
+      assert.equal(await engine.removeSpace(books), 'missing');
+      assert.deepEqual(await engine.commit([{ ...create('b', '2'), makeSpace: false } as Write]), {
+        write: 0,
+        reason: 'space_missing',
+      });
+    }
+    await engine.commit([create('b', '2')]);
+    assert.deepEqual(await all(engine, books), [{ id: 'b', name: '2' }]);
+    assert.equal(await engine.count(books), 1);
+  });
+
   promise('replaces an existing item, and only while it has the expected value', async (engine) => {
     const replace: Write = { kind: 'replace', space: books, id: 'a', value: 'new' };
     assert.deepEqual(await engine.commit([replace]), { write: 0, reason: 'missing' });

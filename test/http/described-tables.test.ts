@@ -80,7 +80,13 @@ test('the OpenAPI document lists the parameters of read, update and delete', asy
       .filter((parameter: { in: string }) => parameter.in === place)
       .map(({ name, required = false }: { name: string; required?: boolean }) => `${name}: ${required}`)
       .sort();
-  assert.deepEqual(parametersOf('get', 'read', 'query'), ['after: false', 'id: false', 'limit: false']);
+  assert.deepEqual(parametersOf('get', 'read', 'query'), [
+    'after: false',
+    'count: false',
+    'id: false',
+    'limit: false',
+    'prefix: false',
+  ]);
   assert.deepEqual(parametersOf('put', 'update', 'header'), ['if-match: false']);
   assert.deepEqual(parametersOf('delete', 'delete', 'header'), ['if-match: false']);
   for (const [method, operation] of [

@@ -29,6 +29,7 @@ const operations: Readonly<
   'update an item': (service) => service.send('PUT', '/v3/table/books/update', item('a')),
   'update an item with `If-Match`': (service) =>
     service.send('PUT', '/v3/table/books/update', { ...item('a'), name: 'new' }, { 'if-match': '*' }),
+  'put an item': (service) => service.send('PUT', '/v3/table/books/put', item('a')),
   'read one item': (service) => service.get(`${read}?id=a`),
   'delete an item': (service) => service.send('DELETE', '/v3/table/books/delete', { id: 'a' }),
   'batch of 5 writes': (service) => {

@@ -14,18 +14,21 @@ export interface Ended {
   readonly errors: string;
 }
 
-/** Runs a command of `counterfoil`, by default in a folder without a settings file, and waits for its end. */
+/** Runs a command of `counterfoil`, by default in a folder without a settings file, and waits for its end. @param input its standard input */
 export async function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   cwd = tmpdir(),
+  input: string | Buffer = '',
 ): Promise<Ended> {
   const store = env.COUNTERFOIL_DATA === undefined ? {} : dynamo?.environmentOf(env.COUNTERFOIL_DATA);
   const child = spawn(process.execPath, [program, ...args], {
     cwd,
     env: { PATH: process.env.PATH ?? '', ...store, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
+  // A command that fails may end before it has read everything.
+  child.stdin.on('error', () => undefined).end(input);
   const ended = once(child, 'exit') as Promise<[number | null]>;
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { status: (await ended)[0], output, errors };

@@ -3,9 +3,10 @@ import { type Static, Type } from 'typebox';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { pageItemsMax } from '../../tables/limits.ts';
-import { checkPage, type Tables } from '../../tables/tables.ts';
+import { checkPage } from '../../tables/page.ts';
+import type { Tables } from '../../tables/tables.ts';
 import { isUnchanged } from '../response/conditional-requests.ts';
-import { named } from '../response/described.ts';
+import { documentedAs, named } from '../response/described.ts';
 import {
   closed,
   envelopeSchema,
@@ -21,6 +22,13 @@ import { item } from './item-schema.ts';
 export const readQuery = Type.Object(
   {
     id: Type.Optional(Type.String({ description: 'Only this item' })),
+    prefix: Type.Optional(
+      Type.String({ description: 'Only a page of the items whose ids begin with this text' }),
+    ),
+    count: documentedAs(
+      Type.Optional(Type.String({ description: 'Only the number of items' })),
+      Type.Unsafe({ type: 'boolean', const: true, description: 'Only the number of items' }),
+    ),
     limit: numberInQuery('Only a page, with this maximum number of items', {
       minimum: 1,
       maximum: pageItemsMax,
@@ -38,14 +46,17 @@ export const readRequestHeaders = Type.Object({
 const readHeaders: Headers = {
   ETag: Type.String({ description: 'Of the whole table, or of the item with `id`; pages have none' }),
 };
-/** The responses of `readTable`: `body` is a list, or with `id` one item. */
+/**
+ * The responses of `readTable`: `body` is a list, or with `id` one item. That of `count` is described in words: a third schema of
+ * the union would break the types of clients of the last release.
+ */
 export const readResponses = {
   200: envelopeSchema(
     Type.Union([
       named('TableItems', pageSchema(item)),
       named('TableItem', Type.Object({ statusCode: statusOk, body: item }, closed)),
     ]),
-    'All items, ordered by id; a page of them, with `next` if there are more; or the item with `id`',
+    'All items, ordered by id; a page of them, with `next` if there are more; or the item with `id`; or, described only here, `{"count": N}` as `body` with `count`',
     {
       ...readHeaders,
       'Read-Consistency': Type.Unsafe({
@@ -65,12 +76,13 @@ type ReadRequest = FastifyRequest<{
 
 export async function read(tables: Tables, request: ReadRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { TABLE_NAME: table } = request.params;
-  const { id, limit, after } = request.query;
+  const { id, limit, after, prefix, count } = request.query;
+  if (count !== undefined) return readCount(tables, request, reply);
   if (id !== undefined) return readItem(tables, request, reply, id);
 
-  const isPage = limit !== undefined || after !== undefined;
+  const isPage = limit !== undefined || after !== undefined || prefix !== undefined;
   const itemsMax = limit === undefined ? pageItemsMax : wholeNumber(limit);
-  if (isPage) checkPage(itemsMax, after);
+  if (isPage) checkPage(itemsMax, { after, prefix });
 
   const isHead = request.method === 'HEAD';
   const noneMatch = request.headers['if-none-match'];
@@ -83,7 +95,7 @@ export async function read(tables: Tables, request: ReadRequest, reply: FastifyR
   }
   if (!isPage) return sendItems(request, reply, await tables.read(table));
 
-  const page = await tables.page(table, itemsMax, after);
+  const page = await tables.page(table, itemsMax, { after, prefix });
   if (tables.reads === 'pages') reply.header('read-consistency', 'pages');
   const envelope = { ...success(page.items), ...(page.next === undefined ? {} : { next: page.next }) };
   return sendEnvelope(reply, envelope);
@@ -95,16 +107,31 @@ async function readItem(
   reply: FastifyReply,
   id: string,
 ): Promise<FastifyReply> {
-  if (query.limit !== undefined || query.after !== undefined) {
-    throw new ServiceError('invalid_request', {
-      param: 'id',
-      message: 'id cannot be combined with limit or after.',
-    });
-  }
+  checkAlone(query, 'id');
   const { text, tag } = await tables.find(params.TABLE_NAME, id);
   reply.header('etag', `"${tag}"`);
   if (isUnchanged(headers['if-none-match'], tag)) return sendHead(reply, 304);
   return sendText(reply, 200, `{"statusCode":200,"body":${text}}`);
+}
+
+async function readCount(
+  tables: Tables,
+  { params, query }: ReadRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  if (query.count !== 'true') {
+    throw new ServiceError('invalid_request', { param: 'count', message: 'count must be "true".' });
+  }
+  checkAlone(query, 'count');
+  return sendEnvelope(reply, success({ count: await tables.count(params.TABLE_NAME) }));
+}
+
+/** Throws `invalid_request` if the query has another parameter. */
+function checkAlone(query: Static<typeof readQuery>, param: keyof Static<typeof readQuery>): void {
+  const others = Object.keys(query).filter((name) => name !== param);
+  if (others.length === 0) return;
+  const message = `${param} cannot be combined with ${others.join(' or ')}.`;
+  throw new ServiceError('invalid_request', { param, message });
 }
 
 /** NaN if the text is not a whole number: the tables domain checks the limits. */

@@ -8,15 +8,11 @@ import { closed, errorResponses, noQuery, responseSchema } from '../response/sch
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 import { item } from './item-schema.ts';
+import { putRoute } from './put-item.ts';
 import { read, readQuery, readRequestHeaders, readResponses } from './read-table.ts';
+import { tableParams as params } from './table-params.ts';
 
 const tags = ['Tables'];
-const params = Type.Object({
-  TABLE_NAME: Type.String({
-    description: '1 to 255 of A-Z, a-z, 0-9, "_", "." and "-"',
-    examples: ['books'],
-  }),
-});
 const idBody = named(
   'ItemId',
   Type.Object({ id: item.properties.id }, { ...closed, examples: [{ id: 'emma' }] }),
@@ -92,7 +88,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             tags,
             hide,
             operationId: 'readTable',
-            summary: 'Read all items, one, or a page',
+            summary: 'Read all items, one, or a page, or count them',
             params,
             querystring: readQuery,
             documentedHeaders: readRequestHeaders,
@@ -156,6 +152,8 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           return sendEnvelope(reply, success({ message: 'Item updated' }));
         },
       );
+
+      putRoute(tables, path, hide)(app);
 
       app.delete(
         `${path}/delete`,

@@ -12,6 +12,10 @@ import { admitByClientSecret } from './client-secret.ts';
 import { checkDirectCaller, checkOwnPage } from './open-access.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether a key that is limited to tables may send the request, because the response has only those. */
+    filtersTables?: boolean;
+  }
   interface FastifyRequest {
     /** The caller; `anybody` until its key is found. */
     caller: Caller;
@@ -170,10 +174,11 @@ interface PendingRequest {
   readonly at: number;
 }
 
-function targetOf({ params, headers }: FastifyRequest): Target {
+function targetOf({ params, headers, route }: FastifyRequest): Target {
   const { TABLE_NAME, processor, route_id } = params as Readonly<Record<string, string | undefined>>;
   return {
     table: TABLE_NAME,
+    filtersTables: route.config.filtersTables === true,
     route: route_id === undefined ? undefined : `${processor}/${route_id}`,
     origins: originsOf(headers),
   };

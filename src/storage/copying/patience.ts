@@ -26,6 +26,8 @@ export function patient(engine: Engine): Engine {
     get: (space, id) => retried(() => engine.get(space, id)),
     spaces: () => retried(() => engine.spaces()),
     describe: (space) => retried(() => engine.describe(space)),
+    count: (space) => retried(() => engine.count(space)),
+    removeSpace: (space) => engine.removeSpace(space),
     scan: (space, options) => engine.scan(space, options),
     commit: (writes) => engine.commit(writes),
     checkWritable: () => engine.checkWritable(),

@@ -96,8 +96,8 @@ export class Commits {
   async #rejectionByReading(writes: readonly Write[]): Promise<Rejection | undefined> {
     for (const [index, write] of writes.entries()) {
       const value = await this.#spaces.get(write.space, write.id);
-      if (write.kind === 'create') {
-        if (value !== undefined) return { write: index, reason: 'exists' };
+      if (write.kind === 'create' && value !== undefined) return { write: index, reason: 'exists' };
+      if (write.kind === 'create' || write.kind === 'put') {
         if (!(await this.#canCreateIn(write.space, write.makeSpace)))
           return { write: index, reason: 'space_missing' };
       } else if (value === undefined) return { write: index, reason: 'missing' };
@@ -134,6 +134,17 @@ function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
   if (write.kind === 'create') {
     const item = { ...key, [names.value]: { S: write.value } };
     return { Put: { ...common, Item: item, ConditionExpression: 'attribute_not_exists(id)' } };
+  }
+  if (write.kind === 'put') {
+    const update = {
+      ...common,
+      Key: key,
+      // Keeps other attributes, as a replacement does.
+      UpdateExpression: 'SET #value = :value',
+      ExpressionAttributeNames: { '#value': names.value },
+      ExpressionAttributeValues: { ':value': { S: write.value } },
+    };
+    return { Update: update };
   }
   const { ifValue } = write;
   const condition = `attribute_exists(id)${ifValue === undefined ? '' : ' AND #value = :expected'}`;

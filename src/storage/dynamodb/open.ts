@@ -1,14 +1,25 @@
 import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { SettingsError, TransientError } from '../../errors.ts';
-import type { Engine, Rejection, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
+import type {
+  Engine,
+  Rejection,
+  Scan,
+  ScanOptions,
+  Space,
+  SpaceFacts,
+  SpaceRemoval,
+  Write,
+} from '../engine.ts';
 import { commitWritesMax } from '../limits.ts';
 import { type CallBounds, Calls, isCredentialsError } from './calls.ts';
 import { Commits } from './commits.ts';
+import { Counts } from './counts.ts';
 import { isKeyProblem, isMissingTable } from './errors.ts';
 import { Layout } from './layout.ts';
 import { dynamoAttemptMsMax, dynamoConnectionsMax } from './limits.ts';
 import { Scans } from './scans.ts';
 import { Spaces, type TableState } from './spaces.ts';
+import { VerifiedTables } from './verified-tables.ts';
 
 export interface DynamoSettings extends CallBounds {
   /** Origin of the API, when it differs from the region's. */
@@ -149,6 +160,7 @@ class DynamoEngine implements Engine {
   readonly #client: DynamoDBClient;
   readonly #spaces: Spaces;
   readonly #scans: Scans;
+  readonly #counts: Counts;
   readonly #commits: Commits;
   readonly #running = new Set<Promise<unknown>>();
 
@@ -156,7 +168,9 @@ class DynamoEngine implements Engine {
     const calls = new Calls(client, settings);
     this.#client = client;
     this.#spaces = new Spaces(calls, layout, settings.declared);
-    this.#scans = new Scans(calls, layout, this.#spaces);
+    const verified = new VerifiedTables(this.#spaces);
+    this.#scans = new Scans(calls, layout, verified);
+    this.#counts = new Counts(calls, layout, verified);
     this.#commits = new Commits(calls, layout, this.#spaces);
   }
 
@@ -170,6 +184,18 @@ class DynamoEngine implements Engine {
 
   async describe(space: Space): Promise<SpaceFacts | undefined> {
     return (await this.#spaces.exists(space)) ? {} : undefined;
+  }
+
+  count(space: Space): Promise<number | undefined> {
+    return this.#counts.of(space);
+  }
+
+  /** A DynamoDB table holds more than its items: its backups, its alarms, and attributes of other programs. */
+  async removeSpace(space: Space): Promise<SpaceRemoval> {
+    const items = await this.#scans.scan(space, { limit: 1 });
+    if (items === undefined) return 'missing';
+    for await (const _ of items.chunks) return 'not_empty';
+    return 'kept';
   }
 
   scan(space: Space, options: ScanOptions = {}): Promise<Scan | undefined> {

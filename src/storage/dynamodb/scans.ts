@@ -6,7 +6,9 @@ import { scanChunkBytes } from '../limits.ts';
 import type { Calls } from './calls.ts';
 import { type Attributes, isService, itemOf, type Layout, namesOf, partitionsOf } from './layout.ts';
 import { dynamoFirstPageItems, dynamoPageItemsMax, dynamoScanSegments } from './limits.ts';
-import { orMissing, type Spaces } from './spaces.ts';
+import { merged, type Run } from './merged-runs.ts';
+import { orMissing } from './spaces.ts';
+import type { VerifiedTables } from './verified-tables.ts';
 
 /** A page as it was read, and the key at which the next one begins. */
 interface Page {
@@ -23,38 +25,33 @@ type ReadPage = (from: Attributes | undefined) => Promise<Page | undefined>;
 export class Scans {
   readonly #calls: Calls;
   readonly #layout: Layout;
-  readonly #spaces: Spaces;
+  readonly #verified: VerifiedTables;
   /** Tables that had more than one page when they were last read, with the item count of the first page. */
   readonly #large = new Map<Space, number>();
-  /** Tables with a verified key. Scanning a table with a sort key would return several items per id. */
-  readonly #verified = new Set<Space>();
 
-  constructor(calls: Calls, layout: Layout, spaces: Spaces) {
+  constructor(calls: Calls, layout: Layout, verified: VerifiedTables) {
     this.#calls = calls;
     this.#layout = layout;
-    this.#spaces = spaces;
+    this.#verified = verified;
   }
 
-  async scan(space: Space, { after, limit }: ScanOptions): Promise<Scan | undefined> {
+  async scan(space: Space, { after, limit, prefix }: ScanOptions): Promise<Scan | undefined> {
     const pages = isService(space)
       ? await this.#ordered(space, after)
-      : await this.#table(space, after, limit);
+      : await this.#table(space, { after, limit, prefix });
     if (pages === undefined) return undefined;
     const isEmpty = isService(space) && after === undefined && pages.isEmpty;
     return isEmpty ? undefined : { chunks: chunksOf(limited(pages.items, limit)) };
   }
 
   /** A user's table, sorted by hash. */
-  async #table(space: Space, after: string | undefined, limit: number | undefined) {
-    if (!this.#verified.has(space)) {
-      if (!(await this.#spaces.exists(space))) return undefined;
-      this.#verified.add(space);
-    }
-    const isWhole = after === undefined && limit === undefined;
+  async #table(space: Space, { after, limit, prefix }: Sought) {
+    if (!(await this.#verified.has(space))) return undefined;
+    const isWhole = after === undefined && limit === undefined && prefix === undefined;
     const isParallel = isWhole && this.#large.has(space);
     const segments = isParallel ? dynamoScanSegments : 1;
     const reads = Array.from({ length: segments }, (_, segment) =>
-      this.#scanPages(space, { limit, segment, segments }),
+      this.#scanPages(space, { limit, prefix, segment, segments }),
     );
     const start = after === undefined ? undefined : { id: { S: after } };
     const firsts = await Promise.all(reads.map((read) => read(start)));
@@ -74,11 +71,17 @@ export class Scans {
 
   #scanPages(
     space: Space,
-    { limit, segment, segments }: { limit: number | undefined; segment: number; segments: number },
+    {
+      limit,
+      prefix,
+      segment,
+      segments,
+    }: Pick<Sought, 'limit' | 'prefix'> & { segment: number; segments: number },
   ): ReadPage {
     const names = namesOf(space);
     const table = this.#layout.placeOf(space, '')?.table;
-    let left = limit;
+    // DynamoDB applies its limit before its filter.
+    let left = prefix === undefined ? limit : undefined;
     return async (from) => {
       if (table === undefined) return undefined;
       const command = new ScanCommand({
@@ -86,6 +89,7 @@ export class Scans {
         ConsistentRead: true,
         ProjectionExpression: 'id, #value',
         ExpressionAttributeNames: { '#value': names.value },
+        ...(prefix === undefined ? {} : filterOf(prefix)),
         ...(from === undefined ? {} : { ExclusiveStartKey: from }),
         ...(left === undefined ? {} : { Limit: left }),
         ...(segments === 1 ? {} : { Segment: segment, TotalSegments: segments }),
@@ -145,11 +149,22 @@ export class Scans {
   }
 }
 
+interface Sought {
+  readonly after: string | undefined;
+  readonly limit: number | undefined;
+  readonly prefix: string | undefined;
+}
+
+function filterOf(prefix: string) {
+  return {
+    FilterExpression: 'begins_with(id, :prefix)',
+    ExpressionAttributeValues: { ':prefix': { S: prefix } },
+  };
+}
+
 function isEmpty({ items, next }: Page): boolean {
   return items.length === 0 && next === undefined;
 }
-
-type Run = AsyncGenerator<readonly Item[]>;
 
 /** The pages of one run, in sequence. Throws `unavailable` when the table disappears meanwhile: the scan is incomplete. */
 async function* following(first: Page, read: ReadPage): Run {
@@ -185,58 +200,6 @@ async function* interleaved(runs: readonly Run[]): Run {
 
 async function pageOf(run: Run) {
   return { run, result: await run.next() };
-}
-
-/** Merges runs that are each sorted by the bytes of their ids. */
-async function* merged(runs: readonly Run[]): Run {
-  const heads = await Promise.all(runs.map((run) => Head.of(run)));
-  for (;;) {
-    const least = heads.reduce<Head | undefined>(
-      (best, head) => (head.isBefore(best) ? head : best),
-      undefined,
-    );
-    if (least?.item === undefined) return;
-    yield [least.item];
-    await least.advance();
-  }
-}
-
-/** The next item of a run. */
-class Head {
-  readonly #run: Run;
-  #page: readonly Item[] = [];
-  #index = 0;
-  #bytes: Buffer = Buffer.alloc(0);
-
-  static async of(run: Run): Promise<Head> {
-    const head = new Head(run);
-    await head.advance();
-    return head;
-  }
-
-  private constructor(run: Run) {
-    this.#run = run;
-  }
-
-  get item(): Item | undefined {
-    return this.#page[this.#index];
-  }
-
-  async advance(): Promise<void> {
-    this.#index++;
-    while (this.#index >= this.#page.length) {
-      const { done, value } = await this.#run.next();
-      this.#page = done ? [] : value;
-      this.#index = 0;
-      if (done) return;
-    }
-    this.#bytes = Buffer.from(this.item?.id ?? '');
-  }
-
-  isBefore(other: Head | undefined): boolean {
-    if (this.item === undefined) return false;
-    return other?.item === undefined || this.#bytes.compare(other.#bytes) < 0;
-  }
 }
 
 async function* limited(pages: Run, limit = Number.POSITIVE_INFINITY): Run {

@@ -1,4 +1,4 @@
-import type { Rejection, Space, Write } from '../engine.ts';
+import type { Write as PortWrite, Rejection, Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { Compaction } from './compaction.ts';
 import { textInLeaves } from './leaves.ts';
@@ -6,6 +6,13 @@ import { compactionShare, compactionStepSize, journalSizeMax } from './limits.ts
 import { Memtable, type SpaceEntry } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
+/** Removes a space; fails with `exists` while it has items. Its id is empty, as no item's is. */
+export interface SpaceRemovalWrite {
+  readonly kind: 'remove';
+  readonly space: Space;
+  readonly id: '';
+}
+export type Write = PortWrite | SpaceRemovalWrite;
 export type Batch = readonly (readonly Write[])[];
 /** What became of a commit: undefined when it was made; `full` when the disk has no room for it. */
 export type CommitResult = Rejection | 'full' | undefined;
@@ -111,8 +118,9 @@ export class Committer {
   }
 
   #rejectionOf(write: Write, found: Found | undefined): Rejection['reason'] | undefined {
-    if (write.kind === 'create') {
-      if (found !== undefined) return 'exists';
+    if (write.kind === 'remove') return this.#removalRejectionOf(write);
+    if (write.kind === 'create' && found !== undefined) return 'exists';
+    if (write.kind === 'create' || write.kind === 'put') {
       const isMade = write.makeSpace || this.#memtable.record(write.space) !== undefined;
       return isMade ? undefined : 'space_missing';
     }
@@ -120,9 +128,20 @@ export class Committer {
     return write.ifValue === undefined || write.ifValue === found.value() ? undefined : 'differs';
   }
 
+  #removalRejectionOf({ space }: SpaceRemovalWrite): Rejection['reason'] | undefined {
+    const record = this.#memtable.record(space);
+    if (record === undefined) return 'space_missing';
+    return record.count > 0 ? 'exists' : undefined;
+  }
+
   #set(write: Write, textBytesBefore: number): void {
     if (write.kind === 'check') return;
     const { space, id } = write;
+    if (write.kind === 'remove') {
+      this.#memtable.removeSpace(space, this.#memtable.last + 1);
+      if (!this.#changed.has(space)) this.#changed.set(space, new Set());
+      return;
+    }
     const value = write.kind === 'delete' ? undefined : write.value;
     const textBytes = textBytesAfter(write);
     const commit = this.#memtable.last + 1;
@@ -148,9 +167,10 @@ export class Committer {
 
   #changedSpaces(): readonly SpaceEntry[] {
     return Array.from(this.#changed, ([space, ids]): SpaceEntry => {
-      const { count, textBytes } = this.#memtable.record(space) as SpaceRecord;
-      const changes = Array.from(ids, (id) => [id, this.#memtable.change(space, id)?.value ?? null]);
-      return [space, count, textBytes, changes.flat()];
+      const record = this.#memtable.record(space);
+      const changes = Array.from(ids, (id) => [id, this.#memtable.change(space, id)?.value ?? null]).flat();
+      if (record === undefined) return [space, 0, 0, changes, true];
+      return [space, record.count, record.textBytes, changes];
     });
   }
 
@@ -165,7 +185,7 @@ export class Committer {
 }
 
 /** Bytes of the item's text after the write. */
-function textBytesAfter(write: Exclude<Write, { kind: 'check' }>): number {
+function textBytesAfter(write: Exclude<Write, { kind: 'check' | 'remove' }>): number {
   return write.kind === 'delete' ? 0 : Buffer.byteLength(itemText(write.id, write.value));
 }
 
@@ -174,7 +194,7 @@ function freesSpace(writes: readonly Write[], found: readonly (Found | undefined
   let growth = 0;
   let isChange = false;
   for (const [index, write] of writes.entries()) {
-    if (write.kind === 'check') continue;
+    if (write.kind === 'check' || write.kind === 'remove') continue;
     isChange = true;
     growth += textBytesAfter(write) - (found[index]?.textBytes ?? 0);
   }

@@ -72,6 +72,7 @@ export class Compaction {
   #storeRecord(space: Space): void {
     const record = this.#memtable.record(space);
     if (record !== undefined) this.#store.records.putSync(space, JSON.stringify(record));
+    else this.#store.records.removeSync(space);
   }
 
   #end(): void {

@@ -48,14 +48,21 @@ export function changesIn(
   return changes.slice(from, end);
 }
 
-/** The items of a space, leaf by leaf with changes applied, as one transaction sees the leaves. */
+interface RunsOptions {
+  readonly after?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly transaction?: Transaction;
+}
+
+/** The items of a space, from the first one that may be in the range on, leaf by leaf with changes applied, as one transaction sees the leaves. */
 export function* runsOf(
   store: Store,
   space: Space,
   changes: readonly Change[],
-  { after, transaction }: { readonly after?: string | undefined; readonly transaction?: Transaction },
+  { after = '', prefix = '', transaction }: RunsOptions,
 ): Generator<SortedRun> {
-  const start = leafKey(space, after === undefined ? '' : bytesOf(after));
+  const [afterBytes, prefixBytes] = [bytesOf(after), bytesOf(prefix)];
+  const start = leafKey(space, afterBytes > prefixBytes ? afterBytes : prefixBytes);
   let next = changes.findIndex(({ idBytes }) => leafKey(space, idBytes) >= start);
   if (next < 0) next = changes.length;
   const range = { start, end: endKey(space), ...(transaction === undefined ? {} : { transaction }) };
@@ -73,16 +80,18 @@ const noChanges: readonly Change[] = [];
 /** The text of runs in chunks of a fixed size, which share one buffer; none is empty. */
 export function* chunksOf(
   runs: Iterable<SortedRun>,
-  { after, limit = Number.POSITIVE_INFINITY }: ScanOptions,
+  { after, prefix, limit = Number.POSITIVE_INFINITY }: ScanOptions,
   chunkBytes = scanChunkBytes,
 ): Generator<Buffer> {
   const chunk = new Chunk(chunkBytes);
-  const afterBytes = after === undefined ? undefined : Buffer.from(after);
+  const range = { after: after === undefined ? undefined : Buffer.from(after), ...prefixRange(prefix) };
   let left = limit;
   for (const run of runs) {
-    const first = afterBytes === undefined ? 0 : firstAfter(run, afterBytes);
-    const end = Math.min(countOf(run), first + left);
+    const { first, last } = withinRun(run, range);
+    const end = Math.min(last, first + left);
     left -= end - first;
+    // Known now: the run is valid until the chunk is taken.
+    const isLast = last < countOf(run);
     let text = textBetween(run, first, end);
     if (!chunk.hasRoomFor(text)) {
       // Copied, because another reader may reuse the library's buffer before the next chunk is requested.
@@ -90,9 +99,33 @@ export function* chunksOf(
       yield chunk.take();
     }
     chunk.add(text);
-    if (left === 0) break;
+    if (left === 0 || isLast) break;
   }
   if (!chunk.isEmpty) yield chunk.take();
+}
+
+/** The ids of a range: after one, from one on, and before one. */
+interface IdRange {
+  readonly after?: Buffer | undefined;
+  readonly from?: Buffer;
+  readonly before?: Buffer;
+}
+
+/** Every id with the prefix is before the prefix whose last byte is one more: UTF-8 has no byte 0xff. */
+function prefixRange(prefix = ''): IdRange {
+  if (prefix === '') return {};
+  const from = Buffer.from(prefix);
+  const before = Buffer.from(from);
+  before[before.length - 1] = (before.at(-1) as number) + 1;
+  return { from, before };
+}
+
+/** The index of the first item of the run in the range, and the index after its last one. */
+function withinRun(run: SortedRun, { after, from, before }: IdRange): { first: number; last: number } {
+  const last = before === undefined ? countOf(run) : search(run, before, 0).index;
+  const afterFirst = after === undefined ? 0 : firstAfter(run, after);
+  const fromFirst = from === undefined ? 0 : search(run, from, 0).index;
+  return { first: Math.min(Math.max(afterFirst, fromFirst), last), last };
 }
 
 function firstAfter(run: SortedRun, id: Buffer): number {

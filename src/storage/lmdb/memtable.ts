@@ -8,12 +8,16 @@ export interface JournalEntry {
   readonly first: number;
   readonly spaces: readonly SpaceEntry[];
 }
-/** Count and text bytes as of this commit, then the changes: alternating ids and values, null for a deleted item. */
+/**
+ * Count and text bytes as of this commit, then the changes: alternating ids and values, null for a deleted item. With `true`
+ * at the end, the space is removed.
+ */
 export type SpaceEntry = readonly [
   space: Space,
   count: number,
   textBytes: number,
   changes: readonly (string | null)[],
+  isRemoved?: true,
 ];
 
 /** The latest change of an item. */
@@ -74,11 +78,12 @@ export class Memtable {
       if (key !== this.#last + 1) this.forget();
       this.append(key, value.length);
       const { first, spaces } = JSON.parse(value) as JournalEntry;
-      for (const [space, count, textBytes, changes] of spaces) {
+      for (const [space, count, textBytes, changes, isRemoved] of spaces) {
         for (let n = 0; n < changes.length; n += 2) {
           this.set(space, changes[n] as string, changes[n + 1] ?? undefined, key);
         }
-        this.setRecord(space, { count, textBytes, generation: key });
+        if (isRemoved === true) this.removeSpace(space, key);
+        else this.setRecord(space, { count, textBytes, generation: key });
       }
       this.dropBefore(first);
     }
@@ -92,18 +97,32 @@ export class Memtable {
   }
 
   set(space: Space, id: string, value: string | undefined, commit: number): void {
+    this.#changesFor(space).set({ id, idBytes: bytesOf(id), value, commit });
+  }
+
+  /** The space must have no items. Compaction removes its record. */
+  removeSpace(space: Space, commit: number): void {
+    const changes = this.#changesFor(space);
+    changes.record = undefined;
+    changes.removedBy = commit;
+  }
+
+  #changesFor(space: Space): SpaceChanges {
     let changes = this.#spaces.get(space);
     if (changes === undefined) {
       changes = new SpaceChanges();
       this.#spaces.set(space, changes);
     }
-    changes.set({ id, idBytes: bytesOf(id), value, commit });
+    return changes;
   }
 
   setRecord(space: Space, record: SpaceRecord): void {
     const changes = this.#spaces.get(space);
-    if (changes !== undefined) changes.record = record;
-    else this.#records.set(space, record);
+    if (changes === undefined) this.#records.set(space, record);
+    else {
+      changes.record = record;
+      changes.removedBy = undefined;
+    }
   }
 
   change(space: Space, id: string): Change | undefined {
@@ -122,10 +141,17 @@ export class Memtable {
   /** All spaces. */
   spaces(): Space[] {
     const compacted = Array.from(this.#store.records.getKeys({ start: firstKey }) as Iterable<Space>);
-    return [...new Set([...compacted, ...this.#spaces.keys()])].sort();
+    const all = new Set([...compacted, ...this.#spaces.keys()]);
+    return [...all].filter((space) => !this.isRemoved(space)).sort();
+  }
+
+  /** Whether the removal of the space is still in the journal. */
+  isRemoved(space: Space): boolean {
+    return this.#spaces.get(space)?.removedBy !== undefined;
   }
 
   record(space: Space): SpaceRecord | undefined {
+    if (this.isRemoved(space)) return undefined;
     const known = this.#spaces.get(space)?.record ?? this.#records.get(space);
     if (known !== undefined) return known;
     const text = this.#store.records.get(space);
@@ -147,6 +173,7 @@ export class Memtable {
       if (!changes.isEmpty) continue;
       this.#spaces.delete(space);
       if (changes.record !== undefined) this.#records.set(space, changes.record);
+      else this.#records.delete(space);
     }
   }
 
@@ -164,6 +191,8 @@ export class Memtable {
 class SpaceChanges {
   /** As of the last change; not stored anywhere else yet. */
   record: SpaceRecord | undefined;
+  /** The commit that removed the space; undefined while the space exists. */
+  removedBy: number | undefined;
   readonly #byId = new Map<string, Change>();
   #inOrder: readonly Change[] = [];
   /** Ids added since the changes were last sorted. */
@@ -171,7 +200,7 @@ class SpaceChanges {
   #isInOrder = true;
 
   get isEmpty(): boolean {
-    return this.#byId.size === 0;
+    return this.#byId.size === 0 && this.removedBy === undefined;
   }
 
   get(id: string): Change | undefined {
@@ -185,6 +214,7 @@ class SpaceChanges {
   }
 
   dropBefore(first: number): void {
+    if (this.removedBy !== undefined && this.removedBy < first) this.removedBy = undefined;
     for (const { id, commit } of this.#byId.values()) {
       if (commit < first) this.#byId.delete(id);
     }

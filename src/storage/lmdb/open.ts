@@ -3,9 +3,18 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
-import type { Engine, Rejection, Scan, ScanOptions, Space, SpaceFacts, Write } from '../engine.ts';
+import type {
+  Engine,
+  Rejection,
+  Scan,
+  ScanOptions,
+  Space,
+  SpaceFacts,
+  SpaceRemoval,
+  Write,
+} from '../engine.ts';
 import { commitWritesMax, diskReserveBytes } from '../limits.ts';
-import type { Batch, CommitResult } from './committer.ts';
+import type { Write as AnyWrite, Batch, CommitResult } from './committer.ts';
 import { DiskProbe, type Failure } from './failure.ts';
 import { GroupCommit } from './group-commit.ts';
 import { LastCommit } from './last-commit.ts';
@@ -80,7 +89,7 @@ class LmdbEngine implements Engine {
   /** Resolves the batch that is being written. */
   #resolveBatch: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
   #closing = false;
-  readonly #commits = new GroupCommit<readonly Write[], CommitResult>((batch) => this.#flush(batch));
+  readonly #commits = new GroupCommit<readonly AnyWrite[], CommitResult>((batch) => this.#flush(batch));
 
   constructor(file: string, lost: StoreLost, options: LmdbOptions) {
     const reserveBytes = options.diskReserveBytes ?? diskReserveBytes;
@@ -118,6 +127,10 @@ class LmdbEngine implements Engine {
     return this.#reader.describe(space);
   }
 
+  async count(space: Space): Promise<number | undefined> {
+    return (await this.describe(space))?.count;
+  }
+
   async scan(space: Space, options: ScanOptions = {}): Promise<Scan | undefined> {
     await this.#look.taken();
     try {
@@ -132,6 +145,16 @@ class LmdbEngine implements Engine {
     if (writes.length === 0 || writes.length > commitWritesMax) {
       throw new RangeError(`a commit has 1 to ${commitWritesMax} writes`);
     }
+    return this.#commit(writes);
+  }
+
+  async removeSpace(space: Space): Promise<SpaceRemoval> {
+    const rejection = await this.#commit([{ kind: 'remove', space, id: '' }]);
+    if (rejection === undefined) return 'removed';
+    return rejection.reason === 'exists' ? 'not_empty' : 'missing';
+  }
+
+  async #commit(writes: readonly AnyWrite[]): Promise<Rejection | undefined> {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     const result = await this.#commits.add(writes, sizeOf(writes));
     if (result === 'full') throw errorOf({ kind: 'full', reason: 'the disk is full' });
@@ -174,7 +197,7 @@ class LmdbEngine implements Engine {
   }
 }
 
-function sizeOf(writes: readonly Write[]): number {
+function sizeOf(writes: readonly AnyWrite[]): number {
   let size = 0;
   for (const write of writes) size += write.id.length + ('value' in write ? write.value.length : 0);
   return size;

@@ -94,7 +94,7 @@ export class Reader {
   scan(space: Space, options: ScanOptions): Scan | undefined {
     const record = this.#memtable.record(space);
     if (record === undefined) return undefined;
-    const isWhole = options.after === undefined && options.limit === undefined;
+    const isWhole = Object.values(options).every((option) => option === undefined);
     if (isWhole && record.textBytes <= smallSpaceBytesMax) return this.#smallSpace(space, record);
     const changes = this.#memtable.changesOf(space);
     return { ...this.#factsOf(record), chunks: new SnapshotChunks(this.#store, space, changes, options) };
@@ -125,7 +125,8 @@ class SnapshotChunks implements IterableIterator<Buffer> {
   constructor(store: Store, space: Space, changes: readonly Change[], options: ScanOptions) {
     this.#transaction = store.root.useReadTransaction();
     const transaction = this.#transaction;
-    this.#chunks = chunksOf(runsOf(store, space, changes, { after: options.after, transaction }), options);
+    const { after, prefix } = options;
+    this.#chunks = chunksOf(runsOf(store, space, changes, { after, prefix, transaction }), options);
   }
 
   [Symbol.iterator](): this {

@@ -41,8 +41,9 @@ function isEntry(value: unknown): value is JournalEntry {
 
 function isSpaceEntry(value: unknown): boolean {
   if (!Array.isArray(value)) return false;
-  const [space, count, textBytes, changes] = value;
+  const [space, count, textBytes, changes, isRemoved = true] = value;
   if (!isText(space) || !isCount(count) || !isCount(textBytes) || !Array.isArray(changes)) return false;
+  if (isRemoved !== true) return false;
   // Ids and values take turns; a deleted item has the value null.
   const isPair = (each: unknown, index: number) => isText(each) || (index % 2 === 1 && each === null);
   return changes.length % 2 === 0 && changes.every(isPair);

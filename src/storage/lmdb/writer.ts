@@ -61,9 +61,7 @@ function commit(message: string): Outcome {
 
 /** A commit of creates alone never frees space. */
 function freeingSize(batch: Batch): number {
-  const freeing = batch.filter((writes) =>
-    writes.some(({ kind }) => kind === 'delete' || kind === 'replace'),
-  );
+  const freeing = batch.filter((writes) => writes.some(({ kind }) => kind !== 'create' && kind !== 'check'));
   return JSON.stringify(freeing).length;
 }
 

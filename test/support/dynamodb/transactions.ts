@@ -86,6 +86,7 @@ function keyed({ TableName, Key, Item }: Json): object {
 function reasonAgainst(kind: Kind, parts: Json, item: Json): object {
   if (kind === 'Put' && itemSize(parts.Item) > itemBytesMax)
     return { Code: 'ValidationError', Message: 'Item size has exceeded the maximum allowed size' };
+  if (parts.ConditionExpression === undefined) return { Code: 'None' };
   if (checkConditional(parsedCondition(parts), item) == null) return { Code: 'None' };
   const shown = parts.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' && item !== undefined;
   return {

@@ -1,5 +1,6 @@
-import type { Space, Write } from '../../../src/storage/engine.ts';
+import type { Space } from '../../../src/storage/engine.ts';
 import { commitWritesMax } from '../../../src/storage/limits.ts';
+import type { Write } from '../../../src/storage/lmdb/committer.ts';
 import { between, pick, type Random, shuffled } from '../random.ts';
 import { hardCharacters, idMaker } from './hard-ids.ts';
 import { byIdBytes } from './simple-run.ts';
@@ -58,9 +59,20 @@ export class RandomWrites {
       .map((id) => [isDelete ? { kind: 'delete', space, id } : this.#create(space, id, true)]);
   }
 
+  /** Deletes all items of a space, and perhaps removes it: in one batch, with a create behind it, or rejected. */
+  removal(): Write[][] {
+    const space = pick(this.#random, this.spaces);
+    const left = this.#random() < 0.8 ? 0 : 1;
+    const held = this.ids.filter((id) => this.#model.get(space, id) !== undefined);
+    const deletes = held.slice(left).map((id): Write[] => [{ kind: 'delete', space, id }]);
+    const again = this.#random() < 0.3 ? [[this.#create(space, pick(this.#random, this.ids), true)]] : [];
+    return [...deletes, [{ kind: 'remove', space, id: '' }], ...again];
+  }
+
   #write(space: Space, id: string): Write {
     const held = this.#model.get(space, id);
     const kind = pick(this.#random, ['create', 'replace', 'delete'] as const);
+    if (this.#random() < 0.2) return { ...this.#create(space, id, this.#random() < 0.8), kind: 'put' };
     // Mostly writes that succeed, and some that are rejected.
     const isCreate = this.#random() < 0.9 ? held === undefined : kind === 'create';
     if (isCreate) return this.#create(space, id, this.#random() < 0.8);
@@ -70,8 +82,8 @@ export class RandomWrites {
     return { ...base, ifValue: this.#random() < 0.7 ? (held ?? '') : 'another' };
   }
 
-  #create(space: Space, id: string, makeSpace: boolean): Write {
-    return { kind: 'create', space, id, value: this.#value(), makeSpace };
+  #create(space: Space, id: string, makeSpace: boolean) {
+    return { kind: 'create' as const, space, id, value: this.#value(), makeSpace };
   }
 
   #value(): string {

@@ -1,5 +1,6 @@
-import type { Rejection, ScanOptions, Space, Write } from '../../../src/storage/engine.ts';
+import type { Rejection, ScanOptions, Space } from '../../../src/storage/engine.ts';
 import type { Item } from '../../../src/storage/item-text.ts';
+import type { Write } from '../../../src/storage/lmdb/committer.ts';
 
 interface ModelItem extends Item {
   readonly idBytes: Buffer;
@@ -18,6 +19,8 @@ interface SpaceState {
 /** A model of a store: implements the port's contract (src/storage/engine.ts) with maps. */
 export class SpaceModel {
   readonly #spaces = new Map<Space, SpaceState>();
+  /** All changes, so that a space that was removed and made again continues the count. */
+  #changes = 0;
 
   commit(writes: readonly Write[]): Rejection | undefined {
     for (const [index, write] of writes.entries()) {
@@ -56,17 +59,25 @@ export class SpaceModel {
     return this.#spaces.get(space)?.items.size ?? 0;
   }
 
-  #scan(space: Space, { after, limit }: ScanOptions = {}): readonly ModelItem[] {
+  #scan(space: Space, { after, limit, prefix = '' }: ScanOptions = {}): readonly ModelItem[] {
     const state = this.#spaces.get(space);
     if (state === undefined) return [];
     state.inOrder ??= [...state.items.values()].sort((a, b) => a.idBytes.compare(b.idBytes));
     const afterBytes = Buffer.from(after ?? '');
-    return state.inOrder.filter(({ idBytes }) => idBytes.compare(afterBytes) > 0).slice(0, limit);
+    const prefixBytes = Buffer.from(prefix);
+    return state.inOrder
+      .filter(({ idBytes }) => idBytes.compare(afterBytes) > 0)
+      .filter(({ idBytes }) => idBytes.subarray(0, prefixBytes.length).equals(prefixBytes))
+      .slice(0, limit);
   }
 
   #set(write: Write): void {
     if (write.kind === 'check') return;
     const { space, id } = write;
+    if (write.kind === 'remove') {
+      this.#spaces.delete(space);
+      return;
+    }
     const state = this.#spaces.get(space) ?? {
       items: new Map(),
       changes: 0,
@@ -74,7 +85,7 @@ export class SpaceModel {
       text: undefined,
     };
     this.#spaces.set(space, state);
-    state.changes++;
+    state.changes = ++this.#changes;
     state.inOrder = undefined;
     state.text = undefined;
     if (write.kind === 'delete') state.items.delete(id);
@@ -85,9 +96,13 @@ export class SpaceModel {
   }
 
   #rejectionOf(write: Write): Rejection['reason'] | undefined {
+    if (write.kind === 'remove') {
+      if (!this.has(write.space)) return 'space_missing';
+      return this.count(write.space) > 0 ? 'exists' : undefined;
+    }
     const value = this.get(write.space, write.id);
-    if (write.kind === 'create') {
-      if (value !== undefined) return 'exists';
+    if (write.kind === 'create' && value !== undefined) return 'exists';
+    if (write.kind === 'create' || write.kind === 'put') {
       return write.makeSpace || this.has(write.space) ? undefined : 'space_missing';
     }
     if (value === undefined) return 'missing';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Chunks, Scan, ScanOptions, Space, Write } from '../../../src/storage/engine.ts';
+import type { Chunks, Scan, ScanOptions, Space } from '../../../src/storage/engine.ts';
+import type { Write } from '../../../src/storage/lmdb/committer.ts';
 import { verifyStore } from '../../../src/storage/lmdb/verify.ts';
 import { between, pick, type Random, shuffled } from '../random.ts';
 import { assertCompacted, walkLeaves } from './leaf-walk.ts';
@@ -43,6 +44,7 @@ export class StoreDrill {
     const steps: readonly (readonly [weight: number, step: () => unknown])[] = [
       [6, () => this.#commit(this.#writes.few())],
       [4, () => this.#commit(this.#writes.many())],
+      [2, () => this.#commit(this.#writes.removal())],
       [5, () => this.#compact(pick(this.#random, [1, 50, 500, 5_000, 50_000]))],
       [1, () => this.#compact(Number.MAX_SAFE_INTEGER)],
       [2, () => this.#fail()],
@@ -176,7 +178,15 @@ export class StoreDrill {
   #scanOptions(): ScanOptions {
     const after = pick(this.#random, [...this.#writes.ids, 'm', '\u{10ffff}\u{10ffff}']);
     const limit = between(this.#random, 1, this.#writes.ids.length);
-    return pick<ScanOptions>(this.#random, [{}, { after }, { limit }, { after, limit }]);
+    const prefix = this.#prefix();
+    const options = [{}, { after }, { limit }, { after, limit }, { prefix }, { prefix, after, limit }];
+    return pick<ScanOptions>(this.#random, options);
+  }
+
+  /** Some whole characters of an id, or the whole id. */
+  #prefix(): string {
+    const characters = [...pick(this.#random, this.#writes.ids)];
+    return characters.slice(0, between(this.#random, 1, characters.length)).join('');
   }
 
   /** Reads everything by all openers, before and after the last compaction, and by a new opener. */
