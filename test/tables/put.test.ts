@@ -5,7 +5,7 @@ import { startTestService } from '../support/service.ts';
 import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
 const service = await startSharedService();
-const written = '{"statusCode":200,"body":{"message":"Item written"}}';
+const written = '{"statusCode":200,"body":{"message":"Item stored"}}';
 const failed = { status: 412, code: 'precondition_failed' };
 const put = (table: string, name: string, headers: Record<string, string> = {}) =>
   service.send('PUT', `${table}/put`, { id: 'a', name }, headers);

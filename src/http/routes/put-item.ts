@@ -37,7 +37,7 @@ export function putRoute(tables: Tables, path: string, hide: boolean): Routes {
           body: item,
           response: {
             200: responseSchema(
-              Type.Object({ message: Type.Literal('Item written') }),
+              Type.Object({ message: Type.Literal('Item stored') }),
               'The item is on disk',
             ),
             ...errorResponses('WriteErrorResponse', { message: Type.String() }),
@@ -47,7 +47,7 @@ export function putRoute(tables: Tables, path: string, hide: boolean): Routes {
       async (request, reply) => {
         const { 'if-match': match, 'if-none-match': noneMatch } = request.headers;
         await tables.put(request.params.TABLE_NAME, request.body, conditionOf(match, noneMatch));
-        return sendEnvelope(reply, success({ message: 'Item written' }));
+        return sendEnvelope(reply, success({ message: 'Item stored' }));
       },
     );
   };
