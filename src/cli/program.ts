@@ -51,6 +51,10 @@ const families: readonly Family[] = [
     load: async () => (await import('./verify.ts')).defineVerify,
   },
   {
+    ...{ name: 'backup', group: 'Data:', summary: 'make a verified backup of the running store' },
+    load: async () => (await import('./backup.ts')).defineBackup,
+  },
+  {
     ...{ name: 'keys', group: 'Access:', summary: 'create, list, rotate and revoke API keys' },
     load: async () => (await import('./keys.ts')).defineKeys,
   },
