@@ -25,8 +25,8 @@ import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verif
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
-
 export { BackupFailed, makeBackup } from '../storage/lmdb/backup/make.ts';
+export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
 export { backupsIn } from '../storage/lmdb/backup/target.ts';
 
 /** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */

@@ -17,3 +17,5 @@ export const tableRowsMeasuredMax = 500;
 export const paymentsListedDefault = 100;
 /** The period that `payments list` and `payments reconcile` cover by default: what happened since this time yesterday. */
 export const paymentsPeriodMsDefault = 24 * 60 * 60 * 1_000;
+/** How long before its backup a restored store looks for refunds of charges that it knows: most are made in this time. */
+export const adoptedBeforeMsDefault = 90 * 24 * 60 * 60 * 1_000;
