@@ -25,6 +25,7 @@ import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verif
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
+
 export { BackupFailed, makeBackup } from '../storage/lmdb/backup/make.ts';
 export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
 export { backupsIn } from '../storage/lmdb/backup/target.ts';
@@ -199,8 +200,7 @@ export async function openProcessors(
   processes = 1,
 ): Promise<Map<string, ConnectedProcessor | undefined>> {
   const { stripe, square } = settings;
-  const { key } = stripe;
-  const { accessToken } = square;
+  const [key, accessToken] = [stripe.key, square.accessToken];
   const processors = new Map<ProcessorName, ConnectedProcessor | undefined>();
   processors.set(
     'stripe',
