@@ -93,6 +93,12 @@ const kinds = {
     'service',
     'This payment processor has no key in the settings of this service.',
   ),
+  reconcile_required: kind(
+    503,
+    'service',
+    'The store was restored from a backup, and payments are shut until they are reconciled; this request moved no money.',
+    { retryable: true },
+  ),
   payment_outcome_unknown: kind(
     504,
     'service',

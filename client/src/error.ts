@@ -34,6 +34,7 @@ export type ServiceErrorCode =
   | 'overloaded'
   | 'processor_not_configured'
   | 'payment_outcome_unknown'
+  | 'reconcile_required'
   | 'storage_full';
 
 /**

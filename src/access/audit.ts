@@ -13,6 +13,7 @@ export type ActKind =
   | 'payment.refunded'
   | 'payment.canceled'
   | 'payment.resolved'
+  | 'payments.reconciled'
   | 'user.signed_in'
   | 'user.signed_out'
   | 'user.deleted'

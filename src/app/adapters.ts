@@ -26,6 +26,10 @@ import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
 
+export { BackupFailed, makeBackup } from '../storage/lmdb/backup/make.ts';
+export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
+export { backupsIn } from '../storage/lmdb/backup/target.ts';
+
 /** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */
 
 /** Opens the engine of the settings. Throws SettingsError if the store is damaged or not ours, TransientError if it is out of reach. */
@@ -196,8 +200,7 @@ export async function openProcessors(
   processes = 1,
 ): Promise<Map<string, ConnectedProcessor | undefined>> {
   const { stripe, square } = settings;
-  const { key } = stripe;
-  const { accessToken } = square;
+  const [key, accessToken] = [stripe.key, square.accessToken];
   const processors = new Map<ProcessorName, ConnectedProcessor | undefined>();
   processors.set(
     'stripe',

@@ -5,6 +5,7 @@ import { Heartbeats } from '../payments/ownership/heartbeat.ts';
 import type { RoutePolicy } from '../payments/payment-routes.ts';
 import { Prices } from '../payments/prices.ts';
 import { ReplayCache } from '../payments/replay-cache.ts';
+import { PaymentsOpen } from '../payments/restored.ts';
 import type { Challenges } from '../processors/challenges.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -119,6 +120,7 @@ export async function openPayments(
     prices: new Prices({ engine: parts.engine, log: parts.log, itemWrite }),
     heartbeats: new Heartbeats(parts.engine, ownerSilenceMsMax),
     replayCache: new ReplayCache(),
+    paymentsOpen: new PaymentsOpen(parts.engine),
     accounts: new Accounts(),
     lookUpPace: new LookUpPace(),
     authenticationMs: settings.payments.authenticationSeconds * 1_000,

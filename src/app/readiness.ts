@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, SettingsError } from '../errors.ts';
+import { restoredOf } from '../payments/restored.ts';
 import { checkNotedKeys, isKeyFile, loadMasterKeys, type MasterKeySource } from '../secrets/open-sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import { readyMsMax } from './limits.ts';
@@ -11,6 +12,8 @@ export const readyChecks = {
   store_read: 'The store cannot be read.',
   store_write: 'The store cannot be written.',
   disk: 'The disk is full, or nearly so: nothing can be written. Make room on it.',
+  payments:
+    'The store was restored from a backup, and payments are shut. Run counterfoil payments reconcile --adopt.',
   master_keys:
     'The master keys that the secrets of the store need cannot be read. Run counterfoil doctor to see why.',
 } as const;
@@ -55,11 +58,18 @@ export async function checkReady(
     failed.set(isFull ? 'disk' : check, (cause as Error).message);
   };
   await Promise.all([
-    run('store_read', () => engine.get('service:sealing', 'probe')),
+    run('store_read', () => engine.get('service:sealing', 'probe')).then(() =>
+      failed.has('store_read') ? undefined : run('payments', () => checkPayments(engine)),
+    ),
     run('store_write', () => engine.checkWritable()),
     run('master_keys', () => checkMasterKeys(engine, masterKeys)),
   ]);
   if (failed.size > 0) throw notReady(failed);
+}
+
+async function checkPayments(engine: Engine): Promise<void> {
+  const restored = await restoredOf(engine);
+  if (restored !== undefined) throw new Error(`restored from ${restored.backup}, and not reconciled`);
 }
 
 /** Checks only a key file. Keys from the settings are in memory, and a command runs only at start. */

@@ -2,6 +2,7 @@ import { type OfflineSecrets, openOfflineSecrets, sealedRecords } from '../app/o
 import { SettingsError, TransientError } from '../errors.ts';
 import { clockStepMsMax } from '../payments/limits.ts';
 import { idPrefix, paymentsSpace } from '../payments/payment.ts';
+import { restoredOf } from '../payments/restored.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';
 import { openAll, type SecretsFound } from '../secrets/sealed-records.ts';
@@ -66,11 +67,21 @@ async function examine(): Promise<readonly Finding[]> {
       await rotation(offline, found),
       await clock(offline),
     );
+    findings.push(await payments(offline));
     findings.push(...(await surroundings(settings, offline.engine)));
     return findings;
   } finally {
     await offline.close();
   }
+}
+
+async function payments({ engine }: OfflineSecrets): Promise<Finding> {
+  const restored = await restoredOf(engine);
+  if (restored === undefined) return { ok: 'payments: open' };
+  const { backup } = restored;
+  return {
+    problem: `payments: shut since the restore of ${backup}; run counterfoil payments reconcile --adopt`,
+  };
 }
 
 function problemsOf(check: string, error: unknown): readonly Finding[] {

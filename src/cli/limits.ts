@@ -19,3 +19,5 @@ export const paymentsListedDefault = 100;
 export const paymentsPeriodMsDefault = 24 * 60 * 60 * 1_000;
 /** Bytes of a line of an imported file: an item of 400 KB in which every byte is written as six characters. */
 export const importedLineBytesMax = 4 * 1024 * 1024;
+/** How long before its backup a restored store looks for refunds of charges that it knows: most are made in this time. */
+export const adoptedBeforeMsDefault = 90 * 24 * 60 * 60 * 1_000;

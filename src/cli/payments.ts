@@ -79,11 +79,27 @@ function defineResolve(command: Command): void {
 
 function defineReconcile(command: Command): void {
   subcommand(command, 'reconcile', {
-    description: 'Compare our records with those of a processor. Exits with 1 if anything differs.',
-    examples: ['payments reconcile stripe', 'payments reconcile square --from 2026-11-01 --until 2026-12-01'],
+    description:
+      'Compare our records with those of a processor. Exits with 1 if anything differs. After a restore, --adopt takes over what ' +
+      'the store lacks from the records of every processor, and opens payments.',
+    examples: [
+      'payments reconcile stripe',
+      'payments reconcile --adopt',
+      'payments reconcile square --from 2026-11-01 --until 2026-12-01',
+    ],
   })
-    .addArgument(command.createArgument('<processor>', 'the processor').choices([...processorNames]))
-    .option('--from <time>', `the beginning of the period; by default a day before its end`, moment('--from'))
+    .addArgument(
+      command.createArgument('[processor]', 'the processor; all with --adopt').choices([...processorNames]),
+    )
+    .option(
+      '--from <time>',
+      `the beginning of the period; by default a day before its end; with --adopt 90 days before the backup`,
+      moment('--from'),
+    )
     .option('--until <time>', 'the end of the period; by default now', moment('--until'))
-    .action(async (name, options) => (await import('./payments/reconcile.ts')).reconcileWith(name, options));
+    .option('--adopt', 'after a restore: take over charges and refunds, and open payments again')
+    .action(async (name, options) => {
+      if (options.adopt) await (await import('./payments/adopt.ts')).adopt(name, options);
+      else await (await import('./payments/reconcile.ts')).reconcileWith(name, options);
+    });
 }

@@ -55,6 +55,14 @@ const families: readonly Family[] = [
     load: async () => (await import('./verify.ts')).defineVerify,
   },
   {
+    ...{ name: 'backup', group: 'Data:', summary: 'make a verified backup of the running store' },
+    load: async () => (await import('./backup.ts')).defineBackup,
+  },
+  {
+    ...{ name: 'restore', group: 'Data:', summary: 'put a backup into an empty data folder' },
+    load: async () => (await import('./restore.ts')).defineRestore,
+  },
+  {
     ...{ name: 'keys', group: 'Access:', summary: 'create, list, rotate and revoke API keys' },
     load: async () => (await import('./keys.ts')).defineKeys,
   },

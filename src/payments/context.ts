@@ -14,6 +14,7 @@ import type { Heartbeats } from './ownership/heartbeat.ts';
 import type { RoutePolicy } from './payment-routes.ts';
 import type { Prices } from './prices.ts';
 import type { ReplayCache } from './replay-cache.ts';
+import type { PaymentsOpen } from './restored.ts';
 
 /** The dependencies of payments. */
 export interface PaymentContext extends ItemWriter {
@@ -25,6 +26,7 @@ export interface PaymentContext extends ItemWriter {
   readonly sealer: Sealer;
   readonly heartbeats: Heartbeats;
   readonly replayCache: ReplayCache;
+  readonly paymentsOpen: PaymentsOpen;
   readonly accounts: Accounts;
   /** How long a charge in doubt is requested again after a caller last wanted it. */
   readonly wantedMs: number;

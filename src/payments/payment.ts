@@ -10,6 +10,8 @@ import type { StoredResponse } from './stored-response.ts';
 export interface Payment {
   readonly id: string;
   readonly state: ChargeState;
+  /** Present if the store lacked the payment after a restore, and knows it from the processor's records. */
+  readonly isAdopted?: true;
   readonly processor: string;
   /** The processor account; absent if the processor's key may not read it. */
   readonly account?: string;

@@ -85,6 +85,8 @@ export interface ChargeRequest extends ChargeDetails {
   readonly processorKey: string;
   readonly amount: number;
   readonly currency: string;
+  /** For the processor's records, as far as it can keep them. */
+  readonly request?: RecordedRequest;
   readonly token: string;
   /**
    * The same for all payments of one caller's request, so that exchanging the token again returns the same payment
@@ -232,4 +234,13 @@ export interface ProcessorCharge {
   readonly amount: number;
   readonly amountRefunded: number;
   readonly currency: string;
+  /** As the charge was requested with; absent if the processor does not keep it. */
+  readonly request?: RecordedRequest;
+}
+
+/** What a restored store needs to know the request of a charge again. */
+export interface RecordedRequest {
+  readonly route?: string;
+  /** The digest of the caller's idempotency key. */
+  readonly keyEntry?: string;
 }

@@ -37,6 +37,7 @@ export const serviceSpaces = [
   'api-key-uses',
   'audit',
   'declines',
+  'restored',
 ] as const;
 export type Write =
   /** Adds the item; fails with `exists` when the space has the id. */

@@ -41,6 +41,7 @@ test('doctor: reports no problem next to a running service', async (t) => {
     'secrets',
     'rotation',
     'clock',
+    'payments',
     'disk',
     'address',
     'processors',

@@ -14,9 +14,10 @@ export interface ReconcileOptions extends JsonOption {
 
 /** `counterfoil payments reconcile`: exits with 1 if anything differs. */
 export async function reconcileWith(
-  name: string,
+  name: string | undefined,
   { json, until = Date.now(), from = until - paymentsPeriodMsDefault }: ReconcileOptions,
 ): Promise<void> {
+  if (name === undefined) throw new UsageError('payments reconcile: name a processor, or give --adopt');
   if (from >= until) throw new UsageError('--from: must be before --until');
   const { payments, charges, others, differences } = await withPayments(async (context) => {
     const processor = findProcessor(context, name);

@@ -36,10 +36,7 @@ export function putRoute(tables: Tables, path: string, hide: boolean): Routes {
           headers,
           body: item,
           response: {
-            200: responseSchema(
-              Type.Object({ message: Type.Literal('Item stored') }),
-              'The item is on disk',
-            ),
+            200: responseSchema(Type.Object({ message: Type.Literal('Item stored') }), 'The item is on disk'),
             ...errorResponses('WriteErrorResponse', { message: Type.String() }),
           },
         },

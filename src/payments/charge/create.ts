@@ -35,7 +35,7 @@ import { currentResponse, type PaymentResponse } from './response.ts';
  * before the caller gets a response. No transaction is open during the call.
  *
  * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`,
- * `amount_mismatch`, `forbidden`, `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`, and `unavailable` for
+ * `amount_mismatch`, `forbidden`, `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`, `reconcile_required`, and `unavailable` for
  * an invalid price. Everything else is a response.
  */
 export async function createCharge(
@@ -43,6 +43,7 @@ export async function createCharge(
   request: UncheckedChargeRequest,
 ): Promise<PaymentResponse> {
   const { traceparent } = request;
+  await context.paymentsOpen.check();
   return context.traces.charge({ name: 'charge', traceparent }, (trace) =>
     chargeOrReplay(context, request, trace),
   );

@@ -127,13 +127,14 @@ async function callProcessor(
   token: string,
   isRecovery: boolean,
 ): Promise<ChargeOutcome> {
-  const { id: paymentId, processorKey, amount, currency, returnUrl } = payment;
+  const { id: paymentId, processorKey, amount, currency, returnUrl, route, keyEntry } = payment;
   return processor.charge({
     paymentId,
     processorKey,
     amount,
     currency,
     ...sentDetails(context, payment),
+    request: { route, ...(keyEntry === undefined ? {} : { keyEntry }) },
     token,
     tokenKey: tokenKey(payment, token),
     ...(returnUrl === undefined ? {} : { returnUrl }),

@@ -188,6 +188,8 @@ function invalid(param: string, message: string): ServiceError {
 export function differingField(payment: Payment, request: CheckedChargeRequest): string | undefined {
   if (payment.amount !== request.amount) return 'amount';
   if (payment.currency !== request.currency) return 'currency';
+  // The processor's records do not have the rest.
+  if (payment.isAdopted) return undefined;
   if (payment.tokenDigest !== tokenDigest(payment.id, request.token)) return 'token';
   if (payment.returnUrl !== request.returnUrl) return 'return_url';
   if (!sameMetadata(payment.metadata, request.metadata)) return 'metadata';

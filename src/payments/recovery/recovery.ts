@@ -41,9 +41,12 @@ export class Recovery {
     this.#context = context;
   }
 
-  /** Queues everything that is due; resolves when it is queued. @param signal stops new work */
+  /** Queues everything that is due; resolves when it is queued. While payments are shut, nothing is due. @param signal stops new work */
   async round(signal: AbortSignal): Promise<void> {
-    const due = Map.groupBy(await this.#findDue(), ({ processor }) => processor);
+    const found = await this.#findDue();
+    // An old snapshot would request again what has ended since.
+    const isOpen = await this.#context.paymentsOpen.isOpen();
+    const due = Map.groupBy(isOpen ? found : [], ({ processor }) => processor);
     // Also clears the queues of processors with nothing due.
     for (const name of new Set([...due.keys(), ...this.#queues.keys()]))
       this.#queueOf(name).replace(due.get(name) ?? [], signal);

@@ -34,12 +34,13 @@ export interface CreateRefundRequest {
  * payment, so that the reserved amount never exceeds the charge.
  *
  * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`,
- * `invalid_request`, `idempotency_key_reused`, `idempotency_key_in_use`. Everything else is a response.
+ * `invalid_request`, `idempotency_key_reused`, `idempotency_key_in_use`, `reconcile_required`. Everything else is a response.
  */
 export async function refundPayment(
   context: PaymentContext,
   request: CreateRefundRequest,
 ): Promise<RefundResponse> {
+  await context.paymentsOpen.check();
   const policy = findRoute(context, request.route);
   const payment = await findPaymentOn(context, request);
   await context.accounts.checkSame(payment, findProcessor(context, payment.processor));

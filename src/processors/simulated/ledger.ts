@@ -1,9 +1,12 @@
+import type { RecordedRequest } from '../processor.ts';
+
 /** A charge request to the simulated processor, as a real processor receives it over its API. */
 export interface LedgerRequest {
   readonly key: string;
   readonly paymentId: string;
   readonly amount: number;
   readonly currency: string;
+  readonly request?: RecordedRequest;
   readonly token: string;
   /** Where the cardholder returns; without it a charge that needs authentication is declined. */
   readonly returnUrl?: string;

@@ -62,8 +62,9 @@ function charge(
 ): Promise<ChargeOutcome> {
   const { paymentId, processorKey: key, amount, currency, token, returnUrl, timeoutMs } = request;
   const returning = returnUrl === undefined ? {} : { returnUrl };
+  const recorded = request.request === undefined ? {} : { request: request.request };
   const charged = ledger
-    .charge({ key, paymentId, amount, currency, token, ...returning })
+    .charge({ key, paymentId, amount, currency, token, ...returning, ...recorded })
     .then((reply) => outcomeOf(reply, challengeUrl), outcomeOfError);
   return inTime<ChargeOutcome>(charged, timeoutMs, late);
 }
@@ -227,8 +228,9 @@ async function* charges(ledger: SimulatedLedger, { from, until }: Period): Async
   const { charges, refunds } = await ledger.records();
   const refunded = new Map<string, number>();
   for (const { chargeId, amount } of refunds) refunded.set(chargeId, (refunded.get(chargeId) ?? 0) + amount);
-  for (const { chargeId, paymentId, amount, currency, madeAt } of charges) {
+  for (const { chargeId, paymentId, amount, currency, madeAt, request } of charges) {
     if (madeAt < from || madeAt >= until) continue;
-    yield { chargeId, paymentId, amount, amountRefunded: refunded.get(chargeId) ?? 0, currency };
+    const amountRefunded = refunded.get(chargeId) ?? 0;
+    yield { chargeId, paymentId, amount, amountRefunded, currency, ...(request && { request }) };
   }
 }

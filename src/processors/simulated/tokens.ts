@@ -24,9 +24,9 @@ export function entryOf(request: LedgerRequest): LedgerEntry {
   return { kind: 'charge', charge: refunds === undefined ? charge : { ...charge, refunds } };
 }
 
-function chargeOf({ key, paymentId, amount, currency }: LedgerRequest): LedgerCharge {
+function chargeOf({ key, paymentId, amount, currency, request }: LedgerRequest): LedgerCharge {
   const chargeId = `ch_simulated_${randomBytes(12).toString('hex')}`;
-  return { key, paymentId, amount, currency, chargeId, madeAt: Date.now() };
+  return { key, paymentId, amount, currency, chargeId, madeAt: Date.now(), ...(request && { request }) };
 }
 
 function challengeOf(request: LedgerRequest): LedgerEntry {

@@ -9,6 +9,7 @@ import { Heartbeats } from '../../../src/payments/ownership/heartbeat.ts';
 import type { RoutePolicy } from '../../../src/payments/payment-routes.ts';
 import { Prices } from '../../../src/payments/prices.ts';
 import { ReplayCache } from '../../../src/payments/replay-cache.ts';
+import { PaymentsOpen } from '../../../src/payments/restored.ts';
 import { MemoryLedger } from '../../../src/processors/simulated/memory-ledger.ts';
 import { simulatedProcessor } from '../../../src/processors/simulated/simulated.ts';
 import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
@@ -56,6 +57,7 @@ export async function contextOver(
     itemWrite,
     itemDeletion: (table: string, { id }: { readonly id: string }) =>
       ({ kind: 'delete', space: `table:${table}`, id }) as const,
+    paymentsOpen: new PaymentsOpen(engine),
     inFlight: new InFlight(),
     log,
     metrics: noMetrics,

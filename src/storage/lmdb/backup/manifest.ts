@@ -1,0 +1,69 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { manifestBytesMax } from './limits.ts';
+
+/** What a backup says of itself, in `NAME.json` beside `NAME.mdb`. A backup without one does not exist. */
+export interface Manifest {
+  /** The version of these fields. */
+  readonly manifest: typeof manifestVersion;
+  readonly name: string;
+  /** When the snapshot was about to be taken (RFC 3339): everything that was durable then is in the backup. */
+  readonly time: string;
+  /** The number of the last commit in the snapshot. */
+  readonly position: number;
+  /** Items by kind: `tables`, `table_items`, and each space of the service that has any. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly file: string;
+  readonly bytes: number;
+  /** Of the file, in hexadecimal. */
+  readonly sha256: string;
+  /** Of the service that made it. */
+  readonly service_version: string;
+  readonly store_format: number;
+}
+
+export const manifestVersion = 1;
+const namePattern = /^counterfoil-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
+
+/** Names sort by time. @param now milliseconds since 1970 */
+export function nameAt(now: number): string {
+  return `counterfoil-${new Date(now).toISOString().replaceAll(/[:.]/g, '-')}`;
+}
+
+export function dataFile(name: string): string {
+  return `${name}.mdb`;
+}
+
+export function manifestFile(name: string): string {
+  return `${name}.json`;
+}
+
+/** The backup to which a file of the target folder belongs; undefined if it is not ours. */
+export function nameOf(file: string): string | undefined {
+  const name = file.replace(/\.(mdb|json)$/, '');
+  return name !== file && namePattern.test(name) ? name : undefined;
+}
+
+/**
+ * Reads a manifest; undefined when there is none, it is not one of this version, or the file of the backup is missing or has
+ * another size.
+ */
+export function readManifest(target: string, name: string): Manifest | undefined {
+  if (!namePattern.test(name)) return undefined;
+  const path = join(target, manifestFile(name));
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? Infinity;
+  if (size > manifestBytesMax) return undefined;
+  const manifest = parsed(readFileSync(path, 'utf8'));
+  if (manifest?.manifest !== manifestVersion || manifest.name !== name) return undefined;
+  if (manifest.file !== dataFile(name) || Number.isNaN(Date.parse(manifest.time))) return undefined;
+  const data = statSync(join(target, manifest.file), { throwIfNoEntry: false });
+  return data?.size === manifest.bytes ? manifest : undefined;
+}
+
+function parsed(text: string): Manifest | undefined {
+  try {
+    return (JSON.parse(text) ?? undefined) as Manifest | undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { runCommand } from '../support/command.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { tryToPost } from '../support/try-to-send.ts';
+
+const onLmdb = { skip: process.env.TEST_STORE === 'dynamodb' ? 'the embedded store only' : false };
+const path = '/stage/payment/simulated/charge';
+const request = { amount: 1_050, currency: 'EUR', token: 'tok_paid' };
+
+test(
+  'a restored service charges and refunds nothing until it is reconciled, and then nothing twice',
+  onLmdb,
+  async (t) => {
+    const { data, target, restored, run } = prepare(t);
+    const service = await ServeProcess.start(t, { data, simulate: true });
+    const before = await pay(service, 'before');
+    assert.equal((await run(data, 'backup', target)).status, 0);
+    const after = await pay(service, 'after');
+    assert.equal(await refund(service, before.id, 300), 200);
+    await service.kill();
+
+    copyFileSync(`${data}.key`, `${restored}.key`);
+    const put = await run(restored, 'restore', target, '--json');
+    assert.equal(put.status, 0, put.errors);
+    copyFileSync(ledgerOf(data), ledgerOf(restored));
+    const charged = ledgerLines(restored);
+
+    const second = await ServeProcess.start(t, { data: restored, simulate: true });
+    for (const key of ['before', 'after', 'new']) {
+      const reply = await send(second, key);
+      assert.equal(reply?.status, 503);
+      assert.equal(JSON.parse(reply.text).body.error.code, 'reconcile_required');
+    }
+    assert.equal(await refund(second, before.id, 300), 503);
+    const ready = await fetch(`${await second.ready()}/readyz`);
+    assert.equal(ready.status, 503);
+    assert.match(await ready.text(), /payments reconcile --adopt/);
+    assert.match((await run(restored, 'doctor')).output, /problem payments: shut/);
+    assert.deepEqual(ledgerLines(restored), charged, 'nothing was requested');
+
+    const adopted = await run(restored, 'payments', 'reconcile', '--adopt', '--json');
+    assert.equal(adopted.status, 0, adopted.errors);
+    assert.deepEqual(
+      JSON.parse(adopted.output).adopted.map(({ payment_id, what, amount }: Record<string, unknown>) => [
+        payment_id,
+        what,
+        amount,
+      ]),
+      [
+        [before.id, 'refund', 300],
+        [after.id, 'payment with its key', 1_050],
+      ],
+    );
+    assert.equal((await fetch(`${await second.ready()}/readyz`)).status, 200);
+    const again = await pay(second, 'after');
+    assert.deepEqual(again, after, 'the same response as before the loss');
+    assert.deepEqual(ledgerLines(restored), charged, 'a repeated request charges nothing');
+    const reused = await send(second, 'after', { ...request, amount: 2_000 });
+    assert.equal(reused?.status, 422);
+    assert.equal(await refund(second, before.id, 800), 400, 'the adopted refund counts');
+    assert.notEqual((await pay(second, 'new')).id, after.id);
+    assert.equal((await run(restored, 'payments', 'reconcile', 'simulated')).status, 0);
+    await second.kill();
+  },
+);
+
+test('recovery requests no charge while payments are shut', onLmdb, async (t) => {
+  const { data, target, restored, run } = prepare(t);
+  const service = await ServeProcess.start(t, { data, simulate: true });
+  const lost = await send(service, 'lost', { ...request, token: 'tok_lost_reply' });
+  assert.equal(lost?.status, 504);
+  assert.equal((await run(data, 'backup', target)).status, 0);
+  await service.kill();
+  copyFileSync(`${data}.key`, `${restored}.key`);
+  assert.equal((await run(restored, 'restore', target)).status, 0);
+  // Empty books: a request for the charge would appear in them.
+  writeFileSync(ledgerOf(restored), '');
+  const second = await ServeProcess.start(t, { data: restored, simulate: true });
+  await new Promise((resolve) => setTimeout(resolve, recoveryRoundsMs));
+  assert.deepEqual(ledgerLines(restored), []);
+  await second.kill();
+});
+
+/** Longer than the first retry of a charge in doubt, which would come within this time if payments were open. */
+const recoveryRoundsMs = 4_000;
+
+test('a damaged backup, a folder that is not empty, and no backup are rejected', onLmdb, async (t) => {
+  const { data, target, restored, run } = prepare(t);
+  const service = await ServeProcess.start(t, { data });
+  await service.kill();
+  const made = JSON.parse((await run(data, 'backup', target, '--json')).output);
+  assert.equal((await run(data, 'restore', target)).status, 2);
+  assert.equal((await run(restored, 'restore', `${target}/none`)).status, 2);
+  const file = join(target, made.file);
+  const bytes = readFileSync(file);
+  const damaged = Buffer.from(bytes);
+  damaged[damaged.length - 1] = (damaged.at(-1) ?? 0) ^ 1;
+  writeFileSync(file, damaged);
+  const rejected = await run(restored, 'restore', target);
+  assert.equal(rejected.status, 1);
+  assert.match(rejected.errors, /checksum/);
+  assert.deepEqual(readdirSync(restored), [], 'no part of a store is left');
+  writeFileSync(file, bytes);
+  assert.equal((await run(restored, 'restore', `${target}/${made.name}`)).status, 0);
+});
+
+test('payments stay shut if the records of a processor with payments cannot be read', onLmdb, async (t) => {
+  const { data, target, restored, run } = prepare(t);
+  const service = await ServeProcess.start(t, { data, simulate: true });
+  await pay(service, 'one');
+  await service.kill();
+  assert.equal((await run(data, 'backup', target)).status, 0);
+  copyFileSync(`${data}.key`, `${restored}.key`);
+  assert.equal((await run(restored, 'restore', target)).status, 0);
+  const adopted = await run(restored, 'payments', 'reconcile', '--adopt');
+  assert.equal(adopted.status, 1, adopted.output);
+  assert.match(adopted.errors, /payments stay shut/);
+  assert.match((await run(restored, 'doctor')).output, /problem payments: shut/);
+});
+
+function prepare(t: TestContext) {
+  const data = newData(t);
+  const run = (folder: string, ...args: string[]) => runCommand(args, { COUNTERFOIL_DATA: folder });
+  return { data, target: `${data}-backups`, restored: `${data}-restored`, run };
+}
+
+function ledgerOf(data: string): string {
+  return `${data}/simulated-ledger.jsonl`;
+}
+
+function ledgerLines(data: string): string[] {
+  return readFileSync(ledgerOf(data), 'utf8').split('\n').filter(Boolean);
+}
+
+async function send(service: ServeProcess, key: string, body = request) {
+  return tryToPost((await service.ready()) + path, body, { 'idempotency-key': key });
+}
+
+async function pay(service: ServeProcess, key: string) {
+  const reply = await send(service, key);
+  assert.equal(reply?.status, 200, `${reply?.text}`);
+  return { id: reply?.headers.get('payment-id') ?? '', text: reply?.text };
+}
+
+async function refund(service: ServeProcess, id: string, amount: number): Promise<number | undefined> {
+  return (await tryToPost(`${await service.ready()}${path}/${id}/refund`, { amount }))?.status;
+}

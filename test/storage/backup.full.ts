@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Space } from '../../src/storage/engine.ts';
+import { itemsOf } from '../../src/storage/item-text.ts';
+import { backupSteps } from '../../src/storage/lmdb/backup/make.ts';
+import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
+import { verifyStore } from '../../src/storage/lmdb/verify.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
+import { runCommand } from '../support/command.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { tryToPost } from '../support/try-to-send.ts';
+
+const onLmdb = { skip: process.env.TEST_STORE === 'dynamodb' ? 'the embedded store only' : false };
+const rounds = 5;
+const writers = 4;
+const itemsStored = 2_000;
+
+test('a backup under write load verifies, and equals a state that existed', onLmdb, async (t) => {
+  const { data, target } = prepare(t);
+  const service = await ServeProcess.start(t, { data });
+  const load = new Load(await service.ready());
+  for (let round = 0; round < rounds; round++) {
+    await load.grow(50);
+    const before = [...load.acknowledged];
+    const made = await backup(data, target);
+    const after = [...load.sent];
+    assert.equal(made.status, 0, made.errors);
+    const manifest = JSON.parse(made.output);
+    const copy = asStore(join(target, manifest.file), join(target, `opened-${round}`));
+    const { items, problems } = await verifyStore(storeFile(copy));
+    assert.deepEqual(problems, []);
+    const { tables: _, ...counts } = manifest.counts as Record<string, number>;
+    assert.equal(
+      items,
+      Object.values(counts).reduce((sum, each) => sum + each, 0),
+    );
+    for (let writer = 0; writer < writers; writer++) {
+      const found = await numbersIn(copy, `table:w${writer}`);
+      // What was acknowledged before is in it, in an unbroken row, and nothing that was not sent.
+      assert.deepEqual(
+        found,
+        Array.from(found, (_, n) => n),
+      );
+      assert.ok(found.length >= (before[writer] ?? 0), `writer ${writer} lacks acknowledged items`);
+      assert.ok(found.length <= (after[writer] ?? 0));
+    }
+  }
+  await load.stop();
+  assert.equal((await listed(data, target)).length, rounds);
+  await service.kill();
+});
+
+for (const step of backupSteps) {
+  test(
+    `a backup that is killed after "${step}" leaves no backup or a whole one, and the next run tidies`,
+    onLmdb,
+    async (t) => {
+      const { data, target } = prepare(t);
+      await fill(data);
+      assert.equal((await backup(data, target)).status, 0);
+      const [first] = await listed(data, target);
+      const script = join(import.meta.dirname, '../support/storage/backup-until.ts');
+      const { signal } = spawnSync(process.execPath, [script, storeFile(data), target, step]);
+      assert.equal(signal, 'SIGKILL');
+      const names = (await listed(data, target)).map(({ name }) => name);
+      assert.equal(names.length, step === 'done' ? 2 : 1);
+      assert.equal(names[0], first?.name, 'the good backup stays until the new one is good');
+      const next = await backup(data, target, '--keep', '1');
+      assert.equal(next.status, 0, next.errors);
+      const { name } = JSON.parse(next.output);
+      assert.deepEqual(readdirSync(target).sort(), [`${name}.json`, `${name}.mdb`]);
+    },
+  );
+}
+
+test('a target without room: a sentence, exit 1, and nothing is listed or left', onLmdb, async (t) => {
+  const { data, target } = prepare(t);
+  await fill(data);
+  const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
+  // The system limits the size of a file as a full disk would.
+  const command = ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, program, 'backup', target];
+  const { status, stderr } = spawnSync('/bin/sh', command, {
+    env: { PATH: process.env.PATH ?? '', COUNTERFOIL_DATA: data },
+    encoding: 'utf8',
+  });
+  assert.equal(status, 1, stderr);
+  assert.match(stderr, /^counterfoil: .*\n$/);
+  assert.match(stderr, /File too large|disk is full/);
+  assert.deepEqual(readdirSync(target), []);
+});
+
+test('a manifest without its file, or with another size, is no backup', onLmdb, async (t) => {
+  const { data, target } = prepare(t);
+  await fill(data);
+  const { file, sha256 } = JSON.parse((await backup(data, target)).output);
+  assert.match(sha256, /^[\da-f]{64}$/);
+  const bytes = readFileSync(join(target, file));
+  writeFileSync(join(target, file), bytes.subarray(0, -1));
+  assert.deepEqual(await listed(data, target), []);
+  writeFileSync(join(target, file), bytes);
+  assert.equal((await listed(data, target)).length, 1);
+  renameSync(join(target, file), join(target, 'elsewhere'));
+  assert.deepEqual(await listed(data, target), []);
+});
+
+test('a backup names the place of the master key, and does not hold it', onLmdb, async (t) => {
+  const { data, target } = prepare(t);
+  const service = await ServeProcess.start(t, { data });
+  const made = await runCommand(['backup', target], { COUNTERFOIL_DATA: data });
+  assert.ok(made.errors.includes(`${data}.key`), made.errors);
+  const key = readFileSync(`${data}.key`, 'utf8').trim();
+  for (const file of readdirSync(target)) assert.ok(!readFileSync(join(target, file)).includes(key));
+  assert.equal(statSync(target).mode & 0o077, 0, 'only its owner reads it');
+  await service.kill();
+});
+
+test('a target in the data folder, and one whose parent is missing, are rejected', onLmdb, async (t) => {
+  const { data, target } = prepare(t);
+  await fill(data);
+  assert.equal((await backup(data, join(data, 'backups'))).status, 2);
+  assert.equal((await backup(data, join(target, 'not', 'mounted'))).status, 1);
+});
+
+function prepare(t: TestContext) {
+  const data = newData(t);
+  return { data, target: `${data}-backups` };
+}
+
+async function fill(data: string): Promise<void> {
+  const engine = openLmdbEngine(data);
+  const create = (n: number) =>
+    engine.commit([
+      { kind: 'create', space: 'table:w0', id: `${n}`, value: 'x'.repeat(100), makeSpace: true },
+    ]);
+  await Promise.all(Array.from({ length: itemsStored }, (_, n) => create(n)));
+  await engine.close();
+}
+
+function backup(data: string, target: string, ...options: string[]) {
+  return runCommand(['backup', target, '--json', ...options], { COUNTERFOIL_DATA: data });
+}
+
+async function listed(data: string, target: string): Promise<{ readonly name: string }[]> {
+  const { output, status } = await runCommand(['backup', target, '--list', '--json'], {
+    COUNTERFOIL_DATA: data,
+  });
+  assert.equal(status, 0);
+  return output
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+}
+
+/** A folder with the file of a backup as a store. */
+function asStore(file: string, folder: string): string {
+  mkdirSync(folder);
+  writeFileSync(storeFile(folder), readFileSync(file));
+  return folder;
+}
+
+async function numbersIn(folder: string, space: Space): Promise<number[]> {
+  const engine = openLmdbEngine(folder);
+  const numbers: number[] = [];
+  for await (const { id } of itemsOf((await engine.scan(space))?.chunks ?? [])) numbers.push(Number(id));
+  await engine.close();
+  return numbers.sort((one, other) => one - other);
+}
+
+/** Writers that create the items 0, 1, 2 … in a table each, one after the other. */
+class Load {
+  readonly acknowledged: number[] = Array(writers).fill(0);
+  readonly sent: number[] = Array(writers).fill(0);
+  readonly #running: Promise<void>[];
+  #isStopped = false;
+
+  constructor(origin: string) {
+    this.#running = Array.from({ length: writers }, async (_, writer) => {
+      for (let n = 0; !this.#isStopped; n++) {
+        this.sent[writer] = n + 1;
+        const reply = await tryToPost(`${origin}/v3/table/w${writer}/create`, { id: `${n}`, name: 'x' });
+        assert.equal(reply?.status, 200);
+        this.acknowledged[writer] = n + 1;
+      }
+    });
+  }
+
+  /** Waits until each writer has made so many more items. */
+  async grow(count: number): Promise<void> {
+    const goals = this.acknowledged.map((each) => each + count);
+    for (const giveUpAt = Date.now() + givenUpMs; ; await sleep(5)) {
+      if (this.acknowledged.every((each, writer) => each >= (goals[writer] ?? 0))) return;
+      assert.ok(Date.now() < giveUpAt, 'the writers stand still');
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all(this.#running);
+  }
+}
