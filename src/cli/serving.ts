@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { startService } from '../app/service.ts';
 import type { Settings } from '../settings/schema.ts';
 import { commandSettings } from './command-settings.ts';
@@ -16,6 +17,7 @@ export interface WorkerOptions {
 
 /** `counterfoil serve`: runs until SIGTERM or SIGINT. Throws SettingsError with all settings that are invalid. */
 export async function serve({ simulate = false, workers: count = 1 }: ServeOptions): Promise<void> {
+  keepRequestsYoung();
   const settings = await commandSettings(simulate);
   if (count === 1) await serveAlone(settings, simulate);
   else await (await import('./workers.ts')).serveByWorkers(settings, { simulate, count });
@@ -23,6 +25,7 @@ export async function serve({ simulate = false, workers: count = 1 }: ServeOptio
 
 /** `counterfoil worker`: one process of `serve --workers`. */
 export async function work({ simulate = false, processes: count = 1 }: WorkerOptions): Promise<void> {
+  keepRequestsYoung();
   try {
     const settings = await commandSettings(simulate);
     await (await import('./workers.ts')).serveAsWorker(settings, { simulate, count });
@@ -42,4 +45,12 @@ async function serveAlone(settings: Settings, simulate: boolean): Promise<void> 
     void service.stop().then(() => process.exit(0));
   };
   process.once('SIGTERM', stop).once('SIGINT', stop);
+}
+
+/**
+ * V8 creates objects as old ones where it has seen them survive. Here it then takes the objects of requests for long-lived, all of
+ * them outlive their request, and garbage collection takes a third of the processor (docs/decisions/small-requests.md).
+ */
+function keepRequestsYoung(): void {
+  setFlagsFromString('--no-allocation-site-pretenuring');
 }

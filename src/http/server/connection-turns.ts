@@ -28,8 +28,8 @@ export class ConnectionTurns {
       if (++connection.dropped > requestsDroppedMax) connection.socket.resetAndDestroy();
       return;
     }
-    const { turns } = connection;
-    connection.isFull = turns.length >= requestsPerConnectionMax;
+    const { current, waiting } = connection;
+    connection.isFull = current !== undefined && waiting.length + 1 >= requestsPerConnectionMax;
     const turn: Turn = {
       connection,
       request,
@@ -40,11 +40,12 @@ export class ConnectionTurns {
       served: undefined,
     };
     response.turn = turn;
-    turns.push(turn);
-    if (turns.length === 1) this.#begin(turn);
+    if (current === undefined) this.#begin(turn);
+    else waiting.push(turn);
   }
 
   #begin(turn: Turn): void {
+    turn.connection.current = turn;
     turn.beganAt = performance.now();
     turn.response.on('close', this.#end);
     this.#events.begin(turn);
@@ -62,14 +63,15 @@ export class ConnectionTurns {
 
   #finish(turn: Turn): void {
     const { connection } = turn;
-    connection.turns.shift();
+    connection.current = undefined;
     this.#events.end(turn);
-    const [next] = connection.turns;
-    if (next !== undefined && !connection.socket.destroyed) this.#begin(next);
+    if (connection.waiting.length === 0 || connection.socket.destroyed) return;
+    this.#begin(connection.waiting.shift() as Turn);
   }
 }
 
 /** The unfinished responses of a connection, oldest first. */
-export function unfinishedResponses({ turns }: Connection): readonly TurnResponse[] {
+export function unfinishedResponses({ current, waiting }: Connection): readonly TurnResponse[] {
+  const turns = current === undefined ? waiting : [current, ...waiting];
   return turns.map(({ response }) => response).filter((response) => !response.writableFinished);
 }

@@ -86,7 +86,8 @@ export class LoadShedder {
       address,
       peer,
       isProxy,
-      turns: [],
+      current: undefined,
+      waiting: [],
       isFull: false,
       dropped: 0,
     };

@@ -56,12 +56,11 @@ export class SlowConnections {
   #sweep(now: number): void {
     let waiting = 0;
     const waitingSockets: Socket[] = [];
-    for (const { socket, turns } of this.#options.connections()) {
-      const [running] = turns;
-      if (running === undefined) continue;
+    for (const { socket, current } of this.#options.connections()) {
+      if (current === undefined) continue;
       waiting += socket.writableLength;
       if (this.#isStalled(socket, now)) socket.resetAndDestroy();
-      else if (this.#isSlow(socket, running.request, now)) this.#options.rejectSlowBody(socket);
+      else if (this.#isSlow(socket, current.request, now)) this.#options.rejectSlowBody(socket);
       else if (this.#isSuspect(socket, now)) waitingSockets.push(socket);
     }
     this.waitingBytes = waiting;

@@ -17,8 +17,10 @@ export interface Connection {
   readonly peer: Peer;
   /** A proxy sends the requests of many callers. */
   readonly isProxy: boolean;
-  /** Its requests: the first one is being served, the others wait. */
-  readonly turns: Turn[];
+  /** The request that is being served. */
+  current: Turn | undefined;
+  /** Pipelined requests behind it. */
+  readonly waiting: Turn[];
   isFull: boolean;
   /** Requests beyond its limit. */
   dropped: number;
