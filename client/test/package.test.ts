@@ -77,7 +77,7 @@ test('the examples of docs/client.md compile against the built package, and run'
   const { stdout } = await run(process.execPath, ['example.js'], { cwd: folder });
   assert.match(
     stdout,
-    /^ulysses James Joyce\n1\ncharged pay_\w+ ch_\w+\nsucceeded\n250\n1 undefined\nundefined\n/,
+    /^ulysses James Joyce\n1\n\[ \{ name: 'books', count: 0, bytes: 0 \} \]\ncharged pay_\w+ ch_\w+\nsucceeded\n250\n1 undefined\nundefined\n/,
   );
   assert.match(stdout, /there is one\n409 id false req_\w+\n$/);
 });
