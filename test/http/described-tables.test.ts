@@ -82,7 +82,6 @@ test('the OpenAPI document lists the parameters of read, update and delete', asy
       .sort();
   assert.deepEqual(parametersOf('get', 'read', 'query'), [
     'after: false',
-    'count: false',
     'id: false',
     'limit: false',
     'prefix: false',

@@ -100,10 +100,13 @@ test('consumes no more DynamoDB capacity for an operation than its row says', as
   }
 });
 
-/** Whether the request belongs to recovery, the heartbeats of charge owners, or the removal of expired records. */
+/**
+ * Whether the request belongs to recovery, which also looks once whether the store was restored, to the heartbeats of charge owners,
+ * or to the removal of expired records.
+ */
 function isInBackground({ operation, body }: DynamoRequest): boolean {
   const text = JSON.stringify(body);
-  if (operation !== 'Query') return text.includes('"heartbeats"');
+  if (operation !== 'Query') return /"(heartbeats|restored)"/.test(text);
   return !/"payments#\d+"/.test(text);
 }
 
