@@ -21,3 +21,5 @@ export const paymentsPeriodMsDefault = 24 * 60 * 60 * 1_000;
 export const importedLineBytesMax = 4 * 1024 * 1024;
 /** How long before its backup a restored store looks for refunds of charges that it knows: most are made in this time. */
 export const adoptedBeforeMsDefault = 90 * 24 * 60 * 60 * 1_000;
+/** A payment gets its id this long before its reservation at most: it may be older than a snapshot that lacks it. */
+export const reservationMsMax = 60 * 1_000;

@@ -98,6 +98,10 @@ function defineReconcile(command: Command): void {
     )
     .option('--until <time>', 'the end of the period; by default now', moment('--until'))
     .option('--adopt', 'after a restore: take over charges and refunds, and open payments again')
+    .option(
+      '--accept-unknown-keys',
+      'with --adopt: open payments although a repeated request may be charged again',
+    )
     .action(async (name, options) => {
       if (options.adopt) await (await import('./payments/adopt.ts')).adopt(name, options);
       else await (await import('./payments/reconcile.ts')).reconcileWith(name, options);

@@ -57,13 +57,14 @@ function paymentOf(
   processor: string,
   account: string | undefined,
   id: string,
-  { chargeId, amount, currency, request = {} }: ProcessorCharge,
+  { chargeId, amount, currency, request }: ProcessorCharge,
 ): Payment {
-  const { route = adoptedRoute, keyEntry } = request;
+  const { route = adoptedRoute, keyEntry } = request ?? {};
   return {
     id,
     state: 'succeeded',
     isAdopted: true,
+    ...(request === undefined ? { isKeyUnknown: true } : {}),
     processor,
     ...(account === undefined ? {} : { account }),
     route,

@@ -12,6 +12,8 @@ export interface Payment {
   readonly state: ChargeState;
   /** Present if the store lacked the payment after a restore, and knows it from the processor's records. */
   readonly isAdopted?: true;
+  /** Present if the processor's records do not say with which idempotency key an adopted payment was requested, if with any. */
+  readonly isKeyUnknown?: true;
   readonly processor: string;
   /** The processor account; absent if the processor's key may not read it. */
   readonly account?: string;

@@ -107,6 +107,36 @@ test('a damaged backup, a folder that is not empty, and no backup are rejected',
   assert.equal((await run(restored, 'restore', `${target}/${made.name}`)).status, 0);
 });
 
+test(
+  'payments stay shut if the records do not hold the keys of the charges, until an operator accepts that',
+  onLmdb,
+  async (t) => {
+    const { data, target, restored, run } = prepare(t);
+    const service = await ServeProcess.start(t, { data, simulate: true });
+    await pay(service, 'before');
+    assert.equal((await run(data, 'backup', target)).status, 0);
+    await pay(service, 'after');
+    await service.kill();
+    copyFileSync(`${data}.key`, `${restored}.key`);
+    assert.equal((await run(restored, 'restore', target)).status, 0);
+    // As at Stripe and Square: the processor keeps the payment's id only.
+    const lines = ledgerLines(data).map((line) => line.replace(/,"request":\{[^}]*\}/, ''));
+    writeFileSync(ledgerOf(restored), `${lines.join('\n')}\n`);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const adopted = await run(restored, 'payments', 'reconcile', '--adopt');
+      assert.equal(adopted.status, 1, adopted.output);
+      assert.match(adopted.errors, /1 adopted payments have no idempotency key/);
+    }
+    const again = await ServeProcess.start(t, { data: restored, simulate: true });
+    assert.equal((await send(again, 'after'))?.status, 503);
+    assert.equal(
+      (await run(restored, 'payments', 'reconcile', '--adopt', '--accept-unknown-keys')).status,
+      0,
+    );
+    assert.equal((await send(again, 'new'))?.status, 200);
+  },
+);
+
 test('payments stay shut if the records of a processor with payments cannot be read', onLmdb, async (t) => {
   const { data, target, restored, run } = prepare(t);
   const service = await ServeProcess.start(t, { data, simulate: true });

@@ -107,6 +107,21 @@ test('a manifest without its file, or with another size, is no backup', onLmdb, 
   assert.deepEqual(await listed(data, target), []);
 });
 
+test('a backup of a later version stays, and what a killed command has left goes', onLmdb, async (t) => {
+  const { data, target } = prepare(t);
+  const service = await ServeProcess.start(t, { data });
+  await service.kill();
+  mkdirSync(target);
+  const [later, rest] = ['counterfoil-2026-01-01T00-00-00-000Z', 'counterfoil-2026-01-02T00-00-00-000Z'];
+  writeFileSync(join(target, `${later}.mdb`), 'another format');
+  writeFileSync(join(target, `${later}.json`), JSON.stringify({ manifest: 2, name: later }));
+  writeFileSync(join(target, `${rest}.mdb`), 'half');
+  assert.equal((await backup(data, target)).status, 0);
+  const files = readdirSync(target);
+  assert.ok(files.includes(`${later}.mdb`) && files.includes(`${later}.json`), files.join());
+  assert.ok(!files.includes(`${rest}.mdb`), files.join());
+});
+
 test('a backup names the place of the master key, and does not hold it', onLmdb, async (t) => {
   const { data, target } = prepare(t);
   const service = await ServeProcess.start(t, { data });

@@ -1,11 +1,11 @@
 import { audited } from '../../access/audit.ts';
 import { type Adopted, adoptCharges } from '../../payments/adopt.ts';
 import type { PaymentContext } from '../../payments/context.ts';
-import { paymentsAfter } from '../../payments/payment-store.ts';
+import { paymentsAfter, paymentsSince } from '../../payments/payment-store.ts';
 import { reconciled, restoredOf } from '../../payments/restored.ts';
 import type { ConnectedProcessor } from '../../processors/processor.ts';
 import type { JsonOption } from '../command.ts';
-import { adoptedBeforeMsDefault } from '../limits.ts';
+import { adoptedBeforeMsDefault, reservationMsMax } from '../limits.ts';
 import { printResult } from '../output/print.ts';
 import { UsageError, WorkFailed } from '../problems.ts';
 import { withPayments } from './open.ts';
@@ -14,10 +14,15 @@ export interface AdoptOptions extends JsonOption {
   /** Milliseconds since 1970. */
   readonly from?: number;
   readonly until?: number;
+  /** Whether payments are opened although a repeated request may be charged again. */
+  readonly acceptUnknownKeys?: boolean;
 }
 
 /** `counterfoil payments reconcile --adopt`: exits with 1 if records cannot be read; then payments stay shut. */
-export async function adopt(name: string | undefined, { json, from, until }: AdoptOptions): Promise<void> {
+export async function adopt(
+  name: string | undefined,
+  { json, from, until, acceptUnknownKeys = false }: AdoptOptions,
+): Promise<void> {
   if (name !== undefined || until !== undefined)
     throw new UsageError('payments reconcile: --adopt looks at every processor until now; leave out both');
   const { wasShut, processors, adopted } = await withPayments(async (context) => {
@@ -27,6 +32,7 @@ export async function adopt(name: string | undefined, { json, from, until }: Ado
     const since = from ?? Date.parse(restored.snapshotAt) - adoptedBeforeMsDefault;
     const adopted: Adopted[] = [];
     for (const processor of found) adopted.push(...(await adoptOf(context, processor, since)));
+    if (!acceptUnknownKeys) await checkKeysAreKnown(context, Date.parse(restored.snapshotAt));
     const on = restored.backup;
     await reconciled(context.engine, audited({ what: 'payments.reconciled', on, by: 'cli' }));
     return { wasShut: true, processors: found.map((each) => each.name), adopted };
@@ -53,6 +59,20 @@ async function connected(context: PaymentContext): Promise<readonly ConnectedPro
       );
   }
   return [...context.processors.values()].filter((processor) => processor !== undefined);
+}
+
+/** Throws WorkFailed if a repeated request could charge again: its key is not in the processor's records. Also in a second run. */
+async function checkKeysAreKnown(context: PaymentContext, snapshotAt: number): Promise<void> {
+  let unknown = 0;
+  for await (const { isKeyUnknown } of paymentsSince(context, snapshotAt - reservationMsMax))
+    if (isKeyUnknown) unknown++;
+  if (unknown > 0)
+    throw new WorkFailed(
+      'keys_unknown',
+      `${unknown} adopted payments have no idempotency key, because the processor's records do not hold it: a caller that repeats ` +
+        'one of these requests would be charged again. Payments stay shut. When no caller repeats them any more, run this with ' +
+        '--accept-unknown-keys',
+    );
 }
 
 async function adoptOf(

@@ -7,7 +7,7 @@ import { Memtable } from '../memtable.ts';
 import { openStoreToRead, reusableBytes } from '../store.ts';
 import { type Progress, verifyStore } from '../verify.ts';
 import { checksumOf, flush, putInPlace, writeWhole } from './files.ts';
-import { dataFile, type Manifest, manifestFile, manifestVersion, nameAt } from './manifest.ts';
+import { dataFile, type Manifest, manifestFile, manifestVersion, nameAt, readManifest } from './manifest.ts';
 import { draftFolder, keepNewest, tidy } from './target.ts';
 
 /** What a backup goes through, in this order; killed after any of them, it leaves no backup or a whole one. */
@@ -81,6 +81,12 @@ export async function makeBackup(
     passed('data in place');
     const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
     writeWhole(join(draft, 'manifest.json'), join(target, manifestFile(name)), text);
+    // Another backup into the folder at the same time takes a file without a manifest for the rest of a killed one.
+    if (readManifest(target, name) === undefined)
+      throw new BackupFailed(
+        'target_unusable',
+        `${target}: another command has changed it meanwhile; run this again`,
+      );
     passed('done');
     return { ...manifest, deleted: keep === undefined ? [] : keepNewest(target, keep) };
   } catch (error) {

@@ -18,13 +18,17 @@ export function backupsIn(target: string): readonly Manifest[] {
   return [...names].sort().flatMap((name) => readManifest(target, name) ?? []);
 }
 
-/** Removes what killed commands have left. A backup that another process is making stays. */
+/**
+ * Removes what killed commands have left. A file with a manifest stays, also if this version cannot read the manifest: it may be
+ * the backup of a later one.
+ */
 export function tidy(target: string): void {
-  const listed = new Set(backupsIn(target).map(({ name }) => name));
-  for (const file of readdirSync(target)) {
+  const files = readdirSync(target);
+  const all = new Set(files);
+  for (const file of files) {
     const name = nameOf(file);
     const pid = draftPattern.exec(file)?.[1];
-    if (name !== undefined && !listed.has(name)) rmSync(join(target, file), { force: true });
+    if (name !== undefined && !all.has(manifestFile(name))) rmSync(join(target, file), { force: true });
     // A process of an earlier container may have had the id of this one.
     if (pid !== undefined && (Number(pid) === process.pid || !isAlive(Number(pid))))
       rmSync(join(target, file), { recursive: true, force: true });
