@@ -247,11 +247,16 @@ test('never charges an amount that is not the price, whatever the request says',
     fc.constantFrom('0', '-1', '1.5', '02', '1e2', ' 1', ''),
   );
   const factor = fc.constantFrom(1, 1, 1, 0, 2, 0.5, 1 / 3, -1);
-  const amounts = fc.record({ factor, off: fc.constantFrom(0, 0, 0, -1, 1) });
-  const currency = fc.constantFrom('EUR', 'EUR', 'eur', 'JPY', 'KWD');
+  const other = fc.record({
+    factor,
+    off: fc.constantFrom(0, 0, 0, -1, 1),
+    currency: fc.constantFrom('EUR', 'EUR', 'eur', 'JPY', 'KWD'),
+  });
+  // Half of the requests have the amount and the currency of the price, so that enough of them are charged.
+  const amounts = fc.oneof(fc.constant({ factor: 1, off: 0, currency: 'EUR' }), other);
   let sent = 0;
   await fc.assert(
-    fc.asyncProperty(sku, quantity, amounts, currency, async (sku, quantity, { factor, off }, currency) => {
+    fc.asyncProperty(sku, quantity, amounts, async (sku, quantity, { factor, off, currency }) => {
       const before = ledger.charges.length;
       const price = (prices[sku] ?? 1_050) * Number(quantity);
       const amount = Math.trunc(price * factor) + off;
@@ -269,6 +274,7 @@ test('never charges an amount that is not the price, whatever the request says',
     }),
     { numRuns: count({ short: 250, long: 20_000 }) },
   );
+  t.diagnostic(`${sent} were charged`);
   assert.ok(sent > 5, `${sent} were charged`);
 });
 

@@ -17,6 +17,8 @@ export interface Drill {
   readonly troubles: readonly Trouble[];
   /** The time in which the last keys must be settled. */
   readonly settleMsMax: number;
+  /** Callers wait for every response and retry until it is final before anything is repaired: all faults are met. */
+  readonly isPatient?: true;
   /** Environment variables of the service. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -67,8 +69,10 @@ export async function runDrill(t: TestContext, drill: Drill): Promise<Finding[]>
   })();
   await inPool(charges, callersAtOnce, (charge) => {
     const goesOn = (responseCount: number) =>
-      responseCount < responsesBeforeRepair && performance.now() < calmFrom + calmMs;
-    return caller.pursue(charge, goesOn, between(random, 300, patienceMsMax));
+      responseCount < responsesBeforeRepair &&
+      (drill.isPatient === true || performance.now() < calmFrom + calmMs);
+    const patienceMs = drill.isPatient ? patienceMsAtEnd : between(random, 300, patienceMsMax);
+    return caller.pursue(charge, goesOn, patienceMs);
   });
   await troubled;
   const repairedAt = performance.now();
