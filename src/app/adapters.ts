@@ -36,23 +36,21 @@ export { backupsIn } from '../storage/lmdb/backup/target.ts';
 export async function openEngine(
   settings: Settings,
   log: Log,
-  { metrics = noMetrics, diskReserveBytes, flushMsMax, callMsMax }: EngineOptions = {},
+  { metrics = noMetrics, callMsMax, ...embedded }: EngineOptions = {},
 ): Promise<Engine> {
   if (settings.store !== 'dynamodb') {
     const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
-    const engine = await openEmbedded(settings, log, { flushed, diskReserveBytes, flushMsMax });
+    const snapshots = { ...embedded.snapshots, ended: () => metrics.readCutOff() };
+    const engine = await openEmbedded(settings, log, { ...embedded, flushed, snapshots });
     return new ObservedEngine(engine, metrics);
   }
   const { openDynamoEngine } = await optional('store', () => import('../storage/dynamodb/open.ts'));
   return new ObservedEngine(await openDynamoEngine({ ...dynamoSettings(settings), callMsMax }), metrics);
 }
 
-export interface EngineOptions {
+/** The limits of an embedded store are its own by default. */
+export interface EngineOptions extends Pick<LmdbOptions, 'diskReserveBytes' | 'flushMsMax' | 'snapshots'> {
   readonly metrics?: Metrics;
-  /** For an embedded store: with less free space the disk counts as full. */
-  readonly diskReserveBytes?: number | undefined;
-  /** For an embedded store: after this time a flush counts as hung, and the process ends. */
-  readonly flushMsMax?: number | undefined;
   /** For a distributed engine: the time limit of a call with its retries; the engine's limit by default. */
   readonly callMsMax?: number | undefined;
 }

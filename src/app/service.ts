@@ -8,7 +8,14 @@ import type { Settings } from '../settings/schema.ts';
 import { checkIsWhole } from '../storage/copying/marker.ts';
 import type { Engine } from '../storage/engine.ts';
 import { openAccess } from './access.ts';
-import { metricsText, openEngine, openMetrics, openSimulation, openTraces } from './adapters.ts';
+import {
+  type EngineOptions,
+  metricsText,
+  openEngine,
+  openMetrics,
+  openSimulation,
+  openTraces,
+} from './adapters.ts';
 import { openApps } from './apps.ts';
 import { openDomains } from './domains.ts';
 import { startJobs } from './jobs.ts';
@@ -35,6 +42,8 @@ export interface ServiceOptions extends ListenerSettings {
   readonly diskReserveBytes?: number;
   /** After this time a flush of the embedded store counts as hung; the limit of the same name by default. */
   readonly flushMsMax?: number;
+  /** How long a slow read may hold its snapshot of the embedded store; the limits of the same names by default. */
+  readonly snapshots?: EngineOptions['snapshots'];
   /** Collects the metrics of all processes of the service; by default only of this one. */
   readonly gatherMetrics?: GatherMetrics;
 }
@@ -140,10 +149,11 @@ export async function startService(settings: Settings, options: ServiceOptions):
 /** Throws SettingsError if a copy into the store was not finished. */
 async function openStore(
   settings: Settings,
-  { diskReserveBytes, flushMsMax, storeCallMsMax: callMsMax }: ServiceOptions,
+  { diskReserveBytes, flushMsMax, snapshots, storeCallMsMax: callMsMax }: ServiceOptions,
   { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
 ): Promise<Engine> {
-  const engine = await openEngine(settings, log, { metrics, diskReserveBytes, flushMsMax, callMsMax });
+  const embedded = { diskReserveBytes, flushMsMax, snapshots };
+  const engine = await openEngine(settings, log, { metrics, ...embedded, callMsMax });
   try {
     await checkIsWhole(engine);
   } catch (error) {

@@ -60,6 +60,7 @@ export async function startTestService(
     simulate = true,
     now,
     diskReserveBytes,
+    snapshots,
     storeCallMsMax,
     responseStallMs,
     ownerSilenceMsMax,
@@ -86,6 +87,7 @@ export async function startTestService(
     ...(storeCallMsMax === undefined ? {} : { storeCallMsMax }),
     ...(responseStallMs === undefined ? {} : { responseStallMs }),
     ...(ownerSilenceMsMax === undefined ? {} : { ownerSilenceMsMax }),
+    ...(snapshots === undefined ? {} : { snapshots }),
     ...(diskReserveBytes === undefined ? {} : { diskReserveBytes }),
     load,
   });

@@ -12,6 +12,14 @@ export const commitBatchSizeMax = 8 * 1024 * 1024;
 export const flushMsMax = 15_000;
 /** Snapshots held at once by all threads of all processes: long reads, and one for each thread. */
 export const snapshotsMax = 4_096;
+/**
+ * A long read ends when the file has grown by so much since it began, but not in its first seconds: a reader that is neither slow
+ * nor unlucky has finished by then. At 64 writers the file of a table under slow readers grew by 87 MB a second.
+ */
+export const snapshotGrowthBytesMax = 512 * 1024 * 1024;
+export const snapshotBoundedAfterMs = 10_000;
+/** A sweep costs one `stat` of the file. */
+export const snapshotSweepMs = 1_000;
 /** A leaf and LMDB's header of 24 bytes fill whole pages; docs/decisions/leaf-store.md has the measurements. */
 export const leafBytesMax = 8 * 1024 - 24;
 /** Characters in the journal at which compaction begins: about 12,000 small changes. */

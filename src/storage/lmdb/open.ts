@@ -17,6 +17,7 @@ import { commitWritesMax, diskReserveBytes } from '../limits.ts';
 import type { Write as AnyWrite, Batch, CommitResult } from './committer.ts';
 import { DiskProbe, type Failure } from './failure.ts';
 import { GroupCommit } from './group-commit.ts';
+import { HeldSnapshots, type SnapshotBounds } from './held-snapshots.ts';
 import { LastCommit } from './last-commit.ts';
 import { flushMsMax } from './limits.ts';
 import { Reader } from './reader.ts';
@@ -35,6 +36,7 @@ export interface LmdbOptions {
   readonly flushMsMax?: number | undefined;
   /** Called after each transaction with its duration, flush included, and the number of commits that shared it. */
   readonly flushed?: (ms: number, commits: number) => void;
+  readonly snapshots?: SnapshotBounds | undefined;
 }
 
 /**
@@ -98,7 +100,7 @@ class LmdbEngine implements Engine {
     this.#flushMsMax = options.flushMsMax ?? flushMsMax;
     this.#store = openStore(file);
     this.#lastCommit = new LastCommit(file);
-    this.#reader = new Reader(this.#store, this.#lastCommit);
+    this.#reader = new Reader(this.#store, this.#lastCommit, new HeldSnapshots(file, options.snapshots));
     this.#probe = new DiskProbe(file, () => reusableBytes(this.#store), reserveBytes);
     this.#writer = new Worker(new URL(`./writer${extname(import.meta.url)}`, import.meta.url), {
       workerData: { file, diskReserveBytes: reserveBytes } satisfies WriterData,

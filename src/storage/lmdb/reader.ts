@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache';
+import { ServiceError } from '../../errors.ts';
 import type { Scan, ScanOptions, Space, SpaceFacts } from '../engine.ts';
 import type { Item } from '../item-text.ts';
+import type { HeldSnapshots } from './held-snapshots.ts';
 import type { LastCommit } from './last-commit.ts';
 import { chunksOf, runsOf, type Transaction, textInLeaves } from './leaves.ts';
 import { itemsCachedMax, itemsCachedSizeMax, smallSpaceBytesMax, smallSpacesCachedMax } from './limits.ts';
@@ -38,6 +40,7 @@ export class Reader {
   readonly #lastCommit: LastCommit;
   readonly #memtable: Memtable;
   readonly #snapshots: Snapshots;
+  readonly #held: HeldSnapshots;
   readonly #smallSpaces = new LRUCache<Space, SmallSpace>({ max: smallSpacesCachedMax });
   readonly #items = new LRUCache<string, CachedItem>({
     max: itemsCachedMax,
@@ -47,8 +50,9 @@ export class Reader {
   #commitSeen = -1;
   #isCaughtUp = false;
 
-  constructor(store: Store, lastCommit: LastCommit) {
+  constructor(store: Store, lastCommit: LastCommit, held: HeldSnapshots) {
     this.#store = store;
+    this.#held = held;
     this.#lastCommit = lastCommit;
     this.#memtable = new Memtable(store);
     this.#snapshots = store.root as unknown as Snapshots;
@@ -97,7 +101,8 @@ export class Reader {
     const isWhole = Object.values(options).every((option) => option === undefined);
     if (isWhole && record.textBytes <= smallSpaceBytesMax) return this.#smallSpace(space, record);
     const changes = this.#memtable.changesOf(space);
-    return { ...this.#factsOf(record), chunks: new SnapshotChunks(this.#store, space, changes, options) };
+    const chunks = new SnapshotChunks(this.#store, this.#held, space, changes, options);
+    return { ...this.#factsOf(record), chunks };
   }
 
   #smallSpace(space: Space, record: SpaceRecord): Scan {
@@ -116,17 +121,34 @@ export class Reader {
   }
 }
 
-/** The chunks of a large space. Holds the snapshot until the last chunk is read, or `return` is called. */
+const cutOff = 'the read was slow, and the file of the store grew too much meanwhile';
+
+/**
+ * The chunks of a large space. Holds the snapshot until the last chunk is read, or `return` is called. If the snapshot ends before
+ * (see `HeldSnapshots`), `next` throws `unavailable`; the chunk that was read last stays valid.
+ */
 class SnapshotChunks implements IterableIterator<Buffer> {
   readonly #transaction: Transaction;
   readonly #chunks: Iterator<Buffer>;
+  readonly #released: () => void;
   #isDone = false;
+  #isCutOff = false;
 
-  constructor(store: Store, space: Space, changes: readonly Change[], options: ScanOptions) {
+  constructor(
+    store: Store,
+    held: HeldSnapshots,
+    space: Space,
+    changes: readonly Change[],
+    options: ScanOptions,
+  ) {
     this.#transaction = store.root.useReadTransaction();
     const transaction = this.#transaction;
     const { after, prefix } = options;
     this.#chunks = chunksOf(runsOf(store, space, changes, { after, prefix, transaction }), options);
+    this.#released = held.hold(() => {
+      this.#isCutOff = true;
+      this.return();
+    });
   }
 
   [Symbol.iterator](): this {
@@ -134,6 +156,7 @@ class SnapshotChunks implements IterableIterator<Buffer> {
   }
 
   next(): IteratorResult<Buffer> {
+    if (this.#isCutOff) throw new ServiceError('unavailable', { detail: cutOff });
     const result = this.#chunks.next();
     if (result.done) this.return();
     return result;
@@ -145,6 +168,7 @@ class SnapshotChunks implements IterableIterator<Buffer> {
       this.#isDone = true;
       this.#chunks.return?.();
       this.#transaction.done();
+      this.#released();
     }
     return { done: true, value: undefined };
   }

@@ -1,4 +1,5 @@
 import { Committer } from '../../../src/storage/lmdb/committer.ts';
+import { HeldSnapshots } from '../../../src/storage/lmdb/held-snapshots.ts';
 import { LastCommit } from '../../../src/storage/lmdb/last-commit.ts';
 import { Reader } from '../../../src/storage/lmdb/reader.ts';
 import { openStore, type Store } from '../../../src/storage/lmdb/store.ts';
@@ -14,7 +15,7 @@ export class StoreOpener {
   constructor(file: string) {
     this.#reading = openStore(file);
     this.#lastCommit = new LastCommit(file);
-    this.#reader = new Reader(this.#reading, this.#lastCommit);
+    this.#reader = new Reader(this.#reading, this.#lastCommit, new HeldSnapshots(file));
     this.#writing = openStore(file);
     this.committer = new Committer(this.#writing);
   }
