@@ -2,6 +2,7 @@ import { CounterfoilError, clientError, invalid } from './error.ts';
 import { type Http, path } from './http.ts';
 import { sendAgain } from './retry.ts';
 import type { CallOptions } from './tables.ts';
+import { sleep } from './time.ts';
 
 export type IdentityProvider = 'google' | 'microsoft' | 'github' | 'oidc';
 
@@ -54,6 +55,9 @@ interface TokenBody {
 
 /** An access token that is valid for a shorter time is refreshed first. */
 const remainingMsMin = 60_000;
+/** Browsers show what another tab has stored a moment after that tab has released its lock. */
+const otherTabMsMax = 1_000;
+const otherTabLookMs = 20;
 /** The service returns the same new tokens again for ten seconds, so a refresh is repeated within that time. */
 const refreshMsMax = 4_000;
 
@@ -111,7 +115,7 @@ export class SignIn {
   async accessToken(): Promise<string | undefined> {
     const tokens = await this.#read<SignedIn>(this.#tokensKey);
     if (tokens === undefined || isFresh(tokens)) return tokens?.accessToken;
-    this.#refreshing ??= exclusively(this.#tokensKey, () => this.#refresh()).finally(() => {
+    this.#refreshing ??= exclusively(this.#tokensKey, (waited) => this.#refresh(waited)).finally(() => {
       this.#refreshing = undefined;
     });
     return this.#refreshing;
@@ -143,9 +147,14 @@ export class SignIn {
     });
   }
 
-  async #refresh(): Promise<string | undefined> {
-    // Another tab may have refreshed it while this one waited.
-    const tokens = await this.#read<SignedIn>(this.#tokensKey);
+  /** @param waited whether another tab has just done something with the tokens: most likely it has refreshed them */
+  async #refresh(waited: boolean): Promise<string | undefined> {
+    let tokens = await this.#read<SignedIn>(this.#tokensKey);
+    const giveUpAt = performance.now() + (waited ? otherTabMsMax : 0);
+    while (tokens !== undefined && !isFresh(tokens) && performance.now() < giveUpAt) {
+      await sleep(otherTabLookMs);
+      tokens = await this.#read<SignedIn>(this.#tokensKey);
+    }
     if (tokens === undefined || isFresh(tokens)) return tokens?.accessToken;
     try {
       const call = {
@@ -187,13 +196,25 @@ function isFresh({ expiresAt }: Tokens): boolean {
 }
 
 interface Locks {
-  request<Result>(name: string, run: () => Promise<Result>): Promise<Result>;
+  request<Result>(
+    name: string,
+    options: { readonly ifAvailable?: boolean },
+    run: (lock: unknown) => Promise<Result>,
+  ): Promise<Result>;
 }
 
-/** Runs one at a time across tabs (Web Locks), where there are locks. */
-function exclusively<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
-  const { navigator } = globalThis as { navigator?: { locks?: Locks } };
-  return navigator?.locks === undefined ? run() : navigator.locks.request(name, run);
+/**
+ * Runs one at a time across tabs (Web Locks), where there are locks.
+ *
+ * @param run its argument says whether another tab had the lock
+ */
+async function exclusively<Result>(name: string, run: (waited: boolean) => Promise<Result>): Promise<Result> {
+  const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {};
+  if (locks === undefined) return run(false);
+  const taken = await locks.request(name, { ifAvailable: true }, async (lock) =>
+    lock === null ? undefined : { result: await run(false) },
+  );
+  return taken === undefined ? locks.request(name, {}, () => run(true)) : taken.result;
 }
 
 function base64url(bytes: Uint8Array): string {
