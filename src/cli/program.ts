@@ -63,6 +63,10 @@ const families: readonly Family[] = [
     load: async () => (await import('./restore.ts')).defineRestore,
   },
   {
+    ...{ name: 'compact', group: 'Data:', summary: 'make the file of a stopped store as small as it can be' },
+    load: async () => (await import('./compact.ts')).defineCompact,
+  },
+  {
     ...{ name: 'keys', group: 'Access:', summary: 'create, list, rotate and revoke API keys' },
     load: async () => (await import('./keys.ts')).defineKeys,
   },

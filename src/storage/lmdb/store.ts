@@ -112,11 +112,14 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
   let format = formatOf(file, root, { isEmpty, readOnly });
   // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
-  const records = { name: 'records', keyEncoder: byteKeys, encoding: 'string' } as const;
-  const leaves = { name: 'leaves', keyEncoder: byteKeys, encoder: runs } as const;
-  const journal = { name: 'journal', keyEncoder: numberKeys, encoding: 'string' } as const;
-  const entries = root.openDB<string, number>(journal);
-  const [last = 0] = entries.getKeys({ reverse: true, limit: 1 });
+  const recordsOptions = { name: 'records', keyEncoder: byteKeys, encoding: 'string' } as const;
+  const leavesOptions = { name: 'leaves', keyEncoder: byteKeys, encoder: runs } as const;
+  const journalOptions = { name: 'journal', keyEncoder: numberKeys, encoding: 'string' } as const;
+  const records = root.openDB<string, string>(recordsOptions);
+  const leaves = root.openDB<SortedRun, string>(leavesOptions);
+  const journal = root.openDB<string, number>(journalOptions);
+  // After all databases are open, a read puts this process into LMDB's reader table until it closes the store (`processesOn`).
+  const [last = 0] = journal.getKeys({ reverse: true, limit: 1 });
   // The file was overwritten with an older one.
   if (!readOnly && notedCommit(file) > last) {
     format = root.transactionSync(() => makeFormat(file, root));
@@ -125,9 +128,9 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
   return {
     root,
     format,
-    records: root.openDB(records),
-    leaves: root.openDB(leaves),
-    journal: entries,
+    records,
+    leaves,
+    journal,
     write: (work) => {
       if (mutex === undefined) throw new Error('the store was opened to be read');
       return mutex.hold(() => root.transactionSync(work));

@@ -119,7 +119,7 @@ async function copySnapshot(file: string, to: string): Promise<void> {
 }
 
 /** A copy on the disk of the store must not make that disk full for the service. */
-function checkRoom(file: string, to: string, reusable: number): void {
+export function checkRoom(file: string, to: string, reusable: number): void {
   const folder = resolve(to, '..');
   const { size, dev } = statSync(file);
   const { bavail, bsize } = statfsSync(folder);
