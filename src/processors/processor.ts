@@ -81,7 +81,7 @@ export type ConnectedProcessor = Processor & ProcessorAccount;
 export interface ChargeRequest extends ChargeDetails {
   /** Our payment id, stored at the processor so that the charge can be found by it. */
   readonly paymentId: string;
-  /** Our random idempotency key for the processor; the caller's key never leaves the service. */
+  /** Our random idempotency key for the processor; of the caller's key only a digest leaves the service, in `request`. */
   readonly processorKey: string;
   readonly amount: number;
   readonly currency: string;
@@ -243,4 +243,15 @@ export interface RecordedRequest {
   readonly route?: string;
   /** The digest of the caller's idempotency key. */
   readonly keyEntry?: string;
+}
+
+/** As text for a processor that keeps texts; neither part has a space. */
+export function requestText({ route = '', keyEntry }: RecordedRequest): string {
+  return keyEntry === undefined ? route : `${route} ${keyEntry}`;
+}
+
+/** @param text of `requestText` */
+export function requestOfText(text: string): RecordedRequest {
+  const [route = '', keyEntry] = text.split(' ');
+  return { route, ...(keyEntry === undefined ? {} : { keyEntry }) };
 }

@@ -56,6 +56,42 @@ test('Stripe receives 49 keys of metadata, with the payment id as the fiftieth',
   assert.equal(names.filter((name) => name.startsWith('metadata[')).length, 50);
 });
 
+test('Stripe receives the route and a digest of the key, so that a restored store knows them, and never the key', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  for (const headers of [key, {}]) {
+    const { status } = await service.post(path, { ...chargeRequest, token: 'tok_paid' }, headers);
+    assert.equal(status, 200);
+  }
+  const sent = intentsRequested(stripe).map((text) => JSON.parse(text)['metadata[counterfoil_request]']);
+  assert.match(sent[0] ?? '', /^charge [\w-]{43}$/);
+  assert.equal(sent[1], 'charge');
+  assert.ok(!JSON.stringify(stripe.requests).includes(key['idempotency-key']));
+});
+
+test('a charge of an earlier version is repeated with the same parameters, without what it did not send', async (t) => {
+  const { service, stripe } = await startWithStripe(t);
+  const body = { ...chargeRequest, token: 'tok_error_before_charging' };
+  const first = await service.post(path, body, key);
+  assertError(first, { status: 504, code: 'payment_outcome_unknown' });
+  const id = first.headers.get('payment-id') ?? '';
+  await service.stop();
+  const engine = await openStoreOf(service.data);
+  const text = (await engine.get(paymentsSpace, id)) ?? '';
+  const { isRequestRecorded, ...earlier } = JSON.parse(text) as Payment;
+  assert.equal(isRequestRecorded, true);
+  await engine.commit([{ kind: 'replace', space: paymentsSpace, id, value: JSON.stringify(earlier) }]);
+  await engine.close();
+  const before = intentsRequested(stripe).length;
+  const next = await startWithStripe(t, { stripe, data: service.data });
+  const giveUpAt = Date.now() + givenUpMs;
+  while (intentsRequested(stripe).length === before) {
+    assert.ok(Date.now() < giveUpAt, 'recovery does not repeat the request');
+    await sleep(50);
+  }
+  assert.ok(!intentsRequested(stripe).at(-1)?.includes('counterfoil_request'));
+  await next.service.send('POST', `${first.headers.get('location')}/cancel`);
+});
+
 test('recovery repeats the request of a charge with the same parameters, then erases the address', async (t) => {
   const { service, stripe } = await startWithStripe(t);
   const body = { ...chargeRequest, ...details, token: 'tok_error_before_charging' };

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { runCommand } from '../support/command.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
+import { adminKey, unlimited } from '../support/service.ts';
+import { startStripeProcess } from '../support/stripe/process.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
 const onLmdb = { skip: process.env.TEST_STORE === 'dynamodb' ? 'the embedded store only' : false };
@@ -136,6 +138,38 @@ test(
     assert.equal((await send(again, 'new'))?.status, 200);
   },
 );
+
+test('Stripe returns the keys of the charges that a restored store lacks', onLmdb, async (t) => {
+  const { data, target, restored } = prepare(t);
+  const stripe = await startStripeProcess(t);
+  const processor = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
+  const env = { ...processor, ...unlimited(processor) };
+  const run = (folder: string, ...args: string[]) => runCommand(args, { ...env, COUNTERFOIL_DATA: folder });
+  const authorization = `Bearer ${await adminKey(data)}`;
+  const charge = async (service: ServeProcess, key: string, token: string) => {
+    const headers = { 'idempotency-key': key, authorization };
+    const url = `${await service.ready()}/stage/payment/stripe/charge`;
+    return tryToPost(url, { ...request, token }, headers);
+  };
+  const service = await ServeProcess.start(t, { data, env });
+  assert.equal((await charge(service, 'before', 'tok_paid'))?.status, 200);
+  assert.equal((await run(data, 'backup', target)).status, 0);
+  const after = await charge(service, 'after', 'tok_paid');
+  assert.equal(after?.status, 200);
+  await service.kill();
+  copyFileSync(`${data}.key`, `${restored}.key`);
+  assert.equal((await run(restored, 'restore', target)).status, 0);
+  const second = await ServeProcess.start(t, { data: restored, env });
+  assert.equal((await charge(second, 'after', 'tok_paid'))?.status, 503);
+  const adopted = await run(restored, 'payments', 'reconcile', '--adopt');
+  assert.equal(adopted.status, 0, adopted.errors);
+  assert.match(adopted.output, /adopted: payment with its key/);
+  const charged = (await stripe.records()).charges.length;
+  const again = await charge(second, 'after', 'tok_paid');
+  assert.deepEqual([again?.status, again?.text], [200, after.text]);
+  assert.equal((await stripe.records()).charges.length, charged, 'a repeated request charges nothing');
+  await second.kill();
+});
 
 test('payments stay shut if the records of a processor with payments cannot be read', onLmdb, async (t) => {
   const { data, target, restored, run } = prepare(t);

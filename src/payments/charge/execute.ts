@@ -1,5 +1,5 @@
 import { errorFields } from '../../log.ts';
-import type { ChargeOutcome, Processor } from '../../processors/processor.ts';
+import type { ChargeOutcome, ChargeRequest, Processor } from '../../processors/processor.ts';
 import type { Trace } from '../../tracing.ts';
 import { findProcessor, type PaymentContext, type SettleChargeContext } from '../context.ts';
 import { processorCallMsMax } from '../limits.ts';
@@ -127,18 +127,22 @@ async function callProcessor(
   token: string,
   isRecovery: boolean,
 ): Promise<ChargeOutcome> {
-  const { id: paymentId, processorKey, amount, currency, returnUrl, route, keyEntry } = payment;
+  const { id: paymentId, processorKey, amount, currency, returnUrl } = payment;
   return processor.charge({
     paymentId,
     processorKey,
     amount,
     currency,
     ...sentDetails(context, payment),
-    request: { route, ...(keyEntry === undefined ? {} : { keyEntry }) },
+    ...recordedRequest(payment),
     token,
     tokenKey: tokenKey(payment, token),
     ...(returnUrl === undefined ? {} : { returnUrl }),
     timeoutMs: processorCallMsMax,
     isRecovery,
   });
+}
+
+function recordedRequest({ isRequestRecorded, route, keyEntry }: Payment): Pick<ChargeRequest, 'request'> {
+  return isRequestRecorded ? { request: { route, ...(keyEntry === undefined ? {} : { keyEntry }) } } : {};
 }

@@ -42,6 +42,7 @@ export function newPayment(
     ...(metadata === undefined ? {} : { metadata }),
     ...(details === undefined ? {} : { details }),
     tokenDigest: tokenDigest(id, token),
+    isRequestRecorded: true,
     processorKey: newProcessorKey(),
     attempts: 0,
     ...(keyEntry === undefined ? {} : { keyEntry }),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
 import { inTime } from '../in-time.ts';
-import type { ChargeOutcome, ChargeParam, ChargeRequest } from '../processor.ts';
+import { type ChargeOutcome, type ChargeParam, type ChargeRequest, requestText } from '../processor.ts';
 import type { Sends } from '../sending/sends.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
 import { authenticationParameters, requiredAction } from './authentication.ts';
@@ -9,6 +9,11 @@ import { detailOf, isDefiniteRejection, isServerError, wasTurnedAway } from './e
 
 /** The key of our payment id in Stripe's metadata. */
 export const paymentIdKey = 'counterfoil_payment_id';
+
+/** The key of `requestText` there: a store that was restored without the payment knows its idempotency key again. */
+export const requestKey = 'counterfoil_request';
+/** Stripe's limit; one is our payment id. */
+const metadataKeysMax = 50;
 
 /** Exchanging a token charges nothing, and its idempotency key makes a retry safe: a lost reply costs no token. */
 const methodTriesMax = 3;
@@ -76,7 +81,7 @@ async function confirmedIntent(
   paymentMethod: string,
   timeout: number,
 ): Promise<ChargeOutcome> {
-  const { amount, currency, paymentId, processorKey } = request;
+  const { amount, currency, processorKey } = request;
   try {
     const intent = await client.paymentIntents.create(
       {
@@ -86,7 +91,7 @@ async function confirmedIntent(
         allowed_payment_method_types: ['card'],
         confirm: true,
         ...authenticationParameters(request.returnUrl),
-        metadata: { ...metadataOf(request), [paymentIdKey]: paymentId },
+        metadata: metadataOf(request),
         ...detailsOf(request),
       },
       { idempotencyKey: processorKey, timeout },
@@ -108,9 +113,15 @@ function cancelOpenIntent(client: Stripe, error: unknown): void {
   client.paymentIntents.cancel(intent.id, {}, { timeout: tidyMsMax }).catch(() => undefined);
 }
 
-/** Stripe reads an empty value as a key to remove. */
-function metadataOf({ metadata = {} }: ChargeRequest): Record<string, string> {
-  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== ''));
+/** Stripe reads an empty value as a key to remove. What the shop sends comes before what only a restored store needs. */
+function metadataOf({ metadata = {}, paymentId, request }: ChargeRequest): Record<string, string> {
+  const sent = Object.entries(metadata).filter(([, value]) => value !== '');
+  const hasRoom = sent.length + 1 < metadataKeysMax;
+  return {
+    ...Object.fromEntries(sent),
+    [paymentIdKey]: paymentId,
+    ...(request === undefined || !hasRoom ? {} : { [requestKey]: requestText(request) }),
+  };
 }
 
 function detailsOf({ description, statementDescriptorSuffix, receiptEmail }: ChargeRequest) {

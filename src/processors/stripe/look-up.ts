@@ -1,18 +1,19 @@
 import type { Stripe } from 'stripe';
 import { inTime } from '../in-time.ts';
-import type {
-  ChargeOutcome,
-  LookUp,
-  Owner,
-  Period,
-  ProcessorCharge,
-  SoughtCharge,
-  Unknown,
+import {
+  type ChargeOutcome,
+  type LookUp,
+  type Owner,
+  type Period,
+  type ProcessorCharge,
+  requestOfText,
+  type SoughtCharge,
+  type Unknown,
 } from '../processor.ts';
 import type { SharedListing } from '../sending/shared-listing.ts';
 import { isoAmount } from './amount.ts';
 import { requiredAction } from './authentication.ts';
-import { outcomeOfIntent, paymentIdKey } from './charge.ts';
+import { outcomeOfIntent, paymentIdKey, requestKey } from './charge.ts';
 import { detailOf } from './errors.ts';
 
 /** Stripe's maximum. */
@@ -120,12 +121,14 @@ export async function* charges(client: Stripe, { from, until }: Period): AsyncGe
   for await (const charge of client.charges.list({ created, limit: pageItems })) {
     if (charge.status !== 'succeeded' || !charge.captured) continue;
     const currency = charge.currency.toUpperCase();
+    const request = charge.metadata[requestKey];
     yield {
       chargeId: charge.id,
       paymentId: charge.metadata[paymentIdKey],
       amount: isoAmount(charge.amount, currency),
       amountRefunded: isoAmount(charge.amount_refunded, currency),
       currency,
+      ...(request === undefined ? {} : { request: requestOfText(request) }),
     };
   }
 }
