@@ -10,6 +10,7 @@ import type { Access, Scope } from '../../access/scopes.ts';
 import { ServiceError } from '../../errors.ts';
 import { admitByClientSecret } from './client-secret.ts';
 import { checkDirectCaller, checkOwnPage } from './open-access.ts';
+import { RepeatedError } from './repeated-error.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -232,13 +233,13 @@ function sentKey({ headers }: FastifyRequest, authorizations: number): string | 
 }
 
 // Created once: callers without a key may send many requests.
-const missingKey = new ServiceError('unauthenticated', {
+const missingKey = new RepeatedError('unauthenticated', {
   message: 'This request needs an API key, sent as "Authorization: Bearer cfk_…".',
   headers: { 'www-authenticate': 'Bearer realm="counterfoil"' },
 });
 
 /** The same message for a malformed, unknown, wrong, revoked or expired key: the difference would help only attackers. */
-const invalidKey = new ServiceError('unauthenticated', {
+const invalidKey = new RepeatedError('unauthenticated', {
   param: 'Authorization',
   message: 'The API key is not valid. Send a valid one as "Authorization: Bearer cfk_…".',
   // RFC 6750, 3.1

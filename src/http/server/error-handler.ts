@@ -3,8 +3,9 @@ import type { Access } from '../../access/scopes.ts';
 import { type FieldsBesideError, failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { errorFields, type Log, type LogFields } from '../../log.ts';
-import { sendEnvelope } from '../response/send.ts';
+import { sendEnvelope, sendText } from '../response/send.ts';
 import type { RejectionLog } from './rejection-log.ts';
+import { RepeatedError } from './repeated-error.ts';
 import type { RequestCounts } from './request-metrics.ts';
 import { errorHeaders } from './security-headers.ts';
 import { isPlainName } from './strict-json.ts';
@@ -39,7 +40,9 @@ export function sendError(
   const { retryAfterSeconds, headers = {} } = error.details;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   reply.headers(errorHeaders).headers(headers);
-  return sendEnvelope(reply, failure(error, request.id, besideError));
+  return error instanceof RepeatedError
+    ? sendText(reply, error.status, error.text(request.id, besideError))
+    : sendEnvelope(reply, failure(error, request.id, besideError));
 }
 
 export function logFailure(

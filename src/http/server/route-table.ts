@@ -1,7 +1,8 @@
 import type { FastifyContextConfig, RouteOptions } from 'fastify';
 import type { Access } from '../../access/scopes.ts';
 import type { FieldsBesideError } from '../../envelope.ts';
-import { ServiceError } from '../../errors.ts';
+import type { ServiceError } from '../../errors.ts';
+import { RepeatedError } from './repeated-error.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -27,7 +28,7 @@ interface KnownPath {
 }
 
 /** Created once, as are the errors of each path: most callers without a route are attackers, who send many requests. */
-const routeNotFound = new ServiceError('route_not_found');
+const routeNotFound = new RepeatedError('route_not_found');
 
 /** A route of an app. */
 export interface ServedRoute {
@@ -110,7 +111,7 @@ function segmentsOf(path: string): number {
 
 function methodNotAllowed({ routes }: KnownPath): ServiceError {
   const allow = [...routes.keys()].sort().join(', ');
-  return new ServiceError('method_not_allowed', {
+  return new RepeatedError('method_not_allowed', {
     message: `Allowed methods: ${allow}.`,
     headers: { allow },
   });
