@@ -1,4 +1,5 @@
 import type { Case } from './case.ts';
+import { bytesWritten } from './cases/bytes-written.ts';
 import { charge } from './cases/charge.ts';
 import { chargeLatency } from './cases/charge-latency.ts';
 import { client } from './cases/client.ts';
@@ -50,6 +51,7 @@ export const cases: readonly Case[] = [
   signIn,
   client,
   clientTypes,
+  bytesWritten,
   disk,
   start,
   startFull,
