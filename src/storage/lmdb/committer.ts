@@ -178,8 +178,8 @@ export class Committer {
   #append(spaces: string): void {
     const commit = this.#memtable.last + 1;
     const entry = `{"first":${this.#memtable.first},"spaces":${spaces}}`;
-    const isNew: unknown = this.#store.journal.putSync(commit, entry, { append: true });
-    if (!isNew) throw new Error(`the journal already has commit ${commit}`);
+    if (!this.#store.journal.putSync(commit, entry, { append: true }))
+      throw new Error(`the journal already has commit ${commit}`);
     this.#memtable.append(commit, entry.length);
   }
 }

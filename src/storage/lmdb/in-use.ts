@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { openStore } from './store.ts';
+import type { RootDatabase } from 'lmdb';
+import { openStoreToRead } from './store.ts';
 
 /**
  * The other processes that have the store open. A process that has read stays in LMDB's reader table until it closes the
@@ -7,11 +8,17 @@ import { openStore } from './store.ts';
  */
 export async function processesOn(file: string): Promise<readonly number[]> {
   if (!existsSync(file)) return [];
-  const store = openStore(file);
+  const store = openStoreToRead(file);
   try {
-    const pids = [...store.root.readerList().matchAll(/^\s*(\d+) /gm)].map(([, pid]) => Number(pid));
-    return [...new Set(pids)].filter((pid) => pid !== process.pid);
+    return otherProcessesOn(store.root);
   } finally {
     await store.close();
   }
+}
+
+/** `processesOn` of an open store. */
+export function otherProcessesOn(root: RootDatabase<string, string>): readonly number[] {
+  root.readerCheck();
+  const pids = [...root.readerList().matchAll(/^\s*(\d+) /gm)].map(([, pid]) => Number(pid));
+  return [...new Set(pids)].filter((pid) => pid !== process.pid);
 }

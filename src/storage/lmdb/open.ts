@@ -22,7 +22,8 @@ import { flushMsMax } from './limits.ts';
 import { Reader } from './reader.ts';
 import { afterRunning } from './running-time.ts';
 import { SharedLook } from './shared-look.ts';
-import { openStore, reusableBytes, type Store } from './store.ts';
+import { reusableBytes, type Store } from './store.ts';
+import { openUpgraded } from './upgrade.ts';
 import type { closeMessage, Outcome, WriterData } from './writer.ts';
 
 /** Called when the state on disk is no longer known; the process must end and restart. */
@@ -96,7 +97,7 @@ class LmdbEngine implements Engine {
     this.#lost = lost;
     this.#flushed = options.flushed;
     this.#flushMsMax = options.flushMsMax ?? flushMsMax;
-    this.#store = openStore(file);
+    this.#store = openUpgraded(file);
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit);
     this.#probe = new DiskProbe(file, () => reusableBytes(this.#store), reserveBytes);

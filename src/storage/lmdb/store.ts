@@ -1,9 +1,11 @@
 import { constants } from 'node:os';
-import { type Database, open, type RootDatabase } from 'lmdb';
+import { open, type RootDatabase } from 'lmdb';
 import type { Space } from '../engine.ts';
+import { CheckedDatabase, type Codec } from './checked-database.ts';
 import { noteCommit, notedCommit } from './failure.ts';
-import { checkFile, type Format, formatOf, makeFormat } from './format.ts';
+import { checkFile, type Format, formatOf, formatVersion, makeFormat } from './format.ts';
 import { snapshotsMax } from './limits.ts';
+import { RecentlyChecked } from './recently-checked.ts';
 import type { SortedRun } from './sorted-run.ts';
 import { StoreMutex } from './store-mutex.ts';
 
@@ -18,15 +20,15 @@ export interface Store {
   readonly root: RootDatabase<string, string>;
   readonly format: Format;
   /** By space, as JSON: the space as of its last compaction. */
-  readonly records: Database<string, string>;
+  readonly records: CheckedDatabase<string, string>;
   /**
    * By `leafKey`: a space's items as a series of sorted runs, each under the greatest id that belongs in it, the last
    * one under `lastLeafKey`. A value is valid until the next read of the same thread, because the library reuses its
    * buffer.
    */
-  readonly leaves: Database<SortedRun, string>;
+  readonly leaves: CheckedDatabase<SortedRun, string>;
   /** By commit number, `JournalEntry` as JSON. */
-  readonly journal: Database<string, number>;
+  readonly journal: CheckedDatabase<string, number>;
   /** Runs one transaction while no other process writes or opens the store. Writes nothing when the work throws. */
   write<Result>(work: () => Result): Result;
   close(): Promise<void>;
@@ -57,10 +59,13 @@ const numberKeys = {
 };
 
 /** Returns the library's own buffer, cut to the length of the value. */
-const runs = {
-  encode: (run: SortedRun) => run,
+const ownBuffer = {
+  encode: (bytes: Buffer) => bytes,
   decode: (bytes: Buffer) => bytes.subarray(0, bytes.length),
 };
+
+const runs: Codec<SortedRun> = { encode: (run) => run, decode: (content) => content };
+const text: Codec<string> = { encode: (json) => Buffer.from(json), decode: (content) => content.toString() };
 
 /**
  * Opens the store, and creates it if missing. Throws SettingsError when the file is damaged or not a Counterfoil store.
@@ -101,22 +106,18 @@ export function openStoreToRead(file: string): Store {
 
 function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false): Store {
   const { isEmpty } = checkFile(file);
-  const root = open<string, string>({
-    path: file,
-    overlappingSync: false,
-    readOnly,
-    maxDbs: 4,
-    maxReaders: snapshotsMax,
-    encoding: 'string',
-  });
-  let format = formatOf(file, root, { isEmpty, readOnly });
+  const root = openEnvironment(file, readOnly);
+  let format: Format;
+  try {
+    format = formatOf(file, root, { isEmpty, readOnly });
+  } catch (error) {
+    void root.close();
+    throw error;
+  }
   // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
-  const records = { name: 'records', keyEncoder: byteKeys, encoding: 'string' } as const;
-  const leaves = { name: 'leaves', keyEncoder: byteKeys, encoder: runs } as const;
-  const journal = { name: 'journal', keyEncoder: numberKeys, encoding: 'string' } as const;
-  const entries = root.openDB<string, number>(journal);
-  const [last = 0] = entries.getKeys({ reverse: true, limit: 1 });
+  const databases = openDatabases(root, format.format === formatVersion);
+  const [last = 0] = databases.journal.getKeys({ reverse: true, limit: 1 });
   // The file was overwritten with an older one.
   if (!readOnly && notedCommit(file) > last) {
     format = root.transactionSync(() => makeFormat(file, root));
@@ -125,9 +126,7 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
   return {
     root,
     format,
-    records: root.openDB(records),
-    leaves: root.openDB(leaves),
-    journal: entries,
+    ...databases,
     write: (work) => {
       if (mutex === undefined) throw new Error('the store was opened to be read');
       return mutex.hold(() => root.transactionSync(work));
@@ -136,6 +135,50 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
       await root.close();
       await mutex?.close();
     },
+  };
+}
+
+/** The file must have been checked: LMDB may crash the process on a damaged one. */
+export function openEnvironment(file: string, readOnly = false): RootDatabase<string, string> {
+  return open<string, string>({
+    path: file,
+    overlappingSync: false,
+    readOnly,
+    maxDbs: 4,
+    maxReaders: snapshotsMax,
+    encoding: 'string',
+  });
+}
+
+/** @param hasChecksums false for a store of format 2 */
+export function openDatabases(
+  root: RootDatabase<string, string>,
+  hasChecksums: boolean,
+): Pick<Store, 'records' | 'leaves' | 'journal'> {
+  const bytes = { keyEncoder: byteKeys, encoder: ownBuffer };
+  // In variables, because the library's types lack the encoders.
+  const named = {
+    records: { name: 'records', ...bytes },
+    leaves: { name: 'leaves', ...bytes },
+    journal: { name: 'journal', keyEncoder: numberKeys, encoder: ownBuffer },
+  };
+  const records = root.openDB<Buffer, string>(named.records);
+  const leaves = root.openDB<Buffer, string>(named.leaves);
+  const journal = root.openDB<Buffer, number>(named.journal);
+  return {
+    records: new CheckedDatabase(records, {
+      ...{ codec: text, hasChecksums },
+      describe: (space) => `${space}: its record`,
+    }),
+    leaves: new CheckedDatabase(leaves, {
+      ...{ codec: runs, hasChecksums, recently: new RecentlyChecked() },
+      describe: (key) =>
+        `${spaceOf(key)}: the leaf up to ${JSON.stringify(key.slice(spaceOf(key).length + 1))}`,
+    }),
+    journal: new CheckedDatabase(journal, {
+      ...{ codec: text, hasChecksums },
+      describe: (commit) => `the journal: commit ${commit}`,
+    }),
   };
 }
 
