@@ -16,6 +16,8 @@ export interface Metrics {
   commitsInFlight(change: 1 | -1): void;
   /** One transaction of the embedded store, including its flush. @param commits how many commits shared it */
   flush(ms: number, commits: number): void;
+  /** A process has found a value of the embedded store whose checksum is wrong. */
+  storeDamaged(): void;
   /** A charge has changed to a state. @param route its configured payment route */
   charge(processor: string, route: string, state: string): void;
   /** A charge was recorded as declined, but the processor has proved that it succeeded. */
@@ -91,6 +93,7 @@ export const noMetrics: Metrics = {
   commit: () => undefined,
   commitsInFlight: () => undefined,
   flush: () => undefined,
+  storeDamaged: () => undefined,
   charge: () => undefined,
   chargeOverridden: () => undefined,
   refund: () => undefined,

@@ -40,7 +40,11 @@ export async function openEngine(
 ): Promise<Engine> {
   if (settings.store !== 'dynamodb') {
     const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
-    const engine = await openEmbedded(settings, log, { flushed, diskReserveBytes, flushMsMax });
+    const damaged = (problem: string) => {
+      log.error('store_damaged', { detail: problem });
+      metrics.storeDamaged();
+    };
+    const engine = await openEmbedded(settings, log, { flushed, damaged, diskReserveBytes, flushMsMax });
     return new ObservedEngine(engine, metrics);
   }
   const { openDynamoEngine } = await optional('store', () => import('../storage/dynamodb/open.ts'));

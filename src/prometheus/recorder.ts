@@ -60,6 +60,10 @@ export class Recorder implements Metrics {
     help: 'Commits that shared one flush of the embedded store',
     bounds: sharedBounds,
   });
+  readonly #damages = new CounterFamily({
+    name: 'counterfoil_store_damages_total',
+    help: 'Values of the embedded store that were found with a wrong checksum, each table once for each process',
+  });
   readonly #charges = new CounterFamily({
     name: 'counterfoil_charges_total',
     help: 'Charges that have reached a state, by processor and payment route',
@@ -107,6 +111,7 @@ export class Recorder implements Metrics {
       ),
       this.#flushes,
       this.#shared,
+      this.#damages,
       this.#charges,
       this.#overridden,
       this.#refunds,
@@ -150,6 +155,10 @@ export class Recorder implements Metrics {
   flush(ms: number, commits: number): void {
     this.#flushes.of().observe(ms / 1_000);
     this.#shared.of().observe(commits);
+  }
+
+  storeDamaged(): void {
+    this.#damages.of().value++;
   }
 
   charge(processor: string, route: string, state: string): void {

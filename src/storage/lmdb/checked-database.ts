@@ -11,24 +11,27 @@ export interface Codec<Value> {
 
 export interface CheckedOptions<Value, Key> {
   readonly codec: Codec<Value>;
-  /** Says in words what lies under a key. */
+  /** Names what lies under a key. */
   readonly describe: (key: Key) => string;
+  /** Names it for a log, without the id of an item. */
+  readonly describeToLog: (key: Key) => string;
   /** False for a store of format 2, whose values have no checksums. */
   readonly hasChecksums: boolean;
   /** What need not be checked again on a read; by default every read checks. */
   readonly recently?: RecentlyChecked;
+  /** Called with each damage that a read finds. */
+  readonly damaged?: DamageFound | undefined;
 }
+
+/** @param problem one sentence, for a log */
+export type DamageFound = (problem: string) => void;
 
 /** A stored value differs from what was written: `internal`. The detail names it, and holds nothing of its content. */
 export class DamagedValueError extends ServiceError {
-  /** One sentence. */
-  readonly problem: string;
-
-  constructor(what: string) {
-    const problem = `${what} has a wrong checksum`;
-    super('internal', { detail: `the store is damaged: ${problem}` });
+  /** @param problem one sentence, for a log */
+  constructor(problem: string) {
+    super('internal', { detail: `the store is damaged: ${problem}; run counterfoil verify` });
     this.name = 'DamagedValueError';
-    this.problem = problem;
   }
 }
 
@@ -116,10 +119,16 @@ export class CheckedDatabase<Value, Key extends string | number> {
     const { codec, hasChecksums, recently } = this.#options;
     if (!hasChecksums) return codec.decode(stored);
     if (isAfresh || recently?.has(key) !== true) {
-      if (!isIntact(key, stored)) throw new DamagedValueError(this.describe(key));
+      if (!isIntact(key, stored)) throw this.#damageAt(key);
       recently?.add(key);
     }
     return codec.decode(contentOf(stored));
+  }
+
+  #damageAt(key: Key): DamagedValueError {
+    const problem = `${this.#options.describeToLog(key)} has a wrong checksum`;
+    this.#options.damaged?.(problem);
+    return new DamagedValueError(problem);
   }
 
   #inspected(key: Key, stored: Buffer): Inspected<Key> {

@@ -4,7 +4,8 @@ import { crc32 } from 'node:zlib';
 import type { RootDatabase } from 'lmdb';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
 import { type FileIdentity, identityOf, isFile } from './file-identity.ts';
-import { type Head, pageBytes, pagesNeeded, readHead } from './pages.ts';
+import { structureProblem } from './page-check.ts';
+import { pageBytes, readHead } from './pages.ts';
 
 /** The store's description of itself, under `formatKey` in the environment's main database. */
 export interface Format {
@@ -105,11 +106,8 @@ function newId(): string {
 
 const lmdbVersion = 2;
 
-/** A concurrent writer can make a complete file look short; then the check runs again. */
-const looksMax = 10;
-
 /**
- * Throws SettingsError or DamagedStoreError for a file that LMDB must not open: LMDB crashes the process on a file that is too short.
+ * Throws SettingsError or DamagedStoreError for a file that is not LMDB's, or of another version of it.
  *
  * @returns whether the file is still empty, as after an interrupted first start
  */
@@ -122,33 +120,29 @@ export function checkFile(file: string): { readonly isEmpty: boolean } {
     if (head === undefined)
       throw damage(file, 'is damaged at its beginning, or is not a store of Counterfoil');
     if (head.version !== lmdbVersion) throw problem(file, `is of another version of LMDB (${head.version})`);
-    checkLength(file, descriptor, head);
     return { isEmpty: head.mainRoot === undefined };
   } finally {
     closeSync(descriptor);
   }
 }
 
-/** A file may lack its last pages when they are free. */
-function checkLength(file: string, descriptor: number, first: Head): void {
-  let head = first;
-  for (let look = 1; ; look++) {
-    const pages = Math.floor(fstatSync(descriptor).size / pageBytes);
-    if (pages >= head.pages) return;
-    const needed = pagesNeeded(descriptor, head);
-    if (needed !== undefined && needed <= pages) return;
-    const next = readHead(descriptor);
-    const isStill = next?.transaction === head.transaction;
-    if (isStill) throw damage(file, `is damaged: it ends after ${pages} of ${needed ?? head.pages} pages`);
-    // Another process keeps writing to the file, so it is usable.
-    if (next === undefined || look === looksMax) return;
-    head = next;
+/**
+ * Checks the pages of a file and their order (`structureProblem`): LMDB crashes the process on a file that is too short, or whose trees
+ * lead nowhere. Throws DamagedStoreError. Call it while nothing can write.
+ */
+export function checkStructure(file: string): void {
+  if (!existsSync(file)) return;
+  const descriptor = openSync(file, 'r');
+  try {
+    const found = fstatSync(descriptor).size === 0 ? undefined : structureProblem(descriptor);
+    if (found !== undefined) throw damage(file, `is damaged: ${found}`);
+  } finally {
+    closeSync(descriptor);
   }
 }
 
 /**
- * Extends a file that lacks its last, free pages to its full length, which uses no disk space. The next start then need
- * not check which pages are in use. Call it while nothing can write.
+ * Extends a file that lacks its last, free pages to its full length, which uses no disk space. Call it while nothing can write.
  */
 export function fillUp(file: string): void {
   const descriptor = openSync(file, 'r+');
@@ -171,7 +165,8 @@ function problem(file: string, what: string): SettingsError {
   return new SettingsError([line(file, what)]);
 }
 
-function damage(file: string, what: string): DamagedStoreError {
+/** A damaged file, that was not changed. */
+export function damage(file: string, what: string): DamagedStoreError {
   return new DamagedStoreError([line(file, what)]);
 }
 

@@ -1,13 +1,21 @@
 import { constants } from 'node:os';
 import { open, type RootDatabase } from 'lmdb';
-import type { Space } from '../engine.ts';
-import { CheckedDatabase, type Codec } from './checked-database.ts';
+import type { DamageFound } from './checked-database.ts';
+import { type Databases, openDatabases } from './databases.ts';
 import { noteCommit, notedCommit } from './failure.ts';
-import { checkFile, type Format, formatOf, formatVersion, makeFormat } from './format.ts';
+import {
+  checkFile,
+  checkStructure,
+  damage,
+  type Format,
+  formatOf,
+  formatVersion,
+  makeFormat,
+} from './format.ts';
 import { snapshotsMax } from './limits.ts';
-import { RecentlyChecked } from './recently-checked.ts';
-import type { SortedRun } from './sorted-run.ts';
 import { StoreMutex } from './store-mutex.ts';
+
+export { bytesOf, endKey, firstKey, lastLeafKey, leafKey, spaceOf } from './keys.ts';
 
 /**
  * The LMDB environment of a data folder; each thread of each process opens its own.
@@ -16,19 +24,9 @@ import { StoreMutex } from './store-mutex.ts';
  * the leaves later, many at a time, and then out of the journal (compaction.ts). The content of a space is its leaves,
  * overridden by the changes in the journal (memtable.ts).
  */
-export interface Store {
+export interface Store extends Databases {
   readonly root: RootDatabase<string, string>;
   readonly format: Format;
-  /** By space, as JSON: the space as of its last compaction. */
-  readonly records: CheckedDatabase<string, string>;
-  /**
-   * By `leafKey`: a space's items as a series of sorted runs, each under the greatest id that belongs in it, the last
-   * one under `lastLeafKey`. A value is valid until the next read of the same thread, because the library reuses its
-   * buffer.
-   */
-  readonly leaves: CheckedDatabase<SortedRun, string>;
-  /** By commit number, `JournalEntry` as JSON. */
-  readonly journal: CheckedDatabase<string, number>;
   /** Runs one transaction while no other process writes or opens the store. Writes nothing when the work throws. */
   write<Result>(work: () => Result): Result;
   close(): Promise<void>;
@@ -43,29 +41,11 @@ export interface SpaceRecord {
   readonly generation: number;
 }
 
-/** Each character of a key stands for one byte, so string order is byte order. */
-const byteKeys = {
-  writeKey: (key: string, target: Buffer, position: number) =>
-    position + target.write(key, position, 'latin1'),
-  readKey: (source: Buffer, start: number, end: number) => source.toString('latin1', start, end),
-};
-
-/** 48 bits: at a million commits a second enough for eight years. */
-const numberKeyBytes = 6;
-const numberKeys = {
-  writeKey: (key: number, target: Buffer, position: number) =>
-    target.writeUIntBE(key, position, numberKeyBytes),
-  readKey: (source: Buffer, start: number) => source.readUIntBE(start, numberKeyBytes),
-};
-
-/** Returns the library's own buffer, cut to the length of the value. */
-const ownBuffer = {
-  encode: (bytes: Buffer) => bytes,
-  decode: (bytes: Buffer) => bytes.subarray(0, bytes.length),
-};
-
-const runs: Codec<SortedRun> = { encode: (run) => run, decode: (content) => content };
-const text: Codec<string> = { encode: (json) => Buffer.from(json), decode: (content) => content.toString() };
+export interface OpenOptions {
+  readonly damaged?: DamageFound | undefined;
+  /** Whether this process has checked the file already, as another thread of it. */
+  readonly isChecked?: boolean;
+}
 
 /**
  * Opens the store, and creates it if missing. Throws SettingsError when the file is damaged or not a Counterfoil store.
@@ -73,10 +53,10 @@ const text: Codec<string> = { encode: (json) => Buffer.from(json), decode: (cont
  * `overlappingSync: false` makes a commit visible only after its flush. With the library's default, a reader could see
  * a commit that a power cut then loses.
  */
-export function openStore(file: string): Store {
+export function openStore(file: string, options: OpenOptions = {}): Store {
   const mutex = new StoreMutex(file);
   try {
-    return mutex.hold(() => openAlone(file, mutex));
+    return mutex.hold(() => openAlone(file, mutex, options));
   } catch (error) {
     void mutex.close();
     throw error;
@@ -96,7 +76,7 @@ export function openStoreToRead(file: string): Store {
     if (code !== 'EROFS' && code !== constants.errno.EROFS) throw error;
   }
   try {
-    const open = () => openAlone(file, mutex, true);
+    const open = () => openAlone(file, mutex, { readOnly: true });
     return mutex === undefined ? open() : mutex.hold(open);
   } catch (error) {
     void mutex?.close();
@@ -104,8 +84,13 @@ export function openStoreToRead(file: string): Store {
   }
 }
 
-function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false): Store {
+function openAlone(
+  file: string,
+  mutex: StoreMutex | undefined,
+  { readOnly = false, isChecked = false, damaged }: OpenOptions & { readonly readOnly?: boolean },
+): Store {
   const { isEmpty } = checkFile(file);
+  if (!isChecked) checkStructure(file);
   const root = openEnvironment(file, readOnly);
   let format: Format;
   try {
@@ -116,7 +101,8 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
   }
   // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
-  const databases = openDatabases(root, format.format === formatVersion);
+  const databases = openDatabases(root, format.format === formatVersion, damaged);
+  if (!readOnly && !isChecked) checkJournal(file, databases.journal, root);
   const [last = 0] = databases.journal.getKeys({ reverse: true, limit: 1 });
   // The file was overwritten with an older one.
   if (!readOnly && notedCommit(file) > last) {
@@ -138,6 +124,15 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
   };
 }
 
+/** Without the whole journal nobody knows what the store has, so nothing may be read or written. */
+function checkJournal(file: string, journal: Store['journal'], root: RootDatabase<string, string>): void {
+  for (const { key, isIntact } of journal.inspect({ start: 0 })) {
+    if (isIntact) continue;
+    void root.close();
+    throw damage(file, `is damaged: ${journal.describe(key)} has a wrong checksum`);
+  }
+}
+
 /** The file must have been checked: LMDB may crash the process on a damaged one. */
 export function openEnvironment(file: string, readOnly = false): RootDatabase<string, string> {
   return open<string, string>({
@@ -148,38 +143,6 @@ export function openEnvironment(file: string, readOnly = false): RootDatabase<st
     maxReaders: snapshotsMax,
     encoding: 'string',
   });
-}
-
-/** @param hasChecksums false for a store of format 2 */
-export function openDatabases(
-  root: RootDatabase<string, string>,
-  hasChecksums: boolean,
-): Pick<Store, 'records' | 'leaves' | 'journal'> {
-  const bytes = { keyEncoder: byteKeys, encoder: ownBuffer };
-  // In variables, because the library's types lack the encoders.
-  const named = {
-    records: { name: 'records', ...bytes },
-    leaves: { name: 'leaves', ...bytes },
-    journal: { name: 'journal', keyEncoder: numberKeys, encoder: ownBuffer },
-  };
-  const records = root.openDB<Buffer, string>(named.records);
-  const leaves = root.openDB<Buffer, string>(named.leaves);
-  const journal = root.openDB<Buffer, number>(named.journal);
-  return {
-    records: new CheckedDatabase(records, {
-      ...{ codec: text, hasChecksums },
-      describe: (space) => `${space}: its record`,
-    }),
-    leaves: new CheckedDatabase(leaves, {
-      ...{ codec: runs, hasChecksums, recently: new RecentlyChecked() },
-      describe: (key) =>
-        `${spaceOf(key)}: the leaf up to ${JSON.stringify(key.slice(spaceOf(key).length + 1))}`,
-    }),
-    journal: new CheckedDatabase(journal, {
-      ...{ codec: text, hasChecksums },
-      describe: (commit) => `the journal: commit ${commit}`,
-    }),
-  };
 }
 
 /** LMDB's statistics, which the library's types leave out. */
@@ -211,32 +174,4 @@ export function reusableBytes({ root, records, leaves, journal }: Store): number
 
 function statisticsOf(database: { getStats(): object }): Statistics {
   return database.getStats() as Statistics;
-}
-
-/** The UTF-8 bytes of an id, one character for each, so that string order is byte order. */
-export function bytesOf(id: string): string {
-  return Buffer.from(id).toString('latin1');
-}
-
-/** Space names have no control characters, so the keys of two spaces never mix in the order. */
-export function leafKey(space: Space, idBytes: string): string {
-  return `${space}\0${idBytes}`;
-}
-
-/** The space of the leaf with this key. */
-export function spaceOf(key: string): Space {
-  const [name = ''] = key.split('\0', 1);
-  return (name.endsWith('\x01') ? name.slice(0, -1) : name) as Space;
-}
-
-/** Before every key of every space. */
-export const firstKey = '\x01';
-
-export function lastLeafKey(space: Space): string {
-  return `${space}\x01`;
-}
-
-/** After every key of the space. */
-export function endKey(space: Space): string {
-  return `${space}\x02`;
 }

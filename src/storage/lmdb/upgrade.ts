@@ -1,10 +1,19 @@
 import { closeSync, openSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
-import { checkFile, type Format, formatVersion, putFormat, readFormat, UpgradeNeeded } from './format.ts';
+import { type Databases, openDatabases } from './databases.ts';
+import {
+  checkFile,
+  checkStructure,
+  type Format,
+  formatVersion,
+  putFormat,
+  readFormat,
+  UpgradeNeeded,
+} from './format.ts';
 import { otherProcessesOn } from './in-use.ts';
 import { upgradedLeavesPerStep } from './limits.ts';
-import { firstKey, openDatabases, openEnvironment, openStore, type Store } from './store.ts';
+import { firstKey, type OpenOptions, openEnvironment, openStore, type Store } from './store.ts';
 import { StoreMutex } from './store-mutex.ts';
 import { Verification } from './verification.ts';
 
@@ -13,17 +22,16 @@ export const upgradeSteps = ['verified', 'begun', 'leaves', 'done'] as const;
 export type UpgradeStep = (typeof upgradeSteps)[number];
 
 type Passed = (step: UpgradeStep) => void;
-type Databases = Pick<Store, 'records' | 'leaves' | 'journal'>;
 
 /** Opens a store as `openStore` does, and upgrades one of the format before. */
-export function openUpgraded(file: string): Store {
+export function openUpgraded(file: string, options?: OpenOptions): Store {
   try {
-    return openStore(file);
+    return openStore(file, options);
   } catch (error) {
     if (!(error instanceof UpgradeNeeded)) throw error;
   }
   upgradeStore(file);
-  return openStore(file);
+  return openStore(file, options);
 }
 
 /**
@@ -47,6 +55,7 @@ export function upgradeStore(file: string, passed: Passed = () => undefined): vo
 
 function upgradeAlone(file: string, passed: Passed): void {
   checkFile(file);
+  checkStructure(file);
   const root = openEnvironment(file);
   try {
     const format = readFormat(file, root);

@@ -1,6 +1,6 @@
 import { upgradeStore } from '../../../src/storage/lmdb/upgrade.ts';
 
-/** Upgrades the store of a file, and kills itself after as many steps as it is told. */
+/** Upgrades the store of a file, and kills itself after a number of steps. */
 const [file, steps] = process.argv.slice(2) as [string, string];
 let left = Number(steps);
 upgradeStore(file, () => {
