@@ -118,7 +118,8 @@ class PageCheck {
     const [first, second] = this.#heads;
     const distance = Number(first.transaction - second.transaction);
     // A compacted copy has a first meta page without content.
-    if (Math.abs(distance) > 1 && first.transaction !== 0n) throw new Broken('a transaction is missing between its meta pages');
+    if (Math.abs(distance) > 1 && first.transaction !== 0n)
+      throw new Broken('a transaction is missing between its meta pages');
   }
 
   #transactionOf(root: number): number {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { open, type RootDatabase } from 'lmdb';
 import type { DamageFound } from './checked-database.ts';
@@ -91,6 +92,8 @@ function openAlone(
 ): Store {
   const { isEmpty } = checkFile(file);
   if (!isChecked) checkStructure(file);
+  if (isEmpty && existsSync(file) && notedCommit(file) > 0)
+    throw damage(file, `is empty, and has had ${notedCommit(file)} commits`);
   const root = openEnvironment(file, readOnly);
   let format: Format;
   try {
