@@ -18,6 +18,8 @@ export interface Metrics {
   flush(ms: number, commits: number): void;
   /** The embedded store has ended the snapshot of a slow read, so that the read breaks off. */
   readCutOff(): void;
+  /** A process has found a value of the embedded store whose checksum is wrong. */
+  storeDamaged(): void;
   /** A charge has changed to a state. @param route its configured payment route */
   charge(processor: string, route: string, state: string): void;
   /** A charge was recorded as declined, but the processor has proved that it succeeded. */
@@ -94,6 +96,7 @@ export const noMetrics: Metrics = {
   commitsInFlight: () => undefined,
   flush: () => undefined,
   readCutOff: () => undefined,
+  storeDamaged: () => undefined,
   charge: () => undefined,
   chargeOverridden: () => undefined,
   refund: () => undefined,

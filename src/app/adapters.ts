@@ -41,8 +41,12 @@ export async function openEngine(
 ): Promise<Engine> {
   if (settings.store !== 'dynamodb') {
     const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
+    const damaged = (problem: string) => {
+      log.error('store_damaged', { detail: problem });
+      metrics.storeDamaged();
+    };
     const snapshots = { ...embedded.snapshots, ended: () => metrics.readCutOff() };
-    const engine = await openEmbedded(settings, log, { ...embedded, flushed, snapshots });
+    const engine = await openEmbedded(settings, log, { ...embedded, flushed, damaged, snapshots });
     return new ObservedEngine(engine, metrics);
   }
   const { openDynamoEngine } = await optional('store', () => import('../storage/dynamodb/open.ts'));

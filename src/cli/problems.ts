@@ -52,8 +52,13 @@ function problemOf(error: unknown): Problem {
   if (error instanceof TransientError) return { status: 1, code: 'unavailable', lines: [error.message] };
   if (error instanceof WorkFailed) return { status: 1, code: error.code, lines: [error.message] };
   if (error instanceof ServiceError)
-    return { status: statusOf(error), code: error.code, lines: [error.message] };
+    return { status: statusOf(error), code: error.code, lines: [lineOf(error)] };
   return problemOfSystem(error);
+}
+
+/** The message of `internal` refers to the log, which a command does not have. */
+function lineOf({ code, message, details }: ServiceError): string {
+  return code === 'internal' ? (details.detail ?? message) : message;
 }
 
 /** What the command line or the settings name is wrong, or the work failed. */

@@ -64,6 +64,10 @@ export class Recorder implements Metrics {
     name: 'counterfoil_store_reads_cut_off_total',
     help: 'Slow reads of whole tables that were broken off because the file of the embedded store grew too much meanwhile',
   });
+  readonly #damages = new CounterFamily({
+    name: 'counterfoil_store_damages_total',
+    help: 'Values of the embedded store that were found with a wrong checksum, each table once for each process',
+  });
   readonly #charges = new CounterFamily({
     name: 'counterfoil_charges_total',
     help: 'Charges that have reached a state, by processor and payment route',
@@ -112,6 +116,7 @@ export class Recorder implements Metrics {
       this.#flushes,
       this.#shared,
       this.#readsCutOff,
+      this.#damages,
       this.#charges,
       this.#overridden,
       this.#refunds,
@@ -159,6 +164,10 @@ export class Recorder implements Metrics {
 
   readCutOff(): void {
     this.#readsCutOff.of().value++;
+  }
+
+  storeDamaged(): void {
+    this.#damages.of().value++;
   }
 
   charge(processor: string, route: string, state: string): void {

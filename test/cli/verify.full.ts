@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { sealed } from '../../src/storage/lmdb/checksum.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { emptySortedRun, type SortedRun, startOf, textBytes } from '../../src/storage/lmdb/sorted-run.ts';
 import { firstKey, openStore, type Store } from '../../src/storage/lmdb/store.ts';
@@ -114,7 +115,7 @@ const damages: Readonly<Record<string, { damage: (store: Store) => void; problem
         encoding: 'binary',
       });
       const entry = Buffer.from('{"first":1,"spaces":[["table:books",2001,1,["id","\xff"]]]}', 'latin1');
-      journal.putSync(Buffer.from([0x7f, 0, 0, 0, 0, 0]), entry);
+      journal.putSync(Buffer.from([0x7f, 0, 0, 0, 0, 0]), sealed(0x7f_00_00_00_00_00, entry));
     },
     problem: /the journal: commit \d+ is not UTF-8/,
   },

@@ -71,8 +71,13 @@ const rejected: Readonly<
     problem: /is not a store of Counterfoil|has a format/,
   },
   'a store of a newer version': {
-    make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":3,"id":"0a0b0c0d"}')),
-    problem: /written by a newer version of Counterfoil \(format 3/,
+    make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":4,"id":"0a0b0c0d"}')),
+    problem: /written by a newer version of Counterfoil \(format 4/,
+  },
+  'a store whose description was altered': {
+    make: (file) =>
+      makeLmdb(file, (root) => root.put('counterfoil', '{"format":3,"id":"0a0b0c0d","checksum":1}')),
+    problem: /the entry that describes it has a wrong checksum/,
   },
   'a store of a format without a number': {
     make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":"x"}')),

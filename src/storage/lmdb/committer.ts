@@ -1,8 +1,9 @@
 import type { Write as PortWrite, Rejection, Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
+import { DamagedValueError } from './checked-database.ts';
 import { Compaction } from './compaction.ts';
 import { textInLeaves } from './leaves.ts';
-import { compactionShare, compactionStepSize, journalSizeMax } from './limits.ts';
+import { compactionShare, compactionStepSize, journalSizeMax, journalSizeStoppedMax } from './limits.ts';
 import { Memtable, type SpaceEntry } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
@@ -14,8 +15,11 @@ export interface SpaceRemovalWrite {
 }
 export type Write = PortWrite | SpaceRemovalWrite;
 export type Batch = readonly (readonly Write[])[];
-/** What became of a commit: undefined when it was made; `full` when the disk has no room for it. */
-export type CommitResult = Rejection | 'full' | undefined;
+/**
+ * What became of a commit: undefined when it was made; `full` when the disk has no room for it, `damaged` when what its conditions
+ * depend on cannot be read.
+ */
+export type CommitResult = Rejection | 'full' | 'damaged' | undefined;
 
 const newSpace: SpaceRecord = { count: 0, textBytes: 0, generation: 0 };
 
@@ -32,6 +36,8 @@ export class Committer {
   readonly #compaction: Compaction;
   /** Ids that the batch changes, by space. */
   #changed = new Map<Space, Set<string>>();
+  /** Until the next start, which tries again. */
+  #isCompactionStopped = false;
 
   constructor(store: Store) {
     this.#store = store;
@@ -43,8 +49,9 @@ export class Committer {
     return this.#memtable.last;
   }
 
-  get hasUnfolded(): boolean {
-    return !this.#memtable.isEmpty;
+  /** Whether there is anything to compact, and compaction has met no damage. */
+  get canCompact(): boolean {
+    return !this.#memtable.isEmpty && !this.#isCompactionStopped;
   }
 
   /**
@@ -54,7 +61,11 @@ export class Committer {
    */
   carryOut(batch: Batch, mayGrow = true): CommitResult[] {
     this.#begin();
-    const results = batch.map((writes) => this.#commit(writes, mayGrow));
+    if (this.#isCompactionStopped && this.#memtable.journalSize > journalSizeStoppedMax)
+      throw new DamagedValueError(
+        'a leaf that compaction needs has a wrong checksum, and the journal is full',
+      );
+    const results = batch.map((writes) => this.#commitUnlessDamaged(writes, mayGrow));
     if (this.#changed.size > 0) {
       const spaces = JSON.stringify(this.#changedSpaces());
       this.#compactSome(spaces.length * compactionShare);
@@ -73,11 +84,25 @@ export class Committer {
   }
 
   #foldSome(sizeMax: number): void {
-    if (!this.hasUnfolded) return;
+    if (!this.canCompact) return;
     if (!this.#compaction.isUnderWay) this.#compaction.begin();
-    this.#compaction.step(sizeMax);
+    this.#compactStep(sizeMax);
     // Readers learn from the newest entry which commits have left the journal.
-    if (!this.#compaction.isUnderWay) this.#append('[]');
+    if (!this.#compaction.isUnderWay && !this.#isCompactionStopped) this.#append('[]');
+  }
+
+  /**
+   * A leaf with a wrong checksum is not written again, so its changes must stay in the journal, and with them all later ones. The
+   * leaves that were done before it have their changes twice, which changes no result.
+   */
+  #compactStep(sizeMax: number): void {
+    try {
+      this.#compaction.step(sizeMax);
+    } catch (error) {
+      if (!(error instanceof DamagedValueError)) throw error;
+      this.#compaction.abandon();
+      this.#isCompactionStopped = true;
+    }
   }
 
   /** Call it after a failed transaction: the state in memory may be wrong. */
@@ -89,6 +114,16 @@ export class Committer {
   #begin(): void {
     this.#changed = new Map();
     this.#memtable.catchUp();
+  }
+
+  /** One damaged leaf fails the commits that need it, and no others. */
+  #commitUnlessDamaged(writes: readonly Write[], mayGrow: boolean): CommitResult {
+    try {
+      return this.#commit(writes, mayGrow);
+    } catch (error) {
+      if (error instanceof DamagedValueError) return 'damaged';
+      throw error;
+    }
   }
 
   /** Checks all conditions first, so that a rejected commit changes nothing. */
@@ -158,11 +193,12 @@ export class Committer {
   }
 
   #compactSome(sizeMax: number): void {
+    if (this.#isCompactionStopped) return;
     if (!this.#compaction.isUnderWay) {
       if (this.#memtable.journalSize < journalSizeMax) return;
       this.#compaction.begin();
     }
-    this.#compaction.step(sizeMax);
+    this.#compactStep(sizeMax);
   }
 
   #changedSpaces(): readonly SpaceEntry[] {
@@ -178,8 +214,8 @@ export class Committer {
   #append(spaces: string): void {
     const commit = this.#memtable.last + 1;
     const entry = `{"first":${this.#memtable.first},"spaces":${spaces}}`;
-    const isNew: unknown = this.#store.journal.putSync(commit, entry, { append: true });
-    if (!isNew) throw new Error(`the journal already has commit ${commit}`);
+    if (!this.#store.journal.putSync(commit, entry, { append: true }))
+      throw new Error(`the journal already has commit ${commit}`);
     this.#memtable.append(commit, entry.length);
   }
 }

@@ -4,7 +4,7 @@ import { DamagedStoreError, SettingsError } from '../../errors.ts';
 import { flush, putInPlace } from './backup/files.ts';
 import { checkRoom } from './backup/make.ts';
 import { makeFormat } from './format.ts';
-import { openProcessesOf, processesOn } from './in-use.ts';
+import { otherProcessesOn, processesOn } from './in-use.ts';
 import { openStore, reusableBytes } from './store.ts';
 import { StoreMutex } from './store-mutex.ts';
 import { type Progress, verifyStore } from './verify.ts';
@@ -79,7 +79,7 @@ async function replace(file: string, copy: string, position: number): Promise<vo
   const mutex = new StoreMutex(file);
   try {
     mutex.hold(() => {
-      rejectOpen(file, openProcessesOf(store));
+      rejectOpen(file, otherProcessesOn(store.root));
       if (lastCommitOf(store) !== position)
         throw new SettingsError([
           `data (COUNTERFOIL_DATA): ${file} was written to meanwhile; run this again`,

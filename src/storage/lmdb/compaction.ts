@@ -1,4 +1,5 @@
 import type { Space } from '../engine.ts';
+import type { Reading } from './checked-database.ts';
 import { changesIn, leafAfter, leafOf } from './leaves.ts';
 import { leafBytesMax } from './limits.ts';
 import type { Change, Memtable } from './memtable.ts';
@@ -89,11 +90,14 @@ function sizeOf({ id, value = '' }: Change): number {
   return id.length + value.length + 8;
 }
 
-/** Applies changes, sorted by id, to the leaves. */
+/** A leaf whose content is wrong must not get a right checksum. */
+const rewriting: Reading = { isAfresh: true };
+
+/** Applies changes, sorted by id, to the leaves. Throws DamagedValueError; the leaves before are then done. */
 export function compactInto(store: Store, space: Space, changes: readonly Change[]): void {
   let next = 0;
   while (next < changes.length) {
-    const { key, run } = leafOf(store, space, (changes[next] as Change).idBytes);
+    const { key, run } = leafOf(store, space, (changes[next] as Change).idBytes, rewriting);
     const changed = changesIn(key, space, changes, next);
     next += changed.length;
     // Ascending ids all go into the last leaf. The leaves that split off will not change again, so they are filled.
@@ -117,7 +121,7 @@ function putLeaves(store: Store, space: Space, key: string, runs: SortedRun[]): 
 
 /** @returns whether the items of the small leaf were moved into the next leaf */
 function joinWithNext(store: Store, space: Space, key: string, small: SortedRun): boolean {
-  const next = leafAfter(store, space, key);
+  const next = leafAfter(store, space, key, rewriting);
   if (next === undefined || small.length + next.run.length > joinedLeaf.bytesMax) return false;
   const [run = emptySortedRun] = joined(small, next.run, joinedLeaf);
   store.leaves.removeSync(key);

@@ -1,5 +1,6 @@
 import type { ScanOptions, Space } from '../engine.ts';
 import { scanChunkBytes } from '../limits.ts';
+import type { Reading } from './checked-database.ts';
 import type { Change } from './memtable.ts';
 import { passingRun, textBetween, withChanges } from './merge.ts';
 import { countOf, emptySortedRun, findText, type SortedRun, search } from './sorted-run.ts';
@@ -12,22 +13,17 @@ export interface Leaf {
   readonly run: SortedRun;
 }
 
-/** The leaf where an id belongs; an empty last leaf when the space has none that reaches so far. */
-export function leafOf(store: Store, space: Space, idBytes: string): Leaf {
-  for (const { key, value: run } of store.leaves.getRange({
-    start: leafKey(space, idBytes),
-    end: endKey(space),
-    limit: 1,
-  })) {
-    return { key, run };
-  }
+/** The leaf where an id belongs; an empty last leaf when the space has none that reaches so far. Throws DamagedValueError. */
+export function leafOf(store: Store, space: Space, idBytes: string, reading?: Reading): Leaf {
+  const range = { start: leafKey(space, idBytes), end: endKey(space), limit: 1 };
+  for (const { key, value: run } of store.leaves.getRange(range, reading)) return { key, run };
   return { key: lastLeafKey(space), run: emptySortedRun };
 }
 
-/** The leaf after a key; undefined after the last one. */
-export function leafAfter(store: Store, space: Space, key: string): Leaf | undefined {
+/** The leaf after a key; undefined after the last one. Throws DamagedValueError. */
+export function leafAfter(store: Store, space: Space, key: string, reading?: Reading): Leaf | undefined {
   const range = { start: key, exclusiveStart: true, end: endKey(space), limit: 1 };
-  for (const { key, value: run } of store.leaves.getRange(range)) return { key, run };
+  for (const { key, value: run } of store.leaves.getRange(range, reading)) return { key, run };
   return undefined;
 }
 

@@ -14,17 +14,19 @@ import type {
   Write,
 } from '../engine.ts';
 import { commitWritesMax, diskReserveBytes } from '../limits.ts';
+import { DamagedValueError, type DamageFound } from './checked-database.ts';
 import type { Write as AnyWrite, Batch, CommitResult } from './committer.ts';
 import { DiskProbe, type Failure } from './failure.ts';
 import { GroupCommit } from './group-commit.ts';
 import { HeldSnapshots, type SnapshotBounds } from './held-snapshots.ts';
 import { LastCommit } from './last-commit.ts';
-import { flushMsMax } from './limits.ts';
+import { damagesReportedMax, flushMsMax } from './limits.ts';
 import { Reader } from './reader.ts';
 import { afterRunning } from './running-time.ts';
 import { SharedLook } from './shared-look.ts';
-import { openStore, reusableBytes, type Store } from './store.ts';
-import type { closeMessage, Outcome, WriterData } from './writer.ts';
+import { reusableBytes, type Store } from './store.ts';
+import { openUpgraded } from './upgrade.ts';
+import type { BatchOutcome, closeMessage, Outcome, WriterData } from './writer.ts';
 
 /** Called when the state on disk is no longer known; the process must end and restart. */
 export type StoreLost = (error: Error) => void;
@@ -37,6 +39,8 @@ export interface LmdbOptions {
   /** Called after each transaction with its duration, flush included, and the number of commits that shared it. */
   readonly flushed?: (ms: number, commits: number) => void;
   readonly snapshots?: SnapshotBounds | undefined;
+  /** Called once for each damage that a read or a write has found, with one sentence for the log. */
+  readonly damaged?: DamageFound;
 }
 
 /**
@@ -88,8 +92,10 @@ class LmdbEngine implements Engine {
   readonly #probe: DiskProbe;
   readonly #flushed: LmdbOptions['flushed'];
   readonly #flushMsMax: number;
+  readonly #damaged: LmdbOptions['damaged'];
+  readonly #damages = new Set<string>();
   /** Resolves the batch that is being written. */
-  #resolveBatch: ((outcome: Exclude<Outcome, { kind: 'lost' }>) => void) | undefined;
+  #resolveBatch: ((outcome: BatchOutcome) => void) | undefined;
   #closing = false;
   readonly #commits = new GroupCommit<readonly AnyWrite[], CommitResult>((batch) => this.#flush(batch));
 
@@ -98,7 +104,8 @@ class LmdbEngine implements Engine {
     this.#lost = lost;
     this.#flushed = options.flushed;
     this.#flushMsMax = options.flushMsMax ?? flushMsMax;
-    this.#store = openStore(file);
+    this.#damaged = options.damaged;
+    this.#store = openUpgraded(file, { damaged: (problem) => this.#reportDamage(problem) });
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit, new HeldSnapshots(file, options.snapshots));
     this.#probe = new DiskProbe(file, () => reusableBytes(this.#store), reserveBytes);
@@ -110,6 +117,7 @@ class LmdbEngine implements Engine {
     });
     this.#writer.on('message', (outcome: Outcome) => {
       if (outcome.kind === 'lost') lost(new Error(`the store could not be written: ${outcome.reason}`));
+      else if (outcome.kind === 'damaged') this.#reportDamage(outcome.problem);
       else this.#resolveBatch?.(outcome);
     });
   }
@@ -159,6 +167,7 @@ class LmdbEngine implements Engine {
   async #commit(writes: readonly AnyWrite[]): Promise<Rejection | undefined> {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     const result = await this.#commits.add(writes, sizeOf(writes));
+    if (result === 'damaged') throw new DamagedValueError('what this commit depends on cannot be read');
     if (result === 'full') throw errorOf({ kind: 'full', reason: 'the disk is full' });
     return result;
   }
@@ -182,9 +191,15 @@ class LmdbEngine implements Engine {
     this.#lastCommit.close();
   }
 
+  #reportDamage(problem: string): void {
+    if (this.#damages.has(problem) || this.#damages.size === damagesReportedMax) return;
+    this.#damages.add(problem);
+    this.#damaged?.(problem);
+  }
+
   async #flush(batch: Batch): Promise<readonly CommitResult[]> {
     const began = performance.now();
-    const outcome = await new Promise<Exclude<Outcome, { kind: 'lost' }>>((resolve) => {
+    const outcome = await new Promise<BatchOutcome>((resolve) => {
       const end = afterRunning(this.#flushMsMax, () => this.#lost(new Error('a flush hangs')));
       this.#resolveBatch = (outcome) => {
         end();

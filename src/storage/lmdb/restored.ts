@@ -1,5 +1,5 @@
 import { makeFormat } from './format.ts';
-import { openStore } from './store.ts';
+import { openUpgraded } from './upgrade.ts';
 
 /**
  * Gives a store a new id, so that the ETags that it had name nothing any more. Call it after the content of a store was put in
@@ -9,7 +9,7 @@ import { openStore } from './store.ts';
  * A store that is put back as a file notices it when it is opened (`formatOf`), unless the whole disk is set back.
  */
 export async function renewStoreId(file: string): Promise<void> {
-  const store = openStore(file);
+  const store = openUpgraded(file);
   try {
     store.write(() => makeFormat(file, store.root));
   } finally {

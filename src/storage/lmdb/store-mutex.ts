@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
 import { open, type RootDatabase } from 'lmdb';
 import { SettingsError } from '../../errors.ts';
-import { readHead } from './pages.ts';
+import { structureProblem } from './page-check.ts';
 
 /**
  * A mutex across processes: one at a time opens the store or writes to it. When LMDB (as in lmdb 3.5) opens a file, it
@@ -57,12 +57,12 @@ function makeFile(file: string): void {
   }
 }
 
-/** Checked here because LMDB crashes the process on a file that is too short. */
+/** Checked here because LMDB crashes the process on a damaged file. */
 function checkIsWhole(file: string): void {
   const descriptor = openSync(file, 'r');
-  const head = readHead(descriptor);
+  const problem = structureProblem(descriptor);
   closeSync(descriptor);
-  if (head !== undefined) return;
+  if (problem === undefined) return;
   throw new SettingsError([
     `data (COUNTERFOIL_DATA): ${file} is damaged; stop every process that uses the store, and remove this file`,
   ]);

@@ -1,11 +1,22 @@
+import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
-import { type Database, open, type RootDatabase } from 'lmdb';
-import type { Space } from '../engine.ts';
+import { open, type RootDatabase } from 'lmdb';
+import type { DamageFound } from './checked-database.ts';
+import { type Databases, openDatabases } from './databases.ts';
 import { noteCommit, notedCommit } from './failure.ts';
-import { checkFile, type Format, formatOf, makeFormat } from './format.ts';
+import {
+  checkFile,
+  checkStructure,
+  damage,
+  type Format,
+  formatOf,
+  formatVersion,
+  makeFormat,
+} from './format.ts';
 import { snapshotsMax } from './limits.ts';
-import type { SortedRun } from './sorted-run.ts';
 import { StoreMutex } from './store-mutex.ts';
+
+export { bytesOf, endKey, firstKey, lastLeafKey, leafKey, spaceOf } from './keys.ts';
 
 /**
  * The LMDB environment of a data folder; each thread of each process opens its own.
@@ -14,19 +25,9 @@ import { StoreMutex } from './store-mutex.ts';
  * the leaves later, many at a time, and then out of the journal (compaction.ts). The content of a space is its leaves,
  * overridden by the changes in the journal (memtable.ts).
  */
-export interface Store {
+export interface Store extends Databases {
   readonly root: RootDatabase<string, string>;
   readonly format: Format;
-  /** By space, as JSON: the space as of its last compaction. */
-  readonly records: Database<string, string>;
-  /**
-   * By `leafKey`: a space's items as a series of sorted runs, each under the greatest id that belongs in it, the last
-   * one under `lastLeafKey`. A value is valid until the next read of the same thread, because the library reuses its
-   * buffer.
-   */
-  readonly leaves: Database<SortedRun, string>;
-  /** By commit number, `JournalEntry` as JSON. */
-  readonly journal: Database<string, number>;
   /** Runs one transaction while no other process writes or opens the store. Writes nothing when the work throws. */
   write<Result>(work: () => Result): Result;
   close(): Promise<void>;
@@ -41,26 +42,11 @@ export interface SpaceRecord {
   readonly generation: number;
 }
 
-/** Each character of a key stands for one byte, so string order is byte order. */
-const byteKeys = {
-  writeKey: (key: string, target: Buffer, position: number) =>
-    position + target.write(key, position, 'latin1'),
-  readKey: (source: Buffer, start: number, end: number) => source.toString('latin1', start, end),
-};
-
-/** 48 bits: at a million commits a second enough for eight years. */
-const numberKeyBytes = 6;
-const numberKeys = {
-  writeKey: (key: number, target: Buffer, position: number) =>
-    target.writeUIntBE(key, position, numberKeyBytes),
-  readKey: (source: Buffer, start: number) => source.readUIntBE(start, numberKeyBytes),
-};
-
-/** Returns the library's own buffer, cut to the length of the value. */
-const runs = {
-  encode: (run: SortedRun) => run,
-  decode: (bytes: Buffer) => bytes.subarray(0, bytes.length),
-};
+export interface OpenOptions {
+  readonly damaged?: DamageFound | undefined;
+  /** Whether this process has checked the file already, as another thread of it. */
+  readonly isChecked?: boolean;
+}
 
 /**
  * Opens the store, and creates it if missing. Throws SettingsError when the file is damaged or not a Counterfoil store.
@@ -68,10 +54,10 @@ const runs = {
  * `overlappingSync: false` makes a commit visible only after its flush. With the library's default, a reader could see
  * a commit that a power cut then loses.
  */
-export function openStore(file: string): Store {
+export function openStore(file: string, options: OpenOptions = {}): Store {
   const mutex = new StoreMutex(file);
   try {
-    return mutex.hold(() => openAlone(file, mutex));
+    return mutex.hold(() => openAlone(file, mutex, options));
   } catch (error) {
     void mutex.close();
     throw error;
@@ -91,7 +77,7 @@ export function openStoreToRead(file: string): Store {
     if (code !== 'EROFS' && code !== constants.errno.EROFS) throw error;
   }
   try {
-    const open = () => openAlone(file, mutex, true);
+    const open = () => openAlone(file, mutex, { readOnly: true });
     return mutex === undefined ? open() : mutex.hold(open);
   } catch (error) {
     void mutex?.close();
@@ -99,27 +85,29 @@ export function openStoreToRead(file: string): Store {
   }
 }
 
-function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false): Store {
+function openAlone(
+  file: string,
+  mutex: StoreMutex | undefined,
+  { readOnly = false, isChecked = false, damaged }: OpenOptions & { readonly readOnly?: boolean },
+): Store {
   const { isEmpty } = checkFile(file);
-  const root = open<string, string>({
-    path: file,
-    overlappingSync: false,
-    readOnly,
-    maxDbs: 4,
-    maxReaders: snapshotsMax,
-    encoding: 'string',
-  });
-  let format = formatOf(file, root, { isEmpty, readOnly });
+  if (!isChecked) checkStructure(file);
+  if (isEmpty && existsSync(file) && notedCommit(file) > 0)
+    throw damage(file, `is empty, and has had ${notedCommit(file)} commits`);
+  const root = openEnvironment(file, readOnly);
+  let format: Format;
+  try {
+    format = formatOf(file, root, { isEmpty, readOnly });
+  } catch (error) {
+    void root.close();
+    throw error;
+  }
   // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
-  const recordsOptions = { name: 'records', keyEncoder: byteKeys, encoding: 'string' } as const;
-  const leavesOptions = { name: 'leaves', keyEncoder: byteKeys, encoder: runs } as const;
-  const journalOptions = { name: 'journal', keyEncoder: numberKeys, encoding: 'string' } as const;
-  const records = root.openDB<string, string>(recordsOptions);
-  const leaves = root.openDB<SortedRun, string>(leavesOptions);
-  const journal = root.openDB<string, number>(journalOptions);
+  const databases = openDatabases(root, format.format === formatVersion, damaged);
+  if (!readOnly && !isChecked) checkJournal(file, databases.journal, root);
   // After all databases are open, a read puts this process into LMDB's reader table until it closes the store (`processesOn`).
-  const [last = 0] = journal.getKeys({ reverse: true, limit: 1 });
+  const [last = 0] = databases.journal.getKeys({ reverse: true, limit: 1 });
   // The file was overwritten with an older one.
   if (!readOnly && notedCommit(file) > last) {
     format = root.transactionSync(() => makeFormat(file, root));
@@ -128,9 +116,7 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
   return {
     root,
     format,
-    records,
-    leaves,
-    journal,
+    ...databases,
     write: (work) => {
       if (mutex === undefined) throw new Error('the store was opened to be read');
       return mutex.hold(() => root.transactionSync(work));
@@ -140,6 +126,27 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
       await mutex?.close();
     },
   };
+}
+
+/** Without the whole journal nobody knows what the store has, so nothing may be read or written. */
+function checkJournal(file: string, journal: Store['journal'], root: RootDatabase<string, string>): void {
+  for (const { key, isIntact } of journal.inspect({ start: 0 })) {
+    if (isIntact) continue;
+    void root.close();
+    throw damage(file, `is damaged: ${journal.describe(key)} has a wrong checksum`);
+  }
+}
+
+/** The file must have been checked: LMDB may crash the process on a damaged one. */
+export function openEnvironment(file: string, readOnly = false): RootDatabase<string, string> {
+  return open<string, string>({
+    path: file,
+    overlappingSync: false,
+    readOnly,
+    maxDbs: 4,
+    maxReaders: snapshotsMax,
+    encoding: 'string',
+  });
 }
 
 /** LMDB's statistics, which the library's types leave out. */
@@ -171,32 +178,4 @@ export function reusableBytes({ root, records, leaves, journal }: Store): number
 
 function statisticsOf(database: { getStats(): object }): Statistics {
   return database.getStats() as Statistics;
-}
-
-/** The UTF-8 bytes of an id, one character for each, so that string order is byte order. */
-export function bytesOf(id: string): string {
-  return Buffer.from(id).toString('latin1');
-}
-
-/** Space names have no control characters, so the keys of two spaces never mix in the order. */
-export function leafKey(space: Space, idBytes: string): string {
-  return `${space}\0${idBytes}`;
-}
-
-/** The space of the leaf with this key. */
-export function spaceOf(key: string): Space {
-  const [name = ''] = key.split('\0', 1);
-  return (name.endsWith('\x01') ? name.slice(0, -1) : name) as Space;
-}
-
-/** Before every key of every space. */
-export const firstKey = '\x01';
-
-export function lastLeafKey(space: Space): string {
-  return `${space}\x01`;
-}
-
-/** After every key of the space. */
-export function endKey(space: Space): string {
-  return `${space}\x02`;
 }

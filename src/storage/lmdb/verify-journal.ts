@@ -5,20 +5,23 @@ import { isText } from './verify-leaf.ts';
 
 /** The problem of the first entry of the journal, from a commit on, that cannot be read; undefined when all can. */
 export function journalProblem({ journal }: Store, from: number): string | undefined {
-  for (const commit of journal.getKeys({ start: from })) {
-    const bytes = journal.getBinary(commit) as Buffer;
-    if (!isUtf8(bytes)) return `the journal: commit ${commit} is not UTF-8`;
-    if (!isEntry(parsed(bytes))) return `the journal: commit ${commit} is not well-formed`;
+  for (const { key, content, isIntact } of journal.inspect({ start: from })) {
+    const name = journal.describe(key);
+    if (!isIntact) return `${name} has a wrong checksum`;
+    if (!isUtf8(content)) return `${name} is not UTF-8`;
+    if (!isEntry(parsed(content))) return `${name} is not well-formed`;
   }
   return undefined;
 }
 
 /** The problem of a space's record, as the records have it; undefined when it can be read, or there is none. */
 export function recordProblem({ records }: Store, space: string): string | undefined {
-  const bytes = records.getBinary(space);
-  if (bytes === undefined) return undefined;
-  const isRecord = isUtf8(bytes) && isRecordOf(parsed(bytes));
-  return isRecord ? undefined : `${space}: its record is not well-formed`;
+  const found = records.inspectOne(space);
+  if (found === undefined) return undefined;
+  const { content, isIntact } = found;
+  if (!isIntact) return `${records.describe(space)} has a wrong checksum`;
+  const isRecord = isUtf8(content) && isRecordOf(parsed(content));
+  return isRecord ? undefined : `${records.describe(space)} is not well-formed`;
 }
 
 function parsed(bytes: Buffer): unknown {

@@ -15,8 +15,13 @@ export type Outcome =
   | { readonly kind: 'durable'; readonly rejections: Readonly<Record<number, CommitResult>> }
   /** Nothing of the batch was written. */
   | { readonly kind: 'failed'; readonly failure: Failure }
+  /** Comes beside the outcome of a batch, which may be durable nevertheless. */
+  | { readonly kind: 'damaged'; readonly problem: string }
   /** The state on disk is unknown: the process must end. This message also comes unrequested. */
   | { readonly kind: 'lost'; readonly reason: string };
+
+/** What became of a batch. */
+export type BatchOutcome = Extract<Outcome, { kind: 'durable' | 'failed' }>;
 
 /** Every other message is a batch, as JSON. */
 export const closeMessage = 'close';
@@ -28,7 +33,10 @@ export interface WriterData {
 }
 
 const { file, diskReserveBytes } = workerData as WriterData;
-const store = openStore(file);
+const store = openStore(file, {
+  isChecked: true,
+  damaged: (problem) => parentPort?.postMessage({ kind: 'damaged', problem } satisfies Outcome),
+});
 /** Written for each character: in the journal, in the rewritten leaf, and by the compaction in the same transaction. */
 const bytesPerCharacter = 8;
 const committer = new Committer(store);
@@ -102,7 +110,7 @@ async function compactWhenIdle(): Promise<void> {
     if (outcome.kind === 'lost') parentPort?.postMessage(outcome);
     // The next commit fails in the same way, and can report it to its caller.
     if (outcome.kind !== 'durable') break;
-  } while (committer.hasUnfolded && !isClosing);
+  } while (committer.canCompact && !isClosing);
   isCompacting = false;
 }
 
@@ -121,7 +129,7 @@ async function close(): Promise<void> {
   isClosing = true;
   // A shorter journal makes the next start faster, because it reads the journal first.
   const until = performance.now() + compactionClosingMsMax;
-  while (compactStep().kind === 'durable' && committer.hasUnfolded && performance.now() < until);
+  while (compactStep().kind === 'durable' && committer.canCompact && performance.now() < until);
   // A transaction keeps other processes from writing meanwhile.
   attempt(sizeOf(0), () => {
     fillUp(file);

@@ -1,0 +1,79 @@
+import type { RootDatabase } from 'lmdb';
+import { CheckedDatabase, type Codec, type DamageFound } from './checked-database.ts';
+import { spaceOf } from './keys.ts';
+import { RecentlyChecked } from './recently-checked.ts';
+import type { SortedRun } from './sorted-run.ts';
+
+/** What a store consists of. */
+export interface Databases {
+  /** By space, as JSON: the space as of its last compaction. */
+  readonly records: CheckedDatabase<string, string>;
+  /**
+   * By `leafKey`: a space's items as a series of sorted runs, each under the greatest id that belongs in it, the last
+   * one under `lastLeafKey`. A value is valid until the next read of the same thread, because the library reuses its
+   * buffer.
+   */
+  readonly leaves: CheckedDatabase<SortedRun, string>;
+  /** By commit number, `JournalEntry` as JSON. */
+  readonly journal: CheckedDatabase<string, number>;
+}
+
+/** Each character of a key stands for one byte, so string order is byte order. */
+const byteKeys = {
+  writeKey: (key: string, target: Buffer, position: number) =>
+    position + target.write(key, position, 'latin1'),
+  readKey: (source: Buffer, start: number, end: number) => source.toString('latin1', start, end),
+};
+
+/** 48 bits: at a million commits a second enough for eight years. */
+const numberKeyBytes = 6;
+const numberKeys = {
+  writeKey: (key: number, target: Buffer, position: number) =>
+    target.writeUIntBE(key, position, numberKeyBytes),
+  readKey: (source: Buffer, start: number) => source.readUIntBE(start, numberKeyBytes),
+};
+
+/** Returns the library's own buffer, cut to the length of the value. */
+const ownBuffer = {
+  encode: (bytes: Buffer) => bytes,
+  decode: (bytes: Buffer) => bytes.subarray(0, bytes.length),
+};
+
+const runs: Codec<SortedRun> = { encode: (run) => run, decode: (content) => content };
+const text: Codec<string> = { encode: (json) => Buffer.from(json), decode: (content) => content.toString() };
+
+/** @param hasChecksums false for a store of format 2 */
+export function openDatabases(
+  root: RootDatabase<string, string>,
+  hasChecksums: boolean,
+  damaged?: DamageFound,
+): Databases {
+  const bytes = { keyEncoder: byteKeys, encoder: ownBuffer };
+  // In variables, because the library's types lack the encoders.
+  const named = {
+    records: { name: 'records', ...bytes },
+    leaves: { name: 'leaves', ...bytes },
+    journal: { name: 'journal', keyEncoder: numberKeys, encoder: ownBuffer },
+  };
+  const records = root.openDB<Buffer, string>(named.records);
+  const leaves = root.openDB<Buffer, string>(named.leaves);
+  const journal = root.openDB<Buffer, number>(named.journal);
+  return {
+    records: new CheckedDatabase(records, {
+      ...{ codec: text, hasChecksums, damaged },
+      describe: (space) => `${space}: its record`,
+      describeToLog: (space) => `${space}: its record`,
+    }),
+    leaves: new CheckedDatabase(leaves, {
+      ...{ codec: runs, hasChecksums, damaged, recently: new RecentlyChecked() },
+      describe: (key) =>
+        `${spaceOf(key)}: the leaf up to ${JSON.stringify(key.slice(spaceOf(key).length + 1))}`,
+      describeToLog: (key) => `${spaceOf(key)}: a leaf`,
+    }),
+    journal: new CheckedDatabase(journal, {
+      ...{ codec: text, hasChecksums, damaged },
+      describe: (commit) => `the journal: commit ${commit}`,
+      describeToLog: (commit) => `the journal: commit ${commit}`,
+    }),
+  };
+}

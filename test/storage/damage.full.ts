@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { Space, Write } from '../../src/storage/engine.ts';
+import { pageBytes } from '../../src/storage/lmdb/pages.ts';
+import { count, isLong } from '../support/extent.ts';
+import { between, type Random, randomFrom, seedOf } from '../support/random.ts';
+import type { Damage } from '../support/storage/damage.ts';
+import type { Content, Task } from '../support/storage/damage-drill.ts';
+import { StoreOpener } from '../support/storage/store-opener.ts';
+
+const program = join(import.meta.dirname, '../support/storage/damage-drill.ts');
+const memory = '/dev/shm';
+/** The library leaks some memory at each opening. */
+const damagesPerProcess = 400;
+const atOnce = 2;
+
+interface Source {
+  readonly folder: string;
+  readonly file: string;
+  readonly content: Content;
+  readonly bytes: number;
+}
+
+/** A small store with small and large items, a removed and an empty table, pages that are free, and a journal. */
+async function makeSource(t: TestContext): Promise<Source> {
+  // In memory, if possible: thousands of copies are made and flushed.
+  const folder = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'counterfoil-test-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'source.mdb');
+  const opener = new StoreOpener(file);
+  const content: Content = {};
+  const commit = (writes: readonly Write[]) =>
+    opener.transact(() => {
+      for (const result of opener.committer.carryOut(writes.map((write) => [write])))
+        assert.equal(result, undefined);
+    });
+  const put = (space: Space, ids: readonly string[], name: (id: string) => string) => {
+    commit(ids.map((id) => ({ kind: 'put', space, id, value: name(id), makeSpace: true })));
+    for (const id of ids) content[space] = { ...content[space], [id]: name(id) };
+  };
+  const ids = (count: number) =>
+    Array.from({ length: count }, (_, n) => `item-${String(n * 7).padStart(4, '0')}`);
+  put('table:small', ids(5), (id) => `Name of ${id}`);
+  put('table:large', ids(150), (id) => `Näme of ${id} "quoted"`.repeat(2));
+  put('table:huge', ['one'], () => 'x'.repeat(9_000));
+  put('service:payments', ids(40), (id) => JSON.stringify({ state: 'succeeded', id, amount: 1050 }));
+  put('table:gone', ['a'], () => 'b');
+  commit([{ kind: 'delete', space: 'table:gone', id: 'a' }]);
+  opener.compactAll();
+  opener.transact(() => opener.committer.carryOut([[{ kind: 'remove', space: 'table:gone', id: '' }]]));
+  delete content['table:gone'];
+  put('table:large', ids(30), (id) => `changed ${id}`);
+  opener.compactAll();
+  put('table:small', ['item-0000', 'new'], (id) => `later ${id}`);
+  put('service:payments', ['item-0007'], () => '{"state":"refunded"}');
+  put('table:new', ['first'], () => 'in the journal alone');
+  await opener.close();
+  return { folder, file, content, bytes: statSync(file).size };
+}
+
+/** Of every byte one bit is changed; a short run takes some bytes of each page. */
+function altered({ bytes }: Source, random: Random): Damage[] {
+  const damages: Damage[] = [];
+  const perPage = count({ short: 14, long: pageBytes });
+  for (let page = 0; page < bytes / pageBytes; page++) {
+    for (let n = 0; n < perPage; n++) {
+      // The heads of pages, where a byte does most harm, more often than the rest.
+      const within = isLong ? n : n % 2 === 0 ? between(random, 0, 159) : between(random, 160, pageBytes - 1);
+      damages.push({ kind: 'byte', at: page * pageBytes + within, bits: 2 ** between(random, 0, 7) });
+    }
+  }
+  return damages;
+}
+
+function displaced({ bytes }: Source, random: Random): Damage[] {
+  const pages = bytes / pageBytes;
+  const damages: Damage[] = [];
+  for (let page = 0; page < pages; page++) {
+    damages.push({ kind: 'zeroed', page });
+    for (const by of isLong ? Array.from({ length: pages }, (_, n) => n) : [between(random, 0, pages - 1)])
+      if (by !== page) damages.push({ kind: 'replaced', page, by }, { kind: 'swapped', page, by });
+  }
+  return damages;
+}
+
+function truncated({ bytes }: Source): Damage[] {
+  return Array.from(
+    { length: bytes / pageBytes - 1 },
+    (_, n): Damage => ({ kind: 'truncated', pages: n + 1 }),
+  );
+}
+
+const drills = {
+  'one altered bit': altered,
+  'a page that was replaced, swapped or zeroed': displaced,
+  'a file that ends too early': truncated,
+} as const;
+
+for (const [name, damagesOf] of Object.entries(drills)) {
+  test(`with ${name}, a store is refused or correct, and nothing crashes`, async (t) => {
+    const source = await makeSource(t);
+    const damages = damagesOf(source, randomFrom(seedOf(t)));
+    const outcomes = await drill(source, damages);
+    const wrong = outcomes.flatMap((outcome, index) =>
+      outcome === 'correct' || outcome === 'reported'
+        ? []
+        : [`${JSON.stringify(damages[index])}: ${outcome}`],
+    );
+    assert.deepEqual(wrong.slice(0, 20), []);
+    const reported = outcomes.filter((outcome) => outcome === 'reported').length;
+    t.diagnostic(
+      `${damages.length} damages of ${source.bytes / pageBytes} pages: ${reported} reported, the others harmless`,
+    );
+    assert.ok(reported > damages.length / 10, `${reported} of ${damages.length} are reported`);
+  });
+}
+
+test('a store without damage is correct', async (t) => {
+  const source = await makeSource(t);
+  assert.deepEqual(await drill(source, [{ kind: 'byte', at: 0, bits: 0 }]), ['correct']);
+});
+
+/** @returns the outcome of each damage */
+async function drill(source: Source, damages: readonly Damage[]): Promise<string[]> {
+  const outcomes: string[] = Array.from(damages, () => 'not tried');
+  let next = 0;
+  const work = async (worker: number) => {
+    while (next < damages.length) {
+      const from = next;
+      next += damagesPerProcess;
+      const some = damages.slice(from, from + damagesPerProcess);
+      for (const [index, outcome] of (await outcomesOf(source, worker, some)).entries())
+        outcomes[from + index] = outcome;
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, (_, worker) => work(worker)));
+  return outcomes;
+}
+
+/** Starts a new process after a crash, with the damage after the one that it was. */
+async function outcomesOf(source: Source, worker: number, damages: readonly Damage[]): Promise<string[]> {
+  const outcomes: string[] = [];
+  while (outcomes.length < damages.length) {
+    const task: Task = {
+      source: source.file,
+      file: join(source.folder, `copy-${worker}.mdb`),
+      content: source.content,
+      damages: damages.slice(outcomes.length),
+    };
+    const taskFile = join(source.folder, `task-${worker}.json`);
+    writeFileSync(taskFile, JSON.stringify(task));
+    const child = spawn(process.execPath, [program, taskFile], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let printed = '';
+    let errors = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      printed += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      errors += text;
+    });
+    const [status, signal] = (await once(child, 'close')) as [number | null, string | null];
+    const lines = printed.split('\n');
+    // The last line is empty, or the number of the damage at which the process ended.
+    outcomes.push(...lines.slice(0, -1).map((line) => line.slice(line.indexOf(' ') + 1)));
+    if (outcomes.length < damages.length)
+      outcomes.push(`the process ended with ${signal ?? status}: ${errors.slice(-500)}`);
+  }
+  return outcomes;
+}
