@@ -29,6 +29,7 @@ import { version } from '../version.ts';
 export { BackupFailed, makeBackup } from '../storage/lmdb/backup/make.ts';
 export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
 export { backupsIn } from '../storage/lmdb/backup/target.ts';
+export { type Recovered, recoverStore } from '../storage/lmdb/recover/recover.ts';
 
 /** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */
 

@@ -1,5 +1,5 @@
-import { fstatSync, readSync } from 'node:fs';
-import { freePagesBeyondEndMax, mapBytesMax, treeDepthMax } from './limits.ts';
+import { mapBytesMax, treeDepthMax } from './limits.ts';
+import { PageFile, type PageUse } from './page-file.ts';
 import {
   type Bounds,
   Broken,
@@ -21,7 +21,6 @@ import {
   numberAt,
   pageBytes,
   pageFlags,
-  pageKinds,
   readHeads,
   type Tree,
   treeAt,
@@ -41,8 +40,13 @@ const freeListFlags = 0x4008;
 export function structureProblem(file: number): string | undefined {
   const heads = readHeads(file);
   if (heads === undefined) return 'it has no valid meta pages';
+  return problemOf(() => new PageCheck(file, heads).run());
+}
+
+/** What a check throws about the file, in words. */
+export function problemOf(check: () => void): string | undefined {
   try {
-    new PageCheck(file, heads).run();
+    check();
     return undefined;
   } catch (error) {
     if (error instanceof Broken) return error.message;
@@ -52,9 +56,6 @@ export function structureProblem(file: number): string | undefined {
   }
 }
 
-/** Whether a page is in use. */
-const use = { none: 0, tree: 1, free: 2 };
-
 interface Sums {
   branchPages: number;
   leafPages: number;
@@ -62,29 +63,27 @@ interface Sums {
   entries: number;
 }
 
-class PageCheck {
-  readonly #file: number;
+/** See `structureProblem`; its methods throw Broken and RangeError. */
+export class PageCheck {
   readonly #heads: readonly [Head, Head];
   readonly #head: Head;
-  readonly #pagesInFile: number;
-  readonly #uses: Uint8Array;
+  readonly #pages: PageFile;
   readonly #header = Buffer.alloc(headerBytes);
 
   constructor(file: number, heads: readonly [Head, Head]) {
-    this.#file = file;
     this.#heads = heads;
     this.#head = heads[0].transaction > heads[1].transaction ? heads[0] : heads[1];
-    this.#pagesInFile = Math.floor(fstatSync(file).size / pageBytes);
-    if (this.#head.pages > this.#pagesInFile + freePagesBeyondEndMax)
-      throw new Broken('its meta page names more pages than it has');
-    this.#uses = new Uint8Array(this.#head.pages);
+    this.#pages = new PageFile(file, this.#head);
+  }
+
+  isUsedBy(kind: PageUse, page: number): boolean {
+    return this.#pages.isUsedBy(kind, page);
   }
 
   run(): void {
     this.#checkHeads();
-    const { free, main } = this.#head;
+    const { main } = this.#head;
     const trees: Tree[] = [];
-    const lists: Buffer[] = [];
     this.#checkTree(main, {
       compare: compareBytes,
       values: (value, isTree) => {
@@ -92,9 +91,15 @@ class PageCheck {
         if (isTree) trees.push(treeAt(value, 0));
       },
     });
-    this.#checkTree(free, { compare: compareNumbers, values: (value) => lists.push(Buffer.from(value)) });
     for (const tree of trees) this.#checkTree(tree, { compare: compareBytes, values: undefined });
-    for (const list of lists) this.#checkFreeList(list);
+    this.checkFreeList();
+  }
+
+  checkFreeList(): void {
+    const lists: Buffer[] = [];
+    const values = (value: Buffer) => lists.push(Buffer.from(value));
+    this.#checkTree(this.#head.free, { compare: compareNumbers, values });
+    for (const list of lists) this.#claimFree(list);
   }
 
   /** The newer meta page must not be the older one with another number: then its transaction would be lost. */
@@ -123,7 +128,7 @@ class PageCheck {
   }
 
   #transactionOf(root: number): number {
-    this.#readInto(this.#header, root);
+    this.#pages.readInto(this.#header, root);
     return numberAt(this.#header, inPage.transaction);
   }
 
@@ -143,10 +148,10 @@ class PageCheck {
 
   /** @param level the pages from here to the leaves, this one included */
   #checkPage(number: number, level: number, bounds: Bounds, walk: Walk): void {
-    this.#claim(number, 1, use.tree);
-    const page = this.#readPage(number);
+    this.#pages.claim(number, 1, 'tree');
+    const page = this.#pages.read(number);
     const isLeaf = level === 1;
-    this.#checkHeader(page, number, isLeaf ? pageFlags.leaf : pageFlags.branch);
+    this.#pages.checkHeader(page, number, isLeaf ? pageFlags.leaf : pageFlags.branch);
     const words = new DataView(page.buffer, page.byteOffset, page.length);
     const nodes = nodesOf(words, isLeaf);
     if (isLeaf) {
@@ -195,63 +200,26 @@ class PageCheck {
     const pages = numberAt(page, at + inOverflow.pages);
     // A value that was made shorter keeps its pages.
     if (pages * pageBytes < headerBytes + bytes) throw new Broken('a value is longer than its pages');
-    this.#claim(number, pages, use.tree);
+    this.#pages.claim(number, pages, 'tree');
     sums.overflowPages += pages;
     const value = values === undefined ? this.#header : Buffer.allocUnsafe(headerBytes + bytes);
-    this.#readInto(value, number);
-    this.#checkHeader(value, number, pageFlags.overflow);
+    this.#pages.readInto(value, number);
+    this.#pages.checkHeader(value, number, pageFlags.overflow);
     if (value.readUInt32LE(inPage.pages) !== pages)
       throw new Broken('a value has another number of pages than its entry says');
     values?.(value.subarray(headerBytes), false);
   }
 
-  #checkHeader(page: Buffer, number: number, kind: number): void {
-    if (numberAt(page, inPage.number) !== number) throw new Broken(`page ${number} is another page`);
-    if ((page.readUInt16LE(inPage.flags) & pageKinds) !== kind)
-      throw new Broken(`page ${number} is of another kind`);
-    if (numberAt(page, inPage.transaction) > Number(this.#head.transaction))
-      throw new Broken(`page ${number} is newer than the last transaction`);
-  }
-
   /** A list of pages: a number is a page, a negative one the length of the block whose first page follows, and 0 nothing. */
-  #checkFreeList(list: Buffer): void {
+  #claimFree(list: Buffer): void {
     const count = numberAt(list, 0);
     if (8 * (count + 1) > list.length) throw new Broken('its free list has an invalid length');
     for (let index = 1; index <= count; index++) {
       const entry = Number(list.readBigInt64LE(8 * index));
-      if (entry > 0) this.#claim(entry, 1, use.free);
+      if (entry > 0) this.#pages.claim(entry, 1, 'free');
       else if (entry < 0 && index < count)
-        this.#claim(Number(list.readBigInt64LE(8 * ++index)), -entry, use.free);
+        this.#pages.claim(Number(list.readBigInt64LE(8 * ++index)), -entry, 'free');
     }
-  }
-
-  #claim(first: number, pages: number, kind: number): void {
-    const end = first + pages;
-    if (!(first >= 2 && end <= this.#head.pages)) throw new Broken('a page number is out of range');
-    if (kind === use.tree && end > this.#pagesInFile)
-      throw new Broken(`it ends after ${this.#pagesInFile} pages, and page ${end - 1} is in use`);
-    for (let number = first; number < end; number++) {
-      if (this.#uses[number] !== use.none)
-        throw new Broken(
-          `page ${number} is ${kind === use.free ? 'in use and free, or free twice' : 'used twice'}`,
-        );
-      this.#uses[number] = kind;
-    }
-  }
-
-  #readPage(number: number): Buffer {
-    const page = Buffer.allocUnsafeSlow(pageBytes);
-    this.#readInto(page, number);
-    return page;
-  }
-
-  #readInto(bytes: Buffer, number: number): void {
-    if (
-      number < this.#pagesInFile &&
-      readSync(this.#file, bytes, 0, bytes.length, number * pageBytes) === bytes.length
-    )
-      return;
-    throw new Broken(`it ends after ${this.#pagesInFile} pages, and page ${number} is in use`);
   }
 }
 
