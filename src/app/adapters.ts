@@ -25,6 +25,7 @@ import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verif
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
+import { optional } from './optional-library.ts';
 
 export { BackupFailed, makeBackup } from '../storage/lmdb/backup/make.ts';
 export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
@@ -41,10 +42,7 @@ export async function openEngine(
 ): Promise<Engine> {
   if (settings.store !== 'dynamodb') {
     const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
-    const damaged = (problem: string) => {
-      log.error('store_damaged', { detail: problem });
-      metrics.storeDamaged();
-    };
+    const damaged = () => metrics.storeDamaged();
     const engine = await openEmbedded(settings, log, { flushed, damaged, diskReserveBytes, flushMsMax });
     return new ObservedEngine(engine, metrics);
   }
@@ -75,20 +73,6 @@ export async function openTraces({ traces }: Settings): Promise<Traces> {
     () => import('../opentelemetry/traces.ts'),
   );
   return openTelemetryTraces(traces.endpoint, version);
-}
-
-/** Loads an adapter with an optional library. If the library is missing, throws SettingsError with the package to install. */
-async function optional<Adapter>(setting: string, load: () => Promise<Adapter>): Promise<Adapter> {
-  try {
-    return await load();
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const missing = code === 'ERR_MODULE_NOT_FOUND' ? /package '([^']+)'/.exec(message)?.[1] : undefined;
-    if (missing === undefined) throw error;
-    throw new SettingsError([
-      `${setting}: needs the package ${missing}, which is not installed: npm install ${missing}`,
-    ]);
-  }
 }
 
 /** The metrics of all processes in Prometheus' text format. */
@@ -152,7 +136,11 @@ async function openEmbedded(
     // Kill instead of a normal exit: the library has corrupted memory that the exit would use.
     process.kill(process.pid, 'SIGKILL');
   };
-  return openLmdbEngine(folder, lost, options);
+  const damaged = (detail: string) => {
+    log.error('store_damaged', { detail });
+    options.damaged?.(detail);
+  };
+  return openLmdbEngine(folder, lost, { ...options, damaged });
 }
 
 /** Verifies the store of a data folder. Throws SettingsError if there is none, or it is not ours. */

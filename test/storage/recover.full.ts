@@ -96,7 +96,7 @@ test('saves everything but the items of a damaged leaf, and says which ids are l
 });
 
 for (const root of ['free list', 'main database', 'leaves'] as const) {
-  test(`saves everything of a store whose root of the ${root} is zeroed`, async (t) => {
+  test(`saves what is left of a store whose root of the ${root} is zeroed`, async (t) => {
     const folder = newDataFolder(t);
     const content = await makeStore(folder);
     const file = storeFile(folder);
