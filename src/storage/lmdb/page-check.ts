@@ -7,6 +7,7 @@ import {
   checkOrder,
   compareBytes,
   compareNumbers,
+  isAscending,
   keyOf,
   nodesOf,
 } from './page-nodes.ts';
@@ -176,23 +177,24 @@ export class PageCheck {
 
   // A store of a million items has ten thousand entries, and each start walks them all: so few objects are made for an entry.
   #checkLeaf(page: Buffer, words: DataView, nodes: Uint16Array, { low, high }: Bounds, walk: Walk): void {
-    let before = low;
+    const [first, last] = [nodes[0], nodes.at(-1)];
+    if (first === undefined || last === undefined) return;
+    const isInBounds =
+      (low === undefined || walk.compare(low, keyOf(page, words, first)) <= 0) &&
+      (high === undefined || walk.compare(keyOf(page, words, last), high) < 0);
+    if (!isInBounds) throw new Broken('the keys of a page are out of order');
     for (let index = 0; index < nodes.length; index++) {
       const node = nodes[index] as number;
-      const key = keyOf(page, words, node);
-      const order = before === undefined ? -1 : walk.compare(before, key);
-      if (order > 0 || (order === 0 && index > 0)) throw new Broken('the keys of a page are out of order');
-      before = key;
+      if (index > 0 && !isAscending(page, words, nodes[index - 1] as number, node, walk.compare))
+        throw new Broken('the keys of a page are out of order');
       const flags = words.getUint16(node + inNode.flags, true);
       const isTree = (flags & nodeFlags.subDatabase) !== 0;
       if (isTree && walk.values === undefined) throw new Broken('a value claims to be a database');
       const bytes = words.getUint32(node + inNode.low, true);
-      const at = node + inNode.key + key.length;
+      const at = node + inNode.key + words.getUint16(node + inNode.keyBytes, true);
       if ((flags & nodeFlags.bigData) !== 0) this.#checkOverflow(page, at, bytes, walk);
       else walk.values?.(page.subarray(at, at + bytes), isTree);
     }
-    if (before !== undefined && high !== undefined && nodes.length > 0 && walk.compare(before, high) >= 0)
-      throw new Broken('the keys of a page are out of order');
   }
 
   #checkOverflow(page: Buffer, at: number, bytes: number, { sums, values }: Walk): void {
