@@ -25,11 +25,13 @@ import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verif
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
+import { optional } from './optional-library.ts';
 
 export { BackupFailed, makeBackup } from '../storage/lmdb/backup/make.ts';
 export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
 export { backupsIn } from '../storage/lmdb/backup/target.ts';
 export { compactFile } from '../storage/lmdb/compact-file.ts';
+export { type Recovered, recoverStore } from '../storage/lmdb/recover/recover.ts';
 
 /** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */
 
@@ -41,10 +43,7 @@ export async function openEngine(
 ): Promise<Engine> {
   if (settings.store !== 'dynamodb') {
     const flushed = (ms: number, commits: number) => metrics.flush(ms, commits);
-    const damaged = (problem: string) => {
-      log.error('store_damaged', { detail: problem });
-      metrics.storeDamaged();
-    };
+    const damaged = () => metrics.storeDamaged();
     const snapshots = { ...embedded.snapshots, ended: () => metrics.readCutOff() };
     const engine = await openEmbedded(settings, log, { ...embedded, flushed, damaged, snapshots });
     return new ObservedEngine(engine, metrics);
@@ -73,20 +72,6 @@ export async function openTraces({ traces }: Settings): Promise<Traces> {
     () => import('../opentelemetry/traces.ts'),
   );
   return openTelemetryTraces(traces.endpoint, version);
-}
-
-/** Loads an adapter with an optional library. If the library is missing, throws SettingsError with the package to install. */
-async function optional<Adapter>(setting: string, load: () => Promise<Adapter>): Promise<Adapter> {
-  try {
-    return await load();
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const missing = code === 'ERR_MODULE_NOT_FOUND' ? /package '([^']+)'/.exec(message)?.[1] : undefined;
-    if (missing === undefined) throw error;
-    throw new SettingsError([
-      `${setting}: needs the package ${missing}, which is not installed: npm install ${missing}`,
-    ]);
-  }
 }
 
 /** The metrics of all processes in Prometheus' text format. */
@@ -150,7 +135,11 @@ async function openEmbedded(
     // Kill instead of a normal exit: the library has corrupted memory that the exit would use.
     process.kill(process.pid, 'SIGKILL');
   };
-  return openLmdbEngine(folder, lost, options);
+  const damaged = (detail: string) => {
+    log.error('store_damaged', { detail });
+    options.damaged?.(detail);
+  };
+  return openLmdbEngine(folder, lost, { ...options, damaged });
 }
 
 /** Verifies the store of a data folder. Throws SettingsError if there is none, or it is not ours. */

@@ -67,6 +67,10 @@ const families: readonly Family[] = [
     load: async () => (await import('./compact.ts')).defineCompact,
   },
   {
+    ...{ name: 'recover', group: 'Data:', summary: 'save what can be read of a damaged store' },
+    load: async () => (await import('./recover.ts')).defineRecover,
+  },
+  {
     ...{ name: 'keys', group: 'Access:', summary: 'create, list, rotate and revoke API keys' },
     load: async () => (await import('./keys.ts')).defineKeys,
   },

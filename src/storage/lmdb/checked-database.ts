@@ -9,7 +9,7 @@ export interface Codec<Value> {
   readonly decode: (content: Buffer) => Value;
 }
 
-export interface CheckedOptions<Value, Key> {
+export interface CheckedOptions<Value, Key extends string | number> {
   readonly codec: Codec<Value>;
   /** Names what lies under a key. */
   readonly describe: (key: Key) => string;
@@ -17,8 +17,10 @@ export interface CheckedOptions<Value, Key> {
   readonly describeToLog: (key: Key) => string;
   /** False for a store of format 2, whose values have no checksums. */
   readonly hasChecksums: boolean;
-  /** What need not be checked again on a read; by default every read checks. */
+  /** Keys that need not be checked again; by default every read checks. */
   readonly recently?: RecentlyChecked;
+  /** The same database without its checksums, for reads that check nothing: as fast as the library is. */
+  readonly contents?: Database<Value, Key>;
   /** Called with each damage that a read finds. */
   readonly damaged?: DamageFound | undefined;
 }
@@ -36,8 +38,10 @@ export class DamagedValueError extends ServiceError {
 }
 
 export interface Reading {
-  /** Checks also what was checked a moment ago: for values that are written again. */
+  /** Checks every value, and remembers none: for values that are written again, and for long reads. */
   readonly isAfresh?: boolean;
+  /** Checks nothing: for a range that was checked a moment ago. */
+  readonly isTrusted?: boolean;
 }
 
 /** A value as it is stored, for those who look for damage. */
@@ -71,6 +75,8 @@ export class CheckedDatabase<Value, Key extends string | number> {
 
   /** Throws DamagedValueError at a damaged value. */
   getRange(options: RangeOptions, reading: Reading = {}): Iterable<{ key: Key; value: Value }> {
+    const { contents } = this.#options;
+    if (reading.isTrusted && contents !== undefined) return contents.getRange(options);
     return this.#database
       .getRange(options)
       .map(({ key, value }) => ({ key, value: this.#valueOf(key, value, reading) }));
@@ -120,7 +126,7 @@ export class CheckedDatabase<Value, Key extends string | number> {
     if (!hasChecksums) return codec.decode(stored);
     if (isAfresh || recently?.has(key) !== true) {
       if (!isIntact(key, stored)) throw this.#damageAt(key);
-      recently?.add(key);
+      if (!isAfresh) recently?.add(key);
     }
     return codec.decode(contentOf(stored));
   }

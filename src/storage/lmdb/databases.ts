@@ -1,5 +1,6 @@
 import type { RootDatabase } from 'lmdb';
 import { CheckedDatabase, type Codec, type DamageFound } from './checked-database.ts';
+import { checksumBytes } from './checksum.ts';
 import { spaceOf } from './keys.ts';
 import { RecentlyChecked } from './recently-checked.ts';
 import type { SortedRun } from './sorted-run.ts';
@@ -14,6 +15,8 @@ export interface Databases {
    * buffer.
    */
   readonly leaves: CheckedDatabase<SortedRun, string>;
+  /** Spaces of which this thread has read every leaf within the last minute, so that a long read need not check them again. */
+  readonly recentlyRead: RecentlyChecked;
   /** By commit number, `JournalEntry` as JSON. */
   readonly journal: CheckedDatabase<string, number>;
 }
@@ -39,6 +42,14 @@ const ownBuffer = {
   decode: (bytes: Buffer) => bytes.subarray(0, bytes.length),
 };
 
+/** Cuts off the checksum, too. */
+const ownContent = {
+  encode: () => {
+    throw new Error('values are written with their checksums');
+  },
+  decode: (bytes: Buffer) => bytes.subarray(0, bytes.length - checksumBytes),
+};
+
 const runs: Codec<SortedRun> = { encode: (run) => run, decode: (content) => content };
 const text: Codec<string> = { encode: (json) => Buffer.from(json), decode: (content) => content.toString() };
 
@@ -58,14 +69,18 @@ export function openDatabases(
   const records = root.openDB<Buffer, string>(named.records);
   const leaves = root.openDB<Buffer, string>(named.leaves);
   const journal = root.openDB<Buffer, number>(named.journal);
+  const contents = hasChecksums
+    ? root.openDB<SortedRun, string>({ ...named.leaves, encoder: ownContent } as typeof named.leaves)
+    : leaves;
   return {
+    recentlyRead: new RecentlyChecked(),
     records: new CheckedDatabase(records, {
       ...{ codec: text, hasChecksums, damaged },
       describe: (space) => `${space}: its record`,
       describeToLog: (space) => `${space}: its record`,
     }),
     leaves: new CheckedDatabase(leaves, {
-      ...{ codec: runs, hasChecksums, damaged, recently: new RecentlyChecked() },
+      ...{ codec: runs, hasChecksums, damaged, contents, recently: new RecentlyChecked() },
       describe: (key) =>
         `${spaceOf(key)}: the leaf up to ${JSON.stringify(key.slice(spaceOf(key).length + 1))}`,
       describeToLog: (key) => `${spaceOf(key)}: a leaf`,

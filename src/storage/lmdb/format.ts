@@ -22,7 +22,7 @@ export interface Format {
 export const formatVersion = 3;
 /** The format before: leaves, entries of the journal and records have no checksums. `upgradeStore` adds them. */
 export const formatWithoutChecksums = 2;
-const formatKey = 'counterfoil';
+export const formatKey = 'counterfoil';
 
 /** The store is of the format before, or on the way from it: `upgradeStore` brings it to this one. */
 export class UpgradeNeeded extends SettingsError {}

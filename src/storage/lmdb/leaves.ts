@@ -62,16 +62,20 @@ export function* runsOf(
   let next = changes.findIndex(({ idBytes }) => leafKey(space, idBytes) >= start);
   if (next < 0) next = changes.length;
   const range = { start, end: endKey(space), ...(transaction === undefined ? {} : { transaction }) };
-  for (const { key, value: run } of store.leaves.getRange(range)) {
+  const isTrusted = store.recentlyRead.has(space);
+  for (const { key, value: run } of store.leaves.getRange(range, isTrusted ? trusting : checkingAll)) {
     const changed = next < changes.length ? changesIn(key, space, changes, next) : noChanges;
     next += changed.length;
     if (changed.length === 0) yield run;
     else yield* withChanges(run, changed, passingRun);
   }
+  if (after === '' && prefix === '' && !isTrusted) store.recentlyRead.add(space);
   if (next < changes.length) yield* withChanges(emptySortedRun, changes.slice(next), passingRun);
 }
 
 const noChanges: readonly Change[] = [];
+const checkingAll: Reading = { isAfresh: true };
+const trusting: Reading = { isTrusted: true };
 
 /** The text of runs in chunks of a fixed size, which share one buffer; none is empty. */
 export function* chunksOf(

@@ -22,10 +22,10 @@ export const snapshotBoundedAfterMs = 10_000;
 export const snapshotSweepMs = 1_000;
 /** A leaf, its checksum of 4 bytes and LMDB's header of 24 bytes fill whole pages; docs/decisions/leaf-store.md has the measurements. */
 export const leafBytesMax = 8 * 1024 - 24 - 4;
-/** A leaf that a thread has checked is checked again after this time: a read of 1,000,000 items a second pays less than 1 % for it. */
+/** What a thread has checked is checked again after this time: of one read of a large table each second, the checks are below 1 %. */
 export const checkedAgainMs = 60_000;
-/** Leaves that a thread remembers as checked: half a gigabyte of them, and some megabytes of memory. */
-export const checkedKeysMax = 65_536;
+/** Leaves, and spaces, that a thread remembers as checked: those of small requests, and some hundred kilobytes of memory. */
+export const checkedKeysMax = 8_192;
 /** Damages that a process reports: more say nothing more. */
 export const damagesReportedMax = 1_000;
 /** Characters in the journal beyond which a store whose compaction has met damage takes no commits: some seconds of reading it. */

@@ -1,5 +1,5 @@
-import { fstatSync, readSync } from 'node:fs';
-import { freePagesBeyondEndMax, mapBytesMax, treeDepthMax } from './limits.ts';
+import { mapBytesMax, treeDepthMax } from './limits.ts';
+import { PageFile, type PageUse } from './page-file.ts';
 import {
   type Bounds,
   Broken,
@@ -7,6 +7,7 @@ import {
   checkOrder,
   compareBytes,
   compareNumbers,
+  isAscending,
   keyOf,
   nodesOf,
 } from './page-nodes.ts';
@@ -21,7 +22,6 @@ import {
   numberAt,
   pageBytes,
   pageFlags,
-  pageKinds,
   readHeads,
   type Tree,
   treeAt,
@@ -41,8 +41,13 @@ const freeListFlags = 0x4008;
 export function structureProblem(file: number): string | undefined {
   const heads = readHeads(file);
   if (heads === undefined) return 'it has no valid meta pages';
+  return problemOf(() => new PageCheck(file, heads).run());
+}
+
+/** What a check throws about the file, in words. */
+export function problemOf(check: () => void): string | undefined {
   try {
-    new PageCheck(file, heads).run();
+    check();
     return undefined;
   } catch (error) {
     if (error instanceof Broken) return error.message;
@@ -52,9 +57,6 @@ export function structureProblem(file: number): string | undefined {
   }
 }
 
-/** Whether a page is in use. */
-const use = { none: 0, tree: 1, free: 2 };
-
 interface Sums {
   branchPages: number;
   leafPages: number;
@@ -62,29 +64,27 @@ interface Sums {
   entries: number;
 }
 
-class PageCheck {
-  readonly #file: number;
+/** See `structureProblem`; its methods throw Broken and RangeError. */
+export class PageCheck {
   readonly #heads: readonly [Head, Head];
   readonly #head: Head;
-  readonly #pagesInFile: number;
-  readonly #uses: Uint8Array;
+  readonly #pages: PageFile;
   readonly #header = Buffer.alloc(headerBytes);
 
   constructor(file: number, heads: readonly [Head, Head]) {
-    this.#file = file;
     this.#heads = heads;
     this.#head = heads[0].transaction > heads[1].transaction ? heads[0] : heads[1];
-    this.#pagesInFile = Math.floor(fstatSync(file).size / pageBytes);
-    if (this.#head.pages > this.#pagesInFile + freePagesBeyondEndMax)
-      throw new Broken('its meta page names more pages than it has');
-    this.#uses = new Uint8Array(this.#head.pages);
+    this.#pages = new PageFile(file, this.#head);
+  }
+
+  isUsedBy(kind: PageUse, page: number): boolean {
+    return this.#pages.isUsedBy(kind, page);
   }
 
   run(): void {
     this.#checkHeads();
-    const { free, main } = this.#head;
+    const { main } = this.#head;
     const trees: Tree[] = [];
-    const lists: Buffer[] = [];
     this.#checkTree(main, {
       compare: compareBytes,
       values: (value, isTree) => {
@@ -92,9 +92,15 @@ class PageCheck {
         if (isTree) trees.push(treeAt(value, 0));
       },
     });
-    this.#checkTree(free, { compare: compareNumbers, values: (value) => lists.push(Buffer.from(value)) });
     for (const tree of trees) this.#checkTree(tree, { compare: compareBytes, values: undefined });
-    for (const list of lists) this.#checkFreeList(list);
+    this.checkFreeList();
+  }
+
+  checkFreeList(): void {
+    const lists: Buffer[] = [];
+    const values = (value: Buffer) => lists.push(Buffer.from(value));
+    this.#checkTree(this.#head.free, { compare: compareNumbers, values });
+    for (const list of lists) this.#claimFree(list);
   }
 
   /** The newer meta page must not be the older one with another number: then its transaction would be lost. */
@@ -123,7 +129,7 @@ class PageCheck {
   }
 
   #transactionOf(root: number): number {
-    this.#readInto(this.#header, root);
+    this.#pages.readInto(this.#header, root);
     return numberAt(this.#header, inPage.transaction);
   }
 
@@ -143,10 +149,10 @@ class PageCheck {
 
   /** @param level the pages from here to the leaves, this one included */
   #checkPage(number: number, level: number, bounds: Bounds, walk: Walk): void {
-    this.#claim(number, 1, use.tree);
-    const page = this.#readPage(number);
+    this.#pages.claim(number, 1, 'tree');
+    const page = this.#pages.read(number);
     const isLeaf = level === 1;
-    this.#checkHeader(page, number, isLeaf ? pageFlags.leaf : pageFlags.branch);
+    this.#pages.checkHeader(page, number, isLeaf ? pageFlags.leaf : pageFlags.branch);
     const words = new DataView(page.buffer, page.byteOffset, page.length);
     const nodes = nodesOf(words, isLeaf);
     if (isLeaf) {
@@ -171,23 +177,24 @@ class PageCheck {
 
   // A store of a million items has ten thousand entries, and each start walks them all: so few objects are made for an entry.
   #checkLeaf(page: Buffer, words: DataView, nodes: Uint16Array, { low, high }: Bounds, walk: Walk): void {
-    let before = low;
+    const [first, last] = [nodes[0], nodes.at(-1)];
+    if (first === undefined || last === undefined) return;
+    const isInBounds =
+      (low === undefined || walk.compare(low, keyOf(page, words, first)) <= 0) &&
+      (high === undefined || walk.compare(keyOf(page, words, last), high) < 0);
+    if (!isInBounds) throw new Broken('the keys of a page are out of order');
     for (let index = 0; index < nodes.length; index++) {
       const node = nodes[index] as number;
-      const key = keyOf(page, words, node);
-      const order = before === undefined ? -1 : walk.compare(before, key);
-      if (order > 0 || (order === 0 && index > 0)) throw new Broken('the keys of a page are out of order');
-      before = key;
+      if (index > 0 && !isAscending(page, words, nodes[index - 1] as number, node, walk.compare))
+        throw new Broken('the keys of a page are out of order');
       const flags = words.getUint16(node + inNode.flags, true);
       const isTree = (flags & nodeFlags.subDatabase) !== 0;
       if (isTree && walk.values === undefined) throw new Broken('a value claims to be a database');
       const bytes = words.getUint32(node + inNode.low, true);
-      const at = node + inNode.key + key.length;
+      const at = node + inNode.key + words.getUint16(node + inNode.keyBytes, true);
       if ((flags & nodeFlags.bigData) !== 0) this.#checkOverflow(page, at, bytes, walk);
       else walk.values?.(page.subarray(at, at + bytes), isTree);
     }
-    if (before !== undefined && high !== undefined && nodes.length > 0 && walk.compare(before, high) >= 0)
-      throw new Broken('the keys of a page are out of order');
   }
 
   #checkOverflow(page: Buffer, at: number, bytes: number, { sums, values }: Walk): void {
@@ -195,63 +202,26 @@ class PageCheck {
     const pages = numberAt(page, at + inOverflow.pages);
     // A value that was made shorter keeps its pages.
     if (pages * pageBytes < headerBytes + bytes) throw new Broken('a value is longer than its pages');
-    this.#claim(number, pages, use.tree);
+    this.#pages.claim(number, pages, 'tree');
     sums.overflowPages += pages;
     const value = values === undefined ? this.#header : Buffer.allocUnsafe(headerBytes + bytes);
-    this.#readInto(value, number);
-    this.#checkHeader(value, number, pageFlags.overflow);
+    this.#pages.readInto(value, number);
+    this.#pages.checkHeader(value, number, pageFlags.overflow);
     if (value.readUInt32LE(inPage.pages) !== pages)
       throw new Broken('a value has another number of pages than its entry says');
     values?.(value.subarray(headerBytes), false);
   }
 
-  #checkHeader(page: Buffer, number: number, kind: number): void {
-    if (numberAt(page, inPage.number) !== number) throw new Broken(`page ${number} is another page`);
-    if ((page.readUInt16LE(inPage.flags) & pageKinds) !== kind)
-      throw new Broken(`page ${number} is of another kind`);
-    if (numberAt(page, inPage.transaction) > Number(this.#head.transaction))
-      throw new Broken(`page ${number} is newer than the last transaction`);
-  }
-
   /** A list of pages: a number is a page, a negative one the length of the block whose first page follows, and 0 nothing. */
-  #checkFreeList(list: Buffer): void {
+  #claimFree(list: Buffer): void {
     const count = numberAt(list, 0);
     if (8 * (count + 1) > list.length) throw new Broken('its free list has an invalid length');
     for (let index = 1; index <= count; index++) {
       const entry = Number(list.readBigInt64LE(8 * index));
-      if (entry > 0) this.#claim(entry, 1, use.free);
+      if (entry > 0) this.#pages.claim(entry, 1, 'free');
       else if (entry < 0 && index < count)
-        this.#claim(Number(list.readBigInt64LE(8 * ++index)), -entry, use.free);
+        this.#pages.claim(Number(list.readBigInt64LE(8 * ++index)), -entry, 'free');
     }
-  }
-
-  #claim(first: number, pages: number, kind: number): void {
-    const end = first + pages;
-    if (!(first >= 2 && end <= this.#head.pages)) throw new Broken('a page number is out of range');
-    if (kind === use.tree && end > this.#pagesInFile)
-      throw new Broken(`it ends after ${this.#pagesInFile} pages, and page ${end - 1} is in use`);
-    for (let number = first; number < end; number++) {
-      if (this.#uses[number] !== use.none)
-        throw new Broken(
-          `page ${number} is ${kind === use.free ? 'in use and free, or free twice' : 'used twice'}`,
-        );
-      this.#uses[number] = kind;
-    }
-  }
-
-  #readPage(number: number): Buffer {
-    const page = Buffer.allocUnsafeSlow(pageBytes);
-    this.#readInto(page, number);
-    return page;
-  }
-
-  #readInto(bytes: Buffer, number: number): void {
-    if (
-      number < this.#pagesInFile &&
-      readSync(this.#file, bytes, 0, bytes.length, number * pageBytes) === bytes.length
-    )
-      return;
-    throw new Broken(`it ends after ${this.#pagesInFile} pages, and page ${number} is in use`);
   }
 }
 

@@ -68,3 +68,22 @@ export function compareNumbers(a: Buffer, b: Buffer): number {
   if (a.length !== 8 || b.length !== 8) throw new Broken('its free list has an invalid key');
   return numberAt(a, 0) - numberAt(b, 0);
 }
+
+/** Whether the key of one node is less than that of the next. Bytes are compared in place, because most keys are. */
+export function isAscending(
+  page: Buffer,
+  words: DataView,
+  node: number,
+  next: number,
+  compare: Compare,
+): boolean {
+  if (compare !== compareBytes) return compare(keyOf(page, words, node), keyOf(page, words, next)) < 0;
+  const bytes = words.getUint16(node + inNode.keyBytes, true);
+  const nextBytes = words.getUint16(next + inNode.keyBytes, true);
+  for (let index = 0; index < bytes && index < nextBytes; index++) {
+    const difference =
+      (page[node + inNode.key + index] as number) - (page[next + inNode.key + index] as number);
+    if (difference !== 0) return difference < 0;
+  }
+  return bytes < nextBytes;
+}

@@ -29,8 +29,6 @@ const inTree = {
   root: 40,
 };
 const magic = 0xbeefc0de;
-/** Of the eight bytes of a number of a page or transaction: no disk holds more than six bytes can count. */
-const numberBytes = 6;
 const noPage = 0xffff_ffff_ffff_ffffn;
 
 /** A B+tree. */
@@ -106,9 +104,9 @@ export function treeAt(bytes: Buffer, at: number): Tree {
   };
 }
 
-/** A number of eight bytes; more than any disk can have, when the two highest are not zero. */
+/** A number of eight bytes, exact up to 2^53: of more pages or transactions no disk can have. */
 export function numberAt(bytes: Buffer, at: number): number {
-  return bytes.readUIntLE(at, numberBytes) + bytes.readUInt16LE(at + numberBytes) * 2 ** 48;
+  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
 }
 
 /** The page that a node of a branch page names. */

@@ -1,7 +1,7 @@
 import { checkedAgainMs, checkedKeysMax } from './limits.ts';
 
 /**
- * The keys whose values a thread has checked, or written, within the last minute. Checking a leaf takes longer than copying it to a
+ * What a thread has checked, or written, within the last minute: keys or spaces. Checking a leaf takes as long as copying it to a
  * socket, and a page that the system has in memory does not rot: what was read from the disk a moment ago is not checked again.
  */
 export class RecentlyChecked {

@@ -20,8 +20,8 @@ export function recordProblem({ records }: Store, space: string): string | undef
   if (found === undefined) return undefined;
   const { content, isIntact } = found;
   if (!isIntact) return `${records.describe(space)} has a wrong checksum`;
-  const isRecord = isUtf8(content) && isRecordOf(parsed(content));
-  return isRecord ? undefined : `${records.describe(space)} is not well-formed`;
+  const isWellFormed = isUtf8(content) && isRecord(parsed(content));
+  return isWellFormed ? undefined : `${records.describe(space)} is not well-formed`;
 }
 
 function parsed(bytes: Buffer): unknown {
@@ -32,12 +32,12 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-function isRecordOf(value: unknown): boolean {
+export function isRecord(value: unknown): boolean {
   const { count, textBytes, generation } = (value ?? {}) as Partial<SpaceRecord>;
   return [count, textBytes, generation].every(isCount);
 }
 
-function isEntry(value: unknown): value is JournalEntry {
+export function isEntry(value: unknown): value is JournalEntry {
   const { first, spaces } = (value ?? {}) as Partial<JournalEntry>;
   return isCount(first) && Array.isArray(spaces) && spaces.every(isSpaceEntry);
 }
