@@ -33,19 +33,21 @@ const ports = [
   'identity/provider.ts',
   'identity/limits.ts',
 ];
+const backup = ['backup/target.ts'];
 const store = ['storage/engine.ts', 'storage/item-text.ts', 'storage/limits.ts'];
 const copying = 'storage/copying/';
 const domains = ['access/', 'payments/', 'tables/', 'sign-in/'];
 /** For each file, the longest matching prefix applies. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'table-name.ts': ['storage/limits.ts'],
-  'app/': ['app/', 'http/', 'settings/', 'secrets/', copying, ...domains, ...ports, ...shared],
+  'app/': ['app/', ...backup, 'http/', 'settings/', 'secrets/', copying, ...domains, ...ports, ...shared],
   'access/': ['access/', ...ports, ...shared],
   'payments/': ['payments/', 'secrets/', ...ports, ...shared],
   'tables/': ['tables/', ...ports, ...shared],
   'sign-in/': ['sign-in/', 'secrets/', 'access/audit.ts', 'identity/pkce.ts', ...ports, ...shared],
   'secrets/': ['secrets/', 'access/audit.ts', ...ports, ...shared],
-  'storage/lmdb/': ['storage/lmdb/', ...store, ...shared],
+  'storage/lmdb/': ['storage/lmdb/', 'backup/', ...store, ...shared],
+  'backup/': ['backup/', ...shared],
   'storage/dynamodb/': ['storage/dynamodb/', ...store, ...shared],
   'storage/copying/': [copying, ...store, ...shared],
   'storage/': [...store, ...shared],
@@ -56,7 +58,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'http/routes/': ['http/', ...ports, ...domains, ...shared],
   'http/': ['http/', ...shared],
   'settings/': ['settings/', 'payments/limits.ts', 'payments/currencies.ts', ...shared],
-  'cli/': ['cli/', 'app/', 'settings/', 'secrets/', copying, ...domains, ...ports, ...shared],
+  'cli/': ['cli/', 'app/', ...backup, 'settings/', 'secrets/', copying, ...domains, ...ports, ...shared],
   'opentelemetry/': ['opentelemetry/', ...shared],
   'prometheus/': ['prometheus/', ...shared],
 };
@@ -65,6 +67,8 @@ const adapters = 'app/adapters.ts';
 const vendors: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['storage/lmdb/'],
   '@aws-sdk/client-dynamodb': ['storage/dynamodb/'],
+  '@aws-sdk/client-s3': ['backup/s3/'],
+  '@aws-sdk/lib-storage': ['backup/s3/'],
   stripe: ['processors/stripe/'],
   square: ['processors/square/'],
   fastify: ['http/'],

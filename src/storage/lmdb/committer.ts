@@ -1,6 +1,7 @@
 import type { Write as PortWrite, Rejection, Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { Compaction } from './compaction.ts';
+import { appendEntry } from './journal.ts';
 import { textInLeaves } from './leaves.ts';
 import { compactionShare, compactionStepSize, journalSizeMax } from './limits.ts';
 import { Memtable, type SpaceEntry } from './memtable.ts';
@@ -177,10 +178,8 @@ export class Committer {
   /** @param spaces the spaces of the `JournalEntry`, as JSON */
   #append(spaces: string): void {
     const commit = this.#memtable.last + 1;
-    const entry = `{"first":${this.#memtable.first},"spaces":${spaces}}`;
-    const isNew: unknown = this.#store.journal.putSync(commit, entry, { append: true });
-    if (!isNew) throw new Error(`the journal already has commit ${commit}`);
-    this.#memtable.append(commit, entry.length);
+    const size = appendEntry(this.#store, commit, { first: this.#memtable.first, spaces, at: Date.now() });
+    this.#memtable.append(commit, size);
   }
 }
 

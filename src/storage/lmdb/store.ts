@@ -140,7 +140,7 @@ function openAlone(file: string, mutex: StoreMutex | undefined, readOnly = false
 }
 
 /** LMDB's statistics, which the library's types leave out. */
-interface Statistics {
+export interface Statistics {
   readonly pageSize: number;
   readonly treeBranchPageCount: number;
   readonly treeLeafPageCount: number;
