@@ -1,7 +1,5 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { FolderTarget } from '../backup/folder-target.ts';
-import type { BackupTarget } from '../backup/target.ts';
 import { SettingsError } from '../errors.ts';
 import { PrivateHosts } from '../identity/addresses.ts';
 import type { IdentityProvider } from '../identity/provider.ts';
@@ -27,11 +25,7 @@ import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verif
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
-
-export { backupsIn } from '../storage/lmdb/backup/listing.ts';
-export { makeBackup } from '../storage/lmdb/backup/make.ts';
-export { isName as isBackupName } from '../storage/lmdb/backup/manifest.ts';
-export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
+import { optional } from './optional.ts';
 
 /** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */
 
@@ -73,29 +67,6 @@ export async function openTraces({ traces }: Settings): Promise<Traces> {
     () => import('../opentelemetry/traces.ts'),
   );
   return openTelemetryTraces(traces.endpoint, version);
-}
-
-/** Loads an adapter with an optional library. If the library is missing, throws SettingsError with the package to install. */
-async function optional<Adapter>(setting: string, load: () => Promise<Adapter>): Promise<Adapter> {
-  try {
-    return await load();
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const missing = code === 'ERR_MODULE_NOT_FOUND' ? /package '([^']+)'/.exec(message)?.[1] : undefined;
-    if (missing === undefined) throw error;
-    throw new SettingsError([
-      `${setting}: needs the package ${missing}, which is not installed: npm install ${missing}`,
-    ]);
-  }
-}
-
-/** The target of backups that an operator named: a folder, or `s3://bucket/prefix`. Throws SettingsError. */
-export async function openTarget({ backup }: Settings, place: string): Promise<BackupTarget> {
-  if (!/^[a-z][a-z\d+.-]*:\/\//i.test(place)) return new FolderTarget(resolve(place));
-  if (!/^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/[\w!.*'()-]+)*\/?$/.test(place))
-    throw new SettingsError([`${place}: is no target; name a folder, or s3://bucket/prefix`]);
-  const { S3Target } = await optional(place, () => import('../backup/s3/s3-target.ts'));
-  return new S3Target(place.replace(/\/$/, ''), backup.s3);
 }
 
 /** The metrics of all processes in Prometheus' text format. */

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { backupsIn, existingStore, makeBackup, openTarget } from '../app/adapters.ts';
+import { existingStore } from '../app/adapters.ts';
+import { backupsIn, makeBackup, openTarget } from '../app/backup-adapters.ts';
 import { masterKeySource } from '../app/offline/secrets.ts';
 import { BackupFailed, type BackupTarget } from '../backup/target.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';

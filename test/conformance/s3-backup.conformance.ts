@@ -23,7 +23,7 @@ const items = 60_000;
 const newUrl = () => `s3://bucket/${randomUUID()}/of-a-test`;
 testTargetContract('S3', { newTarget: async () => new S3Target(newUrl(), { endpoint, region }) });
 
-test('the commands back up to a bucket and restore from it, and keep as many as they are told', async (t) => {
+test('the commands back up to a bucket, restore from it, and keep the given number', async (t) => {
   const [data, target] = [await filled(t), newUrl()];
   const env = { ...credentials(), COUNTERFOIL_BACKUP_S3_ENDPOINT: endpoint, COUNTERFOIL_DATA: data };
   const run = (...args: string[]) => runCommand([...args, '--json'], env);

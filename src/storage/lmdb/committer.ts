@@ -1,10 +1,11 @@
 import type { Write as PortWrite, Rejection, Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { Compaction } from './compaction.ts';
+import type { SpaceEntry } from './journal.ts';
 import { appendEntry } from './journal.ts';
 import { textInLeaves } from './leaves.ts';
 import { compactionShare, compactionStepSize, journalSizeMax } from './limits.ts';
-import { Memtable, type SpaceEntry } from './memtable.ts';
+import { Memtable } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 /** Removes a space; fails with `exists` while it has items. Its id is empty, as no item's is. */

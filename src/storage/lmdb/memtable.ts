@@ -1,27 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Space } from '../engine.ts';
-import { entriesFrom, lastEntry } from './journal.ts';
-import { bytesOf, firstKey, type SpaceRecord, type Store } from './store.ts';
+import { entriesFrom, lastEntry, type SpaceEntry } from './journal.ts';
 
-/** A commit in the journal. */
-export interface JournalEntry {
-  /** The first commit that is not completely in the leaves yet; earlier commits have left the journal. */
-  readonly first: number;
-  readonly spaces: readonly SpaceEntry[];
-  /** When the commit was made, in milliseconds since 1970; missing in entries of earlier versions. */
-  readonly at?: number;
-}
-/**
- * Count and text bytes as of this commit, then the changes: alternating ids and values, null for a deleted item. With `true`
- * at the end, the space is removed.
- */
-export type SpaceEntry = readonly [
-  space: Space,
-  count: number,
-  textBytes: number,
-  changes: readonly (string | null)[],
-  isRemoved?: true,
-];
+import { bytesOf, firstKey, type SpaceRecord, type Store } from './store.ts';
 
 /** The latest change of an item. */
 export interface Change {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
 import { version } from '../../../version.ts';
-import type { SpaceEntry } from '../memtable.ts';
+import type { SpaceEntry } from '../journal.ts';
 import { segmentBytesMax } from './limits.ts';
 import { segmentName } from './segment-name.ts';
 
