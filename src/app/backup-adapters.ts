@@ -9,11 +9,12 @@ export { backupsIn } from '../storage/lmdb/backup/listing.ts';
 export { makeBackup } from '../storage/lmdb/backup/make.ts';
 export { isName as isBackupName } from '../storage/lmdb/backup/manifest.ts';
 export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
+export { endShipping, Shipper } from '../storage/lmdb/backup/shipper.ts';
 
 /** As `adapters.ts`, for backups: the targets, and what copies the embedded store to them. */
 
 /** The target of backups that an operator named: a folder, or `s3://bucket/prefix`. Throws SettingsError. */
-export async function openTarget({ backup }: Settings, place: string): Promise<BackupTarget> {
+export async function openTarget({ backup }: Pick<Settings, 'backup'>, place: string): Promise<BackupTarget> {
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(place)) return new FolderTarget(resolve(place));
   if (!/^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/[\w!.*'()-]+)*\/?$/.test(place))
     throw new SettingsError([`${place}: is no target; name a folder, or s3://bucket/prefix`]);

@@ -10,6 +10,7 @@ import type { Engine } from '../storage/engine.ts';
 import { openAccess } from './access.ts';
 import { metricsText, openEngine, openMetrics, openSimulation, openTraces } from './adapters.ts';
 import { openApps } from './apps.ts';
+import { startBackups } from './backups/start.ts';
 import { openDomains } from './domains.ts';
 import { startJobs } from './jobs.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
@@ -106,6 +107,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       checkReady: () => checkReady(ready, isStopping),
       metricsText: async () => metricsText(await gather()),
     });
+    const backups = await startBackups(settings, shared);
     const jobs = startJobs(settings, domains, access, log);
 
     return {
@@ -121,7 +123,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
             await Promise.all(apps.map((app) => app.close()));
           },
           async () => {
-            await Promise.all([domains.payments.heartbeats.close(), traces.close()]);
+            await Promise.all([domains.payments.heartbeats.close(), traces.close(), backups?.stop()]);
             await store.close();
           },
         );

@@ -6,6 +6,35 @@ const closed = { additionalProperties: false };
 
 export const backupSettings = Type.Object(
   {
+    target: Type.Optional(
+      Type.String({
+        env: 'COUNTERFOIL_BACKUP_TARGET',
+        minLength: 1,
+        description: 'where the service makes backups by itself: a folder, or s3://bucket/prefix',
+      }),
+    ),
+    schedule: Type.String({
+      env: 'COUNTERFOIL_BACKUP_SCHEDULE',
+      default: '0 3 * * *',
+      pattern: '^\\S+( \\S+){4}$|^@[a-z]+$',
+      description: 'when the service makes a backup, in the syntax of cron, in the time zone of the process',
+    }),
+    keep: Type.Integer({
+      env: 'COUNTERFOIL_BACKUP_KEEP',
+      default: 7,
+      minimum: 1,
+      maximum: 1_000,
+      description: 'how many backups stay; older ones are deleted after the next is good',
+    }),
+    continuous: Type.Optional(
+      Type.Integer({
+        env: 'COUNTERFOIL_BACKUP_CONTINUOUS',
+        minimum: 1,
+        maximum: 3_600,
+        description:
+          'seconds between segments of continuous backup: what a lost disk costs at most; without it there is none',
+      }),
+    ),
     s3: Type.Object(
       {
         endpoint: Type.Optional(

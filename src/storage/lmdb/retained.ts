@@ -1,4 +1,3 @@
-import { journalRetainedBytesMax } from './limits.ts';
 import type { Statistics, Store } from './store.ts';
 
 /**
@@ -17,6 +16,8 @@ export interface Shipped {
   readonly position: number;
   /** The running checksum of the commits up to it (`segment.ts`). */
   readonly checksum: string;
+  /** Bytes of the journal beyond which it keeps nothing for the target. */
+  readonly journalBytesMax: number;
 }
 
 const key = 'shipped';
@@ -34,13 +35,14 @@ export function noteShipped({ root }: Store, shipped: Shipped | undefined): void
 }
 
 /** Removes the entries up to a commit, all of which are in the leaves, but for those to keep. Call it within a write transaction. */
-export function dropFolded(store: Store, last: number, bytesMax = journalRetainedBytesMax): void {
+export function dropFolded(store: Store, last: number): void {
   const shipped = shippedOf(store);
-  const isTooMuch = bytesIn(store.journal.getStats() as Statistics) > bytesMax;
-  const end = shipped === undefined || isTooMuch ? last : Math.min(last, shipped.position);
+  const end = shipped === undefined || isTooMuch(store, shipped) ? last : Math.min(last, shipped.position);
   for (const commit of [...store.journal.getKeys({ end: end + 1 })]) store.journal.removeSync(commit);
 }
 
-function bytesIn({ pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages }: Statistics): number {
-  return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize;
+function isTooMuch({ journal }: Store, { journalBytesMax }: Shipped): boolean {
+  const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } =
+    journal.getStats() as Statistics;
+  return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize > journalBytesMax;
 }

@@ -12,3 +12,7 @@ export const segmentBytesMax = 128 * 1024 * 1024;
 export const segmentsAheadMax = 8;
 /** Characters of changes that a restore applies in one transaction: so many that each leaf is rewritten seldom. */
 export const replaySizeMax = 32 * 1024 * 1024;
+/** How often the process that makes backups says in the store that it is alive: one small flush. */
+export const leaseBeatMs = 10_000;
+/** After this silence another process takes over; of a process that has ended, it does so at once. */
+export const leaseSilenceMsMax = 35_000;

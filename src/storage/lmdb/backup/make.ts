@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { draftsOf, removeDeadDrafts } from '../../../backup/drafts.ts';
 import { flush } from '../../../backup/files.ts';
@@ -56,6 +56,7 @@ export async function makeBackup(
     const { name, now } = await freeName(target);
     const copy = join(drafts, 'store.mdb');
     await copySnapshot(file, copy);
+    chmodSync(copy, 0o600);
     flush(copy);
     passed('copied');
     await checkIsWhole(copy, progress);

@@ -12,6 +12,14 @@ export interface Wanted {
   readonly at?: number | undefined;
 }
 
+/** How far a restore has come. */
+export interface Reached {
+  /** The last commit. */
+  readonly position: number;
+  /** When it was made (RFC 3339). */
+  readonly at: string;
+}
+
 export interface Plan {
   readonly manifest: Manifest;
   /** The segments of its chain that go on after it, by their first commit. They may have gaps. */
@@ -52,13 +60,8 @@ function noBackup({ name }: BackupTarget, wanted: Wanted, [oldest]: readonly Man
 /**
  * The segment that continues a position: of several the one that goes furthest, as two processes may have written the same commits.
  * Undefined at the end. Throws BackupFailed where commits are missing.
- *
- * @param reached the last commit so far, and its time
  */
-export function segmentAfter(
-  segments: readonly SegmentName[],
-  reached: { readonly position: number; readonly at: string },
-): SegmentName | undefined {
+export function segmentAfter(segments: readonly SegmentName[], reached: Reached): SegmentName | undefined {
   const { position } = reached;
   const later = segments.filter(({ last }) => last > position);
   const fitting = later.filter(({ first }) => first <= position + 1);
@@ -68,12 +71,21 @@ export function segmentAfter(
 }
 
 /** Commits that no segment has. */
-export function gap(
-  { position, at }: { readonly position: number; readonly at: string },
-  last: number,
-): BackupFailed {
+export function gap({ position, at }: Reached, last: number): BackupFailed {
   return new BackupFailed(
     'segments_missing',
     `commits ${position + 1} to ${last} are in no segment; restore --at ${at} for the state before them`,
+  );
+}
+
+/** @param what is wrong with it */
+export function damagedSegment(
+  { name, first, last }: SegmentName,
+  what: string,
+  { at }: Reached,
+): BackupFailed {
+  return new BackupFailed(
+    'segment_damaged',
+    `${name} (commits ${first} to ${last}) ${what}; restore --at ${at} for the state before it`,
   );
 }

@@ -3,6 +3,7 @@ import { appendEntry } from '../journal.ts';
 import { Memtable } from '../memtable.ts';
 import { noteShipped } from '../retained.ts';
 import { openStore, type Store } from '../store.ts';
+import { clearLease } from './lease.ts';
 import { replaySizeMax } from './limits.ts';
 import type { CommitLine } from './segment.ts';
 
@@ -19,7 +20,10 @@ export class Replay {
     this.#memtable = new Memtable(this.#store);
     this.#compaction = new Compaction(this.#store, this.#memtable);
     // Its continuous backup is that of the store that it was copied from.
-    this.#store.write(() => noteShipped(this.#store, undefined));
+    this.#store.write(() => {
+      noteShipped(this.#store, undefined);
+      clearLease(this.#store);
+    });
   }
 
   /** @param commits those that follow, in their order; @param size in characters, about */

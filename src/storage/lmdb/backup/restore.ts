@@ -1,19 +1,17 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { flush, putInPlace } from '../../../backup/files.ts';
-import { BackupFailed, type BackupTarget, readSmall } from '../../../backup/target.ts';
+import type { BackupTarget } from '../../../backup/target.ts';
 import { DamagedStoreError, SettingsError } from '../../../errors.ts';
 import type { Engine } from '../../engine.ts';
 import { openLmdbEngine, storeFile } from '../open.ts';
 import { renewStoreId } from '../restored.ts';
 import { type Progress, verifyStore } from '../verify.ts';
 import { writeChecked } from './checksum.ts';
-import { segmentBytesMax, segmentsAheadMax } from './limits.ts';
 import type { Manifest } from './manifest.ts';
-import { gap, type Plan, planRestore, segmentAfter, type Wanted } from './plan.ts';
+import { type Plan, planRestore, type Wanted } from './plan.ts';
 import { Replay } from './replay.ts';
-import { BadSegment, readSegment, type Segment } from './segment.ts';
-import type { SegmentName } from './segment-name.ts';
+import { Walk } from './walk.ts';
 
 export interface RestoreOptions extends Wanted {
   /** Names of files that the folder may hold: they belong to somebody else. */
@@ -77,89 +75,18 @@ async function download(target: BackupTarget, { name, file, sha256 }: Manifest, 
 }
 
 /** Makes the commits of the segments, up to a moment. */
-async function replay(
-  target: BackupTarget,
-  copy: string,
-  { manifest, segments, next }: Plan,
-  until = Infinity,
-): Promise<Restored> {
+async function replay(target: BackupTarget, copy: string, plan: Plan, until?: number): Promise<Restored> {
   const store = new Replay(copy);
-  const { position, last_commit_at: at = manifest.time } = manifest;
-  let reached = { position, at };
-  let checksum: string | undefined;
-  let isProven = false;
-  const ahead = new ReadAhead(target, segments);
+  const walk = new Walk(target, plan, until);
   try {
-    for (;;) {
-      const name = segmentAfter(segments, reached);
-      if (name === undefined || isProven) break;
-      const segment = await ahead.read(name).catch((error: unknown) => {
-        throw error instanceof BadSegment ? bad(name, error, reached.at) : error;
-      });
-      if (checksum !== undefined && checksumAt(segment, reached.position) !== checksum)
-        throw bad(name, new BadSegment('does not continue the one before it'), reached.at);
-      checksum = segment.head.after;
-      const following = segment.commits.slice(reached.position + 1 - segment.head.first);
-      const end = following.findIndex(([, time]) => (time ?? 0) > until);
-      isProven = end >= 0;
-      const commits = isProven ? following.slice(0, end) : following;
-      store.add(commits, segment.size);
-      const [last, time] = commits.at(-1) ?? [reached.position];
-      reached = { position: last, at: time ? new Date(time).toISOString() : reached.at };
-    }
-    // Between two backups of a store the segments have every commit, or the state of the moment is not known.
-    if (until < Infinity && !isProven && next !== undefined && next.position > reached.position)
-      throw gap(reached, next.position);
+    for await (const { commits, size } of walk.commits()) store.add(commits, size);
     await store.finish();
-    return { manifest, ...reached, replayed: reached.position - position };
   } catch (error) {
     await store.close();
     throw error;
   }
-}
-
-function bad({ name, first, last }: SegmentName, { message }: BadSegment, before: string): BackupFailed {
-  return new BackupFailed(
-    'segment_damaged',
-    `${name} (commits ${first} to ${last}) ${message}; restore --at ${before} for the state before it`,
-  );
-}
-
-/** The running checksum after a commit that is in the segment, or in front of it. */
-function checksumAt({ head, checksums }: Segment, position: number): string | undefined {
-  return position === head.first - 1 ? head.before : checksums[position - head.first];
-}
-
-/** Reads segments, and meanwhile those behind them, so that the delay of a distant target counts once. */
-class ReadAhead {
-  readonly #target: BackupTarget;
-  readonly #segments: readonly SegmentName[];
-  readonly #reading = new Map<string, Promise<Segment>>();
-
-  constructor(target: BackupTarget, segments: readonly SegmentName[]) {
-    this.#target = target;
-    this.#segments = segments;
-  }
-
-  read(segment: SegmentName): Promise<Segment> {
-    const from = this.#segments.indexOf(segment);
-    for (const { name } of this.#segments.slice(from, from + segmentsAheadMax)) {
-      if (this.#reading.has(name)) continue;
-      const reading = this.#get(name);
-      // It may never be awaited.
-      reading.catch(() => undefined);
-      this.#reading.set(name, reading);
-    }
-    const found = this.#reading.get(segment.name) as Promise<Segment>;
-    for (const { name } of this.#segments.slice(0, from + 1)) this.#reading.delete(name);
-    return found;
-  }
-
-  async #get(name: string): Promise<Segment> {
-    const bytes = await readSmall(this.#target, name, segmentBytesMax);
-    if (bytes === undefined) throw new BadSegment('has gone from the target');
-    return readSegment(bytes);
-  }
+  const { manifest } = plan;
+  return { manifest, ...walk.reached, replayed: walk.reached.position - manifest.position };
 }
 
 function checkIsEmpty(folder: string, others: readonly string[]): void {
