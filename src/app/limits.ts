@@ -28,7 +28,7 @@ export const backupRetryMs = 5 * 60 * 1_000;
 export const lastShippingMsMax = 3_000;
 /** How long a stopping service waits for the thread that makes backups. */
 export const agentStopMsMax = 5_000;
-/** The priority of the process that makes a backup, as of `nice`: requests come first. */
-export const snapshotPriority = 15;
+/** The priority of a process that makes a backup, as of `nice`: requests come first. */
+export const backupPriority = 19;
 /** The pause between log lines about a target that stays away. */
 export const failureLogMs = 60 * 1_000;

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { existingStore } from '../app/adapters.ts';
 import { backupsIn, makeBackup, openTarget } from '../app/backup-adapters.ts';
+import { lowerPriority } from '../app/backups/low-priority.ts';
 import { masterKeySource } from '../app/offline/secrets.ts';
 import { BackupFailed, type BackupTarget } from '../backup/target.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';
@@ -39,6 +40,7 @@ async function make(
   target: BackupTarget,
   { json, keep }: BackupCommandOptions,
 ): Promise<void> {
+  lowerPriority();
   const bar = new ProgressBar();
   const progress = (done: number, total: number) => bar.show(done, total, 'verifying');
   const { deleted, ...made } = await makeBackup(existingStore(settings), target, { keep, progress }).finally(

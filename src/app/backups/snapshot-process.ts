@@ -1,15 +1,14 @@
-import { setPriority } from 'node:os';
 import { BackupFailed } from '../../backup/target.ts';
 import { SettingsError } from '../../errors.ts';
 import { makeBackup, openTarget } from '../backup-adapters.ts';
-import { snapshotPriority } from '../limits.ts';
+import { lowerPriority } from './low-priority.ts';
 import type { BackupPlan, SnapshotResult } from './messages.ts';
 
 /**
  * The process of one backup, which the agent starts: it has a lower priority than the service, its memory ends with it, and damage
  * that ends a process inside LMDB ends this one. Receives a BackupPlan and sends a SnapshotResult.
  */
-setPriority(snapshotPriority);
+lowerPriority();
 process.once('disconnect', () => process.exit(1));
 process.once('message', (plan: BackupPlan) => {
   void make(plan)
