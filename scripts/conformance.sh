@@ -25,7 +25,7 @@ together() { # parts
   done
 }
 
-together stripe dynamodb storage
+together stripe dynamodb storage s3
 together inputs schemathesis stops openapi
 together attacks
 [ ${#failed[@]} -eq 0 ] && exit

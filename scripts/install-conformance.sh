@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the conformance tests need besides npm's packages: on Debian or Ubuntu, as root. stripe-mock and oasdiff need Go,
+# Installs what the conformance tests need besides npm's packages: on Debian or Ubuntu, as root. stripe-mock, oasdiff and versitygw need Go,
 # DynamoDB Local needs Java and Maven, and schemathesis needs Python.
 set -euo pipefail
 

@@ -30,8 +30,20 @@ export interface Metrics {
   openPayments(open: OpenPayments): void;
   /** A processor's event (webhook). */
   event(processor: string, outcome: EventOutcome): void;
+  /** What is known of the backups that this process makes; undefined if another one makes them. */
+  backup(status: BackupStatus | undefined): void;
+  /** A backup, or a round of continuous backup, failed. */
+  backupFailed(what: 'snapshot' | 'continuous'): void;
   /** @param outcome `begun`, `finished`, or the reason of the rejection */
   signIn(provider: string, outcome: string): void;
+}
+
+/** Milliseconds since 1970. What is missing stays as it was. */
+export interface BackupStatus {
+  /** When the newest good backup was made. */
+  readonly madeAt?: number;
+  /** Everything that was committed before is in segments. */
+  readonly shippedUpTo?: number;
 }
 
 export interface RequestCount {
@@ -102,5 +114,7 @@ export const noMetrics: Metrics = {
   refund: () => undefined,
   openPayments: () => undefined,
   event: () => undefined,
+  backup: () => undefined,
+  backupFailed: () => undefined,
   signIn: () => undefined,
 };

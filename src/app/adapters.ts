@@ -25,11 +25,8 @@ import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verif
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
-import { optional } from './optional-library.ts';
+import { optional } from './optional.ts';
 
-export { BackupFailed, makeBackup } from '../storage/lmdb/backup/make.ts';
-export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
-export { backupsIn } from '../storage/lmdb/backup/target.ts';
 export { compactFile } from '../storage/lmdb/compact-file.ts';
 export { type Recovered, recoverStore } from '../storage/lmdb/recover/recover.ts';
 

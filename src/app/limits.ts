@@ -20,3 +20,15 @@ export const declinesSweepMs = 60 * 60 * 1_000;
 export const readyMsMax = 2_000;
 /** How often recovery looks for open charges and refunds on an engine that bills each read. */
 export const distantRecoveryIntervalMs = 5_000;
+/** How often the process that makes backups looks at the schedule, and the others whether it still lives. */
+export const backupLookMs = 10_000;
+/** The pause after a backup that failed. */
+export const backupRetryMs = 5 * 60 * 1_000;
+/** How long a stopping service sends its last commits to the target: the rest of them is sent by the next start. */
+export const lastShippingMsMax = 3_000;
+/** How long a stopping service waits for the thread that makes backups. */
+export const agentStopMsMax = 5_000;
+/** The priority of a process that makes a backup, as of `nice`: requests come first. */
+export const backupPriority = 19;
+/** The pause between log lines about a target that stays away. */
+export const failureLogMs = 60 * 1_000;

@@ -17,6 +17,7 @@ import {
   openTraces,
 } from './adapters.ts';
 import { openApps } from './apps.ts';
+import { startBackups } from './backups/start.ts';
 import { openDomains } from './domains.ts';
 import { startJobs } from './jobs.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
@@ -115,6 +116,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       checkReady: () => checkReady(ready, isStopping),
       metricsText: async () => metricsText(await gather()),
     });
+    const backups = await startBackups(settings, shared);
     const jobs = startJobs(settings, domains, access, log);
 
     return {
@@ -130,7 +132,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
             await Promise.all(apps.map((app) => app.close()));
           },
           async () => {
-            await Promise.all([domains.payments.heartbeats.close(), traces.close()]);
+            await Promise.all([domains.payments.heartbeats.close(), traces.close(), backups?.stop()]);
             await store.close();
           },
         );

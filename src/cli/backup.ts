@@ -6,16 +6,20 @@ import { wholeNumber } from './option-values.ts';
 export function defineBackup(command: Command): void {
   describe(command, {
     description:
-      'Copy one snapshot of the embedded store to a folder, and verify the copy. Works while the service is running. It does ' +
-      'not copy the master key: keep that elsewhere.',
-    examples: ['backup /backup/counterfoil --keep 7', 'backup /backup/counterfoil --list'],
+      'Copy one snapshot of the embedded store to a folder or a bucket, and verify the copy. Works while the service is running. ' +
+      'It does not copy the master key: keep that elsewhere.',
+    examples: [
+      'backup /backup/counterfoil --keep 7',
+      'backup s3://bucket/counterfoil',
+      'backup /backup/counterfoil --list',
+    ],
   })
-    .argument('<target>', 'the folder of the backups; made if it is missing')
+    .argument('<target>', 'the folder of the backups, made if it is missing, or s3://bucket/prefix')
     .option(
       '--keep <count>',
       'delete the oldest backups beyond this number, after the new one is good',
       wholeNumber('--keep'),
     )
-    .option('--list', 'make no backup: list those of the folder, the oldest first')
+    .option('--list', 'make no backup: list those of the target, the oldest first')
     .action(async (target, options) => (await import('./make-backup.ts')).backup(target, options));
 }

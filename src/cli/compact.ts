@@ -17,7 +17,8 @@ export function defineCompact(command: Command): void {
 
 async function compact({ json }: JsonOption): Promise<void> {
   const settings = await commandSettings();
-  const { BackupFailed, compactFile, existingStore } = await import('../app/adapters.ts');
+  const { compactFile, existingStore } = await import('../app/adapters.ts');
+  const { BackupFailed } = await import('../backup/target.ts');
   const bar = new ProgressBar();
   const progress = (done: number, total: number) => bar.show(done, total, 'verifying');
   const { bytesBefore, bytesAfter } = await compactFile(existingStore(settings), progress)

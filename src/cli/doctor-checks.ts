@@ -11,6 +11,7 @@ import type { Settings } from '../settings/schema.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import type { JsonOption } from './command.ts';
 import { commandSettings } from './command-settings.ts';
+import { backups } from './doctor-backups.ts';
 import { type Finding, surroundings } from './doctor-surroundings.ts';
 import { printResult } from './output/print.ts';
 
@@ -68,7 +69,7 @@ async function examine(): Promise<readonly Finding[]> {
       await clock(offline),
     );
     findings.push(await payments(offline));
-    findings.push(...(await surroundings(settings, offline.engine)));
+    findings.push(...(await surroundings(settings, offline.engine)), ...(await backups(settings)));
     return findings;
   } finally {
     await offline.close();

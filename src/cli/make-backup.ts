@@ -1,7 +1,11 @@
 import { resolve } from 'node:path';
-import { BackupFailed, backupsIn, existingStore, makeBackup } from '../app/adapters.ts';
+import { existingStore } from '../app/adapters.ts';
+import { backupsIn, makeBackup, openTarget } from '../app/backup-adapters.ts';
+import { lowerPriority } from '../app/backups/low-priority.ts';
 import { masterKeySource } from '../app/offline/secrets.ts';
+import { BackupFailed, type BackupTarget } from '../backup/target.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';
+import type { Settings } from '../settings/schema.ts';
 import type { JsonOption } from './command.ts';
 import { commandSettings } from './command-settings.ts';
 import { hint, printListing, printResult } from './output/print.ts';
@@ -14,23 +18,34 @@ export interface BackupCommandOptions extends JsonOption {
   readonly keep?: number;
 }
 
-type Backup = ReturnType<typeof backupsIn>[number];
+type Backup = Awaited<ReturnType<typeof backupsIn>>[number];
 
 /** `counterfoil backup`: exits with 0, or with 1 if no backup could be made; then none is listed. */
 export async function backup(target: string, options: BackupCommandOptions): Promise<void> {
-  if (options.list) await list(resolve(target), options);
-  else await make(resolve(target), options);
+  if (options.list && options.keep !== undefined)
+    throw new UsageError('backup: --list deletes nothing, so it takes no --keep');
+  const settings = await commandSettings();
+  const opened = await openTarget(settings, target);
+  try {
+    await (options.list ? list(opened, options) : make(settings, opened, options));
+  } catch (error) {
+    throw error instanceof BackupFailed ? new WorkFailed(error.code, error.message) : error;
+  } finally {
+    opened.close();
+  }
 }
 
-async function make(target: string, { json, keep }: BackupCommandOptions): Promise<void> {
-  const settings = await commandSettings();
+async function make(
+  settings: Settings,
+  target: BackupTarget,
+  { json, keep }: BackupCommandOptions,
+): Promise<void> {
+  lowerPriority();
   const bar = new ProgressBar();
   const progress = (done: number, total: number) => bar.show(done, total, 'verifying');
-  const { deleted, ...made } = await makeBackup(existingStore(settings), target, { keep, progress })
-    .catch((error: unknown) => {
-      throw error instanceof BackupFailed ? new WorkFailed(error.code, error.message) : error;
-    })
-    .finally(() => bar.clear());
+  const { deleted, ...made } = await makeBackup(existingStore(settings), target, { keep, progress }).finally(
+    () => bar.clear(),
+  );
   const source = masterKeySource(settings);
   const place = isKeyFile(source) ? resolve(sourceName(source)) : sourceName(source);
   printResult(json, { ...made, deleted, master_key: place }, [
@@ -41,8 +56,7 @@ async function make(target: string, { json, keep }: BackupCommandOptions): Promi
     hint(`The master key is not in the backup. It comes from ${place}: keep a copy of it elsewhere.`);
 }
 
-async function list(target: string, { json, keep }: BackupCommandOptions): Promise<void> {
-  if (keep !== undefined) throw new UsageError('backup: --list deletes nothing, so it takes no --keep');
+async function list(target: BackupTarget, { json }: BackupCommandOptions): Promise<void> {
   const now = Date.now();
   const columns: readonly Column<Backup>[] = [
     { title: 'BACKUP', cell: ({ name }) => name },
@@ -51,18 +65,10 @@ async function list(target: string, { json, keep }: BackupCommandOptions): Promi
     { title: 'BYTES', cell: ({ bytes }) => `${bytes}`, align: 'right' },
     { title: 'POSITION', cell: ({ position }) => `${position}`, align: 'right' },
   ];
-  await printListing(backupsOf(target), {
+  await printListing(await backupsIn(target), {
     ...{ json, columns, none: 'No backups.' },
     toJson: (made) => ({ ...made, age_seconds: secondsSince(made.time, now) }),
   });
-}
-
-function backupsOf(target: string): readonly Backup[] {
-  try {
-    return backupsIn(target);
-  } catch (error) {
-    throw new UsageError(`${target}: cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
 }
 
 /** All items, those of the service included. */

@@ -1,4 +1,11 @@
-import type { CommitOutcome, EventOutcome, Metrics, OpenPayments, RequestCount } from '../metrics.ts';
+import type {
+  BackupStatus,
+  CommitOutcome,
+  EventOutcome,
+  Metrics,
+  OpenPayments,
+  RequestCount,
+} from '../metrics.ts';
 import {
   type Count,
   CounterFamily,
@@ -93,6 +100,12 @@ export class Recorder implements Metrics {
     help: 'Sign-ins begun and finished, and rejected ones by reason',
     labels: ['provider', 'outcome'],
   });
+  readonly #backupFailures = new CounterFamily({
+    name: 'counterfoil_backup_failures_total',
+    help: 'Backups (snapshot) and rounds of continuous backup (continuous) that failed',
+    labels: ['kind'],
+  });
+  #backup: BackupStatus | undefined;
   #inFlight = 0;
   #open = none;
   readonly families: readonly Family[];
@@ -123,6 +136,8 @@ export class Recorder implements Metrics {
       ...openPaymentGauges(() => this.#open, now),
       this.#events,
       this.#signIns,
+      this.#backupFailures,
+      ...backupGauges(() => this.#backup, now),
     ];
   }
 
@@ -190,6 +205,14 @@ export class Recorder implements Metrics {
     this.#events.of(processor, outcome).value++;
   }
 
+  backup(status: BackupStatus | undefined): void {
+    this.#backup = status && { ...this.#backup, ...status };
+  }
+
+  backupFailed(what: 'snapshot' | 'continuous'): void {
+    this.#backupFailures.of(what).value++;
+  }
+
   signIn(provider: string, outcome: string): void {
     this.#signIns.of(provider, outcome).value++;
   }
@@ -210,6 +233,21 @@ function openPaymentGauges(open: () => OpenPayments, now: () => number): readonl
         const { oldestInDoubtAt } = open();
         return oldestInDoubtAt === undefined ? 0 : Math.max(0, (now() - oldestInDoubtAt) / 1_000);
       },
+    ),
+  ];
+}
+
+/** One process makes the backups; the others expose nothing. */
+function backupGauges(status: () => BackupStatus | undefined, now: () => number): readonly Family[] {
+  const age = (at: number | undefined) => (at === undefined ? undefined : Math.max(0, (now() - at) / 1_000));
+  const gauge = (name: string, help: string, at: () => number | undefined) =>
+    new GaugeFamily({ name, help, aggregator: 'max' }, () => age(at()));
+  return [
+    gauge('counterfoil_backup_age_seconds', 'Age of the newest good backup', () => status()?.madeAt),
+    gauge(
+      'counterfoil_backup_lag_seconds',
+      'Age of the moment up to which everything is in segments of continuous backup',
+      () => status()?.shippedUpTo,
     ),
   ];
 }

@@ -148,6 +148,12 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
   if (settings.payments.host !== undefined && settings.payments.port === undefined) {
     problems.push('payments.host (COUNTERFOIL_PAYMENT_HOST): needs payments.port (COUNTERFOIL_PAYMENT_PORT)');
   }
+  if (settings.backup.target !== undefined && settings.store !== 'lmdb')
+    problems.push('backup.target (COUNTERFOIL_BACKUP_TARGET): backups are of the embedded store (lmdb) only');
+  if (settings.backup.continuous !== undefined && settings.backup.target === undefined)
+    problems.push(
+      'backup.continuous (COUNTERFOIL_BACKUP_CONTINUOUS): needs backup.target (COUNTERFOIL_BACKUP_TARGET)',
+    );
   if (simulate && /^.k_live_/.test(settings.stripe.key ?? '')) {
     problems.push(
       'stripe.key (COUNTERFOIL_STRIPE_KEY): is a live key, but --simulate reports charges that never happened; ' +

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { amountMax } from '../payments/limits.ts';
 import { tableNamePattern } from '../table-name.ts';
 import { accessSettings } from './access.ts';
+import { backupSettings } from './backup.ts';
 import { authenticationSecondsMax, chargeRetrySecondsMax } from './limits.ts';
 import { priceSetting } from './price.ts';
 import { processorSettings } from './processor-settings.ts';
@@ -114,6 +115,7 @@ export const settingsSchema = Type.Object(
       },
       { ...closed, default: {}, description: 'Amazon DynamoDB, for store: dynamodb' },
     ),
+    backup: backupSettings,
     basePath: Type.String({
       env: 'COUNTERFOIL_BASE_PATH',
       default: '',

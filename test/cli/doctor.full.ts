@@ -45,6 +45,7 @@ test('doctor: reports no problem next to a running service', async (t) => {
     'disk',
     'address',
     'processors',
+    'backups',
   ]);
   assert.match(output, /all 1 open/);
 });

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { FolderTarget } from '../../src/backup/folder-target.ts';
+import { BackupFailed } from '../../src/backup/target.ts';
 import type { Space } from '../../src/storage/engine.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';
-import { backupSteps } from '../../src/storage/lmdb/backup/make.ts';
+import { type BackupStep, backupSteps, makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { verifyStore } from '../../src/storage/lmdb/verify.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
@@ -15,7 +17,7 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
 const onLmdb = { skip: process.env.TEST_STORE === 'dynamodb' ? 'the embedded store only' : false };
-const rounds = 5;
+const rounds = process.env.LONG === '1' ? 500 : 8;
 const writers = 4;
 const itemsStored = 2_000;
 
@@ -26,11 +28,13 @@ test('a backup under write load verifies, and equals a state that existed', onLm
   for (let round = 0; round < rounds; round++) {
     await load.grow(50);
     const before = [...load.acknowledged];
-    const made = await backup(data, target);
+    const made = await backup(data, target, '--keep', '3');
     const after = [...load.sent];
     assert.equal(made.status, 0, made.errors);
     const manifest = JSON.parse(made.output);
-    const copy = asStore(join(target, manifest.file), join(target, `opened-${round}`));
+    const opened = `${target}-opened`;
+    rmSync(opened, { recursive: true, force: true });
+    const copy = asStore(join(target, manifest.file), opened);
     const { items, problems } = await verifyStore(storeFile(copy));
     assert.deepEqual(problems, []);
     const { tables: _, ...counts } = manifest.counts as Record<string, number>;
@@ -50,9 +54,51 @@ test('a backup under write load verifies, and equals a state that existed', onLm
     }
   }
   await load.stop();
-  assert.equal((await listed(data, target)).length, rounds);
+  assert.equal((await listed(data, target)).length, 3);
   await service.kill();
 });
+
+test('backups into one target at the same time are all good, or say that they are not', onLmdb, async (t) => {
+  const { data, target } = prepare(t);
+  await fill(data);
+  mkdirSync(target);
+  const made = await Promise.all(Array.from({ length: 4 }, () => backup(data, target)));
+  const good = made.filter(({ status }) => status === 0).map(({ output }) => JSON.parse(output).name);
+  for (const { status, errors } of made.filter((each) => each.status !== 0)) {
+    assert.equal(status, 1, errors);
+    assert.match(errors, /another command has changed it meanwhile|cannot be read or written/);
+  }
+  assert.ok(good.length >= 1);
+  const names = (await listed(data, target)).map(({ name }) => name);
+  assert.deepEqual(names, [...good].sort(), 'what was reported as made is listed');
+  for (const name of names) {
+    const { problems } = await verifyStore(
+      storeFile(asStore(join(target, `${name}.mdb`), `${target}-${name}`)),
+    );
+    assert.deepEqual(problems, []);
+  }
+});
+
+for (const [what, change] of [
+  ['its data is removed', (target: string, file: string) => rmSync(join(target, file))],
+  ['its data is cut short', (target: string, file: string) => writeFileSync(join(target, file), 'x')],
+] as const) {
+  test(`a backup that another command changes before it is listed fails: ${what}`, onLmdb, async (t) => {
+    const { data, target } = prepare(t);
+    await fill(data);
+    const passed = (step: BackupStep) => {
+      if (step !== 'data in place') return;
+      const file = readdirSync(target).find((name) => name.endsWith('.mdb')) ?? '';
+      change(target, file);
+    };
+    await assert.rejects(makeBackup(storeFile(data), new FolderTarget(target), { passed }), (error) => {
+      assert.ok(error instanceof BackupFailed);
+      assert.match(error.message, /another command has changed it meanwhile; run this again/);
+      return true;
+    });
+    assert.deepEqual(await listed(data, target), []);
+  });
+}
 
 for (const step of backupSteps) {
   test(

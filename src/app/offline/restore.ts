@@ -2,23 +2,39 @@ import { resolve } from 'node:path';
 import { SettingsError } from '../../errors.ts';
 import { shutPayments } from '../../payments/restored.ts';
 import type { Settings } from '../../settings/schema.ts';
-import { restoreBackup } from '../adapters.ts';
+import { isBackupName, openTarget, restoreBackup } from '../backup-adapters.ts';
 
 /** The records of the simulated processor are not part of the store: they may be put into the folder before. */
 const ledger = 'simulated-ledger.jsonl';
 
+export interface RestoreRequest {
+  /** A target, of which the newest state is taken, or a backup in it. */
+  readonly from: string;
+  /** The state of this moment, in milliseconds since 1970. */
+  readonly at?: number | undefined;
+  readonly progress: (done: number, total: number) => void;
+}
+
 /** Restores a backup into the empty data folder of the settings, and shuts payments in it. Throws as `restoreBackup` does. */
-export function restoreData(
-  { store, data }: Settings,
-  from: string,
-  progress: (done: number, total: number) => void,
+export async function restoreData(
+  settings: Settings,
+  { from, at, progress }: RestoreRequest,
 ): ReturnType<typeof restoreBackup> {
+  const { store, data } = settings;
   if (store !== 'lmdb')
     throw new SettingsError(['store (COUNTERFOIL_STORE): this command needs the embedded store']);
-  return restoreBackup(from, resolve(data), {
-    others: [ledger],
-    progress,
-    prepare: (engine, { name, time }) =>
-      shutPayments(engine, { snapshotAt: time, restoredAt: new Date().toISOString(), backup: name }),
-  });
+  const [, parent, last = ''] = /^(.*[^/])\/+([^/]+)\/?$/.exec(from) ?? [];
+  const name = isBackupName(last) ? last : undefined;
+  if (name !== undefined && at !== undefined)
+    throw new SettingsError([`--at: needs the target, and not the backup ${name} in it`]);
+  const target = await openTarget(settings, name === undefined ? from : (parent ?? '.'));
+  try {
+    return await restoreBackup(target, resolve(data), {
+      ...{ name, at, others: [ledger], progress },
+      prepare: (engine, { manifest, at: snapshotAt }) =>
+        shutPayments(engine, { snapshotAt, restoredAt: new Date().toISOString(), backup: manifest.name }),
+    });
+  } finally {
+    target.close();
+  }
 }

@@ -2,9 +2,10 @@ import type { Write as PortWrite, Rejection, Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { DamagedValueError } from './checked-database.ts';
 import { Compaction } from './compaction.ts';
+import { appendEntry, type SpaceEntry } from './journal.ts';
 import { textInLeaves } from './leaves.ts';
 import { compactionShare, compactionStepSize, journalSizeMax, journalSizeStoppedMax } from './limits.ts';
-import { Memtable, type SpaceEntry } from './memtable.ts';
+import { Memtable } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 /** Removes a space; fails with `exists` while it has items. Its id is empty, as no item's is. */
@@ -213,10 +214,8 @@ export class Committer {
   /** @param spaces the spaces of the `JournalEntry`, as JSON */
   #append(spaces: string): void {
     const commit = this.#memtable.last + 1;
-    const entry = `{"first":${this.#memtable.first},"spaces":${spaces}}`;
-    if (!this.#store.journal.putSync(commit, entry, { append: true }))
-      throw new Error(`the journal already has commit ${commit}`);
-    this.#memtable.append(commit, entry.length);
+    const size = appendEntry(this.#store, commit, { first: this.#memtable.first, spaces, at: Date.now() });
+    this.#memtable.append(commit, size);
   }
 }
 

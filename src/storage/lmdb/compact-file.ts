@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { flush, putInPlace } from '../../backup/files.ts';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
-import { flush, putInPlace } from './backup/files.ts';
 import { checkRoom } from './backup/make.ts';
 import { makeFormat } from './format.ts';
 import { otherProcessesOn, processesOn } from './in-use.ts';

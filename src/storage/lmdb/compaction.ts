@@ -4,6 +4,7 @@ import { changesIn, leafAfter, leafOf } from './leaves.ts';
 import { leafBytesMax } from './limits.ts';
 import type { Change, Memtable } from './memtable.ts';
 import { joined, type RunSize, withChanges } from './merge.ts';
+import { dropFolded } from './retained.ts';
 import { countOf, emptySortedRun, idAtIndex, type SortedRun } from './sorted-run.ts';
 import { bytesOf, lastLeafKey, leafKey, type Store } from './store.ts';
 
@@ -77,9 +78,7 @@ export class Compaction {
   }
 
   #end(): void {
-    for (let commit = this.#memtable.first; commit <= this.#last; commit++) {
-      this.#store.journal.removeSync(commit);
-    }
+    dropFolded(this.#store, this.#last);
     this.#memtable.dropBefore(this.#last + 1);
     this.#isUnderWay = false;
   }

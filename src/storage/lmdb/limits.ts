@@ -40,6 +40,11 @@ export const treeDepthMax = 32;
 export const upgradedLeavesPerStep = 2_048;
 /** Characters in the journal at which compaction begins: about 12,000 small changes. */
 export const journalSizeMax = 1024 * 1024;
+/**
+ * Bytes of the journal up to which continuous backup may keep entries that are in the leaves: at 20,000 small commits a second
+ * the target may be away for a minute, at 100 a second for hours.
+ */
+export const journalRetainedBytesMax = 256 * 1024 * 1024;
 /** Characters compacted per character committed: the journal shrinks during continuous writes. */
 export const compactionShare = 3;
 /** After this time without a commit, compaction runs, in steps that delay a commit by some milliseconds. */

@@ -1,24 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Space } from '../engine.ts';
-import { bytesOf, firstKey, type SpaceRecord, type Store } from './store.ts';
+import { entriesFrom, lastEntry, type SpaceEntry } from './journal.ts';
 
-/** A commit in the journal. */
-export interface JournalEntry {
-  /** The first commit that is not completely in the leaves yet; earlier commits have left the journal. */
-  readonly first: number;
-  readonly spaces: readonly SpaceEntry[];
-}
-/**
- * Count and text bytes as of this commit, then the changes: alternating ids and values, null for a deleted item. With `true`
- * at the end, the space is removed.
- */
-export type SpaceEntry = readonly [
-  space: Space,
-  count: number,
-  textBytes: number,
-  changes: readonly (string | null)[],
-  isRemoved?: true,
-];
+import { bytesOf, firstKey, type SpaceRecord, type Store } from './store.ts';
 
 /** The latest change of an item. */
 export interface Change {
@@ -73,19 +57,25 @@ export class Memtable {
 
   /** Reads the new entries of the journal. */
   catchUp(): void {
-    for (const { key, value } of this.#store.journal.getRange({ start: this.#last + 1 })) {
+    // At first, what continuous backup keeps in the journal is passed over: it is in the leaves.
+    const from = this.#last === 0 ? (lastEntry(this.#store)?.entry.first ?? 1) : this.#last + 1;
+    for (const { commit, size, entry } of entriesFrom(this.#store, from)) {
       // The commits in between are already compacted, and so is everything known here: read it from the leaves.
-      if (key !== this.#last + 1) this.forget();
-      this.append(key, value.length);
-      const { first, spaces } = JSON.parse(value) as JournalEntry;
-      for (const [space, count, textBytes, changes, isRemoved] of spaces) {
-        for (let n = 0; n < changes.length; n += 2) {
-          this.set(space, changes[n] as string, changes[n + 1] ?? undefined, key);
-        }
-        if (isRemoved === true) this.removeSpace(space, key);
-        else this.setRecord(space, { count, textBytes, generation: key });
+      if (commit !== this.#last + 1) this.forget();
+      this.append(commit, size);
+      this.apply(commit, entry.spaces);
+      this.dropBefore(entry.first);
+    }
+  }
+
+  /** Makes the changes of a commit. */
+  apply(commit: number, spaces: readonly SpaceEntry[]): void {
+    for (const [space, count, textBytes, changes, isRemoved] of spaces) {
+      for (let n = 0; n < changes.length; n += 2) {
+        this.set(space, changes[n] as string, changes[n + 1] ?? undefined, commit);
       }
-      this.dropBefore(first);
+      if (isRemoved === true) this.removeSpace(space, commit);
+      else this.setRecord(space, { count, textBytes, generation: commit });
     }
   }
 

@@ -150,7 +150,7 @@ export function openEnvironment(file: string, readOnly = false): RootDatabase<st
 }
 
 /** LMDB's statistics, which the library's types leave out. */
-interface Statistics {
+export interface Statistics {
   readonly pageSize: number;
   readonly treeBranchPageCount: number;
   readonly treeLeafPageCount: number;

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { JournalEntry } from './memtable.ts';
+import type { JournalEntry } from './journal.ts';
 import type { SpaceRecord, Store } from './store.ts';
 import { isText } from './verify-leaf.ts';
 

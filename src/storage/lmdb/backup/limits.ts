@@ -4,3 +4,15 @@
 export const readBytesMax = 1024 * 1024;
 /** A manifest has a few hundred bytes; a longer file is not ours. */
 export const manifestBytesMax = 64 * 1024;
+/** Characters at which a segment is closed: some seconds of a busy store, and some ten megabytes of memory to write it. */
+export const segmentSizeMax = 4 * 1024 * 1024;
+/** Bytes of a segment, as text: the closing size, and one more commit of the greatest size, whose characters may be three bytes. */
+export const segmentBytesMax = 128 * 1024 * 1024;
+/** Segments that a restore reads ahead: as many as hide the delay of a distant target. */
+export const segmentsAheadMax = 8;
+/** Characters of changes that a restore applies in one transaction: so many that each leaf is rewritten seldom. */
+export const replaySizeMax = 32 * 1024 * 1024;
+/** How often the process that makes backups says in the store that it is alive: one small flush. */
+export const leaseBeatMs = 10_000;
+/** After this silence another process takes over; of a process that has ended, it does so at once. */
+export const leaseSilenceMsMax = 35_000;

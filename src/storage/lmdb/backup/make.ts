@@ -1,14 +1,18 @@
-import { existsSync, mkdirSync, rmSync, statfsSync, statSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { chmodSync, mkdirSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { draftsOf, removeDeadDrafts } from '../../../backup/drafts.ts';
+import { flush } from '../../../backup/files.ts';
+import { failureOf } from '../../../backup/folder-target.ts';
+import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { SettingsError } from '../../../errors.ts';
 import { version } from '../../../version.ts';
 import { diskReserveBytes } from '../../limits.ts';
-import { Memtable } from '../memtable.ts';
 import { openStoreToRead, reusableBytes } from '../store.ts';
 import { type Progress, verifyStore } from '../verify.ts';
-import { checksumOf, flush, putInPlace, writeWhole } from './files.ts';
+import { checksumOf } from './checksum.ts';
+import { contentOf } from './content.ts';
+import { keepNewest, tidy } from './listing.ts';
 import { dataFile, type Manifest, manifestFile, manifestVersion, nameAt, readManifest } from './manifest.ts';
-import { draftFolder, keepNewest, tidy } from './target.ts';
 
 /** What a backup goes through, in this order; killed after any of them, it leaves no backup or a whole one. */
 export const backupSteps = ['begun', 'copied', 'verified', 'described', 'data in place', 'done'] as const;
@@ -27,41 +31,32 @@ export interface MadeBackup extends Manifest {
   readonly deleted: readonly string[];
 }
 
-/** The backup could not be made, and none is listed; the message is a sentence. */
-export class BackupFailed extends Error {
-  readonly code: 'target_full' | 'target_unusable' | 'copy_damaged';
-
-  constructor(code: BackupFailed['code'], message: string, cause?: unknown) {
-    super(message, { cause });
-    this.code = code;
-  }
-}
-
 /**
- * Copies one snapshot of the store to a folder, verifies the copy, and lists it there. The service may run. Older backups are
+ * Copies one snapshot of the store to a target, verifies the copy, and lists it there. The service may run. Older backups are
  * deleted only after the new one is good. Throws BackupFailed, and SettingsError if the store cannot be opened or the target is its folder.
  *
- * @param file of a store that exists
- * @param target made if only its last part is missing; one backup at a time is made in it
+ * @param file of a store that exists. For a distant target the copy is made in its folder first
+ * @param target one backup at a time is made in it
  */
 export async function makeBackup(
   file: string,
-  target: string,
+  target: BackupTarget,
   { keep, progress, passed = () => undefined }: BackupOptions = {},
 ): Promise<MadeBackup> {
-  checkIsElsewhere(file, target);
-  const draft = draftFolder(target);
+  const isLocal = target.drafts !== undefined;
+  if (isLocal) checkIsElsewhere(file, target.name);
+  await target.prepare();
+  const folder = dirname(file);
+  const drafts = target.drafts ?? draftsOf(folder);
   try {
-    // Not with its parents: a backup belongs on the disk that was to be mounted there.
-    if (!existsSync(target)) mkdirSync(target, { mode: 0o700 });
-    tidy(target);
-    mkdirSync(draft, { mode: 0o700 });
+    if (!isLocal) removeDeadDrafts(folder);
+    await tidy(target);
+    mkdirSync(drafts, { mode: 0o700 });
     passed('begun');
-    let now = Date.now();
-    while (existsSync(join(target, dataFile(nameAt(now))))) now++;
-    const name = nameAt(now);
-    const copy = join(draft, 'store.mdb');
+    const { name, now } = await freeName(target);
+    const copy = join(drafts, 'store.mdb');
     await copySnapshot(file, copy);
+    chmodSync(copy, 0o600);
     flush(copy);
     passed('copied');
     await checkIsWhole(copy, progress);
@@ -77,22 +72,16 @@ export async function makeBackup(
       service_version: version,
     };
     passed('described');
-    putInPlace(copy, join(target, manifest.file));
+    await target.putFile(manifest.file, copy);
     passed('data in place');
-    const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
-    writeWhole(join(draft, 'manifest.json'), join(target, manifestFile(name)), text);
-    // Another backup into the folder at the same time takes a file without a manifest for the rest of a killed one.
-    if (readManifest(target, name) === undefined)
-      throw new BackupFailed(
-        'target_unusable',
-        `${target}: another command has changed it meanwhile; run this again`,
-      );
+    await target.put(manifestFile(name), Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`));
+    await checkIsListed(target, manifest);
     passed('done');
-    return { ...manifest, deleted: keep === undefined ? [] : keepNewest(target, keep) };
+    return { ...manifest, deleted: keep === undefined ? [] : await keepNewest(target, keep, manifest) };
   } catch (error) {
-    throw failureOf(error, target);
+    throw failureOf(error, target.name);
   } finally {
-    rmSync(draft, { recursive: true, force: true });
+    rmSync(drafts, { recursive: true, force: true });
   }
 }
 
@@ -103,6 +92,23 @@ function checkIsElsewhere(file: string, target: string): void {
     throw new SettingsError([`${target}: is in the data folder; a backup there is lost with the data`]);
 }
 
+async function freeName(target: BackupTarget): Promise<{ readonly name: string; readonly now: number }> {
+  const taken = new Set((await target.list()).map(({ name }) => name));
+  let now = Date.now();
+  while (taken.has(dataFile(nameAt(now)))) now++;
+  return { name: nameAt(now), now };
+}
+
+/** Another backup at the same time, from a machine that this one cannot see, takes a file without a manifest for the rest of a killed one. */
+async function checkIsListed(target: BackupTarget, { name, file, bytes, sha256 }: Manifest): Promise<void> {
+  const listed = await readManifest(target, name);
+  if (listed?.sha256 === sha256 && (await target.sizeOf(file)) === bytes) return;
+  throw new BackupFailed(
+    'target_unusable',
+    `${target.name}: another command has changed it meanwhile; run this again`,
+  );
+}
+
 /** LMDB's own copy of one snapshot, without free pages: what was deleted from the store is not in it. */
 async function copySnapshot(file: string, to: string): Promise<void> {
   const store = openStoreToRead(file);
@@ -110,9 +116,15 @@ async function copySnapshot(file: string, to: string): Promise<void> {
     checkRoom(file, to, reusableBytes(store));
     await store.root.backup(to, true);
   } catch (error) {
-    // LMDB reports what the system says without a code.
     if (error instanceof BackupFailed) throw error;
-    throw new BackupFailed('target_unusable', `the copy cannot be written: ${(error as Error).message}`);
+    // LMDB reports what the system says without a code.
+    const { message } = error as Error;
+    const isFull = /No space left|File too large|quota exceeded/i.test(message);
+    throw new BackupFailed(
+      isFull ? 'target_full' : 'target_unusable',
+      `${dirname(to)}: the copy cannot be written: ${message}`,
+      error,
+    );
   } finally {
     await store.close();
   }
@@ -128,7 +140,7 @@ export function checkRoom(file: string, to: string, reusable: number): void {
   if (bavail * bsize < needed)
     throw new BackupFailed(
       'target_full',
-      `the target has room for ${bavail * bsize} bytes, and the backup needs ${needed}`,
+      `${folder}: has room for ${bavail * bsize} bytes, and the copy needs ${needed}`,
     );
 }
 
@@ -139,40 +151,4 @@ async function checkIsWhole(copy: string, progress: Progress | undefined): Promi
       'copy_damaged',
       `the copy is damaged, so it does not count; run counterfoil verify on the store: ${problems.join('; ')}`,
     );
-}
-
-/** The last commit of a store that nobody writes to, and what it holds. */
-async function contentOf(file: string): Promise<Pick<Manifest, 'position' | 'counts' | 'store_format'>> {
-  const store = openStoreToRead(file);
-  try {
-    const memtable = new Memtable(store);
-    memtable.catchUp();
-    const counts: Record<string, number> = { tables: 0, table_items: 0 };
-    for (const space of memtable.spaces()) {
-      const count = memtable.record(space)?.count ?? 0;
-      const [family = '', kind = ''] = space.split(':');
-      if (family === 'table') {
-        counts.tables = (counts.tables ?? 0) + 1;
-        counts.table_items = (counts.table_items ?? 0) + count;
-      } else if (count > 0) counts[kind.replaceAll('-', '_')] = count;
-    }
-    return { position: memtable.last, counts, store_format: store.format.format };
-  } finally {
-    await store.close();
-  }
-}
-
-const full: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
-
-/** What the system reports about the target becomes a sentence; errors of the store stay as they are. */
-function failureOf(error: unknown, target: string): unknown {
-  const { code, syscall, message } = error as NodeJS.ErrnoException;
-  if (error instanceof BackupFailed) {
-    const isFull = /No space left|File too large|quota exceeded/i.test(message);
-    return isFull ? new BackupFailed('target_full', `${target}: ${message}`, error) : error;
-  }
-  if (full.has(code)) return new BackupFailed('target_full', `${target}: the disk is full`, error);
-  if (syscall !== undefined)
-    return new BackupFailed('target_unusable', `${target}: cannot be written (${code})`, error);
-  return error;
 }

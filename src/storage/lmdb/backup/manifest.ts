@@ -1,5 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { type BackupTarget, readSmall } from '../../../backup/target.ts';
 import { manifestBytesMax } from './limits.ts';
 
 /** What a backup says of itself, in `NAME.json` beside `NAME.mdb`. A backup without one does not exist. */
@@ -11,6 +10,12 @@ export interface Manifest {
   readonly time: string;
   /** The number of the last commit in the snapshot. */
   readonly position: number;
+  /** When that commit was made (RFC 3339); missing if the store does not know. */
+  readonly last_commit_at?: string;
+  /** Of the store: a restored or copied one has another id. Missing in manifests of earlier versions. */
+  readonly store_id?: string;
+  /** The chain of segments that continues it; missing if the store has no continuous backup. */
+  readonly chain?: string;
   /** Items by kind: `tables`, `table_items`, and each space of the service that has any. */
   readonly counts: Readonly<Record<string, number>>;
   readonly file: string;
@@ -44,20 +49,19 @@ export function nameOf(file: string): string | undefined {
   return name !== file && namePattern.test(name) ? name : undefined;
 }
 
-/**
- * Reads a manifest; undefined when there is none, it is not one of this version, or the file of the backup is missing or has
- * another size.
- */
-export function readManifest(target: string, name: string): Manifest | undefined {
+/** Reads a manifest; undefined when there is none, or it is not one of this version. The file of the backup may be missing. */
+export async function readManifest(target: BackupTarget, name: string): Promise<Manifest | undefined> {
   if (!namePattern.test(name)) return undefined;
-  const path = join(target, manifestFile(name));
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? Infinity;
-  if (size > manifestBytesMax) return undefined;
-  const manifest = parsed(readFileSync(path, 'utf8'));
+  const text = await readSmall(target, manifestFile(name), manifestBytesMax);
+  const manifest = text && parsed(text.toString());
   if (manifest?.manifest !== manifestVersion || manifest.name !== name) return undefined;
   if (manifest.file !== dataFile(name) || Number.isNaN(Date.parse(manifest.time))) return undefined;
-  const data = statSync(join(target, manifest.file), { throwIfNoEntry: false });
-  return data?.size === manifest.bytes ? manifest : undefined;
+  return manifest;
+}
+
+/** Whether a text is the name of a backup. */
+export function isName(text: string): boolean {
+  return namePattern.test(text);
 }
 
 function parsed(text: string): Manifest | undefined {

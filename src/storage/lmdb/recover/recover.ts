@@ -1,9 +1,9 @@
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { flush, putInPlace } from '../../../backup/files.ts';
 import { SettingsError } from '../../../errors.ts';
 import type { Engine, Space } from '../../engine.ts';
 import { commitWritesMax } from '../../limits.ts';
-import { flush, putInPlace } from '../backup/files.ts';
 import { notedCommit } from '../failure.ts';
 import { openLmdbEngine, storeFile } from '../open.ts';
 import { type RecoverableSpace, type RecoveredSpace, recoverableSpaces } from './recovered-spaces.ts';

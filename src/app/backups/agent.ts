@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { BackupFailed, type BackupTarget } from '../../backup/target.ts';
+import { backupsIn, openTarget, Shipper } from '../backup-adapters.ts';
+import { backupLookMs, backupRetryMs, lastShippingMsMax } from '../limits.ts';
+import type { BackupKind, BackupNews, BackupPlan } from './messages.ts';
+import { runSnapshot } from './run-snapshot.ts';
+import { type Schedule, scheduleOf } from './schedule.ts';
+
+/**
+ * The thread that makes the backups of a service. Of all processes on a store the one with the lease works, and the others look
+ * whether it still does.
+ */
+class Agent {
+  readonly #plan: BackupPlan;
+  readonly #target: BackupTarget;
+  readonly #shipper: Shipper;
+  readonly #schedule: Schedule;
+  readonly #stopping = new AbortController();
+  #isOwner = false;
+  #isReady = false;
+  /** Milliseconds since 1970 of the newest good backup. */
+  #madeAt: number | undefined;
+  /** A chain of segments needs a backup that it continues. */
+  #needsBase = false;
+  #snapshot: Promise<void> | undefined;
+  #notBefore = 0;
+
+  constructor(plan: BackupPlan, target: BackupTarget) {
+    this.#plan = plan;
+    this.#target = target;
+    this.#shipper = new Shipper(plan.file, target);
+    this.#schedule = scheduleOf(plan.backup.schedule);
+  }
+
+  async run(): Promise<void> {
+    const { continuous } = this.#plan.backup;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.#round();
+      const pauseMs = continuous === undefined ? backupLookMs : continuous * 1_000;
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+    }
+    await Promise.race([this.#round(), sleep(lastShippingMsMax)]);
+    await this.#snapshot;
+    await this.#shipper.close();
+    this.#target.close();
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Never rejects: a store or a target that fails now may work at the next round. */
+  #round(): Promise<void> {
+    return this.#try('continuous', () => this.#work());
+  }
+
+  async #work(): Promise<void> {
+    if (!this.#shipper.lease.take()) {
+      if (this.#isOwner) send({ kind: 'not_owner' });
+      this.#isOwner = false;
+      this.#isReady = false;
+      this.#shipper.forget();
+      return;
+    }
+    this.#isOwner = true;
+    if (!this.#isReady) await this.#look();
+    try {
+      if (this.#plan.backup.continuous !== undefined) await this.#ship();
+    } finally {
+      this.#makeIfDue();
+    }
+  }
+
+  /** What the target has, when this process begins to make backups. */
+  async #look(): Promise<void> {
+    await this.#target.prepare();
+    const backups = await backupsIn(this.#target);
+    const newest = backups.at(-1);
+    this.#madeAt = newest && Date.parse(newest.time);
+    const { chain } = this.#shipper;
+    this.#needsBase = chain !== undefined && !backups.some((backup) => backup.chain === chain);
+    this.#isReady = true;
+    send({ kind: 'newest', madeAt: this.#madeAt });
+  }
+
+  async #ship(): Promise<void> {
+    const upTo = Date.now();
+    const { begun } = await this.#shipper.round();
+    if (begun === undefined) {
+      send({ kind: 'shipped', upTo });
+      return;
+    }
+    this.#needsBase = true;
+    send({ kind: 'chain', reason: begun });
+  }
+
+  #makeIfDue(): void {
+    const now = Date.now();
+    const isDue = this.#needsBase || this.#schedule.isDue(this.#madeAt, now);
+    const isFree = this.#snapshot === undefined && this.#isReady && now >= this.#notBefore;
+    if (!isDue || !isFree || this.#stopping.signal.aborted) return;
+    this.#snapshot = this.#make().finally(() => {
+      this.#snapshot = undefined;
+    });
+  }
+
+  async #make(): Promise<void> {
+    const { chain } = this.#shipper;
+    const result = await runSnapshot(this.#plan, this.#stopping.signal);
+    if ('name' in result) {
+      this.#madeAt = result.madeAt;
+      if (chain === this.#shipper.chain) this.#needsBase = false;
+      send({ kind: 'made', ...result });
+    } else if (!this.#stopping.signal.aborted) {
+      this.#notBefore = Date.now() + backupRetryMs;
+      send({ kind: 'failed', what: 'snapshot', ...result });
+    }
+  }
+
+  async #try(what: BackupKind, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const code = error instanceof BackupFailed ? error.code : 'internal';
+      send({ kind: 'failed', what, code, message: (error as Error).message });
+    }
+  }
+}
+
+function send(news: BackupNews): void {
+  parentPort?.postMessage(news);
+}
+
+const plan = workerData as BackupPlan;
+const agent = new Agent(plan, await openTarget(plan, plan.backup.target));
+parentPort?.once('message', () => agent.stop());
+await agent.run();
+parentPort?.close();

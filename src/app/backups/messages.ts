@@ -1,0 +1,33 @@
+import type { BackupFailure } from '../../backup/target.ts';
+import type { Settings } from '../../settings/schema.ts';
+
+/** What the threads and processes of backups send each other. */
+
+/** What a backup is made of. */
+export interface BackupPlan {
+  /** Of the store. */
+  readonly file: string;
+  readonly backup: Settings['backup'] & { readonly target: string };
+}
+
+export type BackupNews =
+  /** The newest good backup, in milliseconds since 1970; undefined if there is none. */
+  | { readonly kind: 'newest'; readonly madeAt: number | undefined }
+  | { readonly kind: 'made'; readonly name: string; readonly madeAt: number }
+  /** Everything that was committed before this moment is in segments. */
+  | { readonly kind: 'shipped'; readonly upTo: number }
+  /** A new chain of segments begins, for this reason. */
+  | { readonly kind: 'chain'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly what: BackupKind; readonly code: string; readonly message: string }
+  /** Another process makes the backups. */
+  | { readonly kind: 'not_owner' };
+
+export type BackupKind = 'snapshot' | 'continuous';
+
+/** The only message to the agent: it sends the last commits and ends. */
+export const stopMessage = 'stop';
+
+/** What the process of one backup sends back. */
+export type SnapshotResult =
+  | { readonly name: string; readonly madeAt: number }
+  | { readonly code: BackupFailure | 'internal' | 'invalid_settings'; readonly message: string };

@@ -1,0 +1,183 @@
+import { createReadStream, statSync } from 'node:fs';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  paginateListObjectsV2,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
+import { inTurns } from '../in-turns.ts';
+import {
+  abandonedMs,
+  attemptsMax,
+  connectMsMax,
+  idleMsMax,
+  partBytesMin,
+  partsAtOnceMax,
+  partsMax,
+  requestsAtOnceMax,
+} from '../limits.ts';
+import type { BackupTarget, TargetFile } from '../target.ts';
+import { failureOf, hasStatus } from './failures.ts';
+import { resumed } from './resumed.ts';
+
+export interface S3Settings {
+  /** Origin of the S3 API; the default is that of the region, or AWS_ENDPOINT_URL_S3. */
+  readonly endpoint?: string | undefined;
+  /** The default comes from the SDK's own chain (`AWS_REGION`, a profile). */
+  readonly region?: string | undefined;
+  /** Whether the bucket is the first segment of the path; the default is yes with an endpoint, as most other servers need it. */
+  readonly pathStyle?: 'on' | 'off' | undefined;
+  /** After this silence a request counts as hung; the limit of the same name by default. */
+  readonly idleMsMax?: number;
+}
+
+const ignore = () => undefined;
+/** Without this logger the SDK writes warnings to standard error, not to our log. */
+const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
+/** The backups under a prefix of a bucket of Amazon S3, or of a server that speaks its protocol. */
+export class S3Target implements BackupTarget {
+  readonly name: string;
+  readonly drafts = undefined;
+  readonly #client: S3Client;
+  readonly #bucket: string;
+  readonly #prefix: string;
+  /** Whether the server knows conditional writes; some reject the header. */
+  #isConditional = true;
+
+  /** @param url `s3://bucket` or `s3://bucket/prefix` */
+  constructor(url: string, settings: S3Settings = {}) {
+    this.name = url;
+    const [bucket = '', ...path] = url.slice('s3://'.length).split('/');
+    this.#bucket = bucket;
+    this.#prefix = path
+      .filter(Boolean)
+      .map((part) => `${part}/`)
+      .join('');
+    this.#client = clientOf(settings);
+  }
+
+  async prepare(): Promise<void> {
+    await this.#try(() => this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket })));
+  }
+
+  async list(): Promise<readonly TargetFile[]> {
+    const files: TargetFile[] = [];
+    await this.#try(async () => {
+      const within = { Bucket: this.#bucket, Prefix: this.#prefix, Delimiter: '/' };
+      for await (const { Contents = [] } of paginateListObjectsV2({ client: this.#client }, within))
+        for (const { Key = '', Size = 0, LastModified } of Contents)
+          files.push({
+            name: Key.slice(this.#prefix.length),
+            bytes: Size,
+            writtenAt: LastModified?.getTime() ?? 0,
+          });
+    });
+    return files.sort((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  /** The upload of a backup takes hours at most, and its manifest follows at once. */
+  isAbandoned({ writtenAt }: TargetFile): boolean {
+    return Date.now() - writtenAt > abandonedMs;
+  }
+
+  async get(name: string): Promise<AsyncIterable<Uint8Array> | undefined> {
+    try {
+      return await resumed(
+        async (from, etag) => {
+          const rest = from === 0 ? {} : { Range: `bytes=${from}-`, IfMatch: etag };
+          const { Body, ETag } = await this.#client.send(
+            new GetObjectCommand({ ...this.#at(name), ...rest }),
+          );
+          return { pieces: Body as AsyncIterable<Uint8Array>, etag: ETag };
+        },
+        (error) => failureOf(error, this.name),
+      );
+    } catch (error) {
+      if (hasStatus(error, 404) && (error as Error).name !== 'NoSuchBucket') return undefined;
+      throw failureOf(error, this.name);
+    }
+  }
+
+  async sizeOf(name: string): Promise<number | undefined> {
+    try {
+      return (await this.#client.send(new HeadObjectCommand(this.#at(name)))).ContentLength;
+    } catch (error) {
+      if (hasStatus(error, 404)) return undefined;
+      throw failureOf(error, this.name);
+    }
+  }
+
+  async put(name: string, bytes: Uint8Array): Promise<'written' | 'exists'> {
+    const write = { ...this.#at(name), Body: bytes };
+    return this.#try(async () => {
+      try {
+        const condition = this.#isConditional ? { IfNoneMatch: '*' } : {};
+        await this.#client.send(new PutObjectCommand({ ...write, ...condition }));
+        return 'written';
+      } catch (error) {
+        if (this.#isConditional && hasStatus(error, 412, 409)) return 'exists';
+        if (!this.#isConditional || !hasStatus(error, 501)) throw error;
+        this.#isConditional = false;
+        await this.#client.send(new PutObjectCommand(write));
+        return 'written';
+      }
+    });
+  }
+
+  async putFile(name: string, path: string): Promise<void> {
+    const partSize = Math.max(partBytesMin, Math.ceil(statSync(path).size / partsMax));
+    const upload = new Upload({
+      client: this.#client,
+      params: { ...this.#at(name), Body: createReadStream(path) },
+      partSize,
+      queueSize: partsAtOnceMax,
+    });
+    await this.#try(() => upload.done());
+  }
+
+  async remove(names: readonly string[]): Promise<void> {
+    const remove = (name: string) =>
+      this.#try(() => this.#client.send(new DeleteObjectCommand(this.#at(name))));
+    await inTurns(names, requestsAtOnceMax, remove);
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+
+  #at(name: string): { Bucket: string; Key: string } {
+    return { Bucket: this.#bucket, Key: this.#prefix + name };
+  }
+
+  async #try<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw failureOf(error, this.name);
+    }
+  }
+}
+
+function clientOf({ endpoint, region, pathStyle, idleMsMax: idleMs = idleMsMax }: S3Settings): S3Client {
+  const isOther = endpoint !== undefined || process.env.AWS_ENDPOINT_URL_S3 !== undefined;
+  return new S3Client({
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    forcePathStyle: pathStyle === undefined ? isOther : pathStyle === 'on',
+    maxAttempts: attemptsMax,
+    // The SDK's own checksums are trailers that other servers may not know. Every file of ours has a checksum anyway.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout: connectMsMax,
+      socketTimeout: idleMs,
+      logger: silent,
+    },
+    logger: silent,
+  });
+}

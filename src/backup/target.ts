@@ -1,0 +1,86 @@
+/**
+ * The port to a place for backups: named files in one flat folder or under one prefix. A name has letters, digits, `.` and `-`.
+ * Every method may throw BackupFailed, whose message is a sentence that names the target.
+ */
+export interface BackupTarget {
+  /** As the operator wrote it. */
+  readonly name: string;
+  /**
+   * A folder on the file system of the target, in which `putFile` finds the file: then it is a rename. Undefined for a distant
+   * target, to which files are copied.
+   */
+  readonly drafts: string | undefined;
+
+  /** Makes the target ready to be written to: a missing folder is made, but not its parents. A bucket must exist. */
+  prepare(): Promise<void>;
+
+  /** The files, sorted by name. A distant target may be late: what was just written or deleted may be missing or still listed. */
+  list(): Promise<readonly TargetFile[]>;
+
+  /** Whether no process can be working any more on a file that no manifest lists. */
+  isAbandoned(file: TargetFile): boolean;
+
+  /** The size of a file, in bytes, as it is now; undefined when there is none of this name. */
+  sizeOf(name: string): Promise<number | undefined>;
+
+  /** The bytes of a file in pieces; undefined when there is none of this name. */
+  get(name: string): Promise<AsyncIterable<Uint8Array> | undefined>;
+
+  /**
+   * Writes a small file whole or not at all; durable when it resolves. @returns `exists` when there is one of this name, which
+   * stays. A target that cannot decide this replaces it.
+   */
+  put(name: string, bytes: Uint8Array): Promise<'written' | 'exists'>;
+
+  /** Moves or copies a flushed local file to the target, whole or not at all, with bounded memory; durable when it resolves. */
+  putFile(name: string, path: string): Promise<void>;
+
+  /** Deletes files. A missing one is no error. */
+  remove(names: readonly string[]): Promise<void>;
+
+  close(): void;
+}
+
+export interface TargetFile {
+  readonly name: string;
+  readonly bytes: number;
+  /** Milliseconds since 1970, by the clock of the target. */
+  readonly writtenAt: number;
+}
+
+export type BackupFailure =
+  | 'target_full'
+  | 'target_unusable'
+  | 'copy_damaged'
+  | 'segments_missing'
+  | 'segment_damaged';
+
+/** A backup could not be made or read; the message is a sentence. */
+export class BackupFailed extends Error {
+  readonly code: BackupFailure;
+
+  constructor(code: BackupFailure, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'BackupFailed';
+    this.code = code;
+  }
+}
+
+/** The whole of a small file; undefined when there is none. Throws BackupFailed when it has more than `bytesMax` bytes. */
+export async function readSmall(
+  target: BackupTarget,
+  name: string,
+  bytesMax: number,
+): Promise<Buffer | undefined> {
+  const pieces = await target.get(name);
+  if (pieces === undefined) return undefined;
+  const read: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes > bytesMax)
+      throw new BackupFailed('target_unusable', `${target.name}: ${name} has more than ${bytesMax} bytes`);
+    read.push(piece);
+  }
+  return Buffer.concat(read);
+}

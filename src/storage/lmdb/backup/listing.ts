@@ -1,0 +1,67 @@
+import { inTurns } from '../../../backup/in-turns.ts';
+import { requestsAtOnceMax } from '../../../backup/limits.ts';
+import type { BackupTarget } from '../../../backup/target.ts';
+import { dataFile, type Manifest, manifestFile, nameOf, readManifest } from './manifest.ts';
+import { segmentOf } from './segment-name.ts';
+
+/** What a target holds. Files that are not named as ours are left alone. */
+
+/** The backups, the oldest first. Throws BackupFailed. */
+export async function backupsIn(target: BackupTarget): Promise<readonly Manifest[]> {
+  const files = await target.list();
+  const bytes = new Map(files.map((file) => [file.name, file.bytes]));
+  const names = new Set(files.flatMap(({ name }) => nameOf(name) ?? []));
+  const listed = [...names].filter((name) => bytes.has(manifestFile(name)) && bytes.has(dataFile(name)));
+  const manifests = await inTurns(listed.sort(), requestsAtOnceMax, (name) => readManifest(target, name));
+  return manifests.filter(
+    (found) => found !== undefined && bytes.get(found.file) === found.bytes,
+  ) as Manifest[];
+}
+
+/**
+ * Removes what killed commands have left. A file with a manifest stays, also if this version cannot read the manifest: it may be
+ * the backup of a later one.
+ */
+export async function tidy(target: BackupTarget): Promise<void> {
+  const files = await target.list();
+  const all = new Set(files.map(({ name }) => name));
+  const left = files.filter((file) => {
+    const name = nameOf(file.name);
+    return name !== undefined && !all.has(manifestFile(name)) && target.isAbandoned(file);
+  });
+  await target.remove(left.map(({ name }) => name));
+}
+
+/**
+ * Deletes the oldest backups beyond this number, and then the segments that no backup needs any more.
+ *
+ * @param made the newest backup, which a late target may not list yet
+ * @returns the names of the deleted backups
+ */
+export async function keepNewest(
+  target: BackupTarget,
+  keep: number,
+  made: Manifest,
+): Promise<readonly string[]> {
+  const others = (await backupsIn(target)).filter(({ name }) => name !== made.name);
+  const old = others.slice(0, Math.max(0, others.length - (keep - 1)));
+  for (const { name } of old) {
+    // Without its manifest it is no backup any more, whatever happens next.
+    await target.remove([manifestFile(name)]);
+    await target.remove([dataFile(name)]);
+  }
+  await removeSegments(target, [...others.slice(old.length), made]);
+  return old.map(({ name }) => name);
+}
+
+/** Keeps the segments that follow a backup that is kept. */
+async function removeSegments(target: BackupTarget, kept: readonly Manifest[]): Promise<void> {
+  const needed = new Map<string, number>();
+  for (const { chain, position } of kept)
+    if (chain !== undefined) needed.set(chain, Math.min(position, needed.get(chain) ?? position));
+  const useless = (await target.list()).filter(({ name }) => {
+    const segment = segmentOf(name);
+    return segment !== undefined && segment.last <= (needed.get(segment.chain) ?? Infinity);
+  });
+  await target.remove(useless.map(({ name }) => name));
+}

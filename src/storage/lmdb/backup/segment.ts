@@ -1,0 +1,147 @@
+import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
+import { version } from '../../../version.ts';
+import type { SpaceEntry } from '../journal.ts';
+import { segmentBytesMax } from './limits.ts';
+import { segmentName } from './segment-name.ts';
+
+/**
+ * A segment: some commits of the journal in a row, as lines of JSON, compressed by Zstandard. The first line is the head, and each
+ * other line is a commit: its number, its time, and its changes. Independent of how the store keeps its journal.
+ *
+ * Each commit continues a running checksum, SHA-256 over the one before and the line. So a segment that was altered, left out or
+ * exchanged does not fit to its neighbours, however the commits are divided into segments.
+ */
+export interface SegmentHead {
+  readonly segment: typeof segmentVersion;
+  readonly chain: string;
+  readonly first: number;
+  readonly last: number;
+  /** When the last commit was made (RFC 3339). */
+  readonly until: string;
+  /** The running checksum in front of the first commit, and after the last. */
+  readonly before: string;
+  readonly after: string;
+  readonly service_version: string;
+}
+
+/** A commit in a segment. The time is in milliseconds since 1970; null if it was made by a version that did not note it. */
+export type CommitLine = readonly [commit: number, at: number | null, spaces: readonly SpaceEntry[]];
+
+export interface Segment {
+  readonly head: SegmentHead;
+  readonly commits: readonly CommitLine[];
+  /** The running checksum after each commit. */
+  readonly checksums: readonly string[];
+  /** Characters. */
+  readonly size: number;
+}
+
+const segmentVersion = 1;
+/** The running checksum in front of a chain. */
+export const noChecksum = '0'.repeat(64);
+
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+
+/** Collects commits for a segment. */
+export class SegmentDraft {
+  readonly #lines: string[] = [];
+  #size = 0;
+  #last: CommitLine | undefined;
+  #first = 0;
+  #checksum: string;
+  readonly #before: string;
+
+  /** @param before the running checksum up to here */
+  constructor(before: string) {
+    this.#before = before;
+    this.#checksum = before;
+  }
+
+  add(commit: CommitLine): void {
+    const line = JSON.stringify(commit);
+    if (this.#last === undefined) this.#first = commit[0];
+    this.#last = commit;
+    this.#lines.push(line);
+    this.#size += line.length;
+    this.#checksum = continued(this.#checksum, line);
+  }
+
+  /** Characters. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get checksum(): string {
+    return this.#checksum;
+  }
+
+  /** The number of its last commit; undefined while it is empty. */
+  get last(): number | undefined {
+    return this.#last?.[0];
+  }
+
+  /** @param chain of which it is a part */
+  async finish(chain: string): Promise<{ readonly name: string; readonly bytes: Buffer }> {
+    const [first, last] = [this.#first, this.last ?? 0];
+    const head: SegmentHead = {
+      ...{ segment: segmentVersion, chain, first, last },
+      until: new Date(this.#last?.[1] ?? Date.now()).toISOString(),
+      ...{ before: this.#before, after: this.#checksum, service_version: version },
+    };
+    const text = `${[JSON.stringify(head), ...this.#lines].join('\n')}\n`;
+    const params = { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 };
+    return { name: segmentName({ chain, first, last }), bytes: await compress(text, { params }) };
+  }
+}
+
+/** What is wrong with a segment. */
+export class BadSegment extends Error {}
+
+/** Reads a segment and proves it by its checksums. Throws BadSegment with what is wrong. */
+export async function readSegment(bytes: Buffer): Promise<Segment> {
+  const text = await decompressed(bytes);
+  const [head, ...lines] = linesOf(text);
+  const { segment, first, last, before, after } = head as SegmentHead;
+  if (segment !== segmentVersion) throw new BadSegment('is of another version, or is no segment');
+  const commits: CommitLine[] = [];
+  const checksums: string[] = [];
+  let checksum = before;
+  for (const line of lines as readonly string[]) {
+    checksum = continued(checksum, line);
+    checksums.push(checksum);
+    commits.push(parsed(line) as CommitLine);
+    if (commits.at(-1)?.[0] !== first + commits.length - 1) throw new BadSegment('has commits out of order');
+  }
+  if (checksum !== after || first + commits.length - 1 !== last)
+    throw new BadSegment('was altered: its commits have another checksum');
+  return { head: head as SegmentHead, commits, checksums, size: text.length };
+}
+
+async function decompressed(bytes: Buffer): Promise<string> {
+  try {
+    return (await decompress(bytes, { maxOutputLength: segmentBytesMax })).toString();
+  } catch (error) {
+    throw new BadSegment(`is torn or was altered (${(error as NodeJS.ErrnoException).code})`);
+  }
+}
+
+function linesOf(text: string): readonly [head: unknown, ...lines: string[]] {
+  if (!text.endsWith('\n')) throw new BadSegment('is torn: its last line is not complete');
+  const [head = '', ...lines] = text.slice(0, -1).split('\n');
+  return [parsed(head) ?? {}, ...lines];
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new BadSegment('was altered: a line is no JSON');
+  }
+}
+
+function continued(checksum: string, line: string): string {
+  return hash('sha256', checksum + line);
+}

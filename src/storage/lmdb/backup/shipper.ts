@@ -1,0 +1,185 @@
+import { randomBytes } from 'node:crypto';
+import { type BackupTarget, readSmall } from '../../../backup/target.ts';
+import { entriesFrom, lastEntry } from '../journal.ts';
+import { journalRetainedBytesMax } from '../limits.ts';
+import { noteShipped, type Shipped, shippedOf } from '../retained.ts';
+import { openStore, type Store } from '../store.ts';
+import { Lease } from './lease.ts';
+import { segmentBytesMax, segmentSizeMax } from './limits.ts';
+import { noChecksum, readSegment, SegmentDraft } from './segment.ts';
+import { segmentOf } from './segment-name.ts';
+
+/** What a round of continuous backup did. */
+export interface ShipRound {
+  /** Commits that went to the target. */
+  readonly commits: number;
+  /** Why a new chain was begun, which needs a backup to follow: a sentence; undefined if none was. */
+  readonly begun: string | undefined;
+}
+
+export interface ShipperOptions {
+  /** After this silence of its owner another process takes the lease; the limit of the same name by default. */
+  readonly leaseSilenceMsMax?: number;
+  /** Bytes of the journal beyond which it keeps nothing for the target; `journalRetainedBytesMax` by default. */
+  readonly journalBytesMax?: number;
+  /** Called after each step of a segment; killed after any of them, it loses nothing. */
+  readonly passed?: (step: ShipStep) => void;
+}
+
+export const shipSteps = ['read', 'sent', 'noted'] as const;
+export type ShipStep = (typeof shipSteps)[number];
+
+const nothing: ShipRound = { commits: 0, begun: undefined };
+
+/**
+ * Continuous backup: copies the commits of the journal to a target, in segments. Compaction leaves them in the journal until the
+ * mark in the store (`Shipped`) has passed them. Call its methods in the process that holds the lease.
+ */
+export class Shipper {
+  readonly #store: Store;
+  readonly #target: BackupTarget;
+  readonly #options: ShipperOptions;
+  readonly lease: Lease;
+  /** Whether this process has compared the target with the mark since it took the lease. */
+  #isCompared = false;
+
+  constructor(file: string, target: BackupTarget, options: ShipperOptions = {}) {
+    this.#store = openStore(file);
+    this.#target = target;
+    this.#options = options;
+    this.lease = new Lease(this.#store, options.leaseSilenceMsMax);
+  }
+
+  /** The chain to which segments belong now. */
+  get chain(): string | undefined {
+    this.#store.root.resetReadTxn();
+    return shippedOf(this.#store)?.chain;
+  }
+
+  /** Call it after the lease was lost: the next owner may have written segments. */
+  forget(): void {
+    this.#isCompared = false;
+  }
+
+  /** Sends what is in the journal. Throws BackupFailed; then nothing is lost, and the next round goes on. */
+  async round(): Promise<ShipRound> {
+    this.#store.root.resetReadTxn();
+    const mark = shippedOf(this.#store);
+    const reason = this.#whyAnew(mark);
+    if (mark === undefined || reason !== undefined) return this.#begin(reason ?? '');
+    if (!this.#isCompared && !(await this.#compare(mark)))
+      return this.#begin('the target has other commits than the store, which was set back');
+    this.#isCompared = true;
+    return this.#send();
+  }
+
+  close(): Promise<void> {
+    this.lease.release();
+    return this.#store.close();
+  }
+
+  #whyAnew(mark: Shipped | undefined): string | undefined {
+    if (mark === undefined) return 'continuous backup begins';
+    if (mark.store !== this.#store.format.id) return 'the store was restored or copied';
+    if (mark.target !== this.#target.name) return 'the target is another one';
+    return undefined;
+  }
+
+  /** From here on compaction leaves commits in the journal. */
+  #begin(reason: string): ShipRound {
+    const isMade = this.#store.write(() => {
+      if (!this.lease.isHeld()) return false;
+      noteShipped(this.#store, {
+        chain: randomBytes(6).toString('hex'),
+        target: this.#target.name,
+        store: this.#store.format.id,
+        position: lastEntry(this.#store)?.commit ?? 0,
+        checksum: noChecksum,
+        journalBytesMax: this.#options.journalBytesMax ?? journalRetainedBytesMax,
+      });
+      return true;
+    });
+    this.#isCompared = isMade;
+    return isMade ? { commits: 0, begun: reason } : nothing;
+  }
+
+  async #send(): Promise<ShipRound> {
+    const { passed = () => undefined } = this.#options;
+    let commits = 0;
+    for (;;) {
+      this.#store.root.resetReadTxn();
+      const mark = shippedOf(this.#store);
+      if (mark === undefined) return { commits, begun: undefined };
+      const draft = this.#read(mark);
+      // The snapshot of the look would keep old pages from being used again.
+      this.#store.root.resetReadTxn();
+      if (draft === undefined) return { ...this.#begin(gapAfter(mark)), commits };
+      const { last } = draft;
+      if (last === undefined) return { commits, begun: undefined };
+      passed('read');
+      const { name, bytes } = await draft.finish(mark.chain);
+      if ((await this.#target.put(name, bytes)) === 'exists' && !(await this.#isThere(name, draft.checksum)))
+        return { ...this.#begin('the target has other commits under the same numbers'), commits };
+      passed('sent');
+      if (!this.#note(mark, last, draft.checksum)) return { commits, begun: undefined };
+      passed('noted');
+      commits += last - mark.position;
+    }
+  }
+
+  /** The next commits; undefined when the journal has them no more. */
+  #read({ position, checksum }: Shipped, end = Infinity): SegmentDraft | undefined {
+    const draft = new SegmentDraft(checksum);
+    let next = position + 1;
+    for (const { commit, entry } of entriesFrom(this.#store, next)) {
+      if (commit > end || draft.size >= segmentSizeMax) break;
+      if (commit !== next++) return undefined;
+      draft.add([commit, entry.at ?? null, entry.spaces]);
+    }
+    return draft;
+  }
+
+  /** @returns whether the mark was still the one that the segment continues */
+  #note(mark: Shipped, position: number, checksum: string): boolean {
+    return this.#store.write(() => {
+      const now = shippedOf(this.#store);
+      if (!this.lease.isHeld() || now?.chain !== mark.chain || now.position !== mark.position) return false;
+      noteShipped(this.#store, { ...mark, position, checksum });
+      return true;
+    });
+  }
+
+  /**
+   * A process that was killed between a segment and its note leaves a segment in front of the mark. If it has other commits than the
+   * store, the whole machine was set back, and the chain is of another past.
+   */
+  async #compare(mark: Shipped): Promise<boolean> {
+    const segments = (await this.#target.list()).flatMap(({ name }) => segmentOf(name) ?? []);
+    const ahead = segments.filter(({ chain, last }) => chain === mark.chain && last > mark.position);
+    for (const { name, first, last } of ahead) {
+      const draft = first === mark.position + 1 ? this.#read(mark, last) : undefined;
+      if (draft?.last !== last || !(await this.#isThere(name, draft.checksum))) return false;
+    }
+    return true;
+  }
+
+  async #isThere(name: string, checksum: string): Promise<boolean> {
+    const bytes = await readSmall(this.#target, name, segmentBytesMax);
+    const segment = bytes && (await readSegment(bytes).catch(() => undefined));
+    return segment?.head.after === checksum;
+  }
+}
+
+/** Ends continuous backup of a store: its journal keeps nothing for it any more. */
+export async function endShipping(file: string): Promise<void> {
+  const store = openStore(file);
+  try {
+    if (shippedOf(store) !== undefined) store.write(() => noteShipped(store, undefined));
+  } finally {
+    await store.close();
+  }
+}
+
+function gapAfter({ position }: Shipped): string {
+  return `commits from ${position + 1} on are no longer in the journal: the target was away for too long`;
+}
