@@ -23,3 +23,20 @@ export const importedLineBytesMax = 4 * 1024 * 1024;
 export const adoptedBeforeMsDefault = 90 * 24 * 60 * 60 * 1_000;
 /** A payment gets its id this long before its reservation at most: it may be older than a snapshot that lacks it. */
 export const reservationMsMax = 60 * 1_000;
+/** Batches that an import writes to the store at once: they share flushes, and the writer never waits for the next ones. */
+export const storeBatchesAtOnce = 64;
+/** Batches that an import sends to a service at once: enough to share its flushes, few enough to leave it to others. */
+export const serviceBatchesAtOnce = 8;
+/** How long a command repeats a request to a service that does not respond: a restart, or a deployment. */
+export const servicePatienceMs = 120_000;
+/** The delay before it is repeated: doubled each time, from the minimum to the maximum. */
+export const serviceWaitMsMin = 250;
+export const serviceWaitMsMax = 5_000;
+/** How often a progress bar is drawn. */
+export const progressMs = 100;
+/** Bytes of the items of one batch: a service accepts bodies of 1 MiB. */
+export const importedBatchBytesMax = 1_000_000;
+/** Bytes of all batches that are being written: large items must not fill the memory. */
+export const importedBytesAtOnceMax = 8 * 1024 * 1024;
+/** Items of a page in which an import looks for the items of a batch: twice as many, for those in between. */
+export const pageItems = 200;

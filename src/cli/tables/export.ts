@@ -1,18 +1,17 @@
 import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
-import { PassThrough, Readable, type Transform, type Writable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { stringify } from 'csv-stringify';
-import { itemsOf } from '../../storage/item-text.ts';
-import type { Scan, TableItem } from '../../tables/tables.ts';
+import type { TableItem } from '../../tables/tables.ts';
 import type { JsonOption } from '../command.ts';
 import { hint, jsonLine, printResult } from '../output/print.ts';
 import { ProgressBar } from '../output/progress-bar.ts';
 import { WorkFailed } from '../problems.ts';
 import { type FileFormat, type Format, formatOf } from './file-format.ts';
-import { withTables } from './with-tables.ts';
+import type { ItemRead } from './table-access.ts';
+import { type UrlOption, withTables } from './with-tables.ts';
 
-interface ExportOptions extends JsonOption {
+interface ExportOptions extends JsonOption, UrlOption {
   readonly force?: boolean;
   readonly format?: Format;
 }
@@ -23,9 +22,9 @@ export async function exportTable(table: string, file: string, options: ExportOp
   const isPipe = file === '-';
   if (!isPipe && options.force !== true && existsSync(file))
     throw new WorkFailed('file_exists', `${file} exists; --force replaces it`);
-  const items = await withTables(async (tables) => {
-    const scan = await tables.read(table);
-    return isPipe ? exportTo(process.stdout, scan, format) : exportToFile(file, scan, format);
+  const items = await withTables(options, async (tables) => {
+    const read = await tables.read(table);
+    return isPipe ? exportTo(process.stdout, read, format) : exportToFile(file, read, format);
   });
   const line = `${items} items are written to ${isPipe ? 'standard output' : file}`;
   // Standard output has the items.
@@ -33,11 +32,11 @@ export async function exportTable(table: string, file: string, options: ExportOp
   else printResult(options.json, { table, items, file }, line);
 }
 
-async function exportToFile(file: string, scan: Scan, format: FileFormat): Promise<number> {
+async function exportToFile(file: string, read: ItemRead, format: FileFormat): Promise<number> {
   const partial = `${file}.partial`;
   try {
     // Flushed before it gets its name: after a power cut the file would be empty otherwise.
-    const items = await exportTo(createWriteStream(partial, { flush: true }), scan, format);
+    const items = await exportTo(createWriteStream(partial, { flush: true }), read, format);
     renameSync(partial, file);
     return items;
   } catch (error) {
@@ -49,20 +48,27 @@ async function exportToFile(file: string, scan: Scan, format: FileFormat): Promi
 }
 
 /** @returns the number of items */
-async function exportTo(target: Writable, scan: Scan, { format, isCompressed }: FileFormat): Promise<number> {
+async function exportTo(
+  target: Writable,
+  { count, groups }: ItemRead,
+  { format, isCompressed }: FileFormat,
+): Promise<number> {
   const bar = new ProgressBar();
   let items = 0;
-  async function* counted(): AsyncGenerator<TableItem | string> {
-    for await (const item of itemsOf(scan.chunks)) {
-      items++;
-      bar.show(items, scan.count);
-      yield format === 'csv' ? item : `${JSON.stringify({ id: item.id, name: item.name })}\n`;
+  const encode = format === 'csv' ? await csvEncoder() : jsonLines;
+  async function* texts(): AsyncGenerator<string> {
+    for await (const group of groups) {
+      const text = encode(group);
+      items += group.length;
+      bar.show(items, count);
+      if (text !== '') yield text;
     }
   }
-  const encoder: Transform = format === 'csv' ? csvEncoder() : new PassThrough();
-  const coder: Transform = isCompressed ? createGzip() : new PassThrough();
+  const source = Readable.from(texts(), { objectMode: false });
+  const end = target !== process.stdout;
   try {
-    await pipeline(Readable.from(counted()), encoder, coder, target, { end: target !== process.stdout });
+    if (isCompressed) await pipeline(source, createGzip(), target, { end });
+    else await pipeline(source, target, { end });
   } catch (error) {
     // `… | head` closes the pipe: nobody reads the rest.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
@@ -72,7 +78,23 @@ async function exportTo(target: Writable, scan: Scan, { format, isCompressed }: 
   return items;
 }
 
+type Encode = (group: readonly TableItem[]) => string;
+
+function jsonLines(group: readonly TableItem[]): string {
+  let text = '';
+  for (const { id, name } of group) text += `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)}}\n`;
+  return text;
+}
+
 /** Every field has quotes, so that no line feed, space or empty text is taken for something else. */
-function csvEncoder(): Transform {
-  return stringify({ header: true, columns: ['id', 'name'], quoted: true, quoted_empty: true });
+async function csvEncoder(): Promise<Encode> {
+  const { stringify } = await import('csv-stringify/sync');
+  let header = true;
+  return (group) => {
+    const text = stringify(group as TableItem[], {
+      ...{ header, columns: ['id', 'name'], quoted: true, quoted_empty: true },
+    });
+    header = false;
+    return text;
+  };
 }

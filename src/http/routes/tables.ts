@@ -17,7 +17,7 @@ const idBody = named(
   'ItemId',
   Type.Object({ id: item.properties.id }, { ...closed, examples: [{ id: 'emma' }] }),
 );
-const writeKinds = ['create', 'update', 'delete'] as const;
+const writeKinds = ['create', 'update', 'put', 'delete'] as const;
 type WriteKind = (typeof writeKinds)[number];
 /** A write of a batch. The other kinds are not allowed beside it, which generated types then reject too. */
 const write = (kind: WriteKind, body: TSchema) =>
@@ -37,11 +37,15 @@ const batchBody = named(
             {
               create: Type.Optional(item),
               update: Type.Optional(item),
+              put: Type.Optional(item),
               delete: Type.Optional(idBody),
             },
             { ...closed, minProperties: 1, maxProperties: 1 },
           ),
-          named('Write', oneOf(write('create', item), write('update', item), write('delete', idBody))),
+          named(
+            'Write',
+            oneOf(write('create', item), write('update', item), write('put', item), write('delete', idBody)),
+          ),
         ),
         { minItems: 1, maxItems: commitWritesMax, description: 'Each item at most once' },
       ),
@@ -191,7 +195,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             tags,
             hide,
             operationId: 'writeBatch',
-            summary: 'Create, update and delete up to 100 items, all or nothing',
+            summary: 'Create, update, put and delete up to 100 items, all or nothing',
             params,
             querystring: noQuery,
             body: batchBody,
