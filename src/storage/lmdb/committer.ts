@@ -1,7 +1,7 @@
 import type { Write as PortWrite, Rejection, Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { Compaction } from './compaction.ts';
-import { textInLeaves } from './leaves.ts';
+import { LeafLookup } from './leaves.ts';
 import { compactionShare, compactionStepSize, journalSizeMax } from './limits.ts';
 import { Memtable, type SpaceEntry } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
@@ -30,6 +30,7 @@ export class Committer {
   readonly #store: Store;
   readonly #memtable: Memtable;
   readonly #compaction: Compaction;
+  readonly #leaves: LeafLookup;
   /** Ids that the batch changes, by space. */
   #changed = new Map<Space, Set<string>>();
 
@@ -37,6 +38,7 @@ export class Committer {
     this.#store = store;
     this.#memtable = new Memtable(store);
     this.#compaction = new Compaction(store, this.#memtable);
+    this.#leaves = new LeafLookup(store);
   }
 
   get lastCommit(): number {
@@ -88,6 +90,7 @@ export class Committer {
 
   #begin(): void {
     this.#changed = new Map();
+    this.#leaves.forget();
     this.#memtable.catchUp();
   }
 
@@ -111,7 +114,7 @@ export class Committer {
       return { textBytes: Buffer.byteLength(itemText(id, value)), value: () => value };
     }
     if (this.#memtable.record(space) === undefined) return undefined;
-    const text = textInLeaves(this.#store, space, id);
+    const text = this.#leaves.text(space, id);
     if (text === undefined) return undefined;
     const json = text.toString();
     return { textBytes: text.length, value: () => (JSON.parse(json) as Item).name };
