@@ -40,3 +40,7 @@ export const importedBatchBytesMax = 1_000_000;
 export const importedBytesAtOnceMax = 8 * 1024 * 1024;
 /** Items of a page in which an import looks for the items of a batch: twice as many, for those in between. */
 export const pageItems = 200;
+/** Bytes of rows that an import sorts in the memory; more rows go to a temporary file, in pieces of this size. */
+export const sortedBytesMax = 24 * 1024 * 1024;
+/** What a row takes in the memory beside its strings. */
+export const sortedRowBytes = 150;

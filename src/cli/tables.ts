@@ -40,6 +40,7 @@ export function defineTables(command: Command): void {
     .argument('<file>', file)
     .option('--map <fields>', 'the columns or fields of the file: id=isbn,name=title')
     .addOption(conflictOption())
+    .option('--no-sort', 'write unsorted rows as they come, which is slow for a large table')
     .option('--skipped <report>', 'a file for the line and id of each skipped item, as JSON Lines')
     .addOption(oneOf(formatFlags, 'the format, if the name of the file does not show it', formats))
     .option(urlFlags, urlText)

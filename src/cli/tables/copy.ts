@@ -1,5 +1,6 @@
 import type { JsonOption } from '../command.ts';
 import { printResult } from '../output/print.ts';
+import { ProgressBar } from '../output/progress-bar.ts';
 import { UsageError } from '../problems.ts';
 import type { Rows } from './row.ts';
 import type { ItemRead } from './table-access.ts';
@@ -19,9 +20,11 @@ export async function copyTable(from: string, to: string, options: CopyOptions):
     const nameOf: Target['nameOf'] = ({ item }) => `item ${JSON.stringify(item.id)}`;
     const target: Target = { tables, table: to, onConflict, nameOf };
     const read = await tables.read(from);
-    return writeAll(target, rowsOf(read), { total: () => read.count }).catch((error) => {
-      throw error instanceof RowsNotWritten ? error.reported : error;
-    });
+    return writeAll(target, rowsOf(read), { bar: new ProgressBar(), total: () => read.count }).catch(
+      (error) => {
+        throw error instanceof RowsNotWritten ? error.reported : error;
+      },
+    );
   });
   const skips = onConflict === 'skip' ? `; ${skipped} were there already` : '';
   printResult(

@@ -1,9 +1,11 @@
 import type { JsonOption } from '../command.ts';
 import { printResult } from '../output/print.ts';
+import { ProgressBar } from '../output/progress-bar.ts';
 import { WorkFailed } from '../problems.ts';
 import { type Format, formatOf } from './file-format.ts';
 import { fieldNamesOf, openSource } from './import-source.ts';
 import { SkipReport } from './skip-report.ts';
+import { sortedRows } from './sorted-rows.ts';
 import { type UrlOption, withTables } from './with-tables.ts';
 import { RowsNotWritten, writeAll } from './write-all.ts';
 import type { OnConflict, Target } from './write-rows.ts';
@@ -13,6 +15,7 @@ interface ImportOptions extends JsonOption, UrlOption {
   readonly onConflict: OnConflict;
   readonly format?: Format;
   readonly skipped?: string;
+  readonly sort: boolean;
 }
 
 /** `counterfoil tables import`. Throws UsageError, and WorkFailed with the line at fault. */
@@ -24,12 +27,15 @@ export async function importTable(table: string, file: string, options: ImportOp
   const { written, skipped } = await withTables(options, async (tables) => {
     const target: Target = { tables, table, onConflict, nameOf: ({ line }) => `line ${line}` };
     const source = await openSource(file, format, names);
+    const bar = new ProgressBar();
     const total = (done: number) => {
       const share = source.share();
       return share === undefined ? undefined : Math.round(done / share);
     };
+    const onSorted = (count: number) => bar.show(count, total(count), 'sorted');
+    const rows = options.sort ? sortedRows(source.rows, onSorted) : source.rows;
     try {
-      return await writeAll(target, source.rows, { total, onSkipped: (rows) => report.add(rows) });
+      return await writeAll(target, rows, { bar, total, onSkipped: (skipped) => report.add(skipped) });
     } catch (error) {
       throw error instanceof RowsNotWritten ? failureOf(error, file) : error;
     } finally {

@@ -1,4 +1,4 @@
-import { ProgressBar } from '../output/progress-bar.ts';
+import type { ProgressBar } from '../output/progress-bar.ts';
 import { WorkFailed } from '../problems.ts';
 import { BatchQueue } from './batch-queue.ts';
 import { batchesOf } from './batches.ts';
@@ -11,6 +11,7 @@ export interface Written {
 }
 
 export interface WriteAllOptions {
+  readonly bar: ProgressBar;
   /** The number of all rows, as far as it can be estimated when so many are done. */
   readonly total: (done: number) => number | undefined;
   /** Called with the rows that were skipped. */
@@ -45,10 +46,9 @@ export class RowsNotWritten extends Error {
 export async function writeAll(
   target: Target,
   rows: Rows,
-  { total, onSkipped }: WriteAllOptions,
+  { bar, total, onSkipped }: WriteAllOptions,
 ): Promise<Written> {
   const counts = { written: 0, skipped: 0 };
-  const bar = new ProgressBar();
   const queue = new BatchQueue(target.tables.batchesAtOnce, async (batch) => {
     const skipped = await writeRows(target, batch.rows);
     counts.skipped += skipped.length;

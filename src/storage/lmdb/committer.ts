@@ -31,8 +31,8 @@ export class Committer {
   readonly #memtable: Memtable;
   readonly #compaction: Compaction;
   readonly #leaves: LeafLookup;
-  /** Ids that the batch changes, by space. */
-  #changed = new Map<Space, Set<string>>();
+  /** What the batch changes: values by id, null for a deleted item, by space. */
+  #changed = new Map<Space, Map<string, string | null>>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -142,7 +142,7 @@ export class Committer {
     const { space, id } = write;
     if (write.kind === 'remove') {
       this.#memtable.removeSpace(space, this.#memtable.last + 1);
-      if (!this.#changed.has(space)) this.#changed.set(space, new Set());
+      if (!this.#changed.has(space)) this.#changed.set(space, new Map());
       return;
     }
     const value = write.kind === 'delete' ? undefined : write.value;
@@ -155,9 +155,9 @@ export class Committer {
       textBytes: record.textBytes + textBytes - textBytesBefore,
       generation: commit,
     });
-    const ids = this.#changed.get(space);
-    if (ids === undefined) this.#changed.set(space, new Set([id]));
-    else ids.add(id);
+    const changes = this.#changed.get(space);
+    if (changes === undefined) this.#changed.set(space, new Map([[id, value ?? null]]));
+    else changes.set(id, value ?? null);
   }
 
   #compactSome(sizeMax: number): void {
@@ -169,9 +169,10 @@ export class Committer {
   }
 
   #changedSpaces(): readonly SpaceEntry[] {
-    return Array.from(this.#changed, ([space, ids]): SpaceEntry => {
+    return Array.from(this.#changed, ([space, values]): SpaceEntry => {
       const record = this.#memtable.record(space);
-      const changes = Array.from(ids, (id) => [id, this.#memtable.change(space, id)?.value ?? null]).flat();
+      const changes: (string | null)[] = [];
+      for (const [id, value] of values) changes.push(id, value);
       if (record === undefined) return [space, 0, 0, changes, true];
       return [space, record.count, record.textBytes, changes];
     });

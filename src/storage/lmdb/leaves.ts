@@ -58,7 +58,8 @@ export class LeafLookup {
   /** The text of an item, valid until the next call. */
   text(space: Space, id: string): Buffer | undefined {
     const idBytes = bytesOf(id);
-    const isKept = this.#space === space && idBytes >= this.#from && leafKey(space, idBytes) <= this.#leaf.key;
+    const isKept =
+      this.#space === space && idBytes >= this.#from && leafKey(space, idBytes) <= this.#leaf.key;
     if (!isKept) this.#read(space, idBytes);
     return findText(this.#leaf.run, Buffer.from(id));
   }
