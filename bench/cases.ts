@@ -1,4 +1,5 @@
 import type { Case } from './case.ts';
+import { bulk } from './cases/bulk.ts';
 import { charge } from './cases/charge.ts';
 import { chargeLatency } from './cases/charge-latency.ts';
 import { client } from './cases/client.ts';
@@ -40,6 +41,7 @@ export const cases: readonly Case[] = [
   slowReaders,
   create,
   update,
+  bulk,
   charge,
   chargeLatency,
   overload,
