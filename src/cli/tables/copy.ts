@@ -37,5 +37,5 @@ export async function copyTable(from: string, to: string, options: CopyOptions):
 /** Their position in the table stands for the line. */
 async function* rowsOf({ groups }: ItemRead): Rows {
   let line = 0;
-  for await (const group of groups) yield group.map((item) => ({ line: ++line, item }));
+  for await (const group of groups()) yield group.map((item) => ({ line: ++line, item }));
 }

@@ -8,7 +8,7 @@ import { hint, jsonLine, printResult } from '../output/print.ts';
 import { ProgressBar } from '../output/progress-bar.ts';
 import { WorkFailed } from '../problems.ts';
 import { type FileFormat, type Format, formatOf } from './file-format.ts';
-import type { ItemRead } from './table-access.ts';
+import type { EncodedItems, ItemRead } from './table-access.ts';
 import { type UrlOption, withTables } from './with-tables.ts';
 
 interface ExportOptions extends JsonOption, UrlOption {
@@ -50,18 +50,16 @@ async function exportToFile(file: string, read: ItemRead, format: FileFormat): P
 /** @returns the number of items */
 async function exportTo(
   target: Writable,
-  { count, groups }: ItemRead,
+  read: ItemRead,
   { format, isCompressed }: FileFormat,
 ): Promise<number> {
   const bar = new ProgressBar();
   let items = 0;
-  const encode = format === 'csv' ? await csvEncoder() : jsonLines;
   async function* texts(): AsyncGenerator<string> {
-    for await (const group of groups) {
-      const text = encode(group);
-      items += group.length;
-      bar.show(items, count);
-      if (text !== '') yield text;
+    for await (const encoded of format === 'csv' ? csvOf(read) : read.jsonLines()) {
+      items += encoded.items;
+      bar.show(items, read.count);
+      if (encoded.text !== '') yield encoded.text;
     }
   }
   const source = Readable.from(texts(), { objectMode: false });
@@ -78,23 +76,11 @@ async function exportTo(
   return items;
 }
 
-type Encode = (group: readonly TableItem[]) => string;
-
-function jsonLines(group: readonly TableItem[]): string {
-  let text = '';
-  for (const { id, name } of group) text += `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)}}\n`;
-  return text;
-}
-
 /** Every field has quotes, so that no line feed, space or empty text is taken for something else. */
-async function csvEncoder(): Promise<Encode> {
+async function* csvOf(read: ItemRead): AsyncGenerator<EncodedItems> {
   const { stringify } = await import('csv-stringify/sync');
-  let header = true;
-  return (group) => {
-    const text = stringify(group as TableItem[], {
-      ...{ header, columns: ['id', 'name'], quoted: true, quoted_empty: true },
-    });
-    header = false;
-    return text;
-  };
+  const options = { columns: ['id', 'name'], quoted: true, quoted_empty: true };
+  yield { text: stringify([], { ...options, header: true }), items: 0 };
+  for await (const group of read.groups())
+    yield { text: stringify(group as TableItem[], options), items: group.length };
 }

@@ -5,13 +5,14 @@ import {
   type Item,
   type PageOptions,
 } from '../../../client/src/index.ts';
+import { itemText } from '../../storage/item-text.ts';
 import type { TableFacts, TableWrite } from '../../tables/tables.ts';
 import { pageItems, serviceBatchesAtOnce } from '../limits.ts';
 import { UsageError } from '../problems.ts';
 import { existingItems } from './existing-items.ts';
 import { Patience } from './patience.ts';
 import { commandError } from './service-errors.ts';
-import type { ItemRead, TableAccess } from './table-access.ts';
+import type { EncodedItems, ItemRead, TableAccess } from './table-access.ts';
 
 const keyVariable = 'COUNTERFOIL_API_KEY';
 
@@ -42,7 +43,8 @@ class ServiceTables implements TableAccess {
 
   async read(table: string): Promise<ItemRead> {
     const count = await this.#run(() => this.#client.table(table).count());
-    return { count, groups: this.#groups(table) };
+    const groups = () => this.#groups(table);
+    return { count, groups, jsonLines: () => linesOf(groups()) };
   }
 
   /** A response that was lost is found out by the next one: a batch is made whole or not at all. */
@@ -121,3 +123,11 @@ class ServiceTables implements TableAccess {
 
 /** Items that are written to a file at once. */
 const groupItems = 1_000;
+
+async function* linesOf(groups: AsyncIterable<readonly Item[]>): AsyncGenerator<EncodedItems> {
+  for await (const group of groups) {
+    let text = '';
+    for (const { id, name } of group) text += `${itemText(id, name)}\n`;
+    yield { text, items: group.length };
+  }
+}

@@ -6,7 +6,7 @@ import type { Page } from '../../tables/page.ts';
 import type { TableFacts, TableItem, Tables, TableWrite } from '../../tables/tables.ts';
 import { withOpened } from '../command.ts';
 import { pageItems, storeBatchesAtOnce } from '../limits.ts';
-import type { ItemRead, TableAccess } from './table-access.ts';
+import type { EncodedItems, ItemRead, TableAccess } from './table-access.ts';
 
 /** Opens the tables of the settings' store for the work. The service may be running. Throws SettingsError. */
 export function withStoreTables<Result>(work: (tables: TableAccess) => Promise<Result>): Promise<Result> {
@@ -32,7 +32,7 @@ class StoreTables implements TableAccess {
 
   async read(table: string): Promise<ItemRead> {
     const { count, chunks } = await this.#tables.read(table);
-    return { count, groups: groupsOf(chunks as Chunks) };
+    return { count, groups: () => groupsOf(chunks), jsonLines: () => linesOf(chunks) };
   }
 
   batch(table: string, writes: readonly TableWrite[]): Promise<void> {
@@ -59,5 +59,17 @@ class StoreTables implements TableAccess {
 
   drop(table: string): Promise<void> {
     return this.#tables.drop(table);
+  }
+}
+
+/** Between two items; a string of JSON has no quote without a backslash. */
+const between = '},{"id":';
+
+/** A scan has the items as JSON already. */
+async function* linesOf(chunks: Chunks): AsyncGenerator<EncodedItems> {
+  for await (const chunk of chunks) {
+    const text = chunk.toString();
+    const items = (text.startsWith(',') ? text.slice(1) : text).split(between);
+    yield { text: `${items.join('}\n{"id":')}\n`, items: items.length };
   }
 }

@@ -30,6 +30,14 @@ export interface TableAccess {
 export interface ItemRead {
   /** Undefined if unknown. */
   readonly count: number | undefined;
-  /** In groups of neighbours. */
-  readonly groups: AsyncIterable<readonly TableItem[]>;
+  /** The items in groups of neighbours. Read them once, or the lines. */
+  groups(): AsyncIterable<readonly TableItem[]>;
+  /** The items as JSON Lines. */
+  jsonLines(): AsyncIterable<EncodedItems>;
+}
+
+export interface EncodedItems {
+  readonly text: string;
+  /** How many they are. */
+  readonly items: number;
 }

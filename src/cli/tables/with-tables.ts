@@ -1,3 +1,4 @@
+import { keepHeapSmall } from './heap.ts';
 import type { TableAccess } from './table-access.ts';
 
 /** The option of every command on tables. */
@@ -11,6 +12,7 @@ export async function withTables<Result>(
   { url }: UrlOption,
   work: (tables: TableAccess) => Promise<Result>,
 ): Promise<Result> {
+  keepHeapSmall();
   if (url !== undefined) {
     const { serviceTables } = await import('./service-tables.ts');
     return work(await serviceTables(url));
