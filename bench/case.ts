@@ -75,7 +75,7 @@ export interface Yardstick {
 }
 
 /** `t` is Welch's statistic. */
-export type Unit = 'requests/s' | 'µs' | 'ms' | 'MB' | 'B' | 't';
+export type Unit = 'requests/s' | 'items/s' | 'µs' | 'ms' | 'MB' | 'B' | 't';
 
 export interface Goal {
   /** What is judged: the median of our figures, or of their ratio or difference to the yardstick within each round. */

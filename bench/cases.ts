@@ -1,4 +1,5 @@
 import type { Case } from './case.ts';
+import { bulk } from './cases/bulk.ts';
 import { bytesWritten } from './cases/bytes-written.ts';
 import { charge } from './cases/charge.ts';
 import { chargeLatency } from './cases/charge-latency.ts';
@@ -41,6 +42,7 @@ export const cases: readonly Case[] = [
   slowReaders,
   create,
   update,
+  bulk,
   charge,
   chargeLatency,
   overload,

@@ -15,7 +15,7 @@ const source = new URL('../src/cli/counterfoil.ts', import.meta.url);
 process.getBuiltinModule('node:module').enableCompileCache();
 const isClone = process.getBuiltinModule('node:fs').existsSync(source);
 let isRunning = true;
-import(isClone ? source.href : '../dist/cli/counterfoil.js').then(() => {
+import(isClone ? source.href : '../dist/src/cli/counterfoil.js').then(() => {
   isRunning = false;
 });
 // Node 12 cannot parse a top-level `await`. Without it, a command that waits for ever would exit with 0.

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Next to src in a clone, and next to dist in the package. */
-const manifest = new URL('../package.json', import.meta.url);
+/** By its name, because the compiled files lie deeper than those of a clone. */
+const manifest = new URL(import.meta.resolve('counterfoil/package.json'));
 
 export const version: string = JSON.parse(readFileSync(manifest, 'utf8')).version;

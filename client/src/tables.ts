@@ -15,9 +15,15 @@ export interface StoredItem extends Item {
 
 /** One write of a batch. */
 export type BatchWrite =
-  | { readonly create: Item; readonly update?: never; readonly delete?: never }
-  | { readonly update: Item; readonly create?: never; readonly delete?: never }
-  | { readonly delete: { readonly id: string }; readonly create?: never; readonly update?: never };
+  | { readonly create: Item; readonly update?: never; readonly put?: never; readonly delete?: never }
+  | { readonly update: Item; readonly create?: never; readonly put?: never; readonly delete?: never }
+  | { readonly put: Item; readonly create?: never; readonly update?: never; readonly delete?: never }
+  | {
+      readonly delete: { readonly id: string };
+      readonly create?: never;
+      readonly update?: never;
+      readonly put?: never;
+    };
 
 export interface CallOptions {
   readonly signal?: AbortSignal;

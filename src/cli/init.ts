@@ -7,9 +7,9 @@ import { settingsFile } from './command-settings.ts';
 import { printResult } from './output/print.ts';
 import { WorkFailed } from './problems.ts';
 
-/** Published at the root of the package, next to src and dist. */
+/** Published at the root of the package. */
 const schemaName = 'counterfoil.schema.json';
-const schemaFile = fileURLToPath(new URL(`../../${schemaName}`, import.meta.url));
+const schemaFile = fileURLToPath(import.meta.resolve(`counterfoil/${schemaName}`));
 const installedSchema = `./node_modules/counterfoil/${schemaName}`;
 
 interface InitOptions extends JsonOption {

@@ -25,3 +25,30 @@ export const adoptedBeforeMsDefault = 90 * 24 * 60 * 60 * 1_000;
 export const reservationMsMax = 60 * 1_000;
 /** A scheduled backup that is later than this is missing: one of a large store takes minutes. */
 export const backupLateMs = 60 * 60 * 1_000;
+/** Batches that an import writes to the store at once: they share flushes, and the writer never waits for the next ones. */
+export const storeBatchesAtOnce = 64;
+/** Batches that an import sends to a service at once: enough to share its flushes, few enough to leave it to others. */
+export const serviceBatchesAtOnce = 8;
+/** How long a command repeats a request to a service that does not respond: a restart, or a deployment. */
+export const servicePatienceMs = 120_000;
+/** The delay before it is repeated: doubled each time, from the minimum to the maximum. */
+export const serviceWaitMsMin = 250;
+export const serviceWaitMsMax = 5_000;
+/** How often a progress bar is drawn. */
+export const progressMs = 100;
+/** Bytes of the items of one batch: a service accepts bodies of 1 MiB. */
+export const importedBatchBytesMax = 1_000_000;
+/** Bytes of all batches that are being written: large items must not fill the memory. */
+export const importedBytesAtOnceMax = 8 * 1024 * 1024;
+/** Items of a page in which an import looks for the items of a batch: twice as many, for those in between. */
+export const pageItems = 200;
+/** Bytes of rows that an import sorts in the memory; more rows go to a temporary file, in pieces of this size. */
+export const sortedBytesMax = 24 * 1024 * 1024;
+/** What a row takes in the memory beside its strings. */
+export const sortedRowBytes = 150;
+/**
+ * What V8 may keep before it collects, in a command on tables. An import of 1,000,000 items takes 35 to 60 MB more than one of a
+ * tenth with these values, and 110 to 180 MB with V8's own; half as much costs a third more of the processor.
+ */
+export const youngObjectsMegabytes = 8;
+export const heapGrowthPercent = 60;

@@ -43,7 +43,7 @@ const families: readonly Family[] = [
     load: async () => (await import('./payments.ts')).definePayments,
   },
   {
-    ...{ name: 'tables', group: 'Data:', summary: 'list, import, export and drop tables' },
+    ...{ name: 'tables', group: 'Data:', summary: 'list, import, export, copy and drop tables' },
     load: async () => (await import('./tables.ts')).defineTables,
   },
   {

@@ -1,10 +1,9 @@
-import type { Command } from 'commander';
-import { peoplePageMax } from '../sign-in/limits.ts';
-import type { TableFacts, Tables } from '../tables/tables.ts';
+import type { Command, Option } from 'commander';
+import type { TableFacts } from '../tables/tables.ts';
 import { describe, type JsonOption, oneOf, subcommand } from './command.ts';
 import { printListing, printResult } from './output/print.ts';
 import type { Column } from './output/table.ts';
-import { withTables } from './tables/with-tables.ts';
+import { type UrlOption, withTables } from './tables/with-tables.ts';
 
 const columns: readonly Column<TableFacts>[] = [
   { title: 'TABLE', cell: ({ name }) => name },
@@ -14,6 +13,8 @@ const columns: readonly Column<TableFacts>[] = [
 const file = 'NAME.csv or NAME.jsonl, also with .gz at the end; - for a pipe';
 const formatFlags = '--format <format>';
 const formats = ['csv', 'jsonl'] as const;
+const urlFlags = '--url <url>';
+const urlText = 'the address of a service to call; without it, the store of the settings';
 
 /** `counterfoil tables`: works while the service is running. */
 export function defineTables(command: Command): void {
@@ -24,9 +25,11 @@ export function defineTables(command: Command): void {
   });
   subcommand(command, 'list', {
     description: 'List the tables, with their items and the bytes of these as JSON.',
-    examples: ['tables list', 'tables list --json'],
+    examples: ['tables list --json', 'tables list --url https://api.shop.example'],
     json: 'lines',
-  }).action(list);
+  })
+    .option(urlFlags, urlText)
+    .action(list);
   subcommand(command, 'import', {
     description:
       'Write the items of a CSV or JSON Lines file to a table, 100 in each commit. If it was interrupted, run it again with ' +
@@ -36,14 +39,11 @@ export function defineTables(command: Command): void {
     .argument('<table>', 'made if it is missing, unless tables are declared')
     .argument('<file>', file)
     .option('--map <fields>', 'the columns or fields of the file: id=isbn,name=title')
-    .addOption(
-      oneOf('--on-conflict <action>', 'what to do with an item whose id the table has', [
-        'fail',
-        'skip',
-        'replace',
-      ]).default('fail'),
-    )
+    .addOption(conflictOption())
+    .option('--no-sort', 'write unsorted rows as they come, which is slow for a large table')
+    .option('--skipped <report>', 'a file for the line and id of each skipped item, as JSON Lines')
     .addOption(oneOf(formatFlags, 'the format, if the name of the file does not show it', formats))
+    .option(urlFlags, urlText)
     .action(async (table, from, options) =>
       (await import('./tables/import.ts')).importTable(table, from, options),
     );
@@ -55,9 +55,21 @@ export function defineTables(command: Command): void {
     .argument('<file>', file)
     .option('--force', 'replace the file if there is one')
     .addOption(oneOf(formatFlags, 'the format, if the name of the file does not show it', formats))
+    .option(urlFlags, urlText)
     .action(async (table, to, options) =>
       (await import('./tables/export.ts')).exportTable(table, to, options),
     );
+  subcommand(command, 'copy', {
+    description:
+      'Copy all items of a table to another one, as of one moment, 100 in each commit. If it was interrupted, run it again ' +
+      'with --on-conflict skip to continue.',
+    examples: ['tables copy books books-2026', 'tables copy books archive --on-conflict replace'],
+  })
+    .argument('<from>', 'the name of a table')
+    .argument('<to>', 'another name; made if it is missing, unless tables are declared')
+    .addOption(conflictOption())
+    .option(urlFlags, urlText)
+    .action(async (from, to, options) => (await import('./tables/copy.ts')).copyTable(from, to, options));
   subcommand(command, 'drop', {
     description:
       'Delete a table with all of its items, 100 in each commit. If it was interrupted, run it again. A declared table stays, ' +
@@ -65,25 +77,27 @@ export function defineTables(command: Command): void {
     examples: ['tables drop books'],
   })
     .argument('<table>', 'its name')
+    .option(urlFlags, urlText)
     .action(drop);
 }
 
-async function list({ json }: JsonOption): Promise<void> {
-  await withTables((tables) =>
-    printListing(allTables(tables), { json, columns, toJson: (table) => table, none: 'No tables.' }),
+function conflictOption(): Option {
+  const actions = ['fail', 'skip', 'replace'];
+  return oneOf('--on-conflict <action>', 'what to do with an item whose id the table has', actions).default(
+    'fail',
   );
 }
 
-async function* allTables(tables: Tables): AsyncGenerator<TableFacts> {
-  let after: string | undefined;
-  do {
-    const page = await tables.list(peoplePageMax, after, () => true);
-    yield* page.tables;
-    after = page.next;
-  } while (after !== undefined);
+interface Options extends JsonOption, UrlOption {}
+
+async function list(options: Options): Promise<void> {
+  const { json } = options;
+  await withTables(options, (tables) =>
+    printListing(tables.list(), { json, columns, toJson: (table) => table, none: 'No tables.' }),
+  );
 }
 
-async function drop(table: string, { json }: JsonOption): Promise<void> {
-  await withTables((tables) => tables.drop(table));
-  printResult(json, { table, deleted: true }, `Table ${table} is deleted`);
+async function drop(table: string, options: Options): Promise<void> {
+  await withTables(options, (tables) => tables.drop(table));
+  printResult(options.json, { table, deleted: true }, `Table ${table} is deleted`);
 }

@@ -13,9 +13,14 @@ export interface Item {
 
 /** The items of a scan as objects, for spaces that the service itself reads. */
 export async function* itemsOf(chunks: Chunks): AsyncGenerator<Item> {
+  for await (const group of groupsOf(chunks)) yield* group;
+}
+
+/** The items of each chunk. Reading them one by one costs as much as parsing them. */
+export async function* groupsOf(chunks: Chunks): AsyncGenerator<readonly Item[]> {
   for await (const chunk of chunks) {
     const text = chunk.toString();
-    yield* JSON.parse(`[${text.startsWith(',') ? text.slice(1) : text}]`) as Item[];
+    yield JSON.parse(`[${text.startsWith(',') ? text.slice(1) : text}]`) as Item[];
   }
 }
 

@@ -34,7 +34,9 @@ test('the package holds what runs, and nothing else', async () => {
     .trim()
     .split('\n')
     .map((path) => path.replace(/^package\//, ''));
-  const compiled = globSync('src/**/*.ts').map((path) => path.replace(/^src\/(.*)\.ts$/, 'dist/$1.js'));
+  const compiled = globSync(['src/**/*.ts', 'client/src/*.ts']).map(
+    (path) => `dist/${path.replace(/ts$/, 'js')}`,
+  );
   assert.deepEqual(
     files.sort(),
     [
@@ -69,6 +71,15 @@ test('an installed package serves payments, tables and its documentation', async
   const described = await (await fetch(`${origin}/openapi.json`)).json();
   assert.deepEqual(described, JSON.parse(readFileSync('openapi.json', 'utf8')));
   assert.equal((await fetch(`${origin}/docs/`)).status, 200);
+});
+
+test('an installed package works on the tables of a service elsewhere', async (t) => {
+  const origin = await installed.serve(t, process.execPath, []);
+  await (await installedClient(origin)).table('books').create({ id: 'emma', name: 'Austen' });
+  const { status, output, errors } = await installed.run(process.execPath, [
+    ...['tables', 'export', 'books', '-', '--format', 'jsonl', '--url', origin],
+  ]);
+  assert.deepEqual([status, output], [0, '{"id":"emma","name":"Austen"}\n'], errors);
 });
 
 test('an installed package serves in several processes', async (t) => {

@@ -14,9 +14,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * - `truncate`: the response ends in the middle.
  * - `delay`: the response arrives late.
  * - `page`: the proxy responds with an error page instead of forwarding.
+ * - `busy`: it responds with 429 and `Retry-After` instead of forwarding. Only where a test asks for it.
  */
 export const faults = ['pass', 'drop', 'reset', 'late', 'lose', 'truncate', 'delay', 'page'] as const;
-export type Fault = (typeof faults)[number];
+export type Fault = (typeof faults)[number] | 'busy';
 
 interface Upstream {
   readonly status: number;
@@ -65,6 +66,13 @@ export async function startFaultyProxy(t: TestContext, origin: string): Promise<
     if (fault === 'reset') return void received.socket.resetAndDestroy();
     if (fault === 'page') {
       response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>502 Bad Gateway</h1>');
+      return;
+    }
+    if (fault === 'busy') {
+      const error = { type: 'limit', code: 'rate_limited', message: 'Too many requests.', retryable: true };
+      response
+        .writeHead(429, { 'content-type': 'application/json', 'retry-after': '1' })
+        .end(JSON.stringify({ statusCode: 429, body: { message: error.message, error } }));
       return;
     }
     if (fault === 'late') {

@@ -1,17 +1,24 @@
-const progressMs = 100;
+import { progressMs } from '../limits.ts';
+
 const barWidth = 30;
 
-/** Shown only on a terminal. */
+/** Shown only on a terminal: what is done, how fast, and the time that is left. */
 export class ProgressBar {
   readonly #isShown = process.stderr.isTTY;
   #nextAt = performance.now();
+  #stage = '';
+  /** Of the stage. */
+  #beganAt = performance.now();
 
   /** @param total undefined if unknown */
   show(done: number, total: number | undefined, stage = ''): void {
-    if (!this.#isShown || performance.now() < this.#nextAt) return;
-    this.#nextAt = performance.now() + progressMs;
+    const now = performance.now();
+    if (stage !== this.#stage) [this.#stage, this.#beganAt] = [stage, now];
+    if (!this.#isShown || now < this.#nextAt) return;
+    this.#nextAt = now + progressMs;
     const text = total === undefined ? `${done} items` : `${barOf(done, total)} of ${total} items`;
-    process.stderr.write(`\r\x1b[K${text}${stage === '' ? '' : ` ${stage}`}`);
+    const pace = paceOf(done, total, now - this.#beganAt);
+    process.stderr.write(`\r\x1b[K${text}${stage === '' ? '' : ` ${stage}`}${pace}`);
   }
 
   clear(): void {
@@ -24,4 +31,14 @@ function barOf(done: number, total: number): string {
   const filled = Math.round(share * barWidth);
   const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
   return `${bar} ${Math.floor(share * 100)} %`;
+}
+
+/** `, 98000/s, 1:05 left` */
+function paceOf(done: number, total: number | undefined, ms: number): string {
+  const perSecond = (done / ms) * 1_000;
+  if (!Number.isFinite(perSecond) || perSecond < 1) return '';
+  const rate = `, ${Math.round(perSecond)}/s`;
+  if (total === undefined) return rate;
+  const seconds = Math.max(0, Math.ceil((total - done) / perSecond));
+  return `${rate}, ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} left`;
 }

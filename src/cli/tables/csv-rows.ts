@@ -1,7 +1,8 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { type CsvError, parse } from 'csv-parse';
 import { importedLineBytesMax } from '../limits.ts';
-import { type FieldNames, itemOf, type Row, rejectedLine, textOf } from './row.ts';
+import { type FieldNames, type Row, type Rows, rejectedLine, rowOf, textOf } from './row.ts';
 
 interface CsvRecord {
   readonly record: readonly Buffer[];
@@ -17,31 +18,70 @@ interface Fault {
 }
 
 /** The items of a CSV file, whose first line names its columns. Fields stay bytes until they are checked as UTF-8. */
-export async function* csvRows(source: Readable, names: FieldNames): AsyncGenerator<Row> {
+export async function* csvRows(source: Readable, names: FieldNames): Rows {
   let fault: Fault | undefined;
-  const records = recordsOf(source, (found) => {
+  const groups = recordsOf(source, (found) => {
     fault ??= found;
   });
-  let header: readonly string[] | undefined;
+  let columns: Columns | undefined;
   let line = 1;
-  for await (const { record, info } of records) {
-    // The parser is ahead of the records that are read.
-    if (fault !== undefined && info.records > fault.records) break;
-    const fields = record.map((field) => textOf(field, line));
-    if (header === undefined) {
-      header = fields;
-      checkHeader(header, names);
-    } else if (fields.length !== header.length)
-      throw rejectedLine(line, `has ${fields.length} fields, and the first line ${header.length}`);
-    else yield { line, item: itemOf((name) => fields[(header ?? []).indexOf(name)], names, line) };
-    line = info.lines + 1;
+  for await (const records of groups) {
+    const rows: Row[] = [];
+    let failure: unknown;
+    try {
+      for (const { record, info } of records) {
+        // The parser is ahead of the records that are read.
+        if (fault !== undefined && info.records > fault.records) break;
+        const fields = record.map((field) => textOf(field, line));
+        if (columns === undefined) columns = columnsOf(fields, names);
+        else rows.push(rowIn(fields, columns, line, names));
+        line = info.lines + 1;
+      }
+    } catch (error) {
+      failure = error;
+    }
+    yield rows;
+    if (failure !== undefined) throw failure;
+    if (fault !== undefined) throw rejectedLine(fault.line, fault.message);
   }
-  if (fault !== undefined) throw rejectedLine(fault.line, fault.message);
-  if (header === undefined)
+  if (columns === undefined)
     throw rejectedLine(1, 'the file is empty; a CSV file begins with the names of its columns');
 }
 
-function recordsOf(source: Readable, onFault: (fault: Fault) => void): AsyncIterable<CsvRecord> {
+/** Where the fields of an item are among those of a line. */
+interface Columns {
+  readonly count: number;
+  readonly id: number;
+  readonly name: number;
+}
+
+function columnsOf(header: readonly string[], names: FieldNames): Columns {
+  for (const name of Object.values(names)) {
+    const times = header.filter((each) => each === name).length;
+    if (times === 1) continue;
+    const problem = times === 0 ? `there is no column ${name}` : `there are ${times} columns ${name}`;
+    throw rejectedLine(1, `${problem}; --map names the columns: --map id=isbn,name=title`);
+  }
+  return { count: header.length, id: header.indexOf(names.id), name: header.indexOf(names.name) };
+}
+
+function rowIn(
+  fields: readonly string[],
+  { count, id, name }: Columns,
+  line: number,
+  names: FieldNames,
+): Row {
+  if (fields.length !== count)
+    throw rejectedLine(line, `has ${fields.length} fields, and the first line ${count}`);
+  return rowOf(line, fields[id], fields[name], names);
+}
+
+/** The records that each chunk of the file completes. */
+async function* recordsOf(
+  source: Readable,
+  onFault: (fault: Fault) => void,
+): AsyncGenerator<readonly CsvRecord[]> {
+  let records: CsvRecord[] = [];
   const parser = parse({
     encoding: null,
     info: true,
@@ -55,11 +95,21 @@ function recordsOf(source: Readable, onFault: (fault: Fault) => void): AsyncIter
     skip_empty_lines: true,
     // An error of the parser itself would drop the records that were not read yet.
     skip_records_with_error: true,
-  });
-  Readable.from(withoutByteOrderMark(source))
-    .on('error', (error) => parser.destroy(error))
-    .pipe(parser);
-  return parser as AsyncIterable<CsvRecord>;
+  }).on('data', (record: CsvRecord) => records.push(record));
+  const taken = () => {
+    const group = records;
+    records = [];
+    return group;
+  };
+  for await (const chunk of withoutByteOrderMark(source)) {
+    await new Promise<void>((resolve, reject) => {
+      parser.write(chunk, (error) => (error ? reject(error) : resolve()));
+    });
+    yield taken();
+  }
+  parser.end();
+  await finished(parser);
+  yield taken();
 }
 
 function faultOf({ message, lines, records }: CsvError): Fault {
@@ -83,13 +133,4 @@ async function* withoutByteOrderMark(source: Readable): AsyncGenerator<Buffer> {
     first = undefined;
   }
   if (first !== undefined && first.length > 0) yield first;
-}
-
-function checkHeader(header: readonly string[], names: FieldNames): void {
-  for (const name of Object.values(names)) {
-    const times = header.filter((each) => each === name).length;
-    if (times === 1) continue;
-    const problem = times === 0 ? `there is no column ${name}` : `there are ${times} columns ${name}`;
-    throw rejectedLine(1, `${problem}; --map names the columns: --map id=isbn,name=title`);
-  }
 }

@@ -1,18 +1,17 @@
 import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
-import { PassThrough, Readable, type Transform, type Writable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { stringify } from 'csv-stringify';
-import { itemsOf } from '../../storage/item-text.ts';
-import type { Scan, TableItem } from '../../tables/tables.ts';
+import type { TableItem } from '../../tables/tables.ts';
 import type { JsonOption } from '../command.ts';
 import { hint, jsonLine, printResult } from '../output/print.ts';
 import { ProgressBar } from '../output/progress-bar.ts';
 import { WorkFailed } from '../problems.ts';
 import { type FileFormat, type Format, formatOf } from './file-format.ts';
-import { withTables } from './with-tables.ts';
+import type { EncodedItems, ItemRead } from './table-access.ts';
+import { type UrlOption, withTables } from './with-tables.ts';
 
-interface ExportOptions extends JsonOption {
+interface ExportOptions extends JsonOption, UrlOption {
   readonly force?: boolean;
   readonly format?: Format;
 }
@@ -23,9 +22,9 @@ export async function exportTable(table: string, file: string, options: ExportOp
   const isPipe = file === '-';
   if (!isPipe && options.force !== true && existsSync(file))
     throw new WorkFailed('file_exists', `${file} exists; --force replaces it`);
-  const items = await withTables(async (tables) => {
-    const scan = await tables.read(table);
-    return isPipe ? exportTo(process.stdout, scan, format) : exportToFile(file, scan, format);
+  const items = await withTables(options, async (tables) => {
+    const read = await tables.read(table);
+    return isPipe ? exportTo(process.stdout, read, format) : exportToFile(file, read, format);
   });
   const line = `${items} items are written to ${isPipe ? 'standard output' : file}`;
   // Standard output has the items.
@@ -33,11 +32,11 @@ export async function exportTable(table: string, file: string, options: ExportOp
   else printResult(options.json, { table, items, file }, line);
 }
 
-async function exportToFile(file: string, scan: Scan, format: FileFormat): Promise<number> {
+async function exportToFile(file: string, read: ItemRead, format: FileFormat): Promise<number> {
   const partial = `${file}.partial`;
   try {
     // Flushed before it gets its name: after a power cut the file would be empty otherwise.
-    const items = await exportTo(createWriteStream(partial, { flush: true }), scan, format);
+    const items = await exportTo(createWriteStream(partial, { flush: true }), read, format);
     renameSync(partial, file);
     return items;
   } catch (error) {
@@ -49,20 +48,25 @@ async function exportToFile(file: string, scan: Scan, format: FileFormat): Promi
 }
 
 /** @returns the number of items */
-async function exportTo(target: Writable, scan: Scan, { format, isCompressed }: FileFormat): Promise<number> {
+async function exportTo(
+  target: Writable,
+  read: ItemRead,
+  { format, isCompressed }: FileFormat,
+): Promise<number> {
   const bar = new ProgressBar();
   let items = 0;
-  async function* counted(): AsyncGenerator<TableItem | string> {
-    for await (const item of itemsOf(scan.chunks)) {
-      items++;
-      bar.show(items, scan.count);
-      yield format === 'csv' ? item : `${JSON.stringify({ id: item.id, name: item.name })}\n`;
+  async function* texts(): AsyncGenerator<string> {
+    for await (const encoded of format === 'csv' ? csvOf(read) : read.jsonLines()) {
+      items += encoded.items;
+      bar.show(items, read.count);
+      if (encoded.text !== '') yield encoded.text;
     }
   }
-  const encoder: Transform = format === 'csv' ? csvEncoder() : new PassThrough();
-  const coder: Transform = isCompressed ? createGzip() : new PassThrough();
+  const source = Readable.from(texts(), { objectMode: false });
+  const end = target !== process.stdout;
   try {
-    await pipeline(Readable.from(counted()), encoder, coder, target, { end: target !== process.stdout });
+    if (isCompressed) await pipeline(source, createGzip(), target, { end });
+    else await pipeline(source, target, { end });
   } catch (error) {
     // `… | head` closes the pipe: nobody reads the rest.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
@@ -73,6 +77,10 @@ async function exportTo(target: Writable, scan: Scan, { format, isCompressed }: 
 }
 
 /** Every field has quotes, so that no line feed, space or empty text is taken for something else. */
-function csvEncoder(): Transform {
-  return stringify({ header: true, columns: ['id', 'name'], quoted: true, quoted_empty: true });
+async function* csvOf(read: ItemRead): AsyncGenerator<EncodedItems> {
+  const { stringify } = await import('csv-stringify/sync');
+  const options = { columns: ['id', 'name'], quoted: true, quoted_empty: true };
+  yield { text: stringify([], { ...options, header: true }), items: 0 };
+  for await (const group of read.groups())
+    yield { text: stringify(group as TableItem[], options), items: group.length };
 }

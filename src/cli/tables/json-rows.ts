@@ -1,23 +1,38 @@
+import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import { importedLineBytesMax } from '../limits.ts';
-import { type FieldNames, itemOf, type Row, rejectedLine, textOf } from './row.ts';
+import { type FieldNames, type Row, type Rows, rejectedLine, rowOf, textOf } from './row.ts';
 
 /** The items of a JSON Lines file: an object on each line. */
-export async function* jsonRows(source: Readable, names: FieldNames): AsyncGenerator<Row> {
-  let line = 0;
-  for await (const bytes of linesOf(source)) {
-    line++;
-    const text = textOf(bytes, line);
-    if (text.trim() === '') continue;
-    const value = parsed(text, line);
-    yield {
-      line,
-      item: itemOf((name) => (Object.hasOwn(value, name) ? value[name] : undefined), names, line),
-    };
+export async function* jsonRows(source: Readable, names: FieldNames): Rows {
+  let line = 1;
+  for await (const lines of linesOf(source)) {
+    const rows: Row[] = [];
+    let failure: unknown;
+    try {
+      for (const text of lines) {
+        if (typeof text !== 'string' || text.trim() !== '') rows.push(rowAt(line, text, names));
+        line++;
+      }
+    } catch (error) {
+      failure = error;
+    }
+    yield rows;
+    if (failure !== undefined) throw failure;
   }
 }
 
+function rowAt(line: number, text: string | Buffer, names: FieldNames): Row {
+  const value = parsed(typeof text === 'string' ? text : textOf(text, line), line);
+  return rowOf(line, ownField(value, names.id), ownField(value, names.name), names);
+}
+
+function ownField(value: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
 function parsed(text: string, line: number): Readonly<Record<string, unknown>> {
+  if (text.length > importedLineBytesMax) throw tooLong(line);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -29,24 +44,40 @@ function parsed(text: string, line: number): Readonly<Record<string, unknown>> {
   return value as Readonly<Record<string, unknown>>;
 }
 
-/** Splits at line feeds alone: a JSON string may hold other line separators of Unicode. */
-async function* linesOf(source: Readable): AsyncGenerator<Buffer> {
+function tooLong(line: number): Error {
+  return rejectedLine(line, `is longer than ${importedLineBytesMax} bytes`);
+}
+
+/**
+ * The lines of each chunk; a line that is not UTF-8 stays bytes. Splits at line feeds alone: a JSON string may hold other
+ * line separators of Unicode.
+ */
+async function* linesOf(source: Readable): AsyncGenerator<readonly (string | Buffer)[]> {
   let pieces: Buffer[] = [];
   let bytes = 0;
-  let lines = 0;
+  let line = 1;
   for await (const chunk of source as AsyncIterable<Buffer>) {
-    let from = 0;
-    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, from)) {
-      yield Buffer.concat([...pieces, chunk.subarray(from, end)]);
-      lines++;
+    const end = chunk.lastIndexOf(0x0a);
+    if (end >= 0) {
+      const lines = split(Buffer.concat([...pieces, chunk.subarray(0, end)]));
+      yield lines;
+      line += lines.length;
       pieces = [];
       bytes = 0;
-      from = end + 1;
     }
-    pieces.push(chunk.subarray(from));
-    bytes += chunk.length - from;
-    if (bytes > importedLineBytesMax)
-      throw rejectedLine(lines + 1, `is longer than ${importedLineBytesMax} bytes`);
+    const rest = chunk.subarray(end + 1);
+    pieces.push(rest);
+    bytes += rest.length;
+    if (bytes > importedLineBytesMax) throw tooLong(line);
   }
-  if (bytes > 0) yield Buffer.concat(pieces);
+  if (bytes > 0) yield split(Buffer.concat(pieces));
+}
+
+function split(lines: Buffer): readonly (string | Buffer)[] {
+  if (isUtf8(lines)) return lines.toString().split('\n');
+  // In UTF-8 the byte of a line feed is no part of another character.
+  return lines
+    .toString('latin1')
+    .split('\n')
+    .map((text) => Buffer.from(text, 'latin1'));
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { TableItem } from '../../tables/tables.ts';
+import { ServiceError } from '../../errors.ts';
+import { checkItem, type TableItem } from '../../tables/table-item.ts';
 import { WorkFailed } from '../problems.ts';
 
 /** The names that the fields of an item have in a file. */
@@ -11,6 +12,9 @@ export interface Row {
   readonly item: TableItem;
 }
 
+/** The rows of a file, in groups as they are read. Throws WorkFailed after the last group before a rejected line. */
+export type Rows = AsyncIterable<readonly Row[]>;
+
 export function rejectedLine(line: number, reason: string): WorkFailed {
   return new WorkFailed('line_rejected', `line ${line}: ${reason}`);
 }
@@ -21,12 +25,15 @@ export function textOf(bytes: Buffer, line: number): string {
   return bytes.toString();
 }
 
-/** Throws WorkFailed when a field is not a string. */
-export function itemOf(field: (name: string) => unknown, names: FieldNames, line: number): TableItem {
-  const text = (name: string): string => {
-    const value = field(name);
-    if (typeof value !== 'string') throw rejectedLine(line, `has no string ${name}`);
-    return value;
-  };
-  return { id: text(names.id), name: text(names.name) };
+/** Throws WorkFailed when the fields are no item of a table. */
+export function rowOf(line: number, id: unknown, name: unknown, names: FieldNames): Row {
+  if (typeof id !== 'string') throw rejectedLine(line, `has no string ${names.id}`);
+  if (typeof name !== 'string') throw rejectedLine(line, `has no string ${names.name}`);
+  const item = { id, name };
+  try {
+    checkItem(item);
+  } catch (error) {
+    throw error instanceof ServiceError ? rejectedLine(line, error.message) : error;
+  }
+  return { line, item };
 }

@@ -22,7 +22,7 @@ const itemAdded = JSON.stringify(success({ msg: 'Item added to table', complete:
 const itemUpdated = JSON.stringify(success({ message: 'Item updated' }));
 const itemDeleted = JSON.stringify(success({ message: 'Item deleted' }));
 
-const writeKinds = ['create', 'update', 'delete'] as const;
+const writeKinds = ['create', 'update', 'put', 'delete'] as const;
 type WriteKind = (typeof writeKinds)[number];
 /** A write of a batch. The other kinds are not allowed beside it, which generated types then reject too. */
 const write = (kind: WriteKind, body: TSchema) =>
@@ -42,11 +42,15 @@ const batchBody = named(
             {
               create: Type.Optional(item),
               update: Type.Optional(item),
+              put: Type.Optional(item),
               delete: Type.Optional(idBody),
             },
             { ...closed, minProperties: 1, maxProperties: 1 },
           ),
-          named('Write', oneOf(write('create', item), write('update', item), write('delete', idBody))),
+          named(
+            'Write',
+            oneOf(write('create', item), write('update', item), write('put', item), write('delete', idBody)),
+          ),
         ),
         { minItems: 1, maxItems: commitWritesMax, description: 'Each item at most once' },
       ),
@@ -196,7 +200,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
             tags,
             hide,
             operationId: 'writeBatch',
-            summary: 'Create, update and delete up to 100 items, all or nothing',
+            summary: 'Create, update, put and delete up to 100 items, all or nothing',
             params,
             querystring: noQuery,
             body: batchBody,

@@ -3,7 +3,7 @@ import { type Item, itemText } from '../item-text.ts';
 import { DamagedValueError } from './checked-database.ts';
 import { Compaction } from './compaction.ts';
 import { appendEntry, type SpaceEntry } from './journal.ts';
-import { textInLeaves } from './leaves.ts';
+import { LeafLookup } from './leaves.ts';
 import { compactionShare, compactionStepSize, journalSizeMax, journalSizeStoppedMax } from './limits.ts';
 import { Memtable } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
@@ -35,8 +35,9 @@ export class Committer {
   readonly #store: Store;
   readonly #memtable: Memtable;
   readonly #compaction: Compaction;
-  /** Ids that the batch changes, by space. */
-  #changed = new Map<Space, Set<string>>();
+  readonly #leaves: LeafLookup;
+  /** What the batch changes: values by id, null for a deleted item, by space. */
+  #changed = new Map<Space, Map<string, string | null>>();
   /** Until the next start, which tries again. */
   #isCompactionStopped = false;
 
@@ -44,6 +45,7 @@ export class Committer {
     this.#store = store;
     this.#memtable = new Memtable(store);
     this.#compaction = new Compaction(store, this.#memtable);
+    this.#leaves = new LeafLookup(store);
   }
 
   get lastCommit(): number {
@@ -114,6 +116,7 @@ export class Committer {
 
   #begin(): void {
     this.#changed = new Map();
+    this.#leaves.forget();
     this.#memtable.catchUp();
   }
 
@@ -147,7 +150,7 @@ export class Committer {
       return { textBytes: Buffer.byteLength(itemText(id, value)), value: () => value };
     }
     if (this.#memtable.record(space) === undefined) return undefined;
-    const text = textInLeaves(this.#store, space, id);
+    const text = this.#leaves.text(space, id);
     if (text === undefined) return undefined;
     const json = text.toString();
     return { textBytes: text.length, value: () => (JSON.parse(json) as Item).name };
@@ -175,7 +178,7 @@ export class Committer {
     const { space, id } = write;
     if (write.kind === 'remove') {
       this.#memtable.removeSpace(space, this.#memtable.last + 1);
-      if (!this.#changed.has(space)) this.#changed.set(space, new Set());
+      if (!this.#changed.has(space)) this.#changed.set(space, new Map());
       return;
     }
     const value = write.kind === 'delete' ? undefined : write.value;
@@ -188,9 +191,9 @@ export class Committer {
       textBytes: record.textBytes + textBytes - textBytesBefore,
       generation: commit,
     });
-    const ids = this.#changed.get(space);
-    if (ids === undefined) this.#changed.set(space, new Set([id]));
-    else ids.add(id);
+    const changes = this.#changed.get(space);
+    if (changes === undefined) this.#changed.set(space, new Map([[id, value ?? null]]));
+    else changes.set(id, value ?? null);
   }
 
   #compactSome(sizeMax: number): void {
@@ -203,9 +206,10 @@ export class Committer {
   }
 
   #changedSpaces(): readonly SpaceEntry[] {
-    return Array.from(this.#changed, ([space, ids]): SpaceEntry => {
+    return Array.from(this.#changed, ([space, values]): SpaceEntry => {
       const record = this.#memtable.record(space);
-      const changes = Array.from(ids, (id) => [id, this.#memtable.change(space, id)?.value ?? null]).flat();
+      const changes: (string | null)[] = [];
+      for (const [id, value] of values) changes.push(id, value);
       if (record === undefined) return [space, 0, 0, changes, true];
       return [space, record.count, record.textBytes, changes];
     });

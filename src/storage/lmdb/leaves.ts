@@ -32,6 +32,51 @@ export function textInLeaves(store: Store, space: Space, id: string): Buffer | u
   return findText(leafOf(store, space, bytesOf(id)).run, Buffer.from(id));
 }
 
+/** As long as most leaves: a longer one has a single large item, and is read each time. */
+const keptBytes = 16 * 1024;
+
+/**
+ * Looks items up in the leaves, and keeps the last leaf, because commits often write neighbouring ids. Call `forget` when
+ * leaves may have changed.
+ */
+export class LeafLookup {
+  readonly #store: Store;
+  readonly #kept = Buffer.alloc(keptBytes);
+  #space: Space | undefined;
+  /** The ids from this one up to the leaf's key belong in the leaf. */
+  #from = '';
+  #leaf: Leaf = { key: '', run: emptySortedRun };
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The text of an item, valid until the next call. */
+  text(space: Space, id: string): Buffer | undefined {
+    const idBytes = bytesOf(id);
+    const isKept =
+      this.#space === space && idBytes >= this.#from && leafKey(space, idBytes) <= this.#leaf.key;
+    if (!isKept) this.#read(space, idBytes);
+    return findText(this.#leaf.run, Buffer.from(id));
+  }
+
+  forget(): void {
+    this.#space = undefined;
+  }
+
+  #read(space: Space, idBytes: string): void {
+    const { key, run } = leafOf(this.#store, space, idBytes);
+    this.#leaf = { key, run };
+    this.#space = undefined;
+    if (run.length > keptBytes) return;
+    // The library reuses the bytes of a leaf for its next read, of whatever.
+    run.copy(this.#kept);
+    this.#leaf = { key, run: this.#kept.subarray(0, run.length) };
+    this.#from = idBytes;
+    this.#space = space;
+  }
+}
+
 /** The changes, from an index on, that belong in the leaf of a key. */
 export function changesIn(
   key: string,

@@ -198,8 +198,9 @@ class SpaceChanges {
   }
 
   set(change: Change): void {
-    if (!this.#byId.has(change.id)) this.#newIds.push(change.id);
+    const count = this.#byId.size;
     this.#byId.set(change.id, change);
+    if (this.#byId.size > count) this.#newIds.push(change.id);
     this.#isInOrder = false;
   }
 

@@ -1,0 +1,133 @@
+import {
+  type BatchWrite,
+  Counterfoil,
+  CounterfoilError,
+  type Item,
+  type PageOptions,
+} from '../../../client/src/index.ts';
+import { itemText } from '../../storage/item-text.ts';
+import type { TableFacts, TableWrite } from '../../tables/tables.ts';
+import { pageItems, serviceBatchesAtOnce } from '../limits.ts';
+import { UsageError } from '../problems.ts';
+import { existingItems } from './existing-items.ts';
+import { Patience } from './patience.ts';
+import { commandError } from './service-errors.ts';
+import type { EncodedItems, ItemRead, TableAccess } from './table-access.ts';
+
+const keyVariable = 'COUNTERFOIL_API_KEY';
+
+/** The tables of a running service. Its API key comes from the environment. Throws UsageError for an invalid address. */
+export async function serviceTables(url: string): Promise<TableAccess> {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new UsageError('--url: must be the address of a service, such as https://api.shop.example');
+  const key = process.env[keyVariable];
+  return new ServiceTables(new Counterfoil({ url, ...(key ? { key } : {}) }));
+}
+
+class ServiceTables implements TableAccess {
+  readonly batchesAtOnce = serviceBatchesAtOnce;
+  readonly #client: Counterfoil;
+  readonly #patience = new Patience();
+
+  constructor(client: Counterfoil) {
+    this.#client = client;
+  }
+
+  async *list(): AsyncGenerator<TableFacts> {
+    try {
+      for await (const page of this.#client.tables()) yield* page;
+    } catch (error) {
+      throw commandError(error);
+    }
+  }
+
+  async read(table: string): Promise<ItemRead> {
+    const count = await this.#run(() => this.#client.table(table).count());
+    const groups = () => this.#groups(table);
+    return { count, groups, jsonLines: () => linesOf(groups()) };
+  }
+
+  /** A response that was lost is found out by the next one: a batch is made whole or not at all. */
+  async batch(table: string, writes: readonly TableWrite[]): Promise<void> {
+    let mayBeWritten = false;
+    await this.#run(async () => {
+      try {
+        await this.#client.table(table).batch(writes as readonly BatchWrite[]);
+      } catch (error) {
+        const { code, status } = error as CounterfoilError;
+        if (mayBeWritten && code === 'item_exists' && (await this.#isCreated(table, writes))) return;
+        // Without a response, or with one of a proxy, the service may have made it; so it may if its store did not confirm.
+        if (status === 0 ? code !== 'connection_failed' : code === 'unavailable') mayBeWritten = true;
+        throw error;
+      }
+    });
+  }
+
+  async *pages(table: string, from: string): AsyncGenerator<readonly Item[]> {
+    for (let after: string | undefined = from; after !== undefined; ) {
+      const options: PageOptions = { limit: pageItems, after };
+      const { value } = await this.#run(() => this.#client.table(table).pages(options).next());
+      const page = (value ?? []) as readonly Item[];
+      yield page;
+      after = page.at(-1)?.id;
+    }
+  }
+
+  find(table: string, id: string): Promise<Item | undefined> {
+    return this.#run(() => this.#client.table(table).get(id));
+  }
+
+  /** Not repeated after a lost response: the table could have been made again meanwhile. */
+  async drop(table: string): Promise<void> {
+    await this.#client
+      .table(table)
+      .drop()
+      .catch((error) => {
+        throw commandError(error);
+      });
+  }
+
+  async *#groups(table: string): AsyncGenerator<readonly Item[]> {
+    let group: Item[] = [];
+    try {
+      for await (const item of this.#client.table(table).all()) {
+        if (group.push(item) < groupItems) continue;
+        yield group;
+        group = [];
+      }
+    } catch (error) {
+      throw commandError(error);
+    }
+    yield group;
+  }
+
+  /** Whether the table has these items, with these names. */
+  async #isCreated(table: string, writes: readonly TableWrite[]): Promise<boolean> {
+    const items = writes.map((write) => Object.values(write)[0] as Item);
+    const found = await existingItems(
+      this,
+      table,
+      items.map(({ id }) => id),
+    );
+    return items.every(({ id, name }) => found.get(id) === name);
+  }
+
+  async #run<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await this.#patience.run(work);
+    } catch (error) {
+      throw error instanceof CounterfoilError ? commandError(error) : error;
+    }
+  }
+}
+
+/** Items that are written to a file at once. */
+const groupItems = 1_000;
+
+async function* linesOf(groups: AsyncIterable<readonly Item[]>): AsyncGenerator<EncodedItems> {
+  for await (const group of groups) {
+    let text = '';
+    for (const { id, name } of group) text += `${itemText(id, name)}\n`;
+    yield { text, items: group.length };
+  }
+}
