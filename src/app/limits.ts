@@ -20,3 +20,5 @@ export const declinesSweepMs = 60 * 60 * 1_000;
 export const readyMsMax = 2_000;
 /** How often recovery looks for open charges and refunds on an engine that bills each read. */
 export const distantRecoveryIntervalMs = 5_000;
+/** A build of the console takes two seconds; a machine under load may need many times as long. */
+export const consoleBuildMsMax = 120_000;
