@@ -2,6 +2,7 @@ import { CounterfoilError } from '@counterfoil/client';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { callsOf } from './calls.ts';
 import { Problem } from './parts/problem.tsx';
 import { router } from './router.tsx';
 import { clientOf, readSession, type Session, signOut } from './service.ts';
@@ -19,6 +20,8 @@ type State =
 export function App() {
   const [state, setState] = useState<State>({ at: 'loading' });
   const load = useCallback(() => {
+    // The code of the view arrives while the session is asked for.
+    void router.load();
     readSession().then(
       (session) => setState({ at: 'signed_in', session }),
       (error: unknown) =>
@@ -72,6 +75,7 @@ function Views({
     () => ({
       session,
       client: clientOf(session, () => leave(true)),
+      calls: callsOf(session, () => leave(true)),
       leave: () => {
         signOut(session).then(
           () => leave(false),

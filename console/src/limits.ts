@@ -4,6 +4,10 @@
 export const newsMs = 300;
 /** How often the payments that are not finished are read again. */
 export const openPaymentsMs = 2_000;
+/** How often the health and the metrics are read. */
+export const metricsMs = 2_000;
+/** Samples of a plot: ten minutes. */
+export const samplesMax = 300;
 /** Payments that one look back in time adds: some screens. */
 export const paymentsPerLook = 50;
 /** Payments of one window of time; a fuller window is made shorter. */
@@ -19,6 +23,11 @@ export const clockDifferenceMs = 2_000;
 export const paymentsPerPage = 100;
 /** Items of a page of the interface, which allows no more. */
 export const itemsPerPage = 1_000;
+/** Items that an export takes before the page may do something else: some milliseconds. */
+export const itemsPerPiece = 5_000;
+/** Items of a batch, and their bytes as JSON: the interface accepts no more than a body of 1 MiB. */
+export const batchItemsMax = 100;
+export const batchBytesMax = 900_000;
 /** The height of a row. */
 export const rowPx = 32;
 /** Rows of a list: at `rowPx` it is nearly as high as browsers make an element (33,554,428 px in Chromium). */

@@ -52,9 +52,19 @@ const items = createRoute({
   }),
   component: lazyRouteComponent(() => import('./tables/items-view.tsx')),
 });
+const people = createRoute({
+  getParentRoute,
+  path: '/people',
+  component: lazyRouteComponent(() => import('./people/people-view.tsx')),
+});
+const operations = createRoute({
+  getParentRoute,
+  path: '/operations',
+  component: lazyRouteComponent(() => import('./operations/operations-view.tsx')),
+});
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, payments, payment, review, tables, items]),
+  routeTree: root.addChildren([home, payments, payment, review, tables, items, people, operations]),
   basepath: '/console',
   defaultPreload: 'intent',
   defaultErrorComponent: ({ error, reset }: { readonly error: unknown; readonly reset: () => void }) => (

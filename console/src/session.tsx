@@ -1,11 +1,13 @@
 import type { Counterfoil } from '@counterfoil/client';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import type { Calls } from './calls.ts';
 import type { Session } from './service.ts';
 
 export interface Connection {
   readonly session: Session;
   readonly client: Counterfoil;
+  readonly calls: Calls;
   /** Ends the session here and at the service. */
   readonly leave: () => void;
 }

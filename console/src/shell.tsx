@@ -31,6 +31,10 @@ export function Shell() {
             </>
           )}
           {may(session, 'tables:read') && <Link to="/tables">{texts.views.tables}</Link>}
+          {(may(session, 'users:read') || may(session, 'integrations:read')) && (
+            <Link to="/people">{texts.views.people}</Link>
+          )}
+          <Link to="/operations">{texts.views.operations}</Link>
         </nav>
         <span class="who">
           {session.key === null ? texts.signIn.open : texts.signIn.as(session.key.name)}

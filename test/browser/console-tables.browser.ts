@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { naughtyStrings } from '../support/console/naughty-strings.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
 import { look } from '../support/console/pictures.ts';
 import { startTestService } from '../support/service.ts';
 import { byIdBytes, fill, items } from '../support/tables/filled-tables.ts';
+
+function folderOf(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-exported-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
 
 const books = '/v3/table/books';
 /** More than the pages that the view keeps. */
@@ -108,6 +117,75 @@ test('scrolls through more items than it keeps, back to the first, and jumps to 
 
   await page.goto(`${service.origin}/console/tables/books?prefix=item-004499`);
   await page.getByText('· 10 loaded').waitFor();
+});
+
+test('exports a table and imports the file again, as JSON Lines and as CSV', async (t) => {
+  const service = await startTestService(t);
+  const names = [
+    'plain',
+    'a "quoted", one',
+    'two\nlines',
+    'ends with CR\r',
+    '',
+    '=1+1',
+    '😀',
+    ...naughtyStrings().slice(0, 60),
+  ];
+  const stored = names.map((name, n) => ({ id: `${n}`.padStart(4, '0'), name }));
+  await fill(service, books, stored);
+  const { openPage } = await openWindow(t, service.origin);
+  const page = await openPage();
+  const status = page.getByRole('dialog').getByRole('status');
+  for (const format of ['JSON Lines', 'CSV']) {
+    await page.goto(`${service.origin}/console/tables/books`);
+    await page.getByRole('button', { name: 'Import and export' }).press('Enter');
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: `Export ${format}` }).press('Enter');
+    const download = await downloading;
+    await status.getByText(`${stored.length} items exported`).waitFor();
+    assert.deepEqual(await accessibilityProblems(page), []);
+    const file = join(folderOf(t), download.suggestedFilename());
+    await download.saveAs(file);
+    const copy = `/v3/table/copy-${format.replace(' ', '')}`;
+    await service.post(`${copy}/create`, { ...stored[0], name: 'ours' });
+    await page.goto(`${service.origin}/console/tables/${copy.slice('/v3/table/'.length)}`);
+    await page.getByRole('button', { name: 'Import and export' }).click();
+    const take = async (choice: string) => {
+      await page.getByLabel(/^A file of/).setInputFiles(file);
+      await page.getByLabel('Items that the table already has').selectOption(choice);
+      await page.getByRole('button', { name: 'Import', exact: true }).click();
+    };
+    await take('Stop there');
+    await page.getByRole('alert').getByText('The table already has an item with this id').waitFor();
+    await take('Leave them as they are');
+    await status
+      .getByText(`${stored.length - 1} of ${stored.length} items written, 1 left as they were`)
+      .waitFor();
+    assert.deepEqual((await service.get(`${copy}/read?id=0000`)).json.body.name, 'ours');
+    await take('Replace them');
+    await status.getByText(`${stored.length} of ${stored.length} items written, 0 left`).waitFor();
+    assert.deepEqual((await service.get(`${copy}/read`)).json.body, stored, format);
+  }
+});
+
+test('a file with a line that is no item writes nothing', async (t) => {
+  const service = await startTestService(t);
+  await service.post(`${books}/create`, { id: 'emma', name: 'Jane Austen' });
+  const { openPage } = await openWindow(t, service.origin);
+  const page = await openPage();
+  await page.goto(`${service.origin}/console/tables/books`);
+  await page.getByRole('button', { name: 'Import and export' }).click();
+  for (const [name, text, problem] of [
+    ['x.jsonl', '{"id":"a","name":"b"}\n{"id":1}', 'Line 2 is not an item'],
+    ['x.csv', 'key,name\na,b\n', 'The first line must name the columns id and name.'],
+  ] as const) {
+    await page
+      .getByLabel(/^A file of/)
+      .setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page.getByRole('alert').getByText(problem).waitFor();
+  }
+  assert.equal((await service.get(`${books}/read?count=true`)).json.body.count, 1);
 });
 
 test('hostile ids and names are shown whole, and run nothing', async (t) => {

@@ -1,4 +1,5 @@
 import { CounterfoilError } from '@counterfoil/client';
+import { InputError } from '../input-error.ts';
 import { texts } from '../texts.ts';
 
 interface ProblemProps {
@@ -9,11 +10,13 @@ interface ProblemProps {
 /** An error: what happened, what to do, and the id under which the log has it. */
 export function Problem({ error, again }: ProblemProps) {
   const known = error instanceof CounterfoilError ? error : undefined;
-  const hint = known === undefined ? texts.problem.unexpected : texts.problem.hints[known.code];
+  const isInput = error instanceof InputError;
+  const otherHint = isInput ? undefined : texts.problem.unexpected;
+  const hint = known === undefined ? otherHint : texts.problem.hints[known.code];
   return (
     <div class="problem" role="alert">
       <strong>{texts.problem.title}</strong>
-      <p>{known?.message ?? String(error)}</p>
+      <p>{known?.message ?? (isInput ? error.message : String(error))}</p>
       {hint !== undefined && <p>{hint}</p>}
       {known?.requestId !== undefined && (
         <p>

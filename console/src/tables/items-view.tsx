@@ -13,6 +13,7 @@ import { JumpForm } from './jump-form.tsx';
 
 const api = getRouteApi('/tables/$table');
 const ItemDialog = lazy(() => import('./item-dialog.tsx'));
+const TransferDialog = lazy(() => import('./transfer-dialog.tsx'));
 
 /** The items of a table, as far as they are scrolled to. */
 export default function ItemsView() {
@@ -20,6 +21,7 @@ export default function ItemsView() {
   const { from, prefix } = api.useSearch();
   const { client, session } = useConnection();
   const [edited, setEdited] = useState<{ readonly id: string | undefined }>();
+  const [transfers, setTransfers] = useState(false);
   const { pages, reload } = usePages(table, from, prefix);
   const facts = useQuery({
     queryKey: ['count', table],
@@ -38,6 +40,9 @@ export default function ItemsView() {
       <h1>{table}</h1>
       <div class="bar">
         <JumpForm table={table} from={from} prefix={prefix} />
+        <button type="button" onClick={() => setTransfers(true)}>
+          {texts.transfer.title}
+        </button>
         {may(session, 'tables:write') && (
           <button type="button" onClick={() => setEdited({ id: undefined })}>
             {texts.tables.newItem}
@@ -79,6 +84,11 @@ export default function ItemsView() {
           );
         }}
       />
+      {transfers && (
+        <Suspense fallback={null}>
+          <TransferDialog table={table} close={() => setTransfers(false)} changed={changed} />
+        </Suspense>
+      )}
       {edited !== undefined && (
         <Suspense fallback={null}>
           <ItemDialog table={table} id={edited.id} close={() => setEdited(undefined)} changed={changed} />
