@@ -5,6 +5,7 @@ import { charge } from './cases/charge.ts';
 import { chargeLatency } from './cases/charge-latency.ts';
 import { client } from './cases/client.ts';
 import { clientTypes } from './cases/client-types.ts';
+import { consoleCase } from './cases/console.ts';
 import { create } from './cases/create.ts';
 import { curves } from './cases/curves.ts';
 import { disk } from './cases/disk.ts';
@@ -54,6 +55,7 @@ export const cases: readonly Case[] = [
   client,
   clientTypes,
   bytesWritten,
+  consoleCase,
   disk,
   start,
   startFull,

@@ -132,6 +132,22 @@ test('the client imports only its own files', () => {
   );
 });
 
+test('the console imports its own files and its packages, and calls the service through the client', () => {
+  const { devDependencies } = JSON.parse(readFileSync('console/package.json', 'utf8')) as {
+    readonly devDependencies: object;
+  };
+  const packages = ['@counterfoil/client', ...Object.keys(devDependencies)];
+  const broken = codeIn('console/src').flatMap((file) =>
+    specifiersOf(file)
+      .filter((target) => {
+        if (target.startsWith('.')) return !normalize(join(dirname(file), target)).startsWith('console/src/');
+        return !packages.some((name) => target === name || target.startsWith(`${name}/`));
+      })
+      .map((target) => `${file} imports ${target}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
 /** Words that a reader would have to learn, also as parts of names, each with the usual term (CONTRIBUTING.md). */
 const banned: Readonly<Record<string, string>> = {
   'tell|tells|told|telling': 'return, report, log, send, document',
@@ -149,7 +165,7 @@ const banned: Readonly<Record<string, string>> = {
 const usual = /refuses connections/;
 
 test('the code uses the usual terms', () => {
-  const found = ['src', 'client/src', 'client/test', 'test', 'bench', 'scripts', 'examples']
+  const found = ['src', 'console/src', 'client/src', 'client/test', 'test', 'bench', 'scripts', 'examples']
     .flatMap(codeIn)
     .flatMap((file) => {
       const lines = readFileSync(file, 'utf8').split('\n');
@@ -166,7 +182,7 @@ test('the code uses the usual terms', () => {
 
 function codeIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(ts|mjs|sh)$/.test(name) && name !== 'layout.test.ts')
+    .filter((name) => /\.(tsx?|mjs|sh)$/.test(name) && name !== 'layout.test.ts')
     .map((name) => join(folder, name));
 }
 
@@ -175,11 +191,11 @@ test('no file of the service is longer than 270 lines', () => {
   assert.deepEqual(long, []);
 });
 
-for (const folder of ['src', 'client/src', 'client/test', 'bench', 'test', 'scripts']) {
+for (const folder of ['src', 'console/src', 'client/src', 'client/test', 'bench', 'test', 'scripts']) {
   test(`no imports of ${folder} form a cycle`, () => {
     const imports = new Map(
       readdirSync(folder, { recursive: true, encoding: 'utf8' })
-        .filter((name) => name.endsWith('.ts'))
+        .filter((name) => /\.tsx?$/.test(name))
         .map((name) => join(folder, name))
         .map((file) => [file, targetsOf(file)] as const),
     );

@@ -151,6 +151,8 @@ export interface ListRequest extends PaymentPlace, CallOptions {
   readonly after?: string;
   /** A date or an RFC 3339 time. */
   readonly since?: string;
+  /** Only payments in this state. */
+  readonly status?: PaymentStatus;
 }
 
 export interface PaymentPage {
@@ -238,8 +240,8 @@ export class Payments {
   }
 
   /** The payments of a route, in the order in which they were made. */
-  async list({ limit, after, since, signal, ...place }: ListRequest): Promise<PaymentPage> {
-    const query = { limit, after, since };
+  async list({ limit, after, since, status, signal, ...place }: ListRequest): Promise<PaymentPage> {
+    const query = { limit, after, since, status };
     const call = { method: 'GET', path: pathOf(place), query, signal };
     const { body, next } = await sendAgain<Payment[]>(this.#http, call);
     return { payments: body, next };

@@ -18,6 +18,9 @@ export type ActKind =
   | 'user.signed_out'
   | 'user.deleted'
   | 'sessions.ended'
+  | 'console.signed_in'
+  | 'console.signed_out'
+  | 'console.requested'
   | 'secrets.key_noted'
   | 'secrets.rotated';
 

@@ -2,6 +2,7 @@ import { ServiceError } from '../errors.ts';
 import {
   browserChargesDivisor,
   chargesPerMinuteDefault,
+  consoleSignInsPerMinute,
   declinesOfKeyPerMinute,
   requestsPerSecondDefault,
   signInsPerMinuteDefault,
@@ -44,6 +45,8 @@ export class CallLimits {
   readonly #declines: LimitOf;
 
   readonly #signIns: LimitOf;
+  /** By address. No setting changes it. */
+  readonly #consoleSignIns = new RateLimit({ quota: consoleSignInsPerMinute, windowMs: minute });
 
   constructor({ charges, declines, requests, signIns }: LimitSettings) {
     this.#signIns = limitOf(signIns, signInsPerMinuteDefault, minute);
@@ -63,6 +66,11 @@ export class CallLimits {
   /** Counts the start of a sign-in. Throws `rate_limited`. @param isOpen whether the service has no keys */
   takeSignIn(address: string, isOpen: boolean, now: number): void {
     this.#take('sign-ins', this.#signIns.of(isOpen), address, now);
+  }
+
+  /** Counts a try to sign in to the console. Throws `rate_limited`. */
+  takeConsoleSignIn(address: string, now: number): void {
+    this.#take('console-sign-ins', this.#consoleSignIns, address, now);
   }
 
   /** Counts a request with a key. Throws `rate_limited`. */
@@ -117,12 +125,14 @@ export class CallLimits {
   }
 }
 
-type Name = 'requests' | 'charges' | 'declines' | 'sign-ins';
+type Name = 'requests' | 'charges' | 'declines' | 'sign-ins' | 'console-sign-ins';
 
 const messages = {
   requests: ({ quota }: Rate) => `Too many requests: the limit is ${quota} per second for one caller.`,
   'sign-ins': ({ quota }: Rate) =>
     `Too many sign-ins: the limit is ${quota} per minute from one address. Try again shortly.`,
+  'console-sign-ins': ({ quota }: Rate) =>
+    `Too many sign-ins to the console: the limit is ${quota} per minute from one address. Try again shortly.`,
   charges: ({ quota }: Rate) =>
     `Too many charges: the limit is ${quota} per minute for one caller. Nothing was charged.`,
   declines: ({ quota }: Rate) =>

@@ -83,8 +83,12 @@ export class KeyRing {
    * time of a comparison can reveal the hash at most, and the text cannot be derived from the hash.
    */
   find(text: string): ApiKey | undefined {
-    if (!mayBeKey(text)) return undefined;
-    const held = this.#secrets.get(hashOf(text));
+    return mayBeKey(text) ? this.findByHash(hashOf(text)) : undefined;
+  }
+
+  /** As `find`, for a secret of which only the hash is known. */
+  findByHash(hash: string): ApiKey | undefined {
+    const held = this.#secrets.get(hash);
     if (held === undefined) return undefined;
     const now = this.#now();
     return now < held.until && !hasEnded(held.key, now) ? held.key : undefined;

@@ -31,6 +31,10 @@ export const challengeMsMax = 5_000;
 export const challengeTokenCharactersMax = 8_192;
 /** Sign-ins per minute from one address: more than an office or a school needs. */
 export const signInsPerMinuteDefault = 120;
+/** Sign-ins to the console per minute from one address, with right and wrong keys: nobody types keys faster. */
+export const consoleSignInsPerMinute = 10;
+/** A working day. Nothing shortens it: an open page asks for news all the time, so that it is never idle. */
+export const consoleSessionMsMax = 8 * 60 * 60 * 1_000;
 /** Requests per second of one key, and from one address: a fraction of the throughput of one process. */
 export const requestsPerSecondDefault = 2_000;
 /** One address may make this part of the charges of a publishable key: one browser must not use up the limit of a shop. */

@@ -2,12 +2,14 @@ import { ApiKeys } from '../access/api-keys.ts';
 import { type AuditEntry, auditTrail } from '../access/audit.ts';
 import { CallLimits } from '../access/call-limits.ts';
 import { challengeOf } from '../access/challenge.ts';
+import { ConsoleSessions } from '../access/console-sessions.ts';
 import { DeclineLimits } from '../access/decline-limits.ts';
 import { KeyRing } from '../access/key-ring.ts';
 import { SettingsError } from '../errors.ts';
 import type { AppOptions } from '../http/server/app.ts';
 import { Authorizer } from '../http/server/authorize.ts';
 import { CallerAddresses } from '../http/server/caller-address.ts';
+import { ConsoleCallers } from '../http/server/console-caller.ts';
 import { CrossOrigin } from '../http/server/cors.ts';
 import { type Log, openLog } from '../log.ts';
 import { isLoopback } from '../origins.ts';
@@ -23,6 +25,8 @@ import { withoutPrice } from './unpriced-routes.ts';
 export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
   readonly authorizer: Authorizer;
   readonly declines: DeclineLimits;
+  /** The callers of the console; undefined if the settings turn it off. */
+  readonly console: ConsoleCallers | undefined;
   /** Whether programs on this machine need no API key. */
   readonly isOpen: () => boolean;
 };
@@ -48,8 +52,13 @@ export async function openAccess(
     if (detail !== undefined) log.warn('publishable_key_without_price', { key_id: key.id, detail });
   }
   const declines = openDeclineLimits(settings, engine, now);
+  const console =
+    settings.console === 'on'
+      ? new ConsoleCallers(new ConsoleSessions(engine, keys, now), publicUrl)
+      : undefined;
   const authorizer = new Authorizer({
     keys,
+    console,
     limits: new CallLimits(limits),
     declines,
     // An open service has only the limits in its settings.
@@ -66,6 +75,7 @@ export async function openAccess(
   return {
     authorizer,
     declines,
+    console,
     isOpen: () => !isNeverOpen && !keys.areRequired,
     crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),
     isHttpsOnly,

@@ -1,4 +1,6 @@
 import { challengeRoutes } from '../http/routes/challenge.ts';
+import { consoleRoutes } from '../http/routes/console.ts';
+import { consoleSessionRoutes } from '../http/routes/console-session.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
@@ -22,6 +24,7 @@ import type { Routes } from '../http/server/routes.ts';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
 import type { Access } from './access.ts';
+import { consoleFolder } from './console-files.ts';
 import type { Domains } from './domains.ts';
 import type { Listeners } from './listeners.ts';
 
@@ -44,10 +47,11 @@ export async function openApps(
   const { docs, publicUrl: origin } = settings;
   const open = (listener: Listener, routes: readonly Routes[], paths: Documented['paths'], at = origin) => {
     const documented = docs === 'on' ? { version, paths } : undefined;
-    const start = startPageRoutes({ origin: at, documented });
+    const hasConsole = context.access.console !== undefined && listener === listeners.main;
+    const start = startPageRoutes({ origin: at, documented, hasConsole });
     return openOn(listener, [...routes, start], settings, context);
   };
-  const main = mainRoutes(settings, context);
+  const main = [...mainRoutes(settings, context), ...pageRoutes(settings, listeners, context)];
   const payments = paymentsRoutes(settings, context);
   const { ofMain, ofPayments } = pathsOf(settings);
   if (!listeners.areSeparate)
@@ -81,6 +85,22 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
     userRoutes(signIn),
     sessionListRoutes(signIn),
   ];
+}
+
+/** The console, on the main listener; none if the settings turn it off. */
+function pageRoutes(settings: Settings, listeners: Listeners, context: AppContext): readonly Routes[] {
+  const { access, domains, log } = context;
+  const { console: callers, authorizer: counts, isOpen } = access;
+  if (callers === undefined) return [];
+  const { processors, routes } = domains.payments;
+  const configured = [...processors].flatMap(([name, processor]) => (processor === undefined ? [] : [name]));
+  const payments = { basePath: settings.payments.basePath, processors: configured, routes };
+  const facts = {
+    version,
+    basePath: settings.basePath,
+    payments: listeners.areSeparate ? undefined : payments,
+  };
+  return [consoleSessionRoutes({ callers, counts, isOpen, facts }), consoleRoutes(() => consoleFolder(log))];
 }
 
 function paymentsRoutes(settings: Settings, { domains, access }: AppContext): readonly Routes[] {

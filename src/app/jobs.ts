@@ -18,7 +18,7 @@ import {
 export function startJobs(
   { store }: Settings,
   { payments, signIn }: Domains,
-  { declines }: Access,
+  { declines, console }: Access,
   log: Log,
 ): readonly Repeated[] {
   const recovery = new Recovery(payments);
@@ -30,5 +30,6 @@ export function startJobs(
     repeat(endingRecoveryMs, (signal) => signIn.accessEnding.recover(signal), log),
     repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
     repeat(declinesSweepMs, () => declines.sweep(), log),
+    ...(console === undefined ? [] : [repeat(sessionSweepMs, () => console.sessions.sweep(), log)]),
   ];
 }

@@ -32,3 +32,5 @@ export const agentStopMsMax = 5_000;
 export const backupPriority = 19;
 /** The pause between log lines about a target that stays away. */
 export const failureLogMs = 60 * 1_000;
+/** A build of the console takes two seconds; a machine under load may need many times as long. */
+export const consoleBuildMsMax = 120_000;

@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { checkIdempotencyKey } from './charge/request.ts';
+import type { StoredChargeState } from './charge-state.ts';
 import { findProcessor, type PaymentContext } from './context.ts';
 import { paymentsPageMax, paymentsScannedMax } from './limits.ts';
 import { callerKeyEntry, type Payment } from './payment.ts';
@@ -14,6 +15,8 @@ export interface PaymentList {
   readonly after: string | undefined;
   /** Only payments made from this time on, in milliseconds since 1970. */
   readonly since: number | undefined;
+  /** Only payments in this state. */
+  readonly status: StoredChargeState | undefined;
 }
 
 export interface PaymentsPage {
@@ -30,7 +33,7 @@ export async function listPayments(
   context: Pick<PaymentContext, 'engine' | 'processors' | 'routes'>,
   list: PaymentList,
 ): Promise<PaymentsPage> {
-  const { processor, route, limit, after, since } = list;
+  const { processor, route, limit, after, since, status } = list;
   findProcessor(context, processor);
   findRoute(context, route);
   if (!Number.isInteger(limit) || limit < 1 || limit > paymentsPageMax) {
@@ -48,7 +51,8 @@ export async function listPayments(
     if (found.length === limit || scanned === paymentsScannedMax) return { payments: found, next: last };
     scanned++;
     last = payment.id;
-    if (payment.processor === processor && payment.route === route) found.push(payment);
+    const isOnRoute = payment.processor === processor && payment.route === route;
+    if (isOnRoute && (status === undefined || payment.state === status)) found.push(payment);
   }
   return { payments: found, next: undefined };
 }

@@ -195,6 +195,12 @@ export const settingsSchema = Type.Object(
       pattern: '^(on|off)$',
       description: 'on or off: whether /docs and /openapi.json are served',
     }),
+    console: Type.String({
+      env: 'COUNTERFOIL_CONSOLE',
+      default: 'on',
+      pattern: '^(on|off)$',
+      description: 'on or off: whether /console is served',
+    }),
     payments: Type.Object(
       {
         basePath: Type.String({

@@ -38,6 +38,7 @@ export const serviceSpaces = [
   'audit',
   'declines',
   'restored',
+  'console-sessions',
 ] as const;
 export type Write =
   /** Adds the item; fails with `exists` when the space has the id. */

@@ -137,6 +137,7 @@ test('responds 503 while the keys cannot be read, and stays live', async (t) => 
     declines: new DeclineLimits({ engine, cachedMs: 0, now: Date.now }),
     areOpenDeclinesCounted: false,
     challenge: undefined,
+    console: undefined,
     isNeverOpen: false,
     trustedOrigins: new Set(),
   });

@@ -8,6 +8,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8';
 const links = {
+  console: '/console',
   documentation: '/docs',
   openapi: '/openapi.json',
   liveness: '/livez',
@@ -122,12 +123,21 @@ test('other methods on / return 405', async (t) => {
 test('without documentation, GET / names neither it, nor the version, nor the paths', async (t) => {
   const env = { COUNTERFOIL_DOCS: 'off', COUNTERFOIL_BASE_PATH: '/inner' };
   const service = await startTestService(t, { env });
-  const { liveness, readiness } = links;
+  const { console, liveness, readiness } = links;
   const { text } = await service.get('/');
-  assert.deepEqual(JSON.parse(text).body, { service: 'Counterfoil', links: { liveness, readiness } });
+  assert.deepEqual(JSON.parse(text).body, {
+    service: 'Counterfoil',
+    links: { console, liveness, readiness },
+  });
   const page = await service.get('/', { accept: browser });
-  assert.deepEqual(hrefsOf(page.text), [liveness, readiness]);
+  assert.deepEqual(hrefsOf(page.text), [console, liveness, readiness]);
   assert.ok(!page.text.includes(version) && !page.text.includes('inner'));
+});
+
+test('without the console, GET / does not name it', async (t) => {
+  const service = await startTestService(t, { env: { COUNTERFOIL_CONSOLE: 'off' } });
+  const { console: _, ...others } = links;
+  assert.deepEqual((await service.get('/')).json.body.links, others);
 });
 
 test('GET / links to the public URL, and names the paths with their prefixes', async (t) => {
@@ -152,7 +162,8 @@ test('on a separate listener for payments, GET / names its own paths and links',
     env: { COUNTERFOIL_PUBLIC_URL: 'https://api.example', COUNTERFOIL_PAYMENT_PORT: '0' },
   });
   const ofPayments = await (await fetch(`${service.paymentOrigin}/`)).json();
-  const body = { service: 'Counterfoil', version, links, paths: { payments: '/stage/payment' } };
+  const { console: _, ...ofBoth } = links;
+  const body = { service: 'Counterfoil', version, links: ofBoth, paths: { payments: '/stage/payment' } };
   assert.deepEqual(ofPayments, { statusCode: 200, body });
   const { paths } = (await service.get('/')).json.body;
   assert.deepEqual(Object.keys(paths), ['tables', 'sign_in']);

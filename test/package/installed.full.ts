@@ -34,11 +34,16 @@ test('the package holds what runs, and nothing else', async () => {
     .trim()
     .split('\n')
     .map((path) => path.replace(/^package\//, ''));
+  const isOfConsole = (file: string) => file.startsWith('dist/console/');
+  const ofConsole = files.filter(isOfConsole);
+  for (const file of ['index.html', 'licenses.md'])
+    assert.ok(ofConsole.includes(`dist/console/${file}`), file);
+  for (const file of ofConsole) assert.match(file, /\.(html|md|(js|css|svg)(\.br|\.gz)?)$/);
   const compiled = globSync(['src/**/*.ts', 'client/src/*.ts']).map(
     (path) => `dist/${path.replace(/ts$/, 'js')}`,
   );
   assert.deepEqual(
-    files.sort(),
+    files.filter((file) => !isOfConsole(file)).sort(),
     [
       ...['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/counterfoil.mjs'],
       ...['counterfoil.schema.json', 'openapi.json', 'package.json'],
@@ -68,6 +73,9 @@ test('an empty folder comes to its first payment with both packages', async (t) 
 test('an installed package serves payments, tables and its documentation', async (t) => {
   const origin = await installed.serve(t, process.execPath, ['--simulate']);
   await checkServes(origin);
+  const page = await (await fetch(`${origin}/console/payments`)).text();
+  const script = /src="(\/console\/assets\/[^"]+\.js)"/.exec(page)?.[1] ?? assert.fail(page);
+  assert.equal((await fetch(origin + script)).status, 200);
   const described = await (await fetch(`${origin}/openapi.json`)).json();
   assert.deepEqual(described, JSON.parse(readFileSync('openapi.json', 'utf8')));
   assert.equal((await fetch(`${origin}/docs/`)).status, 200);

@@ -49,6 +49,23 @@ test('lists payments created since a given time', async (t) => {
   assert.deepEqual(await ids('?since=2026-03-03'), []);
 });
 
+test('lists only the payments in one state, page by page', async (t) => {
+  const service = await startTestService(t);
+  const declined: string[] = [];
+  for (let n = 0; n < 6; n++) {
+    const token = n % 2 === 0 ? 'tok_paid' : 'tok_lost_card';
+    const id = idOf(await service.post(path, { ...request, token }));
+    if (n % 2 === 1) declined.push(id);
+  }
+  const first = (await service.get(`${path}?status=declined&limit=2`)).json;
+  const rest = (await service.get(`${path}?status=declined&limit=2&after=${first.next}`)).json;
+  const ids = [...first.body, ...rest.body].map(({ id }: { id: string }) => id);
+  assert.deepEqual(ids, declined);
+  assert.deepEqual((await service.get(`${path}?status=needs_review`)).json.body, []);
+  assert.equal((await service.get(`${path}?status=lost`)).status, 400);
+  assert.equal((await service.get(`${path}?status=declined&idempotency_key=x`)).status, 400);
+});
+
 test('finds the payment of a request whose response was lost, by its key', async (t) => {
   const service = await startWithTwoRoutes(t);
   const made = await service.post(

@@ -9,11 +9,14 @@ export class Cookies {
   readonly #prefix: string;
   readonly #attributes: string;
 
-  /** @param origin the public origin of the service */
-  constructor(origin: string) {
+  /**
+   * @param origin the public origin of the service
+   * @param sameSite `Strict` for a cookie that no request from another site needs
+   */
+  constructor(origin: string, sameSite: 'Lax' | 'Strict' = 'Lax') {
     const isSecure = origin.startsWith('https:');
     this.#prefix = isSecure ? '__Host-' : '';
-    this.#attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+    this.#attributes = `Path=/; HttpOnly; SameSite=${sameSite}${isSecure ? '; Secure' : ''}`;
   }
 
   /** The value of a cookie; undefined if there is none, or more than one, as the right one is unknown. */

@@ -1,8 +1,11 @@
 import { type Static, Type } from 'typebox';
 import { ServiceError } from '../../errors.ts';
+import type { StoredChargeState } from '../../payments/charge-state.ts';
 import { paymentsPageMax } from '../../payments/limits.ts';
 import { timestampOf } from '../../timestamps.ts';
+import { documentedAs } from '../response/described.ts';
 import { closed, numberInQuery } from '../response/schemas.ts';
+import { paymentStatus } from './payment-schemas.ts';
 
 /** Payments of a page without `limit`. */
 const pageItemsDefault = 20;
@@ -24,17 +27,24 @@ export const listQuery = Type.Object(
     since: Type.Optional(
       Type.String({ description: 'Only payments created at or after this date or time (RFC 3339)' }),
     ),
+    status: documentedAs(
+      Type.Optional(
+        Type.Unsafe<StoredChargeState>({ ...paymentStatus, description: 'Only payments in this state' }),
+      ),
+      paymentStatus,
+    ),
   },
   closed,
 );
 
 /** Throws `invalid_request`. */
-export function pageOf({ limit, after, since }: Omit<Static<typeof listQuery>, 'idempotency_key'>) {
+export function pageOf({ limit, after, since, status }: Omit<Static<typeof listQuery>, 'idempotency_key'>) {
   return {
     // The payments domain checks the limits.
     limit: limit === undefined ? pageItemsDefault : /^\d{1,9}$/.test(limit) ? Number(limit) : Number.NaN,
     after,
     since: since === undefined ? undefined : sinceOf(since),
+    status,
   };
 }
 

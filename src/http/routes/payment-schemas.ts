@@ -109,12 +109,13 @@ const paymentPrice = named(
     { ...closed, description: 'How the price of the route gave the amount' },
   ),
 );
+export const paymentStatus = named('PaymentStatus', enumOf(storedChargeStates));
 export const paymentState = named(
   'Payment',
   Type.Object(
     {
       id: Type.String(),
-      status: named('PaymentStatus', enumOf(storedChargeStates)),
+      status: paymentStatus,
       processor: processorSchema,
       amount: Type.Integer({ description: smallestUnit }),
       currency,

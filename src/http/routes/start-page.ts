@@ -18,6 +18,8 @@ export interface StartPage {
   readonly origin: string | undefined;
   /** What the documentation shows; undefined if the service serves none. */
   readonly documented: Documented | undefined;
+  /** Whether the service serves the console on this listener. */
+  readonly hasConsole: boolean;
 }
 
 export interface Documented {
@@ -29,6 +31,9 @@ export interface Documented {
 const documentationLinks = {
   documentation: { path: '/docs', text: 'Documentation of every operation, to read and to try' },
   openapi: { path: '/openapi.json', text: 'OpenAPI document' },
+};
+const consoleLink = {
+  console: { path: '/console', text: 'Console: payments and tables, to look at and to change' },
 };
 const healthLinks = {
   liveness: { path: '/livez', text: 'Liveness of the process' },
@@ -45,6 +50,7 @@ const startBody = named(
       version: Type.Optional(Type.String()),
       links: Type.Object(
         {
+          console: Type.Optional(url),
           documentation: Type.Optional(url),
           openapi: Type.Optional(url),
           liveness: url,
@@ -144,8 +150,12 @@ function html(content: StartPage): string {
   return pageText({ title: 'Counterfoil', inner: inner.join('\n') });
 }
 
-function linksOf({ origin = '', documented }: StartPage) {
-  const links = { ...(documented === undefined ? {} : documentationLinks), ...healthLinks };
+function linksOf({ origin = '', documented, hasConsole }: StartPage) {
+  const links = {
+    ...(hasConsole ? consoleLink : {}),
+    ...(documented === undefined ? {} : documentationLinks),
+    ...healthLinks,
+  };
   return Object.fromEntries(
     Object.entries(links).map(([name, { path, text }]) => [name, { href: origin + path, text }]),
   );

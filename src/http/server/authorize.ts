@@ -9,6 +9,7 @@ import { type Caller, checkPermission, type Target } from '../../access/permissi
 import type { Access, Scope } from '../../access/scopes.ts';
 import { ServiceError } from '../../errors.ts';
 import { admitByClientSecret } from './client-secret.ts';
+import type { ConsoleCallers } from './console-caller.ts';
 import { checkDirectCaller, checkOwnPage } from './open-access.ts';
 import { RepeatedError } from './repeated-error.ts';
 
@@ -41,6 +42,8 @@ export interface AuthorizerContext {
   readonly areOpenDeclinesCounted: boolean;
   /** The challenge that a browser must pass before a charge; undefined if the settings name none. */
   readonly challenge: Challenge | undefined;
+  /** The callers of the console; undefined if the service serves none. */
+  readonly console: ConsoleCallers | undefined;
   /** Whether keys are required even if none exist: other machines can reach the service, or it moves real money. */
   readonly isNeverOpen: boolean;
   /** Pages of these origins may use a service without keys. */
@@ -85,6 +88,11 @@ export class Authorizer {
     this.#context.limits.takeSignIn(countedAddress, !this.#areKeysRequired, now);
   }
 
+  /** Counts a try to sign in to the console. Throws `rate_limited`. */
+  takeConsoleSignIn({ countedAddress }: FastifyRequest): void {
+    this.#context.limits.takeConsoleSignIn(countedAddress, performance.now());
+  }
+
   /** Counts a charge that its processor declined. */
   async noteDecline(request: FastifyRequest): Promise<void> {
     this.#context.limits.noteDecline(request.caller, performance.now());
@@ -103,7 +111,7 @@ export class Authorizer {
 
   #authorize(pending: PendingRequest): Admission {
     const { request, authorizations } = pending;
-    const { keys, trustedOrigins } = this.#context;
+    const { keys, trustedOrigins, console } = this.#context;
     if (authorizations === 0 && !this.#areKeysRequired) {
       checkDirectCaller(request);
       checkOwnPage(request, trustedOrigins);
@@ -111,6 +119,7 @@ export class Authorizer {
     }
     const admission = admitByClientSecret(request);
     if (admission !== undefined) return admission;
+    if (authorizations === 0 && console?.isOne(request)) return this.#admitConsole(pending, console);
     const text = sentKey(request, authorizations);
     if (text instanceof ServiceError) return text;
     const key = keys.find(text);
@@ -131,6 +140,12 @@ export class Authorizer {
     checkPermission(key, needed, targetOf(request));
     keys.noteUse(key.id, at);
     return this.#countCharge(pending);
+  }
+
+  async #admitConsole(pending: PendingRequest, console: ConsoleCallers): Promise<void> {
+    const key = await console.keyOf(pending.request);
+    await this.#admitWithKey(pending, key);
+    await console.noteRequest(pending.request, key);
   }
 
   #countCharge({ request, reply, needed, at }: PendingRequest): Promise<void> | undefined {

@@ -1,0 +1,95 @@
+import { CounterfoilError } from '@counterfoil/client';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { callsOf } from './calls.ts';
+import { Problem } from './parts/problem.tsx';
+import { router } from './router.tsx';
+import { clientOf, readSession, type Session, signOut } from './service.ts';
+import { ConnectionProvider } from './session.tsx';
+import { SignIn } from './sign-in.tsx';
+import { texts } from './texts.ts';
+
+type State =
+  | { readonly at: 'loading' }
+  | { readonly at: 'signed_out'; readonly hasEnded: boolean }
+  | { readonly at: 'signed_in'; readonly session: Session }
+  | { readonly at: 'failed'; readonly error: unknown };
+
+/** The page: asks who is signed in, and shows the sign-in or the views. */
+export function App() {
+  const [state, setState] = useState<State>({ at: 'loading' });
+  const load = useCallback(() => {
+    // The code of the view arrives while the session is asked for.
+    void router.load();
+    readSession().then(
+      (session) => setState({ at: 'signed_in', session }),
+      (error: unknown) =>
+        setState(
+          error instanceof CounterfoilError && error.code === 'unauthenticated'
+            ? { at: 'signed_out', hasEnded: false }
+            : { at: 'failed', error },
+        ),
+    );
+  }, []);
+  useEffect(load, [load]);
+  switch (state.at) {
+    case 'loading':
+      return <p class="waiting">{texts.loading}</p>;
+    case 'failed':
+      return <Problem error={state.error} again={load} />;
+    case 'signed_out':
+      return (
+        <SignIn hasEnded={state.hasEnded} signedIn={(session) => setState({ at: 'signed_in', session })} />
+      );
+    case 'signed_in':
+      return (
+        <Views
+          key={state.session.token}
+          session={state.session}
+          leave={(hasEnded) => setState({ at: 'signed_out', hasEnded })}
+        />
+      );
+  }
+}
+
+/** The views of one session. What it has read is dropped with it. */
+function Views({
+  session,
+  leave,
+}: {
+  readonly session: Session;
+  readonly leave: (hasEnded: boolean) => void;
+}) {
+  const queries = useMemo(
+    () =>
+      new QueryClient({
+        defaultOptions: {
+          // The client repeats what may be repeated. A browser that is offline may still reach a service on its machine.
+          queries: { retry: false, networkMode: 'always', staleTime: 1_000 },
+        },
+      }),
+    [],
+  );
+  const connection = useMemo(
+    () => ({
+      session,
+      client: clientOf(session, () => leave(true)),
+      calls: callsOf(session, () => leave(true)),
+      leave: () => {
+        signOut(session).then(
+          () => leave(false),
+          () => leave(true),
+        );
+      },
+    }),
+    [session, leave],
+  );
+  return (
+    <ConnectionProvider value={connection}>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </ConnectionProvider>
+  );
+}

@@ -1,0 +1,41 @@
+import { CounterfoilError } from '@counterfoil/client';
+import { type Session, withToken } from './service.ts';
+
+/** Operations that the client does not have, because they are for operators. */
+export interface Calls {
+  /** Reads every page of a list. @param path behind the base path of the service */
+  list<Entry>(path: string, signal?: AbortSignal): Promise<readonly Entry[]>;
+  /** Sends a request without a body. */
+  send<Body>(method: string, path: string): Promise<Body>;
+  /** The text of a response that is not in the envelope. @param path from the root of the service */
+  text(path: string, signal?: AbortSignal): Promise<string>;
+}
+
+/** @param onEnded called when the service no longer knows the session */
+export function callsOf(session: Session, onEnded: () => void): Calls {
+  const open = async (method: string, path: string, signal?: AbortSignal): Promise<Response> => {
+    const response = await fetch(path, {
+      method,
+      signal: signal ?? null,
+      headers: withToken({}, session.token),
+    });
+    if (response.ok) return response;
+    if (response.status === 401) onEnded();
+    throw new CounterfoilError((await response.json()).body.error, response);
+  };
+  return {
+    list: async <Entry>(path: string, signal?: AbortSignal) => {
+      const entries: Entry[] = [];
+      let after: string | undefined;
+      do {
+        const query = after === undefined ? '' : `?${new URLSearchParams({ after })}`;
+        const page = await (await open('GET', session.base_path + path + query, signal)).json();
+        entries.push(...page.body);
+        after = page.next;
+      } while (after !== undefined);
+      return entries;
+    },
+    send: async (method, path) => (await (await open(method, session.base_path + path)).json()).body,
+    text: async (path, signal) => (await open('GET', path, signal)).text(),
+  };
+}

@@ -1,0 +1,42 @@
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense } from 'preact/compat';
+import { metricsMs } from '../limits.ts';
+import { Problem } from '../parts/problem.tsx';
+import { may } from '../service.ts';
+import { useConnection } from '../session.tsx';
+import { texts } from '../texts.ts';
+
+const Plots = lazy(() => import('./plots.tsx'));
+
+/** Whether the service is ready, and what its metrics say. */
+export default function OperationsView() {
+  const { session, calls } = useConnection();
+  const { isSuccess, error, refetch } = useQuery({
+    queryKey: ['ready'],
+    queryFn: ({ signal }) => calls.text('/readyz', signal),
+    refetchInterval: metricsMs,
+  });
+  return (
+    <>
+      <h1>{texts.operations.title}</h1>
+      <dl class="details">
+        <div>
+          <dt>{texts.operations.health}</dt>
+          <dd>
+            <span role="status">{isSuccess && error === null ? texts.operations.ready : texts.loading}</span>
+          </dd>
+        </div>
+        <div>
+          <dt>{texts.operations.version}</dt>
+          <dd>{session.version}</dd>
+        </div>
+      </dl>
+      {error !== null && <Problem error={error} again={() => void refetch()} />}
+      {may(session, 'metrics:read') && (
+        <Suspense fallback={<p>{texts.loading}</p>}>
+          <Plots />
+        </Suspense>
+      )}
+    </>
+  );
+}

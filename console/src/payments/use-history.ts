@@ -1,0 +1,64 @@
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMemo } from 'preact/hooks';
+import { newsMs, openPaymentsMs } from '../limits.ts';
+import type { Place } from '../service.ts';
+import { useConnection } from '../session.tsx';
+import { firstLook, lookBack, merged, newsSince, type Row } from './history.ts';
+
+/** Payments that no reader must watch any more. */
+const ended = new Set(['succeeded', 'declined']);
+
+/** All payments that were read so far, newest first, kept up to date while the page is visible. */
+export function useHistory(places: readonly Place[]) {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  const past = useInfiniteQuery({
+    queryKey: ['payments', 'past', places],
+    queryFn: ({ pageParam, signal }) => lookBack({ client, places, signal }, pageParam),
+    initialPageParam: useMemo(firstLook, []),
+    getNextPageParam: ({ next }) => next,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  const known = useMemo(() => (past.data?.pages ?? []).map(({ rows }) => rows), [past.data]);
+  const newsKey = ['payments', 'news', places];
+  const news = useQuery({
+    queryKey: newsKey,
+    queryFn: async ({ signal }) => {
+      const before = queries.getQueryData<readonly Row[]>(newsKey) ?? [];
+      const newest = before[0] ?? known[0]?.[0];
+      const since = newest === undefined ? Date.now() - newsMs : Date.parse(newest.created_at);
+      const found = await newsSince({ client, places, signal }, since);
+      // The same list as before renders nothing again.
+      return found.every((row) => before.some((each) => isSame(each, row))) ? before : merged(before, found);
+    },
+    enabled: past.isSuccess,
+    refetchInterval: newsMs,
+    gcTime: 0,
+  });
+  const rows = useMemo(() => merged(...known, news.data ?? []), [known, news.data]);
+  const open = rows.filter(({ status }) => !ended.has(status)).slice(0, 20);
+  const current = useQuery({
+    queryKey: ['payments', 'open', places, open.map(({ id }) => id)],
+    queryFn: async ({ signal }) =>
+      Promise.all(
+        open.map(
+          async (row): Promise<Row> => ({
+            ...(await client.payments.get({ ...row, paymentId: row.id, signal })),
+            route: row.route,
+          }),
+        ),
+      ),
+    enabled: open.length > 0,
+    refetchInterval: openPaymentsMs,
+  });
+  return {
+    rows: useMemo(() => merged(rows, current.data ?? []), [rows, current.data]),
+    past,
+    error: past.error ?? news.error,
+  };
+}
+
+function isSame(one: Row, other: Row): boolean {
+  return one.id === other.id && JSON.stringify(one) === JSON.stringify(other);
+}

@@ -1,0 +1,88 @@
+import { Counterfoil, CounterfoilError } from '@counterfoil/client';
+
+/** What the service says about this browser and about itself (`/console/session`). */
+export interface Session {
+  readonly mode: 'open' | 'key';
+  readonly key: { readonly id: string; readonly name: string } | null;
+  readonly scopes: readonly string[];
+  /** The only tables, and the only `processor/route`, that the key may use; null for all. */
+  readonly tables: readonly string[] | null;
+  readonly routes: readonly string[] | null;
+  readonly token: string | null;
+  readonly expires_at: string | null;
+  readonly version: string;
+  readonly base_path: string;
+  readonly payments: {
+    readonly base_path: string;
+    readonly processors: readonly string[];
+    readonly routes: Readonly<Record<string, { readonly unit: 'minor' | 'major' }>>;
+    readonly decimals: Readonly<Record<string, number>>;
+  } | null;
+}
+
+/** Where payments are made. */
+export interface Place {
+  readonly processor: string;
+  readonly route: string;
+}
+
+const path = '/console/session';
+
+/** Rejects with `unauthenticated` if nobody is signed in. */
+export function readSession(): Promise<Session> {
+  return call('GET');
+}
+
+/** Exchanges a key for a session, which the browser keeps in a cookie that no script can read. */
+export function signIn(key: string): Promise<Session> {
+  return call('POST', { key });
+}
+
+export async function signOut({ token }: Session): Promise<void> {
+  await call('DELETE', undefined, token);
+}
+
+/** The client of the session. @param onEnded called when the service no longer knows the session */
+export function clientOf(session: Session, onEnded: () => void): Counterfoil {
+  const { origin } = location;
+  return new Counterfoil({
+    url: origin + session.base_path,
+    paymentUrl: origin + (session.payments?.base_path ?? ''),
+    fetch: (url, init) => fetch(url, { ...init, headers: withToken(init.headers, session.token) }),
+    onResponse: ({ error }) => {
+      if (error?.code === 'unauthenticated') onEnded();
+    },
+  });
+}
+
+/** Whether the key of the session has a scope. The service decides; this only hides what it would reject. */
+export function may({ scopes }: Session, scope: string): boolean {
+  return scopes.includes('admin') || scopes.includes(scope);
+}
+
+/** Every place whose payments the session may see. */
+export function placesOf({ payments, routes: only }: Session): readonly Place[] {
+  if (payments === null) return [];
+  return payments.processors
+    .flatMap((processor) => Object.keys(payments.routes).map((route) => ({ processor, route })))
+    .filter(({ processor, route }) => only?.includes(`${processor}/${route}`) ?? true);
+}
+
+/** Headers of a request outside the client. */
+export function withToken(headers: HeadersInit | undefined, token: string | null): Headers {
+  const sent = new Headers(headers);
+  if (token !== null) sent.set('console-token', token);
+  return sent;
+}
+
+async function call(method: string, body?: object, token: string | null = null): Promise<Session> {
+  const headers = withToken(body === undefined ? {} : { 'content-type': 'application/json' }, token);
+  const response = await fetch(path, {
+    method,
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  const envelope = await response.json();
+  if (response.ok) return envelope.body as Session;
+  throw new CounterfoilError(envelope.body.error, response);
+}

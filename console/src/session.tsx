@@ -1,0 +1,22 @@
+import type { Counterfoil } from '@counterfoil/client';
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Calls } from './calls.ts';
+import type { Session } from './service.ts';
+
+export interface Connection {
+  readonly session: Session;
+  readonly client: Counterfoil;
+  readonly calls: Calls;
+  /** Ends the session here and at the service. */
+  readonly leave: () => void;
+}
+
+const Context = createContext<Connection | undefined>(undefined);
+export const ConnectionProvider = Context.Provider;
+
+export function useConnection(): Connection {
+  const connection = useContext(Context);
+  if (connection === undefined) throw new Error('there is no session');
+  return connection;
+}

@@ -1,0 +1,50 @@
+import { useState } from 'preact/hooks';
+import { Command } from './parts/empty.tsx';
+import { Problem } from './parts/problem.tsx';
+import { type Session, signIn } from './service.ts';
+import { texts } from './texts.ts';
+
+/** Exchanges a key for a session. The key is in this form only while it is sent. */
+export function SignIn({
+  hasEnded,
+  signedIn,
+}: {
+  readonly hasEnded: boolean;
+  readonly signedIn: (session: Session) => void;
+}) {
+  const [error, setError] = useState<unknown>();
+  const [isSending, setSending] = useState(false);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const key = String(new FormData(form).get('key')).trim();
+    setSending(true);
+    try {
+      signedIn(await signIn(key));
+    } catch (thrown) {
+      form.reset();
+      setError(thrown);
+      setSending(false);
+    }
+  };
+  return (
+    <main class="sign-in">
+      <h1>{texts.name}</h1>
+      <h2>{texts.signIn.title}</h2>
+      {hasEnded && error === undefined && <p role="status">{texts.signIn.ended}</p>}
+      <p>{texts.signIn.explanation}</p>
+      <form onSubmit={submit}>
+        <label>
+          {texts.signIn.key}
+          <input name="key" type="password" required autocomplete="off" spellcheck={false} />
+        </label>
+        <button type="submit" class="primary" disabled={isSending}>
+          {texts.signIn.submit}
+        </button>
+      </form>
+      {error !== undefined && <Problem error={error} />}
+      <p>{texts.signIn.make}</p>
+      <Command text={texts.signIn.command} />
+    </main>
+  );
+}

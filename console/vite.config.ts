@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { defineConfig, type Plugin } from 'vite';
+
+/** Compresses the assets once, so that the service never has to. */
+function compressed(): Plugin {
+  let folder = '';
+  return {
+    name: 'compressed',
+    configResolved: ({ root, build }) => {
+      folder = resolve(root, build.outDir, build.assetsDir);
+    },
+    closeBundle: () => {
+      for (const name of readdirSync(folder)) {
+        const bytes = readFileSync(join(folder, name));
+        writeFileSync(join(folder, `${name}.gz`), gzipSync(bytes, { level: 9 }));
+        writeFileSync(join(folder, `${name}.br`), brotliCompressSync(bytes));
+      }
+    },
+  };
+}
+
+/** Preact in the place of React: the first view is less than half as large (docs/decisions/console.md). */
+const preact = [
+  { find: /^react$/, replacement: 'preact/compat' },
+  { find: /^react-dom$/, replacement: 'preact/compat' },
+  { find: /^react-dom\/client$/, replacement: 'preact/compat/client' },
+  { find: /^react\/jsx-runtime$/, replacement: 'preact/jsx-runtime' },
+];
+
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  base: '/console/',
+  plugins: [compressed()],
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  resolve: {
+    alias: [
+      ...preact,
+      {
+        find: '@counterfoil/client',
+        replacement: fileURLToPath(new URL('../client/src/index.ts', import.meta.url)),
+      },
+    ],
+  },
+  build: {
+    target: 'es2022',
+    emptyOutDir: true,
+    // The licenses of the bundled libraries, which must go with them.
+    license: { fileName: 'licenses.md' },
+    modulePreload: { polyfill: false },
+    // The security policy of the page allows no data: URL.
+    assetsInlineLimit: 0,
+    rolldownOptions: {
+      // "use client" in the libraries means nothing here.
+      onLog: (level, log, handle) => {
+        if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handle(level, log);
+      },
+    },
+  },
+});

@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { ServiceError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { consoleBuildMsMax } from './limits.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const isClone = import.meta.url.endsWith('.ts');
+const vite = join(root, 'node_modules/vite/bin/vite.js');
+/** What the built files depend on. */
+const sources = ['console', 'client/src', 'package-lock.json'];
+const run = promisify(execFile);
+
+/**
+ * Finds the folder of the built console. The package contains it. A clone builds it when it is first asked for, and keeps it
+ * until one of its sources changes, so that neither the start of the service nor a second request waits. Rejects with
+ * `unavailable` if it is missing and cannot be built.
+ */
+export async function consoleFolder(log: Log): Promise<string> {
+  if (!isClone) return present(fileURLToPath(new URL('../../console', import.meta.url)));
+  const builds = join(root, 'node_modules/.cache/counterfoil-console');
+  const folder = join(builds, await digestOfSources());
+  if (existsSync(folder)) return folder;
+  if (!existsSync(vite)) throw notBuilt;
+  try {
+    await build(builds, folder);
+  } catch (error) {
+    const { stderr = '' } = error as { readonly stderr?: string };
+    log.error('console_not_built', { detail: stderr.slice(0, 2_000) || String(error) });
+    throw notBuilt;
+  }
+  return present(folder);
+}
+
+async function build(builds: string, folder: string): Promise<void> {
+  await mkdir(builds, { recursive: true });
+  const fresh = await mkdtemp(join(builds, 'new-'));
+  try {
+    const args = [vite, 'build', 'console', '--outDir', fresh, '--logLevel', 'error'];
+    await run(process.execPath, args, { cwd: root, timeout: consoleBuildMsMax });
+    // Another process may have been faster; its files are the same.
+    await rename(fresh, folder).catch((error: unknown) => {
+      if (!existsSync(folder)) throw error;
+    });
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+async function digestOfSources(): Promise<string> {
+  const digest = createHash('sha256');
+  for (const source of sources) {
+    for (const file of await filesOf(join(root, source)))
+      digest.update(`${relative(root, file)}\0`).update(await readFile(file));
+  }
+  return digest.digest('hex').slice(0, 32);
+}
+
+async function filesOf(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(() => undefined);
+  if (entries === undefined) return existsSync(path) ? [path] : [];
+  const files = entries.filter((entry) => entry.isFile());
+  return files.map(({ parentPath, name }) => join(parentPath, name)).sort();
+}
+
+function present(folder: string): string {
+  if (!existsSync(join(folder, 'index.html'))) throw notBuilt;
+  return folder;
+}
+
+const notBuilt = new ServiceError('unavailable', {
+  retryable: false,
+  message:
+    'The console is not built. A clone builds it with its development dependencies (npm ci); the package contains it.',
+});

@@ -1,0 +1,93 @@
+import { hash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { failure } from '../../envelope.ts';
+import { ServiceError } from '../../errors.ts';
+import { consoleAssetSeconds } from '../limits.ts';
+import { isUnchanged } from '../response/conditional-requests.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { Routes } from '../server/routes.ts';
+import { pageHeaders } from '../server/security-headers.ts';
+
+/**
+ * Only files of this service: no inline script or style, nothing from another origin, no markup from text (Trusted Types), and
+ * no frame around the page.
+ */
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/**
+ * `/console`, a page for people. Every path below it is a view of the page, except `/console/assets` and `/console/session`.
+ * A second Fastify instance serves the files. The first request creates it, so that the start of the service does not wait.
+ *
+ * @param findFiles the folder of the built console; rejects with `unavailable` if there is none
+ */
+export function consoleRoutes(findFiles: () => Promise<string>): Routes {
+  let opening: Promise<FastifyInstance> | undefined;
+  const open = () => {
+    opening ??= findFiles()
+      .then(openFiles)
+      .catch((error: unknown) => {
+        // The next request tries again.
+        opening = undefined;
+        throw error;
+      });
+    return opening;
+  };
+  return (app) => {
+    for (const path of ['/console', '/console/*']) {
+      app.get(path, { config: { access: 'public' }, schema: { hide: true } }, async (request, reply) => {
+        const { routing } = await open();
+        reply.hijack();
+        reply.raw.setHeader('request-id', request.id);
+        ids.set(request.raw, request.id);
+        const { 'strict-transport-security': httpsOnly } = reply.getHeaders();
+        if (httpsOnly !== undefined) reply.raw.setHeader('strict-transport-security', httpsOnly);
+        routing(request.raw, reply.raw);
+      });
+    }
+  };
+}
+
+/** The ids that requests have, for the error responses of the second instance. */
+const ids = new WeakMap<IncomingMessage, string>();
+
+/** A Fastify instance that never listens. The names of the assets change with their content; the page is revalidated. */
+async function openFiles(root: string): Promise<FastifyInstance> {
+  const [{ default: Fastify }, { default: fastifyStatic }] = await Promise.all([
+    import('fastify'),
+    import('@fastify/static'),
+  ]);
+  const files = Fastify({ genReqId: (request) => ids.get(request as IncomingMessage) ?? '' });
+  files.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(pageHeaders).header('content-security-policy', contentSecurityPolicy);
+    done();
+  });
+  await files.register(fastifyStatic, {
+    root: `${root}/assets`,
+    prefix: '/console/assets/',
+    index: false,
+    preCompressed: true,
+    immutable: true,
+    maxAge: consoleAssetSeconds * 1_000,
+  });
+  // By its content: files of a package all have the same time, and the page is as long in every version.
+  const page = await readFile(`${root}/index.html`, 'utf8');
+  const etag = hash('sha256', page, 'base64url').slice(0, 22);
+  for (const path of ['/console', '/console/*']) {
+    files.get(path, (request, reply) => {
+      reply.headers({ etag: `"${etag}"`, 'cache-control': 'public, no-cache' });
+      if (isUnchanged(request.headers['if-none-match'], etag)) return reply.code(304).send();
+      return reply.type('text/html; charset=utf-8').send(page);
+    });
+  }
+  const notFound = (_: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    sendEnvelope(reply, failure(new ServiceError('route_not_found'), request.id));
+  files.setNotFoundHandler((request, reply) => notFound(undefined, request, reply));
+  // Of a path that leads out of the folder.
+  files.setErrorHandler(notFound);
+  await files.ready();
+  return files;
+}
