@@ -172,7 +172,7 @@ test('never saves an item with a wrong name, whatever is damaged', async (t) => 
   const content = await makeStore(folder);
   const bytes = statSync(storeFile(folder)).size;
   let lacking = 0;
-  for (let n = 0; n < count({ short: 40, long: 5_000 }); n++) {
+  for (let n = 0; n < count({ short: 25, long: 5_000 }); n++) {
     const damaged = newDataFolder(t);
     mkdirSync(damaged, { recursive: true });
     const page = between(random, 0, bytes / pageBytes - 1);
@@ -184,15 +184,17 @@ test('never saves an item with a wrong name, whatever is damaged', async (t) => 
     copyDamaged(storeFile(folder), storeFile(damaged), damage);
     const to = newDataFolder(t);
     const { spaces, isWhole, problems } = await recoverStore(damaged, to, { prepare });
-    const mayBeOld = problems.some((problem) => problem.includes('deleted or replaced'));
+    // What the journal had is reported as possibly lost; then an item has its name of before.
+    const mayBeOld = problems.length > 0;
     const engine = openLmdbEngine(to);
     for (const { space, items, expected } of spaces) {
       const found = await itemsOf(engine, space);
       assert.equal(found.size, items);
       if (isWhole) assert.equal(items, expected);
-      for (const [id, name] of found)
-        if (!mayBeOld)
-          assert.equal(name, content.get(space)?.get(id), `${JSON.stringify(damage)}: ${space} ${id}`);
+      for (const [id, name] of found) {
+        const names = [content.get(space)?.get(id), ...(mayBeOld ? [`Näme ${Number(id.slice(3))}`] : [])];
+        assert.ok(names.includes(name), `${JSON.stringify(damage)}: ${space} ${id} is ${name}`);
+      }
     }
     if (isWhole)
       assert.deepEqual(

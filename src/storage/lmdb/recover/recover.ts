@@ -122,7 +122,7 @@ function problemsOf({ journal, problem, mayBeOld }: Salvaged, noted: number): st
   const problems: string[] = [];
   if (problem !== undefined)
     problems.push(
-      `the structure of the file is damaged (${problem}), so that whole tables may be lost without a trace`,
+      `the structure of the file is damaged (${problem}), so that tables and the last changes may be lost without a trace`,
     );
   if (mayBeOld)
     problems.push(
