@@ -22,7 +22,7 @@ export const readyMsMax = 2_000;
 export const distantRecoveryIntervalMs = 5_000;
 /** How often the process that makes backups looks at the schedule, and the others whether it still lives. */
 export const backupLookMs = 10_000;
-/** The pause after a backup that failed. */
+/** The pause after a backup that failed, and before the thread that makes them starts again. */
 export const backupRetryMs = 5 * 60 * 1_000;
 /** How long a stopping service sends its last commits to the target: the rest of them is sent by the next start. */
 export const lastShippingMsMax = 3_000;

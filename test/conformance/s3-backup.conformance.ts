@@ -3,12 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { S3Target } from '../../src/backup/s3/s3-target.ts';
 import { BackupFailed, readSmall } from '../../src/backup/target.ts';
 import type { Write } from '../../src/storage/engine.ts';
 import { backupsIn } from '../../src/storage/lmdb/backup/listing.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { restoreBackup } from '../../src/storage/lmdb/backup/restore.ts';
+import { Shipper } from '../../src/storage/lmdb/backup/shipper.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { testTargetContract } from '../contracts/backup-target.ts';
 import { S3Proxy } from '../support/backup/s3-proxy.ts';
@@ -49,6 +51,55 @@ test('the commands back up to a bucket, restore from it, and keep the given numb
     [],
     'the copy beside the store is removed',
   );
+});
+
+test('continuous backup goes on when the server is back, and every moment can be restored', async (t) => {
+  const proxy = await S3Proxy.open(endpoint);
+  t.after(() => proxy.close());
+  const target = new S3Target(newUrl(), { endpoint: proxy.endpoint, region, idleMsMax: 500 });
+  const data = newDataFolder(t);
+  const engine = openLmdbEngine(data);
+  t.after(() => engine.close());
+  const create = (id: string) =>
+    engine.commit([{ kind: 'create', space: 'table:t', id, value: 'x', makeSpace: true }]);
+  const shipper = new Shipper(storeFile(data), target);
+  shipper.lease.take();
+  await shipper.round();
+  await makeBackup(storeFile(data), target);
+  await create('one');
+  await shipper.round();
+  const moment = Date.now();
+  await sleep(5);
+  for (const fault of [
+    { kind: 'status', status: 507, code: 'InsufficientStorage' },
+    { kind: 'status', status: 500, code: 'InternalError' },
+    { kind: 'hang' },
+  ] as const) {
+    proxy.script = ({ method }) => (method === 'PUT' ? fault : undefined);
+    await create(`during ${JSON.stringify(fault)}`);
+    await assert.rejects(shipper.round(), BackupFailed);
+  }
+  proxy.script = () => undefined;
+  await shipper.round();
+  // The next process sees a listing without the newest segment: it sends nothing twice that matters.
+  await shipper.close();
+  const next = new Shipper(storeFile(data), target);
+  const late = (body: string) =>
+    body.replaceAll(/<Contents>.*?<\/Contents>/gs, (each) => (each.includes('journal-') ? '' : each));
+  proxy.script = ({ path }) => (path.includes('list-type=2') ? { kind: 'edit', edit: late } : undefined);
+  next.lease.take();
+  await create('last');
+  assert.equal((await next.round()).begun, undefined);
+  await next.close();
+  proxy.script = () => undefined;
+  for (const [at, count] of [
+    [moment, 1],
+    [undefined, 5],
+  ] as const) {
+    const restored = newDataFolder(t);
+    await restoreBackup(target, restored, { at, others: [], prepare: async () => undefined });
+    assert.equal(await countIn(restored), count);
+  }
 });
 
 test('a server that fails now and then, is slow and breaks off downloads loses nothing', async (t) => {

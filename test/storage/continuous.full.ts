@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
+import { noChecksum, readSegment, SegmentDraft } from '../../src/storage/lmdb/backup/segment.ts';
 import { Shipper, shipSteps } from '../../src/storage/lmdb/backup/shipper.ts';
 import { ContinuousStore, ModelWriter, restoredItems } from '../support/backup/continuous-store.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
@@ -29,11 +30,13 @@ test('a restore to any moment has the state of that moment', async (t) => {
   const ended = Date.now();
   await store.shipper.round();
   await store.close();
-  const [first] = readdirSync(store.target.name).filter((name) => name.endsWith('.json'));
+  const [first] = readdirSync(store.target.name)
+    .filter((name) => name.endsWith('.json'))
+    .sort();
   const manifest = JSON.parse(readFileSync(join(store.target.name, first ?? ''), 'utf8'));
   const random = randomFrom(seedOf(t));
   for (let round = 0; round < instants; round++) {
-    const at = between(random, Date.parse(manifest.last_commit_at), ended + 50);
+    const at = between(random, Date.parse(manifest.last_commit_at ?? manifest.time), ended + 50);
     for (const writer of [running[round % writers] as ModelWriter]) {
       const found = await restoredItems(store.target, newDataFolder(t), { at, space: writer.space });
       const n = Number(found.get('last') ?? 0);
@@ -100,6 +103,7 @@ for (const [what, damage, message] of [
   ['torn', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2), /is torn or was altered/],
   ['altered', (bytes: Buffer) => altered(bytes), /is torn or was altered|has another checksum/],
   ['replaced by another', (_: Buffer, other: Buffer) => other, /has other commits than its name says/],
+  ['made anew with other content', forged, /does not continue the one before it/],
   ['missing', () => undefined, /commits \d+ to \d+ are in no segment; restore --at \d{4}-/],
 ] as const) {
   test(`a segment that is ${what} is named, and what is before it can be restored`, async (t) => {
@@ -117,7 +121,7 @@ for (const [what, damage, message] of [
       string,
       string,
     ];
-    const damaged = damage(readFileSync(hit), readFileSync(other));
+    const damaged = await damage(readFileSync(hit), readFileSync(other));
     if (damaged === undefined) rmSync(hit);
     else writeFileSync(hit, damaged);
     const failure = await restoredItems(store.target, newDataFolder(t)).then(() => 'restored', String);
@@ -182,7 +186,6 @@ test('every byte of a segment counts: altered, it is found', async (t) => {
   await store.shipper.round();
   const [name = ''] = readdirSync(store.target.name);
   const bytes = readFileSync(join(store.target.name, name));
-  const { readSegment } = await import('../../src/storage/lmdb/backup/segment.ts');
   const whole = await readSegment(bytes);
   for (let at = 0; at < bytes.length; at++) {
     const copy = Buffer.from(bytes);
@@ -218,6 +221,14 @@ async function opened(t: TestContext, options = {}): Promise<ContinuousStore> {
   const store = await ContinuousStore.open(newDataFolder(t), options);
   t.after(() => store.close().catch(() => undefined));
   return store;
+}
+
+/** A segment of the same commits that is whole in itself. */
+async function forged(bytes: Buffer): Promise<Buffer> {
+  const { head, commits } = await readSegment(bytes);
+  const draft = new SegmentDraft(noChecksum);
+  for (const [commit, at] of commits) draft.add({ commit, at: at ?? undefined, spaces: '[]' });
+  return (await draft.finish(head.chain)).bytes;
 }
 
 function altered(bytes: Buffer): Buffer {

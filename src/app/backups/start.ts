@@ -8,7 +8,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { existingStore } from '../adapters.ts';
 import { endShipping, openTarget } from '../backup-adapters.ts';
-import { agentStopMsMax, failureLogMs } from '../limits.ts';
+import { agentStopMsMax, backupRetryMs, failureLogMs } from '../limits.ts';
 import { type BackupNews, type BackupPlan, stopMessage } from './messages.ts';
 import { scheduleOf } from './schedule.ts';
 
@@ -34,15 +34,26 @@ export async function startBackups(
   // The thread loads it again; here a missing library or a wrong name ends the start.
   (await openTarget(settings, target)).close();
   const plan: BackupPlan = { file, backup: { ...settings.backup, target } };
-  const agent = new Worker(program, { workerData: plan });
   const status = new Status(options);
-  agent.on('message', (news: BackupNews) => status.take(news));
-  agent.on('error', (error) => options.log.error('backup_agent_ended', { detail: (error as Error).message }));
-  const ended = once(agent, 'exit').catch(() => undefined);
+  let isStopping = false;
+  let agent: Worker;
+  const begin = () => {
+    agent = new Worker(program, { workerData: plan });
+    agent.on('message', (news: BackupNews) => status.take(news));
+    agent.on('error', (error) =>
+      options.log.error('backup_agent_ended', { detail: (error as Error).message }),
+    );
+    agent.on('exit', () => {
+      if (!isStopping) setTimeout(begin, backupRetryMs).unref();
+    });
+  };
+  begin();
   return {
     stop: async () => {
+      isStopping = true;
+      const ended = once(agent, 'exit').catch(() => undefined);
       agent.postMessage(stopMessage);
-      await Promise.race([ended, sleep(agentStopMsMax, undefined, { ref: false })]);
+      if (agent.threadId > 0) await Promise.race([ended, sleep(agentStopMsMax, undefined, { ref: false })]);
       await agent.terminate();
     },
   };

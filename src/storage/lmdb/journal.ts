@@ -36,6 +36,30 @@ export function* entriesFrom({ journal }: Store, from: number): Iterable<ReadEnt
     yield { commit: key, size: value.length, entry: JSON.parse(value) as JournalEntry };
 }
 
+/** A commit of the journal as text: continuous backup passes it on as it is. */
+export interface EntryText {
+  readonly commit: number;
+  /** When the commit was made, in milliseconds since 1970; undefined in entries of earlier versions. */
+  readonly at: number | undefined;
+  /** The spaces of the `JournalEntry`, as JSON. */
+  readonly spaces: string;
+}
+
+/** As `appendEntry` writes it. */
+const headPattern = /^\{"first":\d+,"at":(\d+),"spaces":/;
+
+/** As `entriesFrom`, at a fraction of its cost. */
+export function* entryTextsFrom({ journal }: Store, from: number): Iterable<EntryText> {
+  for (const { key: commit, value } of journal.getRange({ start: from })) {
+    const [head = '', at] = headPattern.exec(value) ?? [];
+    if (at !== undefined) yield { commit, at: Number(at), spaces: value.slice(head.length, -1) };
+    else {
+      const entry = JSON.parse(value) as JournalEntry;
+      yield { commit, at: entry.at, spaces: JSON.stringify(entry.spaces) };
+    }
+  }
+}
+
 /** The last entry; undefined in a store without commits. */
 export function lastEntry({ journal }: Store): ReadEntry | undefined {
   const [last] = journal.getRange({ reverse: true, limit: 1 });

@@ -9,7 +9,7 @@ export const segmentSizeMax = 4 * 1024 * 1024;
 /** Bytes of a segment, as text: the closing size, and one more commit of the greatest size, whose characters may be three bytes. */
 export const segmentBytesMax = 128 * 1024 * 1024;
 /** Segments that a restore reads ahead: as many as hide the delay of a distant target. */
-export const segmentsAheadMax = 8;
+export const segmentsAheadMax = 3;
 /** Characters of changes that a restore applies in one transaction: so many that each leaf is rewritten seldom. */
 export const replaySizeMax = 32 * 1024 * 1024;
 /** How often the process that makes backups says in the store that it is alive: one small flush. */

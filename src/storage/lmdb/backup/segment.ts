@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
 import { version } from '../../../version.ts';
-import type { SpaceEntry } from '../journal.ts';
+import type { EntryText, SpaceEntry } from '../journal.ts';
 import { segmentBytesMax } from './limits.ts';
 import { segmentName } from './segment-name.ts';
 
@@ -49,7 +49,7 @@ const decompress = promisify(zstdDecompress);
 export class SegmentDraft {
   readonly #lines: string[] = [];
   #size = 0;
-  #last: CommitLine | undefined;
+  #last: EntryText | undefined;
   #first = 0;
   #checksum: string;
   readonly #before: string;
@@ -60,10 +60,11 @@ export class SegmentDraft {
     this.#checksum = before;
   }
 
-  add(commit: CommitLine): void {
-    const line = JSON.stringify(commit);
-    if (this.#last === undefined) this.#first = commit[0];
-    this.#last = commit;
+  add(entry: EntryText): void {
+    const { commit, at = null, spaces } = entry;
+    const line = `[${commit},${at},${spaces}]`;
+    if (this.#last === undefined) this.#first = commit;
+    this.#last = entry;
     this.#lines.push(line);
     this.#size += line.length;
     this.#checksum = continued(this.#checksum, line);
@@ -80,7 +81,7 @@ export class SegmentDraft {
 
   /** The number of its last commit; undefined while it is empty. */
   get last(): number | undefined {
-    return this.#last?.[0];
+    return this.#last?.commit;
   }
 
   /** @param chain of which it is a part */
@@ -88,7 +89,7 @@ export class SegmentDraft {
     const [first, last] = [this.#first, this.last ?? 0];
     const head: SegmentHead = {
       ...{ segment: segmentVersion, chain, first, last },
-      until: new Date(this.#last?.[1] ?? Date.now()).toISOString(),
+      until: new Date(this.#last?.at ?? Date.now()).toISOString(),
       ...{ before: this.#before, after: this.#checksum, service_version: version },
     };
     const text = `${[JSON.stringify(head), ...this.#lines].join('\n')}\n`;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type BackupTarget, readSmall } from '../../../backup/target.ts';
-import { entriesFrom, lastEntry } from '../journal.ts';
+import { entryTextsFrom, lastEntry } from '../journal.ts';
 import { journalRetainedBytesMax } from '../limits.ts';
 import { noteShipped, type Shipped, shippedOf } from '../retained.ts';
 import { openStore, type Store } from '../store.ts';
@@ -131,10 +131,10 @@ export class Shipper {
   #read({ position, checksum }: Shipped, end = Infinity): SegmentDraft | undefined {
     const draft = new SegmentDraft(checksum);
     let next = position + 1;
-    for (const { commit, entry } of entriesFrom(this.#store, next)) {
-      if (commit > end || draft.size >= segmentSizeMax) break;
-      if (commit !== next++) return undefined;
-      draft.add([commit, entry.at ?? null, entry.spaces]);
+    for (const entry of entryTextsFrom(this.#store, next)) {
+      if (entry.commit > end || draft.size >= segmentSizeMax) break;
+      if (entry.commit !== next++) return undefined;
+      draft.add(entry);
     }
     return draft;
   }
