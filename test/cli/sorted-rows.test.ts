@@ -8,7 +8,7 @@ import { between, pick, randomFrom, seedOf } from '../support/random.ts';
 import { nastyStrings } from '../support/tables/nasty-strings.ts';
 
 /** More than an import sorts in the memory. */
-const manyBytes = 30_000_000;
+const manyBytes = 80_000_000;
 
 async function* inGroups(rows: readonly Row[], size: number, failure?: Error): Rows {
   for (let index = 0; index < rows.length; index += size) yield rows.slice(index, index + size);
