@@ -42,7 +42,8 @@ test('docs/settings.md names every setting, and docs/payments.md every token of 
 });
 
 test('the documents name only settings that exist', () => {
-  const known = new Set(leaves.map(({ env }) => env));
+  // Not a setting of the service: the key with which the command line calls one elsewhere.
+  const known = new Set([...leaves.map(({ env }) => env), 'COUNTERFOIL_API_KEY']);
   for (const name of documents) {
     for (const variable of documentText(name).match(/COUNTERFOIL_[A-Z\d_]+/g) ?? [])
       assert.ok(known.has(variable.replace(/_FILE$/, '')), `${name}: ${variable}`);
