@@ -86,6 +86,8 @@ export const publishedKeysCachedSeconds = 60 * 60;
 export const preflightSecondsMax = 600;
 /** A browser keeps an asset of the console for a year: another content has another name. */
 export const consoleAssetSeconds = 365 * 24 * 60 * 60;
+/** The pause after the console could not be built, which anybody may ask for. */
+export const consoleRetryMs = 30_000;
 /** A year, as the preload list of the browsers requires (RFC 6797, 6.1.1). */
 export const strictTransportSeconds = 365 * 24 * 60 * 60;
 /** Concurrent streamed responses: each has a buffer and a snapshot, and the system buffers 2 MB of a stalled one. */

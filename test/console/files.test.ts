@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import Fastify from 'fastify';
+import { ServiceError } from '../../src/errors.ts';
+import { consoleRoutes } from '../../src/http/routes/console.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
 import { startTestService } from '../support/service.ts';
@@ -62,4 +65,17 @@ test('no path leads to other files, and nothing but GET is allowed', async (t) =
     else assert.match(response.text, /^<!doctype html>/, path);
   }
   assertError(await service.post('/console', {}), { status: 405, code: 'method_not_allowed' });
+});
+
+test('a console that cannot be built is not built again for every request', async (t) => {
+  const app = Fastify();
+  t.after(() => app.close());
+  let builds = 0;
+  const failing = async () => {
+    builds++;
+    throw new ServiceError('unavailable');
+  };
+  await consoleRoutes(failing)(app as never);
+  for (let n = 0; n < 3; n++) assert.notEqual((await app.inject('/console')).statusCode, 200);
+  assert.equal(builds, 1);
 });

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import { consoleAssetSeconds } from '../limits.ts';
+import { consoleAssetSeconds, consoleRetryMs } from '../limits.ts';
 import { isUnchanged } from '../response/conditional-requests.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
@@ -30,8 +30,10 @@ export function consoleRoutes(findFiles: () => Promise<string>): Routes {
     opening ??= findFiles()
       .then(openFiles)
       .catch((error: unknown) => {
-        // The next request tries again.
-        opening = undefined;
+        // A later request tries again; not the next one, because anybody may send it, and a build takes a core for seconds.
+        setTimeout(() => {
+          opening = undefined;
+        }, consoleRetryMs).unref();
         throw error;
       });
     return opening;
