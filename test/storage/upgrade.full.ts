@@ -11,6 +11,7 @@ import { upgradedLeavesPerStep } from '../../src/storage/lmdb/limits.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { openStore, openStoreToRead } from '../../src/storage/lmdb/store.ts';
 import { verifyStore } from '../../src/storage/lmdb/verify.ts';
+import { runCommand } from '../support/command.ts';
 import { newDataFolder } from '../support/service.ts';
 import { EngineProcess } from '../support/storage/engine-process.ts';
 import { type Change, type Content, makeStoreOfFormat2 } from '../support/storage/store-of-format-2.ts';
@@ -54,6 +55,20 @@ test('a store of format 2 is verified, and not changed by it', async (t) => {
   assert.deepEqual(problems, []);
   assert.equal(items, Object.values(content).flat().length);
   assert.equal(hashOf(folder), before);
+});
+
+test('a backup of a store of format 2 is restored, and upgraded', async (t) => {
+  const folder = newDataFolder(t);
+  const small = { ...leaves, 'table:many': items(50) };
+  const content = await makeStoreOfFormat2(folder, small, changes);
+  const run = async (data: string, ...args: string[]) => {
+    const { status, errors } = await runCommand(args, { COUNTERFOIL_DATA: data });
+    assert.equal(status, 0, errors);
+  };
+  await run(folder, 'backup', `${folder}-backups`);
+  await run(`${folder}-restored`, 'restore', `${folder}-backups`);
+  await assertIsUpgraded(`${folder}-restored`);
+  await assertHas(`${folder}-restored`, content);
 });
 
 test('an upgrade that is killed after any step goes on at the next start', async (t) => {

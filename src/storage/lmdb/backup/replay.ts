@@ -2,7 +2,8 @@ import { Compaction } from '../compaction.ts';
 import { appendEntry } from '../journal.ts';
 import { Memtable } from '../memtable.ts';
 import { noteShipped } from '../retained.ts';
-import { openStore, type Store } from '../store.ts';
+import type { Store } from '../store.ts';
+import { openUpgraded } from '../upgrade.ts';
 import { clearLease } from './lease.ts';
 import { replaySizeMax } from './limits.ts';
 import type { CommitLine } from './segment.ts';
@@ -16,7 +17,7 @@ export class Replay {
   #waitingSize = 0;
 
   constructor(file: string) {
-    this.#store = openStore(file);
+    this.#store = openUpgraded(file);
     this.#memtable = new Memtable(this.#store);
     this.#compaction = new Compaction(this.#store, this.#memtable);
     // Its continuous backup is that of the store that it was copied from.
