@@ -63,14 +63,22 @@ async function makeSource(t: TestContext): Promise<Source> {
   return { folder, file, content, bytes: statSync(file).size };
 }
 
+/** The heads of pages and their ends, where the keys are: a byte does most harm there. */
+const shortRanges = [
+  [0, 159],
+  [pageBytes - 300, pageBytes - 1],
+  [160, pageBytes - 1],
+] as const;
+
 /** Of every byte one bit is changed; a short run takes some bytes of each page. */
 function altered({ bytes }: Source, random: Random): Damage[] {
   const damages: Damage[] = [];
-  const perPage = count({ short: 14, long: pageBytes });
+  const perPage = count({ short: 15, long: pageBytes });
   for (let page = 0; page < bytes / pageBytes; page++) {
     for (let n = 0; n < perPage; n++) {
-      // The heads of pages, where a byte does most harm, more often than the rest.
-      const within = isLong ? n : n % 2 === 0 ? between(random, 0, 159) : between(random, 160, pageBytes - 1);
+      const within = isLong
+        ? n
+        : between(random, ...(shortRanges[n % shortRanges.length] as [number, number]));
       damages.push({ kind: 'byte', at: page * pageBytes + within, bits: 2 ** between(random, 0, 7) });
     }
   }

@@ -96,7 +96,8 @@ for (const [verb, commit, meanwhile, left] of [
     await store.direct.commit([create('a', 'old')]);
     loseFirstReply(store, 'TransactWriteItems', () => store.direct.commit(meanwhile));
     assert.equal(await store.patient.commit(commit), undefined);
-    assert.equal(store.proxy.count('TransactWriteItems'), 2);
+    // On a busy machine a call may take too long, and is sent once more.
+    assert.ok(store.proxy.count('TransactWriteItems') >= 2);
     assert.equal(await store.direct.get(space, 'a'), left);
     assert.equal(await store.direct.get(space, 'b'), undefined);
   });

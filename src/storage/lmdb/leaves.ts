@@ -27,9 +27,30 @@ export function leafAfter(store: Store, space: Space, key: string, reading?: Rea
   return undefined;
 }
 
-/** The text of an item in the leaves, valid until the next read. */
+/** The text of an item in the leaves, valid until the next read. Throws DamagedValueError. */
 export function textInLeaves(store: Store, space: Space, id: string): Buffer | undefined {
-  return findText(leafOf(store, space, bytesOf(id)).run, Buffer.from(id));
+  const { run } = leafOf(store, space, bytesOf(id));
+  return textInRun(store, space, id, run);
+}
+
+/** @param run the leaf where the id belongs */
+function textInRun(store: Store, space: Space, id: string, run: SortedRun): Buffer | undefined {
+  const idInBytes = Buffer.from(id);
+  const text = findText(run, idInBytes);
+  if (text === undefined && search(run, idInBytes, 0).index === 0)
+    checkLeafBefore(store, space, leafKey(space, bytesOf(id)));
+  return text;
+}
+
+/**
+ * Throws DamagedValueError if the leaf before a key was written under another key: then what belongs between the two keys is in that
+ * leaf, and would seem to be missing.
+ */
+function checkLeafBefore(store: Store, space: Space, key: string, transaction?: Transaction): void {
+  const within = transaction === undefined ? {} : { transaction };
+  const range = { start: key, exclusiveStart: true, end: space, reverse: true, limit: 1, ...within };
+  // To read a value checks it.
+  for (const _ of store.leaves.getRange(range)) return;
 }
 
 /** As long as most leaves: a longer one has a single large item, and is read each time. */
@@ -57,7 +78,7 @@ export class LeafLookup {
     const isKept =
       this.#space === space && idBytes >= this.#from && leafKey(space, idBytes) <= this.#leaf.key;
     if (!isKept) this.#read(space, idBytes);
-    return findText(this.#leaf.run, Buffer.from(id));
+    return textInRun(this.#store, space, id, this.#leaf.run);
   }
 
   forget(): void {
@@ -108,6 +129,7 @@ export function* runsOf(
   if (next < 0) next = changes.length;
   const range = { start, end: endKey(space), ...(transaction === undefined ? {} : { transaction }) };
   const isTrusted = store.recentlyRead.has(space);
+  if (!isTrusted && start > leafKey(space, '')) checkLeafBefore(store, space, start, transaction);
   for (const { key, value: run } of store.leaves.getRange(range, isTrusted ? trusting : checkingAll)) {
     const changed = next < changes.length ? changesIn(key, space, changes, next) : noChanges;
     next += changed.length;

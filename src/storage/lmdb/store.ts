@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { open, type RootDatabase } from 'lmdb';
+import { spacesProblem } from './check-spaces.ts';
 import type { DamageFound } from './checked-database.ts';
 import { type Databases, openDatabases } from './databases.ts';
 import { noteCommit, notedCommit } from './failure.ts';
@@ -105,7 +106,7 @@ function openAlone(
   // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
   const databases = openDatabases(root, format.format === formatVersion, damaged);
-  if (!readOnly && !isChecked) checkJournal(file, databases.journal, root);
+  if (!readOnly && !isChecked) checkContent(file, databases, root);
   // After all databases are open, a read puts this process into LMDB's reader table until it closes the store (`processesOn`).
   const [last = 0] = databases.journal.getKeys({ reverse: true, limit: 1 });
   // The file was overwritten with an older one.
@@ -128,13 +129,18 @@ function openAlone(
   };
 }
 
-/** Without the whole journal nobody knows what the store has, so nothing may be read or written. */
-function checkJournal(file: string, journal: Store['journal'], root: RootDatabase<string, string>): void {
-  for (const { key, isIntact } of journal.inspect({ start: 0 })) {
-    if (isIntact) continue;
-    void root.close();
-    throw damage(file, `is damaged: ${journal.describe(key)} has a wrong checksum`);
-  }
+/** Without the whole journal, and all spaces, nobody knows what the store has, so nothing may be read or written. */
+function checkContent(file: string, databases: Databases, root: RootDatabase<string, string>): void {
+  const problem = journalProblem(databases) ?? spacesProblem(databases);
+  if (problem === undefined) return;
+  void root.close();
+  throw damage(file, `is damaged: ${problem}`);
+}
+
+function journalProblem({ journal }: Databases): string | undefined {
+  for (const { key, isIntact } of journal.inspect({ start: 0 }))
+    if (!isIntact) return `${journal.describe(key)} has a wrong checksum`;
+  return undefined;
 }
 
 /** The file must have been checked: LMDB may crash the process on a damaged one. */
