@@ -22,14 +22,19 @@ const itemAdded = JSON.stringify(success({ msg: 'Item added to table', complete:
 const itemUpdated = JSON.stringify(success({ message: 'Item updated' }));
 const itemDeleted = JSON.stringify(success({ message: 'Item deleted' }));
 
-const writeKinds = ['create', 'update', 'put', 'delete'] as const;
-type WriteKind = (typeof writeKinds)[number];
-/** A write of a batch. The other kinds are not allowed beside it, which generated types then reject too. */
+const writeKinds = ['create', 'update', 'delete'] as const;
+type WriteKind = (typeof writeKinds)[number] | 'put';
+/**
+ * A write of a batch. The other kinds are not allowed beside it, which generated types then reject too; `put` came later, and the
+ * types of older clients do not change with it.
+ */
 const write = (kind: WriteKind, body: TSchema) =>
   Type.Unsafe({
     type: 'object',
     required: [kind],
-    properties: Object.fromEntries(writeKinds.map((each) => [each, each === kind ? body : false])),
+    properties: Object.fromEntries(
+      [...new Set([...writeKinds, kind])].map((each) => [each, each === kind ? body : false]),
+    ),
     ...closed,
   });
 const batchBody = named(
