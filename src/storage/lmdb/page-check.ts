@@ -57,6 +57,9 @@ export function problemOf(check: () => void): string | undefined {
   }
 }
 
+/** Of the databases, as LMDB stores them. One with an altered name would be missing, and a new, empty one be made in its place. */
+const names: ReadonlySet<string | undefined> = new Set(['records\0', 'leaves\0', 'journal\0']);
+
 interface Sums {
   branchPages: number;
   leafPages: number;
@@ -87,7 +90,8 @@ export class PageCheck {
     const trees: Tree[] = [];
     this.#checkTree(main, {
       compare: compareBytes,
-      values: (value, isTree) => {
+      values: (value, isTree, key) => {
+        if (isTree && !names.has(key?.toString('latin1'))) throw new Broken('a database has another name');
         if (isTree && value.length !== treeBytes) throw new Broken('a database has no root');
         if (isTree) trees.push(treeAt(value, 0));
       },
@@ -193,7 +197,7 @@ export class PageCheck {
       const bytes = words.getUint32(node + inNode.low, true);
       const at = node + inNode.key + words.getUint16(node + inNode.keyBytes, true);
       if ((flags & nodeFlags.bigData) !== 0) this.#checkOverflow(page, at, bytes, walk);
-      else walk.values?.(page.subarray(at, at + bytes), isTree);
+      else walk.values?.(page.subarray(at, at + bytes), isTree, keyOf(page, words, node));
     }
   }
 
@@ -228,6 +232,6 @@ export class PageCheck {
 interface Walk {
   readonly compare: Compare;
   /** Called with each value, and whether it is the root of a tree; undefined where values are not read, and are no trees. */
-  readonly values: ((value: Buffer, isTree: boolean) => unknown) | undefined;
+  readonly values: ((value: Buffer, isTree: boolean, key?: Buffer) => unknown) | undefined;
   readonly sums: Sums;
 }
