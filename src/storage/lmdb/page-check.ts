@@ -91,7 +91,8 @@ export class PageCheck {
     this.#checkTree(main, {
       compare: compareBytes,
       values: (value, isTree, key) => {
-        if (isTree && !names.has(key?.toString('latin1'))) throw new Broken('a database has another name');
+        if (isTree && !names.has(key?.toString('latin1')))
+          throw new Broken('a database has an unknown name, or the file is not a store of Counterfoil');
         if (isTree && value.length !== treeBytes) throw new Broken('a database has no root');
         if (isTree) trees.push(treeAt(value, 0));
       },
