@@ -4,6 +4,7 @@ import { crc32 } from 'node:zlib';
 import type { RootDatabase } from 'lmdb';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
 import { type FileIdentity, identityOf, isFile } from './file-identity.ts';
+import { lastCommitOf } from './last-commit.ts';
 import { structureProblem } from './page-check.ts';
 import { pageBytes, readHead } from './pages.ts';
 
@@ -134,7 +135,8 @@ export function checkStructure(file: string): void {
   if (!existsSync(file)) return;
   const descriptor = openSync(file, 'r');
   try {
-    const found = fstatSync(descriptor).size === 0 ? undefined : structureProblem(descriptor);
+    const found =
+      fstatSync(descriptor).size === 0 ? undefined : structureProblem(descriptor, lastCommitOf(file));
     if (found !== undefined) throw damage(file, `is damaged: ${found}`);
   } finally {
     closeSync(descriptor);

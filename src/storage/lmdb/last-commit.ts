@@ -1,9 +1,22 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 
 /** As in LMDB's mdb.c, struct MDB_txbody. */
 const magic = 0xbeefc0de;
 const transactionAt = 8;
 const headBytes = 16;
+
+/** The number of the last transaction that LMDB's lock file knows of; undefined when there is no such file. */
+export function lastCommitOf(storeFile: string): number | undefined {
+  if (!existsSync(`${storeFile}-lock`)) return undefined;
+  try {
+    const last = new LastCommit(storeFile);
+    const number = last.read();
+    last.close();
+    return number;
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * The number of the store's last transaction, from any process. It comes from the head of LMDB's lock file, which LMDB

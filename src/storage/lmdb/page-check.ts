@@ -36,12 +36,13 @@ const freeListFlags = 0x4008;
  * both meta pages, every page of every tree, the header of every value that has pages of its own, and the free list. Content of values is
  * not read. Call it while nothing can write, before LMDB opens the file.
  *
+ * @param lastCommit by LMDB's lock file (`lastCommitOf`); undefined when there is none
  * @returns what is wrong, as the end of a sentence; undefined when the structure is whole
  */
-export function structureProblem(file: number): string | undefined {
+export function structureProblem(file: number, lastCommit?: number): string | undefined {
   const heads = readHeads(file);
   if (heads === undefined) return 'it has no valid meta pages';
-  return problemOf(() => new PageCheck(file, heads).run());
+  return problemOf(() => new PageCheck(file, heads, lastCommit).run());
 }
 
 /** What a check throws about the file, in words. */
@@ -72,10 +73,12 @@ export class PageCheck {
   readonly #heads: readonly [Head, Head];
   readonly #head: Head;
   readonly #pages: PageFile;
+  readonly #lastCommit: number | undefined;
   readonly #header = Buffer.alloc(headerBytes);
 
-  constructor(file: number, heads: readonly [Head, Head]) {
+  constructor(file: number, heads: readonly [Head, Head], lastCommit?: number) {
     this.#heads = heads;
+    this.#lastCommit = lastCommit;
     this.#head = heads[0].transaction > heads[1].transaction ? heads[0] : heads[1];
     this.#pages = new PageFile(file, this.#head);
   }
@@ -121,6 +124,7 @@ export class PageCheck {
         transaction < 2n ** 48n &&
         (transaction === 0n ? main.root === undefined : transaction % 2n === BigInt(index));
       if (!isSound) throw new Broken('a meta page has invalid content');
+      if (this.#isLeftByFailedWrite(transaction)) continue;
       // The tree of the older meta page is still in the file, because its pages are used again only one transaction later.
       for (const root of [free.root, main.root])
         if (root !== undefined && this.#transactionOf(root) > Number(transaction))
@@ -131,6 +135,15 @@ export class PageCheck {
     // A compacted copy has a first meta page without content.
     if (Math.abs(distance) > 1 && first.transaction !== 0n)
       throw new Broken('a transaction is missing between its meta pages');
+  }
+
+  /**
+   * When the write of a meta page fails, LMDB writes over the older one: the roots of the failed transaction with the number of an old
+   * one, so that nobody uses them. A newer meta page with a wrong number looks the same, but its transaction was committed.
+   */
+  #isLeftByFailedWrite(transaction: bigint): boolean {
+    const newest = this.#head.transaction;
+    return transaction < newest && this.#lastCommit !== undefined && this.#lastCommit <= newest;
   }
 
   #transactionOf(root: number): number {

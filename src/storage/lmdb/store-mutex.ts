@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
 import { open, type RootDatabase } from 'lmdb';
 import { SettingsError } from '../../errors.ts';
+import { lastCommitOf } from './last-commit.ts';
 import { structureProblem } from './page-check.ts';
 
 /**
@@ -60,7 +61,7 @@ function makeFile(file: string): void {
 /** Checked here because LMDB crashes the process on a damaged file. */
 function checkIsWhole(file: string): void {
   const descriptor = openSync(file, 'r');
-  const problem = structureProblem(descriptor);
+  const problem = structureProblem(descriptor, lastCommitOf(file));
   closeSync(descriptor);
   if (problem === undefined) return;
   throw new SettingsError([
