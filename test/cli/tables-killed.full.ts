@@ -8,12 +8,13 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counterfoil, type CounterfoilError, type Table } from '../../client/src/index.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
+import { count as extent } from '../support/extent.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { startTableCommands } from '../support/tables/table-commands.ts';
 
 const program = join(import.meta.dirname, '../../src/cli/counterfoil.ts');
-const count = process.env.LONG === '1' ? 10_000_000 : 100_000;
-const kills = 20;
+const count = extent({ short: 20_000, long: 10_000_000 });
+const kills = extent({ short: 5, long: 20 });
 const batch = 100;
 
 const idOf = (row: number) => `item-${String(row).padStart(8, '0')}`;
