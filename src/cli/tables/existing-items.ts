@@ -3,7 +3,10 @@ import type { TableAccess } from './table-access.ts';
 /** More pages would cost more than to look up each item of a batch. */
 const pagesMax = 3;
 
-/** The names of those items that a table has, by id: in a page or two if the table has little else between them. */
+/**
+ * The names of those items that a table has, by id: in a page or two if the table has little else between them. A store with an
+ * order of its own, such as DynamoDB's, may look sorted by chance; then some that the table has are left out.
+ */
 export async function existingItems(
   tables: Pick<TableAccess, 'pages' | 'find'>,
   table: string,
@@ -15,7 +18,6 @@ export async function existingItems(
   let [before, pages] = [first, 0];
   for await (const page of tables.pages(table, first)) {
     for (const { id, name } of page) {
-      // DynamoDB has an order of its own.
       if (compareIds(before, id) >= 0) return eachOf(tables, table, ids);
       found.set(id, name);
       before = id;
@@ -28,7 +30,8 @@ export async function existingItems(
   return found;
 }
 
-async function eachOf(
+/** The same by a look-up of each item, whatever order the table has. */
+export async function eachOf(
   tables: Pick<TableAccess, 'find'>,
   table: string,
   ids: readonly string[],

@@ -3,6 +3,9 @@ import type { Readable } from 'node:stream';
 import { importedLineBytesMax } from '../limits.ts';
 import { type FieldNames, type Row, type Rows, rejectedLine, rowOf, textOf } from './row.ts';
 
+/** Some editors write it at the beginning of a file. */
+const byteOrderMark = /^\uFEFF/;
+
 /** The items of a JSON Lines file: an object on each line. */
 export async function* jsonRows(source: Readable, names: FieldNames): Rows {
   let line = 1;
@@ -11,7 +14,7 @@ export async function* jsonRows(source: Readable, names: FieldNames): Rows {
     let failure: unknown;
     try {
       for (const text of lines) {
-        if (typeof text !== 'string' || text.trim() !== '') rows.push(rowAt(line, text, names));
+        if (text.toString().trim() !== '') rows.push(rowAt(line, text, names));
         line++;
       }
     } catch (error) {
@@ -23,7 +26,8 @@ export async function* jsonRows(source: Readable, names: FieldNames): Rows {
 }
 
 function rowAt(line: number, text: string | Buffer, names: FieldNames): Row {
-  const value = parsed(typeof text === 'string' ? text : textOf(text, line), line);
+  const whole = typeof text === 'string' ? text : textOf(text, line);
+  const value = parsed(line === 1 ? whole.replace(byteOrderMark, '') : whole, line);
   return rowOf(line, ownField(value, names.id), ownField(value, names.name), names);
 }
 

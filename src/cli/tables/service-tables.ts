@@ -9,7 +9,7 @@ import { itemText } from '../../storage/item-text.ts';
 import type { TableFacts, TableWrite } from '../../tables/tables.ts';
 import { pageItems, serviceBatchesAtOnce } from '../limits.ts';
 import { UsageError } from '../problems.ts';
-import { existingItems } from './existing-items.ts';
+import { eachOf, existingItems } from './existing-items.ts';
 import { Patience } from './patience.ts';
 import { commandError } from './service-errors.ts';
 import type { EncodedItems, ItemRead, TableAccess } from './table-access.ts';
@@ -104,12 +104,10 @@ class ServiceTables implements TableAccess {
   /** Whether the table has these items, with these names. */
   async #isCreated(table: string, writes: readonly TableWrite[]): Promise<boolean> {
     const items = writes.map((write) => Object.values(write)[0] as Item);
-    const found = await existingItems(
-      this,
-      table,
-      items.map(({ id }) => id),
-    );
-    return items.every(({ id, name }) => found.get(id) === name);
+    const ids = items.map(({ id }) => id);
+    const isIn = (found: ReadonlyMap<string, string>) =>
+      items.every(({ id, name }) => found.get(id) === name);
+    return isIn(await existingItems(this, table, ids)) || isIn(await eachOf(this, table, ids));
   }
 
   async #run<Result>(work: () => Promise<Result>): Promise<Result> {

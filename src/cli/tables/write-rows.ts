@@ -1,6 +1,6 @@
 import { ServiceError } from '../../errors.ts';
 import { WorkFailed } from '../problems.ts';
-import { existingItems } from './existing-items.ts';
+import { eachOf, existingItems } from './existing-items.ts';
 import type { Row } from './row.ts';
 import type { TableAccess } from './table-access.ts';
 
@@ -28,7 +28,9 @@ export async function writeRows(target: Target, rows: readonly Row[]): Promise<r
       break;
     } catch (error) {
       if (!isConflict(error)) throw error;
-      left = await missingOf(target, left);
+      const missing = await missingOf(target, left, existingItems);
+      // The table has at least one of them.
+      left = missing.length < left.length ? missing : await missingOf(target, left, eachOf);
     }
   }
   const written = new Set(left);
@@ -62,8 +64,12 @@ function isConflict(error: unknown): boolean {
 }
 
 /** Rows whose items the table lacks. */
-async function missingOf({ tables, table }: Target, rows: readonly Row[]): Promise<readonly Row[]> {
-  const found = await existingItems(
+async function missingOf(
+  { tables, table }: Target,
+  rows: readonly Row[],
+  look: typeof existingItems,
+): Promise<readonly Row[]> {
+  const found = await look(
     tables,
     table,
     rows.map(({ item }) => item.id),

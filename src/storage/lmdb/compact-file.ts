@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { flush, putInPlace } from '../../backup/files.ts';
-import { DamagedStoreError, SettingsError } from '../../errors.ts';
+import { DamagedStoreError, SettingsError, TransientError } from '../../errors.ts';
 import { checkRoom } from './backup/make.ts';
 import { makeFormat } from './format.ts';
 import { otherProcessesOn, processesOn } from './in-use.ts';
@@ -23,7 +23,7 @@ const draftName = 'compacting';
 
 /**
  * Replaces the file of a store by a copy without free pages, which has been verified. The store keeps its id, and so its ETags. Throws
- * SettingsError if another process has the store open, DamagedStoreError if the copy is damaged, BackupFailed if there is no room for it.
+ * TransientError if another process has the store open, DamagedStoreError if the copy is damaged, BackupFailed if there is no room for it.
  *
  * No process can go on with the old file: what it wrote would be lost. So the last step makes sure, under the mutex of the store,
  * that none has it open; one that starts meanwhile waits, and opens the new file.
@@ -81,9 +81,7 @@ async function replace(file: string, copy: string, position: number): Promise<vo
     mutex.hold(() => {
       rejectOpen(file, otherProcessesOn(store.root));
       if (lastCommitOf(store) !== position)
-        throw new SettingsError([
-          `data (COUNTERFOIL_DATA): ${file} was written to meanwhile; run this again`,
-        ]);
+        throw new TransientError(`data (COUNTERFOIL_DATA): ${file} was written to meanwhile; run this again`);
       // At once, although it returns a promise. A process that opens the new file must not find LMDB's lock file in use.
       void store.root.close();
       putInPlace(copy, file);
@@ -102,7 +100,7 @@ function lastCommitOf({ journal }: ReturnType<typeof openStore>): number {
 function rejectOpen(file: string, pids: readonly number[]): void {
   if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
   if (pids.length === 0) return;
-  throw new SettingsError([
+  throw new TransientError(
     `data (COUNTERFOIL_DATA): process ${pids.join(', ')} has ${file} open; stop the service first`,
-  ]);
+  );
 }

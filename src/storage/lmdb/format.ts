@@ -4,7 +4,6 @@ import { crc32 } from 'node:zlib';
 import type { RootDatabase } from 'lmdb';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
 import { type FileIdentity, identityOf, isFile } from './file-identity.ts';
-import { transactionByLockFile } from './last-commit.ts';
 import { structureProblem } from './page-check.ts';
 import { pageBytes, readHead } from './pages.ts';
 
@@ -135,10 +134,7 @@ export function checkStructure(file: string): void {
   if (!existsSync(file)) return;
   const descriptor = openSync(file, 'r');
   try {
-    const found =
-      fstatSync(descriptor).size === 0
-        ? undefined
-        : structureProblem(descriptor, () => transactionByLockFile(file));
+    const found = fstatSync(descriptor).size === 0 ? undefined : structureProblem(descriptor);
     if (found !== undefined) throw damage(file, `is damaged: ${found}`);
   } finally {
     closeSync(descriptor);

@@ -18,6 +18,7 @@ import {
   inNode,
   inOverflow,
   inPage,
+  newerOf,
   nodeFlags,
   numberAt,
   pageBytes,
@@ -36,16 +37,13 @@ const freeListFlags = 0x4008;
  * both meta pages, every page of every tree, the header of every value that has pages of its own, and the free list. Content of values is
  * not read. Call it while nothing can write, before LMDB opens the file.
  *
- * @param lastCommit `transactionByLockFile`, called only for a file that needs it
  * @returns what is wrong, as the end of a sentence; undefined when the structure is whole
  */
-export function structureProblem(file: number, lastCommit?: LastCommit): string | undefined {
+export function structureProblem(file: number): string | undefined {
   const heads = readHeads(file);
   if (heads === undefined) return 'it has no valid meta pages';
-  return problemOf(() => new PageCheck(file, heads, lastCommit).run());
+  return problemOf(() => new PageCheck(file, heads).run());
 }
-
-type LastCommit = () => number | undefined;
 
 /** What a check throws about the file, in words. */
 export function problemOf(check: () => void): string | undefined {
@@ -75,13 +73,11 @@ export class PageCheck {
   readonly #heads: readonly [Head, Head];
   readonly #head: Head;
   readonly #pages: PageFile;
-  readonly #lastCommit: LastCommit | undefined;
   readonly #header = Buffer.alloc(headerBytes);
 
-  constructor(file: number, heads: readonly [Head, Head], lastCommit?: LastCommit) {
+  constructor(file: number, heads: readonly [Head, Head]) {
     this.#heads = heads;
-    this.#lastCommit = lastCommit;
-    this.#head = heads[0].transaction > heads[1].transaction ? heads[0] : heads[1];
+    this.#head = newerOf(heads);
     this.#pages = new PageFile(file, this.#head);
   }
 
@@ -113,9 +109,14 @@ export class PageCheck {
     for (const list of lists) this.#claimFree(list);
   }
 
-  /** The newer meta page must not be the older one with another number: then its transaction would be lost. */
+  /**
+   * The trees of the older meta page are not checked: when the write of a meta page fails, LMDB overwrites the older one with the new
+   * roots and the old number, so that nobody uses them. A newer meta page whose number was altered looks the same; the note of the
+   * last commit tells that one is missing (`notedCommit`).
+   */
   #checkHeads(): void {
-    for (const [index, { version, free, transaction, mapBytes, page, main }] of this.#heads.entries()) {
+    for (const [index, head] of this.#heads.entries()) {
+      const { version, free, transaction, mapBytes, page, main } = head;
       const isSound =
         version === this.#head.version &&
         page.number === index &&
@@ -124,37 +125,16 @@ export class PageCheck {
         free.flags === freeListFlags &&
         mapBytes <= mapBytesMax &&
         transaction < 2n ** 48n &&
-        (transaction === 0n ? main.root === undefined : transaction % 2n === BigInt(index));
+        (transaction === 0n
+          ? head !== this.#head || main.root === undefined
+          : transaction % 2n === BigInt(index));
       if (!isSound) throw new Broken('a meta page has invalid content');
-      // The tree of the older meta page is still in the file, because its pages are used again only one transaction later.
-      for (const root of [free.root, main.root])
-        if (
-          root !== undefined &&
-          this.#transactionOf(root) > Number(transaction) &&
-          !this.#isLeftByFailedWrite(transaction)
-        )
-          throw new Broken('a meta page is older than the pages that it names');
     }
     const [first, second] = this.#heads;
     const distance = Number(first.transaction - second.transaction);
     // A compacted copy has a first meta page without content.
     if (Math.abs(distance) > 1 && first.transaction !== 0n)
       throw new Broken('a transaction is missing between its meta pages');
-  }
-
-  /**
-   * When the write of a meta page fails, LMDB writes over the older one: the roots of the failed transaction with the number of an old
-   * one, so that nobody uses them. A newer meta page with a wrong number looks the same, but its transaction was committed.
-   */
-  #isLeftByFailedWrite(transaction: bigint): boolean {
-    const newest = this.#head.transaction;
-    const last = this.#lastCommit?.();
-    return transaction < newest && last !== undefined && last <= newest;
-  }
-
-  #transactionOf(root: number): number {
-    this.#pages.readInto(this.#header, root);
-    return numberAt(this.#header, inPage.transaction);
   }
 
   #checkTree(tree: Tree, kind: Pick<Walk, 'compare' | 'values'>): void {

@@ -62,9 +62,13 @@ export interface Head {
 
 /** The newer of the two meta pages. Undefined when the file is not an LMDB file, or ends within its meta pages. */
 export function readHead(file: number): Head | undefined {
-  const [first, second] = readHeads(file) ?? [];
-  if (first === undefined || second === undefined) return undefined;
-  return first.transaction > second.transaction ? first : second;
+  const heads = readHeads(file);
+  return heads && newerOf(heads);
+}
+
+/** As LMDB chooses: of two with the same number the first, as in a store that nothing was written to. */
+export function newerOf([first, second]: readonly [Head, Head]): Head {
+  return first.transaction >= second.transaction ? first : second;
 }
 
 /** Both meta pages, in the order of the file. Undefined as for `readHead`. */
