@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, statSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { crc32 } from 'node:zlib';
 import type { RootDatabase } from 'lmdb';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
@@ -113,29 +114,56 @@ const lmdbVersion = 2;
  */
 export function checkFile(file: string): { readonly isEmpty: boolean } {
   if (!existsSync(file)) return { isEmpty: true };
-  const descriptor = openSync(file, 'r');
-  try {
-    if (fstatSync(descriptor).size === 0) return { isEmpty: true };
-    const head = readHead(descriptor);
-    if (head === undefined)
-      throw damage(file, 'is damaged at its beginning, or is not a store of Counterfoil');
-    if (head.version !== lmdbVersion) throw problem(file, `is of another version of LMDB (${head.version})`);
-    return { isEmpty: head.mainRoot === undefined };
-  } finally {
-    closeSync(descriptor);
-  }
+  if (statSync(file).size === 0) return { isEmpty: true };
+  const head = withFile(file, readHead);
+  if (head === undefined) throw damage(file, 'is damaged at its beginning, or is not a store of Counterfoil');
+  if (head.version !== lmdbVersion) throw problem(file, `is of another version of LMDB (${head.version})`);
+  return { isEmpty: head.mainRoot === undefined };
+}
+
+/** A file, and its last transaction: what that transaction left is not changed as long as it is the last one. */
+interface State extends FileIdentity {
+  readonly transaction: bigint | undefined;
+}
+
+/**
+ * Does what `checkStructure` does while others may write, so that they need not wait for it: reading a large file from a disk takes
+ * seconds.
+ *
+ * @returns the state that was found whole; undefined when a problem was found, which writes may have caused
+ */
+export function wholeState(file: string): State | undefined {
+  if (!existsSync(file)) return undefined;
+  const state = stateOf(file);
+  return problemOfStructure(file) === undefined ? state : undefined;
 }
 
 /**
  * Checks the pages of a file and their order (`structureProblem`): LMDB crashes the process on a file that is too short, or whose trees
  * lead nowhere. Throws DamagedStoreError. Call it while nothing can write.
+ *
+ * @param whole need not be checked again
  */
-export function checkStructure(file: string): void {
-  if (!existsSync(file)) return;
+export function checkStructure(file: string, whole?: State): void {
+  if (!existsSync(file) || (whole !== undefined && isDeepStrictEqual(stateOf(file), whole))) return;
+  const found = problemOfStructure(file);
+  if (found !== undefined) throw damage(file, `is damaged: ${found}`);
+}
+
+function stateOf(file: string): State {
+  return { ...identityOf(file), transaction: withFile(file, readHead)?.transaction };
+}
+
+function problemOfStructure(file: string): string | undefined {
+  return withFile(file, (descriptor) =>
+    fstatSync(descriptor).size === 0 ? undefined : structureProblem(descriptor),
+  );
+}
+
+function withFile<Result>(file: string, read: (descriptor: number) => Result): Result {
   const descriptor = openSync(file, 'r');
   try {
-    const found = fstatSync(descriptor).size === 0 ? undefined : structureProblem(descriptor);
-    if (found !== undefined) throw damage(file, `is damaged: ${found}`);
+    return read(descriptor);
   } finally {
     closeSync(descriptor);
   }

@@ -111,8 +111,8 @@ export class PageCheck {
 
   /**
    * The trees of the older meta page are not checked: when the write of a meta page fails, LMDB overwrites the older one with the new
-   * roots and the old number, so that nobody uses them. A newer meta page whose number was altered looks the same; the note of the
-   * last commit tells that one is missing (`notedCommit`).
+   * roots and the old number, so that nobody uses them. A newer meta page whose number was altered looks the same; the
+   * last commit was noted, and is missing then (`notedCommit`).
    */
   #checkHeads(): void {
     for (const [index, head] of this.#heads.entries()) {

@@ -13,6 +13,7 @@ import {
   formatOf,
   formatVersion,
   makeFormat,
+  wholeState,
 } from './format.ts';
 import { snapshotsMax } from './limits.ts';
 import { StoreMutex } from './store-mutex.ts';
@@ -58,7 +59,8 @@ export interface OpenOptions {
 export function openStore(file: string, options: OpenOptions = {}): Store {
   const mutex = new StoreMutex(file);
   try {
-    return mutex.hold(() => openAlone(file, mutex, options));
+    const whole = options.isChecked ? undefined : wholeState(file);
+    return mutex.hold(() => openAlone(file, mutex, { ...options, whole }));
   } catch (error) {
     void mutex.close();
     throw error;
@@ -78,7 +80,8 @@ export function openStoreToRead(file: string): Store {
     if (code !== 'EROFS' && code !== constants.errno.EROFS) throw error;
   }
   try {
-    const open = () => openAlone(file, mutex, { readOnly: true });
+    const whole = wholeState(file);
+    const open = () => openAlone(file, mutex, { readOnly: true, whole });
     return mutex === undefined ? open() : mutex.hold(open);
   } catch (error) {
     void mutex?.close();
@@ -86,13 +89,18 @@ export function openStoreToRead(file: string): Store {
   }
 }
 
+interface Alone {
+  readonly readOnly?: boolean;
+  readonly whole?: ReturnType<typeof wholeState>;
+}
+
 function openAlone(
   file: string,
   mutex: StoreMutex | undefined,
-  { readOnly = false, isChecked = false, damaged }: OpenOptions & { readonly readOnly?: boolean },
+  { readOnly = false, isChecked = false, damaged, whole }: OpenOptions & Alone,
 ): Store {
   const { isEmpty } = checkFile(file);
-  if (!isChecked) checkStructure(file);
+  if (!isChecked) checkStructure(file, whole);
   if (isEmpty && existsSync(file) && notedCommit(file) > 0)
     throw damage(file, `is empty, and has had ${notedCommit(file)} commits`);
   const root = openEnvironment(file, readOnly);
