@@ -57,6 +57,8 @@ interface TokenBody {
 const remainingMsMin = 60_000;
 /** Browsers show what another tab has stored a moment after that tab has released its lock. */
 const otherTabMsMax = 1_000;
+/** The same, where the lock was free: the other tab may have released it just before. */
+const releasedMsMax = 100;
 const otherTabLookMs = 20;
 /** The service returns the same new tokens again for ten seconds, so a refresh is repeated within that time. */
 const refreshMsMax = 4_000;
@@ -115,7 +117,7 @@ export class SignIn {
   async accessToken(): Promise<string | undefined> {
     const tokens = await this.#read<SignedIn>(this.#tokensKey);
     if (tokens === undefined || isFresh(tokens)) return tokens?.accessToken;
-    this.#refreshing ??= exclusively(this.#tokensKey, (waited) => this.#refresh(waited)).finally(() => {
+    this.#refreshing ??= exclusively(this.#tokensKey, (lookMs) => this.#refresh(lookMs)).finally(() => {
       this.#refreshing = undefined;
     });
     return this.#refreshing;
@@ -147,10 +149,10 @@ export class SignIn {
     });
   }
 
-  /** @param waited whether another tab has just done something with the tokens: most likely it has refreshed them */
-  async #refresh(waited: boolean): Promise<string | undefined> {
+  /** @param lookMs for which another tab may just have refreshed the tokens */
+  async #refresh(lookMs: number): Promise<string | undefined> {
     let tokens = await this.#read<SignedIn>(this.#tokensKey);
-    const giveUpAt = performance.now() + (waited ? otherTabMsMax : 0);
+    const giveUpAt = performance.now() + lookMs;
     while (tokens !== undefined && !isFresh(tokens) && performance.now() < giveUpAt) {
       await sleep(otherTabLookMs);
       tokens = await this.#read<SignedIn>(this.#tokensKey);
@@ -206,15 +208,15 @@ interface Locks {
 /**
  * Runs one at a time across tabs (Web Locks), where there are locks.
  *
- * @param run its argument says whether another tab had the lock
+ * @param run its argument is the time for which another tab may just have done the same
  */
-async function exclusively<Result>(name: string, run: (waited: boolean) => Promise<Result>): Promise<Result> {
+async function exclusively<Result>(name: string, run: (lookMs: number) => Promise<Result>): Promise<Result> {
   const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {};
-  if (locks === undefined) return run(false);
+  if (locks === undefined) return run(0);
   const taken = await locks.request(name, { ifAvailable: true }, async (lock) =>
-    lock === null ? undefined : { result: await run(false) },
+    lock === null ? undefined : { result: await run(releasedMsMax) },
   );
-  return taken === undefined ? locks.request(name, {}, () => run(true)) : taken.result;
+  return taken === undefined ? locks.request(name, {}, () => run(otherTabMsMax)) : taken.result;
 }
 
 function base64url(bytes: Uint8Array): string {

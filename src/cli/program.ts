@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { addCommonOptions, describe } from './command.ts';
-import { allowClosedPipe } from './output/print.ts';
+import { watchOutput } from './output/print.ts';
 import { hasColors, styled } from './output/style.ts';
 import { reportProblems } from './problems.ts';
 
@@ -116,7 +116,7 @@ const helpDescription = 'print the help of a command';
 
 /** Runs a command line, and sets the exit status. @param args without the paths of Node.js and of the program */
 export async function run(args: readonly string[]): Promise<void> {
-  allowClosedPipe();
+  watchOutput();
   try {
     const program = await programFor(args);
     await program.parseAsync([...args], { from: 'user' });

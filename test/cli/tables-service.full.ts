@@ -42,7 +42,11 @@ for (const onConflict of ['fail', 'skip', 'replace']) {
     const random = randomFrom(seedOf(t));
     const { service, folder, read } = await startTableCommands(t, 'service');
     const proxy = await startFaultyProxy(t, service.origin);
+    let isFirst = true;
     proxy.next = () => {
+      const fault = isFirst ? 'lose' : undefined;
+      isFirst = false;
+      if (fault !== undefined) return fault;
       if (random() < 0.5) return 'pass';
       return random() < 0.2 ? 'busy' : pick(random, faults);
     };

@@ -46,3 +46,8 @@ test('a pipe that closes early ends a command without an error', { skip }, async
   for (const command of ['--help', 'config', 'completion fish'])
     assert.equal(await onTerminal(`( sleep 0.1; ${counterfoil} ${command}; echo "$?" >&2 ) | true`), '0\n');
 });
+
+test('output that cannot be written, as to a full disk, is a problem in a sentence', { skip }, async () => {
+  const shown = await onTerminal(`${counterfoil} config > /dev/full; echo "$?"`);
+  assert.equal(shown, 'counterfoil: standard output cannot be written (ENOSPC)\n1\n');
+});

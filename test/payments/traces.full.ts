@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
+import { busyMachineMs } from '../support/busy-machine.ts';
 import { assertAbsent } from '../support/canaries.ts';
 import { startTestService } from '../support/service.ts';
 import { startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
@@ -144,6 +145,6 @@ test('traces: a failed or missing collector fails no charge and no shutdown', as
       assert.equal((await service.post(path, requestWith('tok_paid'))).status, 200);
     const began = performance.now();
     await service.stop();
-    assert.ok(performance.now() - began < 9_000);
+    assert.ok(performance.now() - began < 9_000 + busyMachineMs);
   }
 });

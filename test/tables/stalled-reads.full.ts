@@ -12,7 +12,7 @@ import { fill, items } from '../support/tables/filled-tables.ts';
 import { startSharedService } from '../support/tables/shared-service.ts';
 
 /** How long a reader may stall. The real bound would take too long for every run. */
-const stallMs = isLong ? responseStallMsMax : 1_000;
+const stallMs = isLong ? responseStallMsMax : 2_000;
 /** A reader stalls only when the socket buffers are full; a slow engine needs time to fill them. */
 /**
  * A rate at which the system's buffer has room for more only after longer than a reader may stall: the documents promise 20 KB/s for

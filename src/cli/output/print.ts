@@ -1,4 +1,5 @@
 import { tableRowsMeasuredMax } from '../limits.ts';
+import { reportProblems, WorkFailed } from '../problems.ts';
 import { printable } from './printable.ts';
 import { type Column, Table } from './table.ts';
 
@@ -79,10 +80,15 @@ function print(text: string): void {
   process.stdout.write(text);
 }
 
-/** Keeps a command from failing when the reader of its output has gone, as `head` has after its lines. Call it first. */
-export function allowClosedPipe(): void {
+/**
+ * Keeps a command from failing when the reader of its output has gone, as `head` has after its lines, and reports output that cannot be
+ * written, as to a full disk. Call it first.
+ */
+export function watchOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
     isReaderGone = true;
+    if (error.code === 'EPIPE') return;
+    const problem = `standard output cannot be written (${error.code})`;
+    reportProblems(new WorkFailed('file_not_written', problem), process.argv.includes('--json'));
   });
 }

@@ -19,16 +19,17 @@ export class Patience {
   /** Before it, the address is more likely wrong than the service away. */
   #hasSucceeded = false;
 
-  /** Throws the last error when it is not passing, or after `servicePatienceMs` without a success. */
+  /** Throws the last error when it is not passing, or after `servicePatienceMs` without a response of the service. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
-    const until = performance.now() + servicePatienceMs;
+    let until = performance.now() + servicePatienceMs;
     for (let attempt = 0; ; attempt++) {
       try {
         const result = await work();
         this.#hasSucceeded = true;
         return result;
       } catch (error) {
-        const { code } = error as CounterfoilError;
+        const { code, status } = error as CounterfoilError;
+        if (status === 429) until = performance.now() + servicePatienceMs;
         const isAway = passing.has(code) && (this.#hasSucceeded || code !== 'connection_failed');
         const waitMs = waitBefore(attempt, error as CounterfoilError);
         if (!isAway || performance.now() + waitMs > until) throw error;

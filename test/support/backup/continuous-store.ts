@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { FolderTarget } from '../../../src/backup/folder-target.ts';
 import type { Engine, Space, Write } from '../../../src/storage/engine.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
 import { restoreBackup } from '../../../src/storage/lmdb/backup/restore.ts';
 import { Shipper, type ShipperOptions } from '../../../src/storage/lmdb/backup/shipper.ts';
 import { openLmdbEngine, storeFile } from '../../../src/storage/lmdb/open.ts';
+import { untilAtRest } from '../storage/rest.ts';
 
 /** A store with continuous backup in this process, and writers whose state after each commit is known. */
 export class ContinuousStore {
@@ -36,7 +36,7 @@ export class ContinuousStore {
 
   /** Waits until compaction has moved everything into the leaves, at which it removes what nobody needs from the journal. */
   async compacted(): Promise<void> {
-    await sleep(600);
+    await untilAtRest(this.file);
   }
 
   async close(): Promise<void> {
