@@ -62,6 +62,7 @@ test('pages go back from the newest act to the oldest one, each act once', async
       found.push(...page.acts.map(({ id }) => id));
       after = page.next;
       pages++;
+      assert.ok(pages <= ids.length, 'the pages come to an end');
     } while (after !== undefined);
     assert.deepEqual(found, ids);
     assert.equal(pages, Math.ceil(ids.length / limit));
