@@ -1,3 +1,4 @@
+import { Audit } from './audit.ts';
 import { type CounterfoilOptions, Http } from './http.ts';
 import {
   Payments,
@@ -19,12 +20,14 @@ export interface ClientOptions extends CounterfoilOptions {
 export class Counterfoil {
   readonly payments: Payments;
   readonly signIn: SignIn;
+  readonly audit: Audit;
   readonly #http: Http;
 
   constructor(options: ClientOptions) {
     this.#http = new Http(options);
     this.payments = new Payments(this.#http);
     this.signIn = new SignIn(this.#http, options.storage);
+    this.audit = new Audit(this.#http);
   }
 
   table(name: string): Table {

@@ -1,3 +1,4 @@
+export type { Act, Audit, AuditPage, ListAudit } from './audit.ts';
 export { type ClientOptions, Counterfoil } from './client.ts';
 export {
   type ClientErrorCode,

@@ -21,6 +21,8 @@ export const looksInARowMax = 20;
 export const clockDifferenceMs = 2_000;
 /** Payments of a page of the interface, which allows no more. */
 export const paymentsPerPage = 100;
+/** Acts of a page of the audit trail; the interface allows no more. */
+export const actsPerPage = 100;
 /** Items of a page of the interface, which allows no more. */
 export const itemsPerPage = 1_000;
 /** Items that an export takes before the page may do something else: some milliseconds. */

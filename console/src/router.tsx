@@ -62,9 +62,14 @@ const operations = createRoute({
   path: '/operations',
   component: lazyRouteComponent(() => import('./operations/operations-view.tsx')),
 });
+const audit = createRoute({
+  getParentRoute,
+  path: '/audit',
+  component: lazyRouteComponent(() => import('./administration/audit-view.tsx')),
+});
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, payments, payment, review, tables, items, people, operations]),
+  routeTree: root.addChildren([home, payments, payment, review, tables, items, people, operations, audit]),
   basepath: '/console',
   defaultPreload: 'intent',
   defaultErrorComponent: ({ error, reset }: { readonly error: unknown; readonly reset: () => void }) => (

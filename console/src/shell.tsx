@@ -35,6 +35,7 @@ export function Shell() {
             <Link to="/people">{texts.views.people}</Link>
           )}
           <Link to="/operations">{texts.views.operations}</Link>
+          {may(session, 'admin') && <Link to="/audit">{texts.views.audit}</Link>}
         </nav>
         <span class="who">
           {session.key === null ? texts.signIn.open : texts.signIn.as(session.key.name)}

@@ -3,26 +3,28 @@ import { itemsOf } from '../storage/item-text.ts';
 import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 
 /** Acts of administrators and users. They are stored for ever. */
-export type ActKind =
-  | 'key.created'
-  | 'key.rotated'
-  | 'key.revoked'
-  | 'integration.registered'
-  | 'integration.replaced'
-  | 'integration.deleted'
-  | 'payment.refunded'
-  | 'payment.canceled'
-  | 'payment.resolved'
-  | 'payments.reconciled'
-  | 'user.signed_in'
-  | 'user.signed_out'
-  | 'user.deleted'
-  | 'sessions.ended'
-  | 'console.signed_in'
-  | 'console.signed_out'
-  | 'console.requested'
-  | 'secrets.key_noted'
-  | 'secrets.rotated';
+export const actKinds = [
+  'key.created',
+  'key.rotated',
+  'key.revoked',
+  'integration.registered',
+  'integration.replaced',
+  'integration.deleted',
+  'payment.refunded',
+  'payment.canceled',
+  'payment.resolved',
+  'payments.reconciled',
+  'user.signed_in',
+  'user.signed_out',
+  'user.deleted',
+  'sessions.ended',
+  'console.signed_in',
+  'console.signed_out',
+  'console.requested',
+  'secrets.key_noted',
+  'secrets.rotated',
+] as const;
+export type ActKind = (typeof actKinds)[number];
 
 /**
  * Who acted: a command of the operator, the service itself, a direct caller of a service without keys, a user, the identity
@@ -48,7 +50,7 @@ export interface AuditEntry extends AdministrativeAct {
   readonly at: string;
 }
 
-const space = 'service:audit';
+export const auditSpace = 'service:audit';
 
 /**
  * The write that records an act. Put it into the same commit as the act itself, so that neither exists without the other.
@@ -64,11 +66,16 @@ export function audited({ what, on, by, requestId }: AdministrativeAct, now = Da
     by,
     ...(requestId === undefined ? {} : { requestId }),
   };
-  return { kind: 'create', space, id, value: JSON.stringify(entry), makeSpace: true };
+  return { kind: 'create', space: auditSpace, id, value: JSON.stringify(entry), makeSpace: true };
 }
 
 /** The acts since a time, oldest first. @param since milliseconds since 1970 */
-export async function* auditTrail(engine: Engine, since = 0): AsyncGenerator<AuditEntry> {
-  const scan = await engine.scan(space, { after: idsFrom('act', since) });
+export async function* auditTrail(engine: Pick<Engine, 'scan'>, since = 0): AsyncGenerator<AuditEntry> {
+  const scan = await engine.scan(auditSpace, { after: idsFrom('act', since) });
   for await (const { name } of itemsOf(scan?.chunks ?? [])) yield JSON.parse(name) as AuditEntry;
+}
+
+/** An act as the command line and the HTTP interface show it. */
+export function publicAct({ id, at, what, on, by, requestId }: AuditEntry) {
+  return { id, at, what, on, by, request_id: requestId ?? null };
 }

@@ -41,3 +41,9 @@ export const requestsPerSecondDefault = 2_000;
 export const browserChargesDivisor = 6;
 /** Callers that a limit counts, in one or two megabytes. Beyond it the least recently seen caller is dropped. */
 export const limitedCallersMax = 10_000;
+/** The first stretch of time in which the newest acts are sought: a working session of an administrator. */
+export const auditFirstStretchMs = 60 * 60 * 1_000;
+/** The next stretch is this much longer: ten years of silence take ten steps. */
+export const auditStretchFactor = 4;
+/** Acts of a stretch that are read, some 200 KB; a stretch with more of them is made shorter. */
+export const auditStretchActsMax = 1_000;

@@ -1,5 +1,6 @@
 import { ApiKeys } from '../access/api-keys.ts';
 import { type AuditEntry, auditTrail } from '../access/audit.ts';
+import { AuditReader } from '../access/audit-page.ts';
 import { CallLimits } from '../access/call-limits.ts';
 import { challengeOf } from '../access/challenge.ts';
 import { ConsoleSessions } from '../access/console-sessions.ts';
@@ -25,6 +26,7 @@ import { withoutPrice } from './unpriced-routes.ts';
 export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
   readonly authorizer: Authorizer;
   readonly declines: DeclineLimits;
+  readonly audit: AuditReader;
   /** The callers of the console; undefined if the settings turn it off. */
   readonly console: ConsoleCallers | undefined;
   /** Whether programs on this machine need no API key. */
@@ -75,6 +77,7 @@ export async function openAccess(
   return {
     authorizer,
     declines,
+    audit: new AuditReader(engine, now),
     console,
     isOpen: () => !isNeverOpen && !keys.areRequired,
     crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),

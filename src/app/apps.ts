@@ -1,3 +1,4 @@
+import { auditRoutes } from '../http/routes/audit.ts';
 import { challengeRoutes } from '../http/routes/challenge.ts';
 import { consoleRoutes } from '../http/routes/console.ts';
 import { consoleSessionRoutes } from '../http/routes/console-session.ts';
@@ -84,6 +85,7 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
     formRoutes(signIn, signIn.appTokens),
     userRoutes(signIn),
     sessionListRoutes(signIn),
+    auditRoutes(access.audit, basePath),
   ];
 }
 

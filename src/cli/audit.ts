@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { AuditEntry } from '../access/audit.ts';
+import { type AuditEntry, publicAct } from '../access/audit.ts';
 import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
 import { moment } from './option-values.ts';
 import { printListing } from './output/print.ts';
@@ -33,10 +33,6 @@ async function list({ since, json }: JsonOption & { readonly since?: number }): 
   const { openOfflineAccess } = await import('../app/access.ts');
   await withOpened(
     (settings) => openOfflineAccess(settings, false),
-    (access) => printListing(access.trail(since), { json, columns, toJson, none: 'No acts.' }),
+    (access) => printListing(access.trail(since), { json, columns, toJson: publicAct, none: 'No acts.' }),
   );
-}
-
-function toJson({ requestId, ...entry }: AuditEntry): object {
-  return { ...entry, request_id: requestId ?? null };
 }

@@ -68,6 +68,7 @@ test('fits on a phone', async (t) => {
     'tables/books',
     'people',
     'operations',
+    'audit',
   ]) {
     await page.goto(`${service.origin}/console/${view}`);
     await page.getByRole('heading', { level: 1 }).waitFor();

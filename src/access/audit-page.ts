@@ -1,0 +1,90 @@
+import { ServiceError } from '../errors.ts';
+import type { Engine } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import { idsFrom } from '../time-ordered-id.ts';
+import { type AuditEntry, auditSpace, auditTrail } from './audit.ts';
+import { auditFirstStretchMs, auditStretchActsMax, auditStretchFactor } from './limits.ts';
+
+export interface AuditPage {
+  /** Newest first. */
+  readonly acts: readonly AuditEntry[];
+  /** The `after` of the next page; undefined on the last one. */
+  readonly next: string | undefined;
+}
+
+const prefix = 'act';
+const idPattern = /^act_([0-9a-f]{12})[0-9a-f]{20}$/;
+
+/** Reads the audit trail backwards. An engine reads a space forwards only, so this reads stretches of time, each forwards. */
+export class AuditReader {
+  readonly #engine: Engine;
+  readonly #now: () => number;
+
+  constructor(engine: Engine, now: () => number) {
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  /**
+   * The newest acts before another one. Throws `invalid_request` if `after` is not the id of an act.
+   *
+   * @param after the `next` of the previous page
+   */
+  async page(limit: number, after?: string): Promise<AuditPage> {
+    const found: AuditEntry[] = [];
+    let end = after;
+    let endMs = after === undefined ? this.#now() : timeOf(after);
+    const oldestMs = await this.#oldest();
+    if (oldestMs === undefined) return { acts: [], next: undefined };
+    let start = endMs - auditFirstStretchMs;
+    // One more than the page has shows whether there is another one.
+    while (found.length <= limit) {
+      const { acts, isWhole } = await this.#between(start, end);
+      if (!isWhole) {
+        // Not before the last act that was read: so each step comes closer to the end, whatever the clocks say.
+        const middle = Math.floor((start + endMs) / 2);
+        start = Math.max(timeOf((acts.at(-1) as AuditEntry).id), middle);
+        continue;
+      }
+      found.push(...acts.reverse());
+      if (start <= oldestMs) break;
+      const stretch = Math.max(endMs - start, 1) * auditStretchFactor;
+      end = idsFrom(prefix, start);
+      endMs = start;
+      start -= stretch;
+    }
+    return { acts: found.slice(0, limit), next: found.length > limit ? found[limit - 1]?.id : undefined };
+  }
+
+  /** The acts from a time up to an id, oldest first; not whole if there are too many, with the first of those that are missing. */
+  async #between(startMs: number, end: string | undefined): Promise<Stretch> {
+    const acts: AuditEntry[] = [];
+    for await (const act of auditTrail(this.#engine, Math.max(0, startMs))) {
+      if (end !== undefined && act.id >= end) break;
+      acts.push(act);
+      if (acts.length > auditStretchActsMax && timeOf(act.id) > startMs) return { acts, isWhole: false };
+    }
+    return { acts, isWhole: true };
+  }
+
+  async #oldest(): Promise<number | undefined> {
+    const scan = await this.#engine.scan(auditSpace, { limit: 1 });
+    for await (const { id } of itemsOf(scan?.chunks ?? [])) return timeOf(id);
+    return undefined;
+  }
+}
+
+interface Stretch {
+  readonly acts: AuditEntry[];
+  readonly isWhole: boolean;
+}
+
+/** In milliseconds since 1970. */
+function timeOf(id: string): number {
+  const [, time] = idPattern.exec(id) ?? [];
+  if (time !== undefined) return Number.parseInt(time, 16);
+  throw new ServiceError('invalid_request', {
+    param: 'after',
+    message: 'after must be the next of the previous page.',
+  });
+}
