@@ -9,7 +9,7 @@ import {
   statSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { SettingsError } from '../errors.ts';
 import { draftsOf, hasLiveDrafts, removeDeadDrafts } from './drafts.ts';
 import { flush, putInPlace, writeFlushed } from './files.ts';
@@ -33,7 +33,10 @@ export class FolderTarget implements BackupTarget {
   async prepare(): Promise<void> {
     await this.#try(() => {
       // Not with its parents: a backup belongs on the disk that was to be mounted there.
-      if (!existsSync(this.name)) mkdirSync(this.name, { mode: 0o700 });
+      if (!existsSync(this.name)) {
+        mkdirSync(this.name, { mode: 0o700 });
+        flush(dirname(this.name));
+      }
       removeDeadDrafts(this.name);
     });
   }
@@ -72,7 +75,8 @@ export class FolderTarget implements BackupTarget {
   async put(name: string, bytes: Uint8Array): Promise<'written' | 'exists'> {
     return this.#try(() => {
       const [draft, to] = [join(this.drafts, name), join(this.name, name)];
-      mkdirSync(this.drafts, { recursive: true, mode: 0o700 });
+      // Not with its parents: without its disk, the target would be made anew on the disk below, and what is sent be lost to it.
+      if (!existsSync(this.drafts)) mkdirSync(this.drafts, { mode: 0o700 });
       try {
         writeFlushed(draft, bytes);
         return this.#link(draft, to) ? 'written' : 'exists';

@@ -8,6 +8,7 @@ import type { Engine, Space, Write } from '../../src/storage/engine.ts';
 import { commitWritesMax } from '../../src/storage/limits.ts';
 import { compactFile, compactSteps } from '../../src/storage/lmdb/compact-file.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
+import { openStore } from '../../src/storage/lmdb/store.ts';
 import { verifyStore } from '../../src/storage/lmdb/verify.ts';
 import { runCommand } from '../support/command.ts';
 import { count } from '../support/extent.ts';
@@ -80,6 +81,17 @@ test('fails while a process has the store open, and where there is none', async 
   await engine.kill();
   assert.equal((await compact(data)).status, 0, 'a killed process does not count');
   assert.equal((await compact(newData(t))).status, 2);
+});
+
+test('sees a process that has opened the store twice, as the thread of the backups does', async (t) => {
+  const { data, file } = await mostlyFree(t);
+  const engine = openLmdbEngine(data);
+  await openStore(file).close();
+  const refused = await compact(data);
+  assert.equal(refused.status, 2);
+  assert.match(refused.errors, new RegExp(`process ${process.pid} has .* open`));
+  assert.equal(await engine.commit([late]), undefined);
+  await engine.close();
 });
 
 for (const step of compactSteps) {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, cpSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { moveStore } from '../../src/app/offline/stores.ts';
 import { loadSettings } from '../../src/settings/load.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { renewStoreId } from '../../src/storage/lmdb/restored.ts';
 import { openStore } from '../../src/storage/lmdb/store.ts';
-import { startTestService } from '../support/service.ts';
+import { newDataFolder, startTestService } from '../support/service.ts';
 
 const onLmdb = process.env.TEST_STORE === 'dynamodb' ? { skip: 'needs a local file' } : {};
 const table = '/v3/table/books';
@@ -71,6 +72,17 @@ test('`store copy` gives its target a new id', onLmdb, async (t) => {
   const ids = [before, await idOf(storeFile(data)), await idOf(storeFile(target))];
   assert.equal(new Set(ids).size, 3);
 });
+
+test(
+  'no service starts where a restore was interrupted: it would make an empty store, with payments open',
+  onLmdb,
+  async (t) => {
+    const data = newDataFolder(t);
+    mkdirSync(join(data, 'restoring'), { recursive: true });
+    assert.throws(() => openLmdbEngine(data), /was interrupted: run counterfoil restore again, or remove /);
+    assert.deepEqual(readdirSync(data), ['restoring']);
+  },
+);
 
 /** The data folder of a stopped service. */
 async function withItem(t: TestContext): Promise<string> {

@@ -14,13 +14,28 @@ export interface Ended {
   readonly errors: string;
 }
 
+export interface Running {
+  readonly pid: number;
+  readonly ended: Promise<Ended>;
+}
+
 /** Runs a command of `counterfoil`, by default in a folder without a settings file, and waits for its end. @param input its standard input */
-export async function runCommand(
+export function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   cwd = tmpdir(),
   input: string | Buffer = '',
 ): Promise<Ended> {
+  return startCommand(args, env, cwd, input).ended;
+}
+
+/** The same without waiting. */
+export function startCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cwd = tmpdir(),
+  input: string | Buffer = '',
+): Running {
   const store = env.COUNTERFOIL_DATA === undefined ? {} : dynamo?.environmentOf(env.COUNTERFOIL_DATA);
   const child = spawn(process.execPath, [program, ...args], {
     cwd,
@@ -30,6 +45,10 @@ export async function runCommand(
   // A command that fails may end before it has read everything.
   child.stdin.on('error', () => undefined).end(input);
   const ended = once(child, 'exit') as Promise<[number | null]>;
-  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { status: (await ended)[0], output, errors };
+  const outputs = Promise.all([text(child.stdout), text(child.stderr)]);
+  const end = async () => {
+    const [output, errors] = await outputs;
+    return { status: (await ended)[0], output, errors };
+  };
+  return { pid: child.pid as number, ended: end() };
 }

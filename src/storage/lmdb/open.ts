@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { ServiceError } from '../../errors.ts';
+import { ServiceError, SettingsError } from '../../errors.ts';
 import type {
   Engine,
   Rejection,
@@ -45,7 +45,7 @@ export interface LmdbOptions {
 
 /**
  * The embedded engine: LMDB in a separate folder. This thread reads, another one writes.
- * Throws SettingsError when the store is damaged, or has a different version.
+ * Throws SettingsError when the store is damaged, has a different version, or is being restored.
  *
  * @param folder created if missing; any number of processes may have it open
  */
@@ -54,6 +54,7 @@ export function openLmdbEngine(
   lost: StoreLost = throwLater,
   options: LmdbOptions = {},
 ): Engine {
+  checkIsNotBeingRestored(folder);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const engine = new LmdbEngine(storeFile(folder), lost, options);
   keepPrivate(storeFile(folder));
@@ -73,6 +74,22 @@ function keepPrivate(file: string): void {
 
 export function storeFile(folder: string): string {
   return join(folder, 'store.mdb');
+}
+
+/**
+ * Where a restore works, within the data folder so that its last step is a rename. A killed one leaves it, and the next one
+ * removes it.
+ */
+export function restoreDraft(folder: string): string {
+  return join(folder, 'restoring');
+}
+
+/** A new, empty store in its place would take payments without knowing the earlier ones. */
+function checkIsNotBeingRestored(folder: string): void {
+  if (existsSync(storeFile(folder)) || !existsSync(restoreDraft(folder))) return;
+  throw new SettingsError([
+    `data (COUNTERFOIL_DATA): a restore into ${folder} is under way, or was interrupted: run counterfoil restore again, or remove ${restoreDraft(folder)}`,
+  ]);
 }
 
 function throwLater(error: Error): void {

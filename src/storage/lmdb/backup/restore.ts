@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { flush, putInPlace } from '../../../backup/files.ts';
 import type { BackupTarget } from '../../../backup/target.ts';
 import { DamagedStoreError, SettingsError } from '../../../errors.ts';
 import type { Engine } from '../../engine.ts';
-import { openLmdbEngine, storeFile } from '../open.ts';
+import { openLmdbEngine, restoreDraft, storeFile } from '../open.ts';
 import { renewStoreId } from '../restored.ts';
 import { type Progress, verifyStore } from '../verify.ts';
 import { writeChecked } from './checksum.ts';
@@ -31,9 +31,6 @@ export interface Restored {
   readonly replayed: number;
 }
 
-/** Within the data folder, so that the last step is a rename; a killed restore leaves it, and the next one removes it. */
-const draftName = 'restoring';
-
 /**
  * Puts a backup, and the commits of the segments after it, into an empty data folder. Until its checksums and content are proven and it
  * is prepared, the folder has no store, whenever the process is killed. Throws SettingsError if there is no such backup or the folder
@@ -46,9 +43,11 @@ export async function restoreBackup(
 ): Promise<Restored> {
   checkIsEmpty(folder, others);
   const plan = await planRestore(target, wanted);
-  const draft = join(folder, draftName);
+  const draft = restoreDraft(folder);
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true, mode: 0o700 });
+  // From here on no service starts in the folder, also after a power cut (`openLmdbEngine`).
+  for (const path of [folder, dirname(folder)]) flush(path);
   try {
     const copy = storeFile(draft);
     await download(target, plan.manifest, copy);
@@ -91,7 +90,9 @@ async function replay(target: BackupTarget, copy: string, plan: Plan, until?: nu
 
 function checkIsEmpty(folder: string, others: readonly string[]): void {
   const found = existsSync(folder) ? readdirSync(folder) : [];
-  const [first] = found.filter((name) => name !== draftName && !others.includes(name));
+  const [first] = found.filter(
+    (name) => join(folder, name) !== restoreDraft(folder) && !others.includes(name),
+  );
   if (first !== undefined)
     throw new SettingsError([
       `data (COUNTERFOIL_DATA): ${folder} is not empty (${first}); restore into an empty folder`,

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
+import { compactSteps } from '../../src/storage/lmdb/compact-file.ts';
+import { storeFile } from '../../src/storage/lmdb/open.ts';
+import { verifyStore } from '../../src/storage/lmdb/verify.ts';
+import { ContinuousStore } from '../support/backup/continuous-store.ts';
+import { startCommand } from '../support/command.ts';
+import { cutDuring, cutMoments, durationOf } from '../support/conformance/cut-moments.ts';
+import { flushedCopyOf, itemsOfStore, mostlyFree } from '../support/conformance/flushed-stores.ts';
+import { needRootAnd } from '../support/conformance/needs.ts';
+import { PowerDisk } from '../support/conformance/power-disk.ts';
+import { count } from '../support/extent.ts';
+import { randomFrom, seedOf } from '../support/random.ts';
+import { newData, ServeProcess } from '../support/serve-process.ts';
+import { makeStoreOfFormat2 } from '../support/storage/store-of-format-2.ts';
+import { tryToPost } from '../support/try-to-send.ts';
+
+/** Power cuts of the disk with the data during a restore, an upgrade and a compaction: the store is whole, or there is none. */
+needRootAnd('nbdkit', 'nbdfuse', 'fusermount3', 'mkfs.ext4', 'losetup');
+
+const cuts = count({ short: 2, long: 100 });
+const stepProgram = (name: string) => join(import.meta.dirname, `../support/storage/${name}.ts`);
+
+test('restore: after a cut the folder has no store, and takes the restore again, or the whole one, still shut', async (t) => {
+  const disk = PowerDisk.plugIn(t);
+  const { target, items } = await backedUp(t);
+  const data = join(disk.folder, 'store');
+  const restore = (to: string) => startCommand(['restore', target], { COUNTERFOIL_DATA: to });
+  const durationMs = await durationOf(() => restore(join(disk.folder, 'trial')).ended);
+  const outcomes: string[] = [];
+  for (const moment of [...cutMoments(randomFrom(seedOf(t)), cuts, durationMs), 'at its end'] as const) {
+    const { status, errors } = await cutDuring(disk, restore(data), moment);
+    await disk.restore();
+    const when = `cut ${moment}`;
+    assert.ok(status === 0 || moment !== 'at its end', errors);
+    const isThere = existsSync(storeFile(data));
+    outcomes.push(isThere ? 'whole' : existsSync(data) ? 'begun' : 'none');
+    assert.ok(isThere || status !== 0, `${when}: the restored store is lost`);
+    if (outcomes.at(-1) === 'begun') await assertDoesNotStart(t, data);
+    const again = await restore(data).ended;
+    assert.equal(again.status, isThere ? 2 : 0, `${when}: ${again.errors}`);
+    if (isThere) assert.match(again.errors, /is not empty \(store\.mdb/, when);
+    await assertWhole(data);
+    assert.deepEqual(await itemsOfStore(data), items, when);
+    await assertIsShut(t, data);
+    rmSync(data, { recursive: true });
+  }
+  t.diagnostic(outcomes.join(' '));
+});
+
+async function assertWhole(data: string): Promise<void> {
+  assert.deepEqual((await verifyStore(storeFile(data))).problems, []);
+}
+
+/** A folder with a backup and segments, and what a restore has. */
+async function backedUp(t: TestContext) {
+  const store = await ContinuousStore.open(newData(t));
+  await store.shipper.round();
+  for (let n = 0; n < 500; n++) await store.create(`before-${n}`);
+  await makeBackup(store.file, store.target);
+  for (let n = 0; n < 500; n++) await store.create(`after-${n}`);
+  await store.shipper.round();
+  await store.close();
+  return { target: store.target.name, items: await itemsOfStore(join(store.file, '..')) };
+}
+
+/** Otherwise it would make a new, empty store, with payments open. */
+async function assertDoesNotStart(t: TestContext, data: string): Promise<void> {
+  const service = ServeProcess.spawn(t, { data });
+  await assert.rejects(service.ready(), /was interrupted: run counterfoil restore again/);
+  assert.equal(await service.ended(), 2);
+}
+
+async function assertIsShut(t: TestContext, data: string): Promise<void> {
+  const env = { COUNTERFOIL_MASTER_KEY: randomBytes(32).toString('base64') };
+  const service = await ServeProcess.start(t, { data, env, simulate: true });
+  const charge = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
+  const reply = await tryToPost(`${await service.ready()}/stage/payment/simulated/charge`, charge);
+  assert.equal(reply?.status, 503);
+  assert.match(reply?.text ?? '', /reconcile_required/);
+  await service.kill();
+}
+
+test('upgrade: after a cut the next start completes it, and every item is there', async (t) => {
+  const disk = PowerDisk.plugIn(t);
+  const source = newData(t);
+  // More leaves than one step of the upgrade.
+  const leaves = Array.from({ length: 42_000 }, (_, n) => ({
+    id: String(n).padStart(6, '0'),
+    name: `name ${n}`,
+  }));
+  const content = await makeStoreOfFormat2(source, { 'table:t': leaves }, [
+    { space: 'table:t', id: '000003', name: undefined },
+    { space: 'table:t', id: 'only in the journal', name: 'x' },
+  ]);
+  const items = new Map(content['table:t']?.map(({ id, name }) => [id, name]));
+  const start = (data: string) => ServeProcess.spawn(t, { data });
+  const durationMs = await durationOf(async () => {
+    const trial = start(flushedCopyOf(source, join(disk.folder, 'trial')));
+    await trial.ready();
+    await trial.kill();
+  });
+  const check = async (data: string) => {
+    const service = await ServeProcess.start(t, { data });
+    await service.kill();
+    await assertWhole(data);
+    assert.deepEqual(await itemsOfStore(data), items);
+    rmSync(data, { recursive: true });
+  };
+  for (const moment of cutMoments(randomFrom(seedOf(t)), cuts, durationMs)) {
+    const data = flushedCopyOf(source, join(disk.folder, 'store'));
+    const service = start(data);
+    await sleep(moment);
+    await disk.cut(service.pids);
+    await disk.restore();
+    await check(data);
+  }
+  for (let step = 0; ; step++) {
+    const data = flushedCopyOf(source, join(disk.folder, 'store'));
+    const { signal } = spawnSync(process.execPath, [
+      stepProgram('upgrade-child'),
+      storeFile(data),
+      `${step}`,
+    ]);
+    await disk.cut([]);
+    await disk.restore();
+    await check(data);
+    if (signal === null) break;
+  }
+});
+
+test('compact: after a cut the old store is there or the new one, with every item', async (t) => {
+  const disk = PowerDisk.plugIn(t);
+  const source = newData(t);
+  const kept = await mostlyFree(source);
+  const sourceBytes = statSync(storeFile(source)).size;
+  const compact = (data: string) => startCommand(['compact'], { COUNTERFOIL_DATA: data });
+  const durationMs = await durationOf(() => compact(flushedCopyOf(source, join(disk.folder, 'trial'))).ended);
+  const check = async (data: string, isDone: boolean, when: string) => {
+    await assertWhole(data);
+    assert.deepEqual(await itemsOfStore(data), kept, when);
+    if (isDone) assert.ok(statSync(storeFile(data)).size < sourceBytes / 2, `${when}: the new file is lost`);
+    const again = await compact(data).ended;
+    assert.equal(again.status, 0, `${when}: ${again.errors}`);
+    assert.deepEqual(
+      readdirSync(data).filter((name) => !name.startsWith('store.mdb')),
+      [],
+      when,
+    );
+    rmSync(data, { recursive: true });
+  };
+  for (const moment of [...cutMoments(randomFrom(seedOf(t)), cuts, durationMs), 'at its end'] as const) {
+    const data = flushedCopyOf(source, join(disk.folder, 'store'));
+    const { status } = await cutDuring(disk, compact(data), moment);
+    await disk.restore();
+    await check(data, status === 0, `cut ${moment}`);
+  }
+  for (const step of compactSteps) {
+    const data = flushedCopyOf(source, join(disk.folder, 'store'));
+    spawnSync(process.execPath, [stepProgram('compact-until'), storeFile(data), step]);
+    await disk.cut([]);
+    await disk.restore();
+    await check(data, step === 'done', `cut after "${step}"`);
+  }
+});
