@@ -199,6 +199,29 @@ export const texts = {
     takeTheirs: 'Go on with theirs',
     sure: (id: string) => `Delete the item ${id}? This cannot be undone.`,
   },
+  selection: {
+    all: 'Select all loaded items',
+    select: (id: string) => `Select ${id}`,
+    selected: (items: number, max: number | undefined) =>
+      `${counted(items)} selected${max === undefined ? '' : `, which is the most at once: ${max.toLocaleString()}`}`,
+    delete: 'Delete selected',
+    clear: 'Clear selection',
+    waiting: (items: number, seconds: number) =>
+      `${counted(items)} will be deleted in ${seconds} seconds. If you leave this table before, nothing is deleted.`,
+    undo: 'Undo',
+    now: 'Delete now',
+    deleting: (items: number) => `Deleting ${counted(items)} …`,
+    done: (deleted: number, changed: number) =>
+      `${counted(deleted)} deleted.${changed === 0 ? '' : ` ${counted(changed)} stayed: somebody has changed them meanwhile.`}`,
+  },
+  drop: {
+    open: 'Drop table …',
+    title: (table: string) => `Drop the table ${table}?`,
+    sure: 'All of its items are deleted. This cannot be undone. A declared table stays, empty.',
+    name: (table: string) => `Type ${table} to confirm`,
+    confirm: 'Drop table',
+    dropping: 'Dropping the table …',
+  },
   people: {
     title: 'Sign-in',
     integrations: 'Integrations',
@@ -250,8 +273,15 @@ export const texts = {
       ['g s', 'Go to sign-in'],
       ['g o', 'Go to operations'],
       ['↑ ↓', 'Move in a list'],
+      ['Space, Shift Space', 'Select an item; all from the one before'],
+      ['Shift ↑, Shift ↓', 'Select the next item too'],
+      ['Delete', 'Delete the selected items'],
       ['Enter', 'Open'],
       ['Esc', 'Close a dialog'],
     ] as readonly (readonly [string, string])[],
   },
 } as const;
+
+function counted(items: number): string {
+  return items === 1 ? '1 item' : `${items.toLocaleString()} items`;
+}
