@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 import type { RootDatabase } from 'lmdb';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
 import { type FileIdentity, identityOf, isFile } from './file-identity.ts';
-import { lastCommitOf } from './last-commit.ts';
+import { transactionByLockFile } from './last-commit.ts';
 import { structureProblem } from './page-check.ts';
 import { pageBytes, readHead } from './pages.ts';
 
@@ -136,7 +136,9 @@ export function checkStructure(file: string): void {
   const descriptor = openSync(file, 'r');
   try {
     const found =
-      fstatSync(descriptor).size === 0 ? undefined : structureProblem(descriptor, lastCommitOf(file));
+      fstatSync(descriptor).size === 0
+        ? undefined
+        : structureProblem(descriptor, () => transactionByLockFile(file));
     if (found !== undefined) throw damage(file, `is damaged: ${found}`);
   } finally {
     closeSync(descriptor);

@@ -1,18 +1,17 @@
-import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 
 /** As in LMDB's mdb.c, struct MDB_txbody. */
 const magic = 0xbeefc0de;
 const transactionAt = 8;
 const headBytes = 16;
 
-/** The number of the last transaction that LMDB's lock file knows of; undefined when there is no such file. */
-export function lastCommitOf(storeFile: string): number | undefined {
-  if (!existsSync(`${storeFile}-lock`)) return undefined;
+/**
+ * The number of the last transaction that LMDB's lock file knows of; undefined when there is no such file. It leaves the file open,
+ * because closing it would release the locks of this process that mark the store as open. So call it only for a store that needs it.
+ */
+export function transactionByLockFile(storeFile: string): number | undefined {
   try {
-    const last = new LastCommit(storeFile);
-    const number = last.read();
-    last.close();
-    return number;
+    return new LastCommit(storeFile).read();
   } catch {
     return undefined;
   }

@@ -36,14 +36,16 @@ const freeListFlags = 0x4008;
  * both meta pages, every page of every tree, the header of every value that has pages of its own, and the free list. Content of values is
  * not read. Call it while nothing can write, before LMDB opens the file.
  *
- * @param lastCommit by LMDB's lock file (`lastCommitOf`); undefined when there is none
+ * @param lastCommit `transactionByLockFile`, called only for a file that needs it
  * @returns what is wrong, as the end of a sentence; undefined when the structure is whole
  */
-export function structureProblem(file: number, lastCommit?: number): string | undefined {
+export function structureProblem(file: number, lastCommit?: LastCommit): string | undefined {
   const heads = readHeads(file);
   if (heads === undefined) return 'it has no valid meta pages';
   return problemOf(() => new PageCheck(file, heads, lastCommit).run());
 }
+
+type LastCommit = () => number | undefined;
 
 /** What a check throws about the file, in words. */
 export function problemOf(check: () => void): string | undefined {
@@ -73,10 +75,10 @@ export class PageCheck {
   readonly #heads: readonly [Head, Head];
   readonly #head: Head;
   readonly #pages: PageFile;
-  readonly #lastCommit: number | undefined;
+  readonly #lastCommit: LastCommit | undefined;
   readonly #header = Buffer.alloc(headerBytes);
 
-  constructor(file: number, heads: readonly [Head, Head], lastCommit?: number) {
+  constructor(file: number, heads: readonly [Head, Head], lastCommit?: LastCommit) {
     this.#heads = heads;
     this.#lastCommit = lastCommit;
     this.#head = heads[0].transaction > heads[1].transaction ? heads[0] : heads[1];
@@ -124,10 +126,13 @@ export class PageCheck {
         transaction < 2n ** 48n &&
         (transaction === 0n ? main.root === undefined : transaction % 2n === BigInt(index));
       if (!isSound) throw new Broken('a meta page has invalid content');
-      if (this.#isLeftByFailedWrite(transaction)) continue;
       // The tree of the older meta page is still in the file, because its pages are used again only one transaction later.
       for (const root of [free.root, main.root])
-        if (root !== undefined && this.#transactionOf(root) > Number(transaction))
+        if (
+          root !== undefined &&
+          this.#transactionOf(root) > Number(transaction) &&
+          !this.#isLeftByFailedWrite(transaction)
+        )
           throw new Broken('a meta page is older than the pages that it names');
     }
     const [first, second] = this.#heads;
@@ -143,7 +148,8 @@ export class PageCheck {
    */
   #isLeftByFailedWrite(transaction: bigint): boolean {
     const newest = this.#head.transaction;
-    return transaction < newest && this.#lastCommit !== undefined && this.#lastCommit <= newest;
+    const last = this.#lastCommit?.();
+    return transaction < newest && last !== undefined && last <= newest;
   }
 
   #transactionOf(root: number): number {

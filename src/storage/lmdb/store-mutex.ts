@@ -1,7 +1,6 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
 import { open, type RootDatabase } from 'lmdb';
 import { SettingsError } from '../../errors.ts';
-import { lastCommitOf } from './last-commit.ts';
 import { structureProblem } from './page-check.ts';
 
 /**
@@ -61,7 +60,7 @@ function makeFile(file: string): void {
 /** Checked here because LMDB crashes the process on a damaged file. */
 function checkIsWhole(file: string): void {
   const descriptor = openSync(file, 'r');
-  const problem = structureProblem(descriptor, lastCommitOf(file));
+  const problem = structureProblem(descriptor);
   closeSync(descriptor);
   if (problem === undefined) return;
   throw new SettingsError([
