@@ -5,19 +5,25 @@ import { type Session, withToken } from './service.ts';
 export interface Calls {
   /** Reads every page of a list. @param path behind the base path of the service */
   list<Entry>(path: string, signal?: AbortSignal): Promise<readonly Entry[]>;
-  /** Sends a request without a body. */
-  send<Body>(method: string, path: string): Promise<Body>;
+  /** Sends a request. @param body sent as JSON; without it, the request has none */
+  send<Body>(method: string, path: string, body?: object): Promise<Body>;
   /** The text of a response that is not in the envelope. @param path from the root of the service */
   text(path: string, signal?: AbortSignal): Promise<string>;
 }
 
 /** @param onEnded called when the service no longer knows the session */
 export function callsOf(session: Session, onEnded: () => void): Calls {
-  const open = async (method: string, path: string, signal?: AbortSignal): Promise<Response> => {
+  const open = async (
+    method: string,
+    path: string,
+    signal?: AbortSignal,
+    body?: object,
+  ): Promise<Response> => {
     const response = await fetch(path, {
       method,
       signal: signal ?? null,
-      headers: withToken({}, session.token),
+      headers: withToken(body === undefined ? {} : { 'content-type': 'application/json' }, session.token),
+      body: body === undefined ? null : JSON.stringify(body),
     });
     if (response.ok) return response;
     if (response.status === 401) onEnded();
@@ -35,7 +41,8 @@ export function callsOf(session: Session, onEnded: () => void): Calls {
       } while (after !== undefined);
       return entries;
     },
-    send: async (method, path) => (await (await open(method, session.base_path + path)).json()).body,
+    send: async (method, path, body) =>
+      (await (await open(method, session.base_path + path, undefined, body)).json()).body,
     text: async (path, signal) => (await open('GET', path, signal)).text(),
   };
 }

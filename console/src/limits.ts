@@ -38,3 +38,9 @@ export const rowsMax = 1_000_000;
 export const pagesKeptMax = 40;
 /** Rows below the last visible one that are already loaded. */
 export const rowsAhead = 2_000;
+/** How long a deletion of several items can be taken back: time to read the bar and to reach it by keyboard. */
+export const undoMs = 10_000;
+/** Items that can be chosen at once: ten batches, which are deleted in some seconds. */
+export const selectedItemsMax = 1_000;
+/** How often a batch is tried while others delete items of it. */
+export const deleteAttemptsMax = 3;

@@ -200,6 +200,29 @@ export const texts = {
     takeTheirs: 'Go on with theirs',
     sure: (id: string) => `Delete the item ${id}? This cannot be undone.`,
   },
+  selection: {
+    all: 'Select all loaded items',
+    select: (id: string) => `Select ${id}`,
+    selected: (items: number, max: number | undefined) =>
+      `${counted(items)} selected${max === undefined ? '' : `, which is the most at once: ${max.toLocaleString()}`}`,
+    delete: 'Delete selected',
+    clear: 'Clear selection',
+    waiting: (items: number, seconds: number) =>
+      `${counted(items)} will be deleted in ${seconds} seconds. If you leave this table before, nothing is deleted.`,
+    undo: 'Undo',
+    now: 'Delete now',
+    deleting: (items: number) => `Deleting ${counted(items)} …`,
+    done: (deleted: number, changed: number) =>
+      `${counted(deleted)} deleted.${changed === 0 ? '' : ` ${counted(changed)} stayed: somebody has changed them meanwhile.`}`,
+  },
+  drop: {
+    open: 'Drop table …',
+    title: (table: string) => `Drop the table ${table}?`,
+    sure: 'All of its items are deleted. This cannot be undone. A declared table stays, empty.',
+    name: (table: string) => `Type ${table} to confirm`,
+    confirm: 'Drop table',
+    dropping: 'Dropping the table …',
+  },
   people: {
     title: 'Sign-in',
     integrations: 'Integrations',
@@ -213,6 +236,9 @@ export const texts = {
       returnUrls: 'Return URLs',
     },
     tryIt: (name: string) => `Try ${name}: sign in with it`,
+    addIntegration: 'Add an integration',
+    editIntegration: (name: string) => `Edit ${name}, or rotate its secret`,
+    deleteIntegration: (name: string) => `Delete ${name}`,
     users: 'People',
     none: 'Nobody has signed in yet',
     lastSignIn: 'Last sign-in:',
@@ -223,6 +249,7 @@ export const texts = {
     sure: 'All browsers and apps of this person are signed out. They can sign in again.',
     confirm: 'End sessions',
   },
+<<<<<<< HEAD
   audit: {
     title: 'Audit',
     none: 'Nobody has done anything yet.',
@@ -257,6 +284,22 @@ export const texts = {
       'secrets.key_noted': 'Master key noted',
       'secrets.rotated': 'Master key rotated',
     },
+=======
+  integration: {
+    provider: 'Provider',
+    name: 'Name, as in its paths',
+    issuer: 'Issuer',
+    clientId: 'Client id',
+    clientSecret: 'Client secret',
+    secretAgain: 'The service shows no secret: enter the current one again, or the new one.',
+    issuerEnds: 'Another issuer signs everybody out who has signed in with this integration.',
+    returnUrls: 'Return URLs, one to a line',
+    verify: 'Ask the provider first, and write nothing if it fails',
+    delete: (name: string) => `Delete the integration ${name}?`,
+    deleteSure:
+      'Nobody can sign in with it any more, and everybody who has is signed out. This cannot be undone.',
+    deleteConfirm: 'Delete integration',
+>>>>>>> w-tab
   },
   operations: {
     title: 'Operations',
@@ -287,8 +330,15 @@ export const texts = {
       ['g o', 'Go to operations'],
       ['g a', 'Go to the audit trail'],
       ['↑ ↓', 'Move in a list'],
+      ['Space, Shift Space', 'Select an item; all from the one before'],
+      ['Shift ↑, Shift ↓', 'Select the next item too'],
+      ['Delete', 'Delete the selected items'],
       ['Enter', 'Open'],
       ['Esc', 'Close a dialog'],
     ] as readonly (readonly [string, string])[],
   },
 } as const;
+
+function counted(items: number): string {
+  return items === 1 ? '1 item' : `${items.toLocaleString()} items`;
+}

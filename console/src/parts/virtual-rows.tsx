@@ -6,8 +6,8 @@ import { rowPx } from '../limits.ts';
 interface VirtualRowsProps {
   readonly label: string;
   readonly count: number;
-  readonly columns: readonly string[];
-  /** The cells of a row; the first has a link or a button. */
+  readonly columns: readonly ComponentChildren[];
+  /** The cells of a row; one has a link or a button. */
   readonly row: (index: number) => ComponentChildren;
   readonly name: string;
   /** Called with the last visible row. */
@@ -35,15 +35,18 @@ export function VirtualRows({ label, count, columns, row, name, reached }: Virtu
     if (index < 0 || index >= count) return;
     event.preventDefault();
     virtual.scrollToIndex(index);
+    // From the checkbox of a row to that of the next.
+    const same = (event.target as Element).matches('input') ? 'input' : ':is(a, button)';
     requestAnimationFrame(() => {
-      scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"] :is(a, button)`)?.focus();
+      scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"] ${same}`)?.focus();
     });
   };
   return (
     <div class={`rows ${name}`} role="table" aria-label={label} aria-rowcount={count + 1}>
       <div role="row" class="row head" aria-rowindex={1}>
-        {columns.map((column) => (
-          <div role="columnheader" key={column}>
+        {columns.map((column, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the columns stay as they are
+          <div role="columnheader" key={index}>
             {column}
           </div>
         ))}

@@ -1,22 +1,27 @@
 import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense } from 'preact/compat';
+import { useState } from 'preact/hooks';
 import { Empty } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { may } from '../service.ts';
 import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
+import { type Integration, labelOf } from './integration.ts';
 
-interface Integration {
-  readonly provider: string;
-  readonly name: string;
-  readonly client_id: string;
-  readonly issuer?: string;
-  readonly redirect_uri: string;
-  readonly sign_in_url: string;
-  readonly return_urls: readonly string[];
+const IntegrationDialog = lazy(() => import('./integration-dialog.tsx'));
+const DeleteIntegration = lazy(() => import('./delete-integration.tsx'));
+
+interface Opened {
+  readonly what: 'form' | 'delete';
+  /** Undefined for a new one. */
+  readonly integration: Integration | undefined;
 }
 
-/** The sign-in integrations, each with the address that its provider must know, and a link to try it. */
+/** The sign-in integrations, each with the address that its provider must know, and a link to try it; to add, edit and delete. */
 export function IntegrationList() {
   const { calls, session } = useConnection();
+  const [opened, setOpened] = useState<Opened>();
+  const canWrite = may(session, 'integrations:write');
   const { data, error, refetch } = useQuery({
     queryKey: ['integrations'],
     queryFn: ({ signal }) => calls.list<Integration>('/v3/service/auth', signal),
@@ -29,10 +34,15 @@ export function IntegrationList() {
       {data?.length === 0 && (
         <Empty title={noIntegrations} command={command(`${location.origin}${session.base_path}/v3`)} />
       )}
+      {canWrite && (
+        <button type="button" onClick={() => setOpened({ what: 'form', integration: undefined })}>
+          {texts.people.addIntegration}
+        </button>
+      )}
       <ul class="inbox">
         {data?.map((integration) => (
-          <li key={`${integration.provider}/${integration.name}`}>
-            <h3>{`${integration.provider}/${integration.name}`}</h3>
+          <li key={labelOf(integration)}>
+            <h3>{labelOf(integration)}</h3>
             <dl class="details">
               {(
                 [
@@ -57,9 +67,46 @@ export function IntegrationList() {
                 {tryIt(integration.name)}
               </a>
             </p>
+            {canWrite && (
+              <div class="actions">
+                <button type="button" onClick={() => setOpened({ what: 'form', integration })}>
+                  {texts.people.editIntegration(labelOf(integration))}
+                </button>
+                <button type="button" onClick={() => setOpened({ what: 'delete', integration })}>
+                  {texts.people.deleteIntegration(labelOf(integration))}
+                </button>
+              </div>
+            )}
           </li>
         ))}
       </ul>
+      {opened !== undefined && (
+        <Suspense fallback={null}>
+          <OpenedDialog
+            opened={opened}
+            close={() => setOpened(undefined)}
+            changed={() => {
+              setOpened(undefined);
+              void refetch();
+            }}
+          />
+        </Suspense>
+      )}
     </>
+  );
+}
+
+function OpenedDialog({
+  opened: { what, integration },
+  ...props
+}: {
+  readonly opened: Opened;
+  readonly close: () => void;
+  readonly changed: () => void;
+}) {
+  return what === 'delete' && integration !== undefined ? (
+    <DeleteIntegration integration={integration} {...props} />
+  ) : (
+    <IntegrationDialog integration={integration} {...props} />
   );
 }

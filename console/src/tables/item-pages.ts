@@ -17,6 +17,8 @@ interface Page {
   readonly last: string;
   /** Undefined while the page is not kept. */
   items: readonly Item[] | undefined;
+  /** The reading of a page that was not kept. */
+  reading: Promise<void> | undefined;
 }
 
 /**
@@ -77,6 +79,19 @@ export class ItemPages {
     }
   }
 
+  /** The items of rows that are known, both ends included; pages that are not kept are read again. */
+  async between(first: number, last: number): Promise<readonly Item[]> {
+    const found: Item[] = [];
+    for (let index = Math.max(0, first); index <= last; ) {
+      const page = this.#pageOf(index);
+      if (page === undefined) break;
+      if (page.items === undefined) await this.#read(page);
+      found.push(...(page.items ?? []).slice(index - page.first, last + 1 - page.first));
+      index = page.first + page.length;
+    }
+    return found;
+  }
+
   stop(): void {
     this.#aborted.abort();
   }
@@ -101,6 +116,7 @@ export class ItemPages {
       length: items.length,
       last: last.id,
       items,
+      reading: undefined,
     });
     this.#forget(this.#pages.length - 1);
   }
@@ -113,17 +129,20 @@ export class ItemPages {
   }
 
   /** Reads the items of a known page again. They may have changed; rows without an item stay empty. */
-  async #read(page: Page): Promise<void> {
-    page.items = [];
-    try {
-      const items = await this.#itemsAfter(page.after, page.length);
-      page.items = items;
-      this.#forget(this.#pages.indexOf(page));
-      this.#changed();
-    } catch (error) {
-      page.items = undefined;
-      this.#failed(error);
-    }
+  #read(page: Page): Promise<void> {
+    page.reading ??= this.#itemsAfter(page.after, page.length)
+      .then(
+        (items) => {
+          page.items = items;
+          this.#forget(this.#pages.indexOf(page));
+          this.#changed();
+        },
+        (error: unknown) => this.#failed(error),
+      )
+      .finally(() => {
+        page.reading = undefined;
+      });
+    return page.reading;
   }
 
   #failed(error: unknown): void {

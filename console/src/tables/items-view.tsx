@@ -1,28 +1,39 @@
-import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense } from 'preact/compat';
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
-import { rowsAhead } from '../limits.ts';
+import { useMemo, useState } from 'preact/hooks';
 import { Problem } from '../parts/problem.tsx';
-import { VirtualRows } from '../parts/virtual-rows.tsx';
 import { may } from '../service.ts';
 import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
-import { ItemPages } from './item-pages.ts';
+import { ItemRows } from './item-rows.tsx';
 import { JumpForm } from './jump-form.tsx';
+import { SelectionBar } from './selection-bar.tsx';
+import { useDeletion } from './use-deletion.ts';
+import { usePages } from './use-pages.ts';
+import { useSelection } from './use-selection.ts';
 
 const api = getRouteApi('/tables/$table');
 const ItemDialog = lazy(() => import('./item-dialog.tsx'));
 const TransferDialog = lazy(() => import('./transfer-dialog.tsx'));
+const DropDialog = lazy(() => import('./drop-dialog.tsx'));
+
+type Opened =
+  | { readonly what: 'item'; readonly id: string | undefined }
+  | { readonly what: 'transfer' | 'drop' };
 
 /** The items of a table, as far as they are scrolled to. */
 export default function ItemsView() {
   const { table } = api.useParams();
+  // Another table is another view: a deletion that waits ends with it.
+  return <Items key={table} table={table} />;
+}
+
+function Items({ table }: { readonly table: string }) {
   const { from, prefix } = api.useSearch();
   const { client, session } = useConnection();
-  const [edited, setEdited] = useState<{ readonly id: string | undefined }>();
-  const [transfers, setTransfers] = useState(false);
-  const { pages, reload } = usePages(table, from, prefix);
+  const [opened, setOpened] = useState<Opened>();
+  const { pages, reached, reload } = usePages(table, from, prefix);
   const facts = useQuery({
     queryKey: ['count', table],
     queryFn: ({ signal }) => client.table(table).count({ signal }),
@@ -31,7 +42,13 @@ export default function ItemsView() {
     reload();
     void facts.refetch();
   };
-  const { reached } = pages;
+  const selection = useSelection(pages);
+  const deletion = useDeletion(table, changed);
+  const leaving = useMemo(
+    () => ('items' in deletion.state ? new Set(deletion.state.items.map(({ id }) => id)) : undefined),
+    [deletion.state],
+  );
+  const canWrite = may(session, 'tables:write');
   return (
     <>
       <p>
@@ -40,12 +57,17 @@ export default function ItemsView() {
       <h1>{table}</h1>
       <div class="bar">
         <JumpForm table={table} from={from} prefix={prefix} />
-        <button type="button" onClick={() => setTransfers(true)}>
+        <button type="button" onClick={() => setOpened({ what: 'transfer' })}>
           {texts.transfer.title}
         </button>
-        {may(session, 'tables:write') && (
-          <button type="button" onClick={() => setEdited({ id: undefined })}>
+        {canWrite && (
+          <button type="button" onClick={() => setOpened({ what: 'item', id: undefined })}>
             {texts.tables.newItem}
+          </button>
+        )}
+        {may(session, 'admin') && (
+          <button type="button" onClick={() => setOpened({ what: 'drop' })}>
+            {texts.drop.open}
           </button>
         )}
       </div>
@@ -57,74 +79,51 @@ export default function ItemsView() {
       </p>
       {pages.error !== undefined && <Problem error={pages.error} again={reload} />}
       {pages.isComplete && pages.count === 0 && <p>{texts.tables.noneItems}</p>}
-      <VirtualRows
-        label={table}
-        name="items"
-        count={pages.count}
-        columns={[texts.tables.itemColumns.id, texts.tables.itemColumns.name]}
+      <ItemRows
+        table={table}
+        pages={pages}
         reached={reached}
-        row={(index) => {
-          const item = pages.at(index);
-          return (
-            <>
-              <div role="cell">
-                {item !== undefined && (
-                  <button
-                    type="button"
-                    class="link"
-                    aria-label={texts.tables.edit(item.id)}
-                    onClick={() => setEdited({ id: item.id })}
-                  >
-                    {item.id}
-                  </button>
-                )}
-              </div>
-              <div role="cell">{item?.name.slice(0, charactersShownMax)}</div>
-            </>
-          );
-        }}
+        open={(id) => setOpened({ what: 'item', id })}
+        selection={canWrite ? selection : undefined}
+        leaving={leaving}
+        deleteChosen={() => deletion.start([...selection.items.values()])}
       />
-      {transfers && (
+      <SelectionBar selection={selection} deletion={deletion} />
+      {opened !== undefined && (
         <Suspense fallback={null}>
-          <TransferDialog table={table} close={() => setTransfers(false)} changed={changed} />
-        </Suspense>
-      )}
-      {edited !== undefined && (
-        <Suspense fallback={null}>
-          <ItemDialog table={table} id={edited.id} close={() => setEdited(undefined)} changed={changed} />
+          <OpenedDialog opened={opened} table={table} close={() => setOpened(undefined)} changed={changed} />
         </Suspense>
       )}
     </>
   );
 }
 
-/** Longer than any row is wide. The dialog shows the whole name. */
-const charactersShownMax = 300;
-
-/** The pages of a view; `reload` reads them again from the beginning. */
-function usePages(table: string, from: string | undefined, prefix: string | undefined) {
-  const { client } = useConnection();
-  const [version, setVersion] = useState(0);
-  const [, setRevision] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another version is another reading
-  const pages = useMemo(
-    () => new ItemPages(client.table(table), { from, prefix }, () => setRevision((revision) => revision + 1)),
-    [client, table, from, prefix, version],
-  );
-  useEffect(() => {
-    void pages.need(1);
-    return () => pages.stop();
-  }, [pages]);
-  const reached = useCallback((index: number) => void pages.need(index + rowsAhead), [pages]);
-  return {
-    reload: useCallback(() => setVersion((before) => before + 1), []),
-    pages: {
-      count: pages.count,
-      isComplete: pages.isComplete,
-      isFull: pages.isFull,
-      error: pages.error,
-      at: (index: number) => pages.at(index),
-      reached,
-    },
-  };
+function OpenedDialog({
+  opened,
+  ...props
+}: {
+  readonly opened: Opened;
+  readonly table: string;
+  readonly close: () => void;
+  readonly changed: () => void;
+}) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  switch (opened.what) {
+    case 'item':
+      return <ItemDialog id={opened.id} {...props} />;
+    case 'transfer':
+      return <TransferDialog {...props} />;
+    case 'drop':
+      return (
+        <DropDialog
+          table={props.table}
+          close={props.close}
+          dropped={() => {
+            queries.removeQueries({ queryKey: ['tables'] });
+            void navigate({ to: '/tables' });
+          }}
+        />
+      );
+  }
 }

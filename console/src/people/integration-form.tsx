@@ -1,0 +1,188 @@
+import { CounterfoilError } from '@counterfoil/client';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Problem } from '../parts/problem.tsx';
+import { useConnection } from '../session.tsx';
+import { texts } from '../texts.ts';
+import { type Integration, pathOf, providers } from './integration.ts';
+
+interface IntegrationFormProps {
+  /** Undefined for a new one. */
+  readonly current: Integration | undefined;
+  readonly close: () => void;
+  readonly saved: () => void;
+}
+
+/** The registration of an integration. What the service says of a field is shown there. */
+export function IntegrationForm({ current, close, saved }: IntegrationFormProps) {
+  const { calls } = useConnection();
+  const [provider, setProvider] = useState(current?.provider ?? 'oidc');
+  const [isSending, setSending] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const form = useRef<HTMLFormElement>(null);
+  const wrong = fieldOf(error);
+  const isAtField = wrong !== undefined && form.current?.elements.namedItem(wrong) != null;
+  useEffect(() => {
+    if (error !== undefined) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus();
+  }, [error]);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (isSending) return;
+    setError(undefined);
+    setSending(true);
+    try {
+      const data = new FormData(event.currentTarget as HTMLFormElement);
+      await calls.send(...requestOf(data, provider, current));
+      saved();
+    } catch (thrown) {
+      setSending(false);
+      setError(thrown);
+    }
+  };
+  const problemOf = (name: string) =>
+    name === wrong && error instanceof Error ? { id: `wrong-${name}`, text: error.message } : undefined;
+  const { name, issuer, clientId, clientSecret, returnUrls, secretAgain, issuerEnds, verify } =
+    texts.integration;
+  return (
+    <form ref={form} onSubmit={(event) => void submit(event)}>
+      {current === undefined && (
+        <>
+          <Field label={texts.integration.provider} problem={problemOf('identity_provider')}>
+            <select
+              name="identity_provider"
+              value={provider}
+              {...stateOf(problemOf('identity_provider'))}
+              onChange={(event) => setProvider(event.currentTarget.value)}
+            >
+              {providers.map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </select>
+          </Field>
+          <Text label={name} name="INTEGRATION_NAME" problem={problemOf('INTEGRATION_NAME')} />
+        </>
+      )}
+      {provider === 'oidc' && (
+        <Text label={issuer} name="IDP_ISSUER" value={current?.issuer} problem={problemOf('IDP_ISSUER')} />
+      )}
+      {current?.issuer !== undefined && <p>{issuerEnds}</p>}
+      <Text
+        label={clientId}
+        name="IDP_CLIENT_ID"
+        value={current?.client_id}
+        problem={problemOf('IDP_CLIENT_ID')}
+      />
+      <Text label={clientSecret} name="IDP_CLIENT_SECRET" isSecret problem={problemOf('IDP_CLIENT_SECRET')} />
+      {current !== undefined && <p>{secretAgain}</p>}
+      <Field label={returnUrls} problem={problemOf('return_urls')}>
+        <textarea
+          name="return_urls"
+          rows={3}
+          spellcheck={false}
+          defaultValue={current?.return_urls.join('\n')}
+          {...stateOf(problemOf('return_urls'))}
+        />
+      </Field>
+      <label>
+        <input type="checkbox" name="verify" defaultChecked />
+        {verify}
+      </label>
+      {error !== undefined && !isAtField && <Problem error={error} />}
+      <div class="actions">
+        <button type="button" onClick={close}>
+          {texts.item.cancel}
+        </button>
+        <button type="submit" class="primary" disabled={isSending}>
+          {texts.item.save}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** The request that registers the integration, or replaces its registration. */
+function requestOf(
+  data: FormData,
+  provider: string,
+  current: Integration | undefined,
+): [method: string, path: string, body: object] {
+  const text = (field: string) => String(data.get(field) ?? '').trim();
+  const path =
+    current === undefined
+      ? `/v3/create${pathOf({ provider, name: text('INTEGRATION_NAME') }).slice('/v3'.length)}`
+      : pathOf(current);
+  const body = {
+    IDP_CLIENT_ID: text('IDP_CLIENT_ID'),
+    IDP_CLIENT_SECRET: text('IDP_CLIENT_SECRET'),
+    ...(provider === 'oidc' ? { IDP_ISSUER: text('IDP_ISSUER') } : {}),
+    return_urls: text('return_urls').split(/\s+/).filter(Boolean),
+    // The form does not show them; without them, the default ones would replace those of the registration.
+    ...(current === undefined ? {} : { scopes: current.scopes }),
+  };
+  return [current === undefined ? 'POST' : 'PUT', `${path}?verify=${data.get('verify') === 'on'}`, body];
+}
+
+/** The field that an error is about: `return_urls` for `return_urls.2`. */
+function fieldOf(error: unknown): string | undefined {
+  return error instanceof CounterfoilError ? error.param?.split('.')[0] : undefined;
+}
+
+interface FieldProblem {
+  readonly id: string;
+  readonly text: string;
+}
+
+function stateOf(problem: FieldProblem | undefined) {
+  return problem === undefined ? {} : { 'aria-invalid': true, 'aria-describedby': problem.id };
+}
+
+function Field({
+  label,
+  problem,
+  children,
+}: {
+  readonly label: string;
+  readonly problem: FieldProblem | undefined;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <>
+      {/* biome-ignore lint/a11y/noLabelWithoutControl: the control is the child */}
+      <label>
+        {label}
+        {children}
+      </label>
+      {problem !== undefined && (
+        <p id={problem.id} class="wrong" role="alert">
+          {problem.text}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Text({
+  label,
+  name,
+  value,
+  isSecret = false,
+  problem,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly value?: string | undefined;
+  readonly isSecret?: boolean;
+  readonly problem: FieldProblem | undefined;
+}) {
+  const given = { name, required: true, defaultValue: value, spellcheck: false, ...stateOf(problem) };
+  return (
+    <Field label={label} problem={problem}>
+      {isSecret ? (
+        // A browser fills in no password that it keeps for the console.
+        <input type="password" autocomplete="new-password" {...given} />
+      ) : (
+        <input autocomplete="off" {...given} />
+      )}
+    </Field>
+  );
+}

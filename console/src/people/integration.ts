@@ -1,0 +1,23 @@
+/** A sign-in integration, as `GET /v3/service/auth` returns it. */
+export interface Integration {
+  readonly provider: string;
+  readonly name: string;
+  readonly client_id: string;
+  readonly issuer?: string;
+  readonly redirect_uri: string;
+  readonly sign_in_url: string;
+  readonly return_urls: readonly string[];
+  readonly scopes: readonly string[];
+}
+
+/** The providers that the service knows. Only one of `oidc` has an issuer to name. */
+export const providers = ['oidc', 'google', 'microsoft', 'github'] as const;
+
+export function labelOf({ provider, name }: Pick<Integration, 'provider' | 'name'>): string {
+  return `${provider}/${name}`;
+}
+
+/** Where the service has it, behind the base path. */
+export function pathOf({ provider, name }: Pick<Integration, 'provider' | 'name'>): string {
+  return `/v3/service/auth/${provider}/${encodeURIComponent(name)}`;
+}

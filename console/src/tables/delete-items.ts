@@ -1,0 +1,46 @@
+import { CounterfoilError, type Item, type Table } from '@counterfoil/client';
+import { batchItemsMax, deleteAttemptsMax } from '../limits.ts';
+
+export interface Deleted {
+  readonly deleted: number;
+  /** Items that somebody else has changed since the reader saw them. They stay. */
+  readonly changed: number;
+}
+
+/**
+ * Deletes items that are still as the reader saw them, in batches, each of which is deleted whole or not at all.
+ *
+ * A batch has no `If-Match`. So the items are read once more right before it: what somebody changes in the moment between the
+ * two requests is deleted with the rest.
+ *
+ * @param progress called after each batch, so that a failure shows how far the deletion came
+ */
+export async function deleteItems(
+  table: Pick<Table, 'get' | 'batch'>,
+  items: readonly Item[],
+  progress: (done: Deleted) => void,
+): Promise<void> {
+  let [deleted, changed] = [0, 0];
+  for (let first = 0; first < items.length; first += batchItemsMax) {
+    const done = await deleteBatch(table, items.slice(first, first + batchItemsMax));
+    deleted += done.deleted;
+    changed += done.changed;
+    progress({ deleted, changed });
+  }
+}
+
+async function deleteBatch(table: Pick<Table, 'get' | 'batch'>, batch: readonly Item[]): Promise<Deleted> {
+  for (let attempt = 1; ; attempt++) {
+    const stored = await Promise.all(batch.map(({ id }) => table.get(id)));
+    const same = batch.filter(({ name }, index) => stored[index]?.name === name);
+    const changed = stored.filter((item, index) => item !== undefined && item.name !== batch[index]?.name);
+    try {
+      if (same.length > 0) await table.batch(same.map(({ id }) => ({ delete: { id } })));
+      return { deleted: same.length, changed: changed.length };
+    } catch (error) {
+      // Somebody else has deleted one of them after it was read; nothing was written.
+      const isGone = error instanceof CounterfoilError && error.code === 'item_not_found';
+      if (!isGone || attempt === deleteAttemptsMax) throw error;
+    }
+  }
+}
