@@ -249,7 +249,6 @@ export const texts = {
     sure: 'All browsers and apps of this person are signed out. They can sign in again.',
     confirm: 'End sessions',
   },
-<<<<<<< HEAD
   audit: {
     title: 'Audit',
     none: 'Nobody has done anything yet.',
@@ -284,7 +283,7 @@ export const texts = {
       'secrets.key_noted': 'Master key noted',
       'secrets.rotated': 'Master key rotated',
     },
-=======
+  },
   integration: {
     provider: 'Provider',
     name: 'Name, as in its paths',
@@ -299,7 +298,6 @@ export const texts = {
     deleteSure:
       'Nobody can sign in with it any more, and everybody who has is signed out. This cannot be undone.',
     deleteConfirm: 'Delete integration',
->>>>>>> w-tab
   },
   operations: {
     title: 'Operations',
