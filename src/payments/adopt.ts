@@ -86,7 +86,7 @@ function paymentOf(
 const adoptedRoute = 'charge';
 
 /** @returns whether its idempotency key is known now */
-async function create(context: Pick<PaymentContext, 'engine'>, payment: Payment): Promise<boolean> {
+async function create(context: PaymentContext, payment: Payment): Promise<boolean> {
   const { id, keyEntry, processor, chargeId = '' } = payment;
   const made = (space: Write['space'], of: string, value: string): Write => {
     return { kind: 'create', space, id: of, value, makeSpace: true };
@@ -98,10 +98,31 @@ async function create(context: Pick<PaymentContext, 'engine'>, payment: Payment)
   const key = keyEntry === undefined ? [] : [made(paymentKeysSpace, keyEntry, id)];
   const failure = await context.engine.commit([...writes, ...key]);
   if (failure === undefined) return key.length > 0;
-  // Another payment of the store has the key.
-  const failed = failure.write === writes.length ? await context.engine.commit(writes) : failure;
+  const holder =
+    failure.write < writes.length ? undefined : await context.engine.get(paymentKeysSpace, keyEntry ?? '');
+  if (holder === undefined) throw new Error(`payment ${id} could not be adopted: ${failure.reason}`);
+  await giveUpKey(context, holder);
+  const taken: Write = {
+    kind: 'put',
+    space: paymentKeysSpace,
+    id: keyEntry ?? '',
+    value: id,
+    makeSpace: true,
+  };
+  const failed = await context.engine.commit([...writes, taken]);
   if (failed !== undefined) throw new Error(`payment ${id} could not be adopted: ${failed.reason}`);
-  return false;
+  return true;
+}
+
+/**
+ * Another payment of the store has the key of a charge. It has lost the key since the backup, which happens only when it turned out that
+ * nothing was charged for it. Recovery must not charge it now: the charge was made for the request that repeated the key.
+ */
+async function giveUpKey(context: PaymentContext, holder: string): Promise<void> {
+  await settleCharge(context, holder, {
+    outcome: { kind: 'canceled', declineCode: 'canceled' },
+    basis: 'proof',
+  });
 }
 
 /** @returns the amount of the refunds that the store lacked. While one of ours is open, recovery finds out its outcome. */
