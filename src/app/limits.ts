@@ -28,9 +28,14 @@ export const backupRetryMs = 5 * 60 * 1_000;
 export const lastShippingMsMax = 3_000;
 /** How long a stopping service waits for the thread that makes backups. */
 export const agentStopMsMax = 5_000;
+/** How long it waits for the end of that thread after it has ended it. */
+export const agentEndMsMax = 1_000;
 /** The priority of a process that makes a backup, as of `nice`: requests come first. */
 export const backupPriority = 19;
 /** The pause between log lines about a target that stays away. */
 export const failureLogMs = 60 * 1_000;
 /** A build of the console takes two seconds; a machine under load may need many times as long. */
 export const consoleBuildMsMax = 120_000;
+
+/** The clocks of two machines differ by less. */
+export const clockSlackMs = 5 * 60_000;

@@ -1,5 +1,6 @@
 import { backupsIn, openTarget } from '../app/backup-adapters.ts';
 import { type Schedule, scheduleOf } from '../app/backups/schedule.ts';
+import { clockSlackMs } from '../app/limits.ts';
 import { BackupFailed } from '../backup/target.ts';
 import { SettingsError } from '../errors.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -30,6 +31,10 @@ async function newest(settings: Settings, place: string, schedule: Schedule): Pr
     const made = (await backupsIn(target)).at(-1);
     if (made === undefined)
       return { problem: `backups: ${place} has none; the log of the service says why (backup_failed)` };
+    if (Date.parse(made.time) > Date.now() + clockSlackMs)
+      return {
+        problem: `backups: the newest of ${place} is of the future: ${made.name}; a clock was wrong then. Delete its files: a restore would prefer it`,
+      };
     const due = schedule.after(Date.parse(made.time)) ?? Infinity;
     const text = `backups: the newest of ${place} is ${made.name}`;
     if (due + backupLateMs > Date.now()) return { ok: text };

@@ -3,6 +3,7 @@ import type { Write } from '../storage/engine.ts';
 import { successResponse } from './charge/response.ts';
 import { settleCharge } from './charge/settle.ts';
 import type { PaymentContext } from './context.ts';
+import { recordsSlackMs } from './limits.ts';
 import {
   chargeEntry,
   chargesSpace,
@@ -36,7 +37,8 @@ export async function* adoptCharges(
   period: Period,
 ): AsyncGenerator<Adopted> {
   const account = await context.accounts.required(processor);
-  for await (const charge of processor.charges(period)) {
+  const until = period.until + recordsSlackMs;
+  for await (const charge of processor.charges({ ...period, until })) {
     const { paymentId, chargeId, amount, currency } = charge;
     if (paymentId === undefined) continue;
     const found = { paymentId, chargeId, amount, currency };

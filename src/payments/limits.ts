@@ -73,3 +73,6 @@ export const replayCacheMax = 5_000;
 export const paymentsPageMax = 100;
 /** Payments of all routes read for one page; the next page continues after them. */
 export const paymentsScannedMax = 10_000;
+
+/** The processor records a charge some time after we start it, and clocks differ: reconciling reads its records this much further. */
+export const recordsSlackMs = 60 * 60 * 1_000;

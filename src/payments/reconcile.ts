@@ -1,6 +1,7 @@
 import type { Period, ProcessorAccount, ProcessorCharge } from '../processors/processor.ts';
 import { isFinal } from './charge-state.ts';
 import type { PaymentContext } from './context.ts';
+import { recordsSlackMs } from './limits.ts';
 import type { Payment } from './payment.ts';
 import { findPayment, paymentsSince } from './payment-store.ts';
 
@@ -21,9 +22,6 @@ export interface Reconciled {
   readonly others: number;
 }
 
-/** The processor records a charge some time after we start it, and clocks differ. */
-const slackMs = 60 * 60 * 1_000;
-
 /**
  * Compares our records of a period with the processor's: every charge that we call succeeded must be there, with the same
  * amounts charged and refunded, and every charge there with a payment id must be ours. Changes nothing. Rejects when the
@@ -38,7 +36,10 @@ export async function reconcile(
   const seen = new Set<string>();
   let charges = 0;
   let others = 0;
-  for await (const charge of processor.charges({ from: from - slackMs, until: until + slackMs })) {
+  for await (const charge of processor.charges({
+    from: from - recordsSlackMs,
+    until: until + recordsSlackMs,
+  })) {
     const { paymentId, chargeId } = charge;
     if (paymentId === undefined) {
       others++;

@@ -103,7 +103,7 @@ for (const [what, damage, message] of [
   ['torn', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2), /is torn or was altered/],
   ['altered', (bytes: Buffer) => altered(bytes), /is torn or was altered|has another checksum/],
   ['replaced by another', (_: Buffer, other: Buffer) => other, /has other commits than its name says/],
-  ['made anew with other content', forged, /does not continue the one before it/],
+  ['made anew with other content', forged, /does not continue what is before it/],
   ['missing', () => undefined, /commits \d+ to \d+ are in no segment; restore --at \d{4}-/],
 ] as const) {
   test(`a segment that is ${what} is named, and what is before it can be restored`, async (t) => {
@@ -177,6 +177,72 @@ test('a store that was set back with the whole machine begins another chain', as
   await store.shipper.round();
   const found = await restoredItems(store.target, newDataFolder(t));
   assert.deepEqual([...found.keys()], ['later', 'now']);
+});
+
+test('a store that was set back, with no segment left in front of it, does not mix two pasts', async (t) => {
+  const data = newDataFolder(t);
+  let store = await ContinuousStore.open(data);
+  await store.shipper.round();
+  await makeBackup(store.file, store.target);
+  await store.create('base');
+  await store.shipper.round();
+  await store.close();
+  const earlier = readFileSync(store.file);
+  store = await ContinuousStore.open(data);
+  for (const id of ['old-1', 'old-2', 'old-3']) await store.create(id);
+  await store.shipper.round();
+  // It deletes the segments, which it contains.
+  await makeBackup(store.file, store.target, { keep: 1 });
+  await store.close();
+  writeFileSync(store.file, earlier);
+  rmSync(`${store.file}-probe`);
+  store = await ContinuousStore.open(data);
+  t.after(() => store.close());
+  assert.match((await store.shipper.round()).begun ?? '', /set back/);
+  for (const id of ['new-1', 'new-2', 'new-3', 'new-4']) {
+    await store.create(id);
+    await store.shipper.round();
+  }
+  const before = await restoredItems(store.target, newDataFolder(t));
+  assert.ok(
+    [...before.keys()].every((id) => !id.startsWith('new')),
+    'the backup of the other past, alone',
+  );
+  await makeBackup(store.file, store.target);
+  const found = await restoredItems(store.target, newDataFolder(t));
+  assert.deepEqual([...found.keys()], ['base', 'new-1', 'new-2', 'new-3', 'new-4']);
+});
+
+test('a segment of another past does not continue a backup, even if its commits have the right numbers', async (t) => {
+  const store = await ContinuousStore.open(newDataFolder(t));
+  t.after(() => store.close());
+  await store.shipper.round();
+  await store.create('in the backup');
+  await makeBackup(store.file, store.target);
+  await store.create('later');
+  await store.shipper.round();
+  const [manifest] = readdirSync(store.target.name).filter((name) => name.endsWith('.json'));
+  const path = join(store.target.name, manifest ?? assert.fail());
+  const { chain_checksum, ...rest } = JSON.parse(readFileSync(path, 'utf8'));
+  assert.match(chain_checksum, /^[0-9a-f]{64}$/);
+  writeFileSync(path, JSON.stringify({ ...rest, chain_checksum: '1'.repeat(64) }));
+  await assert.rejects(restoredItems(store.target, newDataFolder(t)), /does not continue what is before it/);
+});
+
+test('a round ends although commits go on', async (t) => {
+  const store = await ContinuousStore.open(newDataFolder(t));
+  await store.shipper.round();
+  await store.create('first');
+  let puts = 0;
+  const put = store.target.put.bind(store.target);
+  store.target.put = async (name, bytes) => {
+    assert.ok(++puts < 10, 'the round goes on and on');
+    await store.create(`while segment ${puts} is sent`);
+    return put(name, bytes);
+  };
+  t.after(() => store.close());
+  assert.equal((await store.shipper.round()).commits, 1);
+  assert.equal((await store.shipper.round()).commits, 1);
 });
 
 test('every byte of a segment counts: altered, it is found', async (t) => {

@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import { SettingsError } from '../../errors.ts';
+import { clockSlackMs } from '../limits.ts';
 
 /** When backups are due. */
 export interface Schedule {
@@ -23,5 +24,8 @@ export function scheduleOf(text: string): Schedule {
     ]);
   }
   const after = (moment: number) => cron.nextRun(new Date(moment))?.getTime();
-  return { after, isDue: (last, now) => last === undefined || (after(last) ?? Infinity) <= now };
+  // A backup of the future was made while the clock was wrong.
+  const isDue = (last: number | undefined, now: number) =>
+    last === undefined || last > now + clockSlackMs || (after(last) ?? Infinity) <= now;
+  return { after, isDue };
 }

@@ -8,7 +8,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { existingStore } from '../adapters.ts';
 import { endShipping, openTarget } from '../backup-adapters.ts';
-import { agentStopMsMax, backupRetryMs, failureLogMs } from '../limits.ts';
+import { agentEndMsMax, agentStopMsMax, backupRetryMs, failureLogMs } from '../limits.ts';
 import { type BackupNews, type BackupPlan, stopMessage } from './messages.ts';
 import { scheduleOf } from './schedule.ts';
 
@@ -54,7 +54,8 @@ export async function startBackups(
       const ended = once(agent, 'exit').catch(() => undefined);
       agent.postMessage(stopMessage);
       if (agent.threadId > 0) await Promise.race([ended, sleep(agentStopMsMax, undefined, { ref: false })]);
-      await agent.terminate();
+      // A thread that waits for a folder on a network that is gone cannot be ended.
+      await Promise.race([agent.terminate(), sleep(agentEndMsMax, undefined, { ref: false })]);
     },
   };
 }

@@ -1,12 +1,13 @@
-import { lastEntry } from '../journal.ts';
+import { entryTextsFrom, lastEntry } from '../journal.ts';
 import { Memtable } from '../memtable.ts';
-import { shippedOf } from '../retained.ts';
-import { openStoreToRead } from '../store.ts';
+import { type Shipped, shippedOf } from '../retained.ts';
+import { openStoreToRead, type Store } from '../store.ts';
 import type { Manifest } from './manifest.ts';
+import { checksumAfter } from './segment.ts';
 
 type Content = Pick<
   Manifest,
-  'position' | 'last_commit_at' | 'store_id' | 'chain' | 'counts' | 'store_format'
+  'position' | 'last_commit_at' | 'store_id' | 'chain' | 'chain_checksum' | 'counts' | 'store_format'
 >;
 
 /** The last commit of a store that nobody writes to, and what it holds. */
@@ -25,14 +26,26 @@ export async function contentOf(file: string): Promise<Content> {
       } else if (count > 0) counts[kind.replaceAll('-', '_')] = count;
     }
     const at = lastEntry(store)?.entry.at;
-    const chain = shippedOf(store)?.chain;
+    const shipped = shippedOf(store);
+    const checksum = shipped && chainChecksum(store, shipped);
     return {
       position: memtable.last,
       ...(at === undefined ? {} : { last_commit_at: new Date(at).toISOString() }),
-      ...(chain === undefined ? {} : { chain }),
+      ...(shipped === undefined ? {} : { chain: shipped.chain }),
+      ...(checksum === undefined ? {} : { chain_checksum: checksum }),
       ...{ store_id: store.format.id, counts, store_format: store.format.format },
     };
   } finally {
     await store.close();
   }
+}
+
+/** The running checksum after the last commit; undefined when the journal lacks one that was not sent: then a new chain will begin. */
+function chainChecksum(store: Store, { position, checksum }: Shipped): string | undefined {
+  let [running, next] = [checksum, position + 1];
+  for (const entry of entryTextsFrom(store, next)) {
+    if (entry.commit !== next++) return undefined;
+    running = checksumAfter(running, entry);
+  }
+  return running;
 }

@@ -16,6 +16,8 @@ export interface Manifest {
   readonly store_id?: string;
   /** The chain of segments that continues it; missing if the store has no continuous backup. */
   readonly chain?: string;
+  /** The running checksum of that chain at `position`: the segments that continue it begin with this one. Missing as the chain may be. */
+  readonly chain_checksum?: string;
   /** Items by kind: `tables`, `table_items`, and each space of the service that has any. */
   readonly counts: Readonly<Record<string, number>>;
   readonly file: string;

@@ -62,7 +62,7 @@ export class SegmentDraft {
 
   add(entry: EntryText): void {
     const { commit, at = null, spaces } = entry;
-    const line = `[${commit},${at},${spaces}]`;
+    const line = lineOf(commit, at, spaces);
     if (this.#last === undefined) this.#first = commit;
     this.#last = entry;
     this.#lines.push(line);
@@ -141,6 +141,15 @@ function parsed(line: string): unknown {
   } catch {
     throw new BadSegment('was altered: a line is no JSON');
   }
+}
+
+/** The running checksum after one more commit. */
+export function checksumAfter(checksum: string, { commit, at, spaces }: EntryText): string {
+  return continued(checksum, lineOf(commit, at ?? null, spaces));
+}
+
+function lineOf(commit: number, at: number | null, spaces: string): string {
+  return `[${commit},${at},${spaces}]`;
 }
 
 function continued(checksum: string, line: string): string {

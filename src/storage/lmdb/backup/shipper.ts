@@ -6,6 +6,7 @@ import { noteShipped, type Shipped, shippedOf } from '../retained.ts';
 import { openStore, type Store } from '../store.ts';
 import { Lease } from './lease.ts';
 import { segmentBytesMax, segmentSizeMax } from './limits.ts';
+import { backupsIn } from './listing.ts';
 import { noChecksum, readSegment, SegmentDraft } from './segment.ts';
 import { segmentOf } from './segment-name.ts';
 
@@ -105,12 +106,14 @@ export class Shipper {
 
   async #send(): Promise<ShipRound> {
     const { passed = () => undefined } = this.#options;
+    // Commits that are made meanwhile are for the next round.
+    const end = lastEntry(this.#store)?.commit ?? 0;
     let commits = 0;
     for (;;) {
       this.#store.root.resetReadTxn();
       const mark = shippedOf(this.#store);
       if (mark === undefined) return { commits, begun: undefined };
-      const draft = this.#read(mark);
+      const draft = this.#read(mark, end);
       // The snapshot of the look would keep old pages from being used again.
       this.#store.root.resetReadTxn();
       if (draft === undefined) return { ...this.#begin(gapAfter(mark)), commits };
@@ -128,7 +131,7 @@ export class Shipper {
   }
 
   /** The next commits; undefined when the journal has them no more. */
-  #read({ position, checksum }: Shipped, end = Infinity): SegmentDraft | undefined {
+  #read({ position, checksum }: Shipped, end: number): SegmentDraft | undefined {
     const draft = new SegmentDraft(checksum);
     let next = position + 1;
     for (const entry of entryTextsFrom(this.#store, next)) {
@@ -151,9 +154,12 @@ export class Shipper {
 
   /**
    * A process that was killed between a segment and its note leaves a segment in front of the mark. If it has other commits than the
-   * store, the whole machine was set back, and the chain is of another past.
+   * store, the whole machine was set back, and the chain is of another past. So it is if a backup has commits that the store lacks.
    */
   async #compare(mark: Shipped): Promise<boolean> {
+    const last = lastEntry(this.#store)?.commit ?? 0;
+    const backups = await backupsIn(this.#target);
+    if (backups.some(({ chain, position }) => chain === mark.chain && position > last)) return false;
     const segments = (await this.#target.list()).flatMap(({ name }) => segmentOf(name) ?? []);
     const ahead = segments.filter(({ chain, last }) => chain === mark.chain && last > mark.position);
     for (const { name, first, last } of ahead) {

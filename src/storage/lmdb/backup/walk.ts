@@ -18,7 +18,7 @@ export class Walk {
   readonly #until: number;
   readonly #reading = new Map<string, Promise<Segment>>();
   #reached: Reached;
-  /** The running checksum after the last commit; unknown in front of the first segment. */
+  /** The running checksum after the last commit; unknown after a backup of an earlier version. */
   #checksum: string | undefined;
 
   /** @param until milliseconds since 1970: later commits are left out */
@@ -26,7 +26,8 @@ export class Walk {
     this.#target = target;
     this.#plan = plan;
     this.#until = until;
-    const { position, last_commit_at: at = plan.manifest.time } = plan.manifest;
+    const { position, last_commit_at: at = plan.manifest.time, chain_checksum } = plan.manifest;
+    this.#checksum = chain_checksum;
     this.#reached = { position, at };
   }
 
@@ -62,7 +63,7 @@ export class Walk {
       if (chain !== name.chain || first !== name.first || last !== name.last)
         throw new BadSegment('has other commits than its name says');
       if (this.#checksum !== undefined && checksumAt(segment, this.#reached.position) !== this.#checksum)
-        throw new BadSegment('does not continue the one before it');
+        throw new BadSegment('does not continue what is before it');
       this.#checksum = segment.head.after;
       return segment;
     } catch (error) {
