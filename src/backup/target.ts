@@ -53,7 +53,9 @@ export type BackupFailure =
   | 'target_unusable'
   | 'copy_damaged'
   | 'segments_missing'
-  | 'segment_damaged';
+  | 'segment_damaged'
+  /** LMDB has lost count of free pages, and cannot copy the store compactly. */
+  | 'pages_lost';
 
 /** A backup could not be made or read; the message is a sentence. */
 export class BackupFailed extends Error {

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { flush, putInPlace } from '../../backup/files.ts';
 import { DamagedStoreError, SettingsError, TransientError } from '../../errors.ts';
-import { checkRoom } from './backup/make.ts';
+import { copySnapshot } from './backup/snapshot-copy.ts';
 import { makeFormat } from './format.ts';
 import { otherProcessesOn, processesOn } from './in-use.ts';
-import { openStore, reusableBytes } from './store.ts';
+import { openStore } from './store.ts';
 import { StoreMutex } from './store-mutex.ts';
 import { type Progress, verifyStore } from './verify.ts';
 
@@ -23,7 +23,7 @@ const draftName = 'compacting';
 
 /**
  * Replaces the file of a store by a copy without free pages, which has been verified. The store keeps its id, and so its ETags. Throws
- * TransientError if another process has the store open, DamagedStoreError if the copy is damaged, BackupFailed if there is no room for it.
+ * TransientError if another process has the store open, DamagedStoreError if the copy is damaged, BackupFailed if it cannot be copied, as without room for it.
  *
  * No process can go on with the old file: what it wrote would be lost. So the last step makes sure, under the mutex of the store,
  * that none has it open; one that starts meanwhile waits, and opens the new file.
@@ -59,8 +59,7 @@ export async function compactFile(
 async function copyCompacted(file: string, to: string): Promise<number> {
   const store = openStore(file);
   try {
-    checkRoom(file, to, reusableBytes(store));
-    await store.root.backup(to, true);
+    await copySnapshot(store, file, to);
     const copy = openStore(to);
     try {
       copy.write(() => makeFormat(to, copy.root, store.format.id));

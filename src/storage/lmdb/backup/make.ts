@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { draftsOf, removeDeadDrafts } from '../../../backup/drafts.ts';
 import { flush } from '../../../backup/files.ts';
@@ -6,13 +6,13 @@ import { failureOf } from '../../../backup/folder-target.ts';
 import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { SettingsError } from '../../../errors.ts';
 import { version } from '../../../version.ts';
-import { diskReserveBytes } from '../../limits.ts';
-import { openStoreToRead, reusableBytes } from '../store.ts';
+import { openStoreToRead } from '../store.ts';
 import { type Progress, verifyStore } from '../verify.ts';
 import { checksumOf } from './checksum.ts';
 import { contentOf } from './content.ts';
 import { keepNewest, tidy } from './listing.ts';
 import { dataFile, type Manifest, manifestFile, manifestVersion, nameAt, readManifest } from './manifest.ts';
+import { copySnapshot } from './snapshot-copy.ts';
 
 /** What a backup goes through, in this order; killed after any of them, it leaves no backup or a whole one. */
 export const backupSteps = ['begun', 'copied', 'verified', 'described', 'data in place', 'done'] as const;
@@ -55,7 +55,7 @@ export async function makeBackup(
     passed('begun');
     const { name, now } = await freeName(target);
     const copy = join(drafts, 'store.mdb');
-    await copySnapshot(file, copy);
+    await copyOf(file, copy);
     chmodSync(copy, 0o600);
     flush(copy);
     passed('copied');
@@ -109,39 +109,13 @@ async function checkIsListed(target: BackupTarget, { name, file, bytes, sha256 }
   );
 }
 
-/** LMDB's own copy of one snapshot, without free pages: what was deleted from the store is not in it. */
-async function copySnapshot(file: string, to: string): Promise<void> {
+async function copyOf(file: string, to: string): Promise<void> {
   const store = openStoreToRead(file);
   try {
-    checkRoom(file, to, reusableBytes(store));
-    await store.root.backup(to, true);
-  } catch (error) {
-    if (error instanceof BackupFailed) throw error;
-    // LMDB reports what the system says without a code.
-    const { message } = error as Error;
-    const isFull = /No space left|File too large|quota exceeded/i.test(message);
-    throw new BackupFailed(
-      isFull ? 'target_full' : 'target_unusable',
-      `${dirname(to)}: the copy cannot be written: ${message}`,
-      error,
-    );
+    await copySnapshot(store, file, to);
   } finally {
     await store.close();
   }
-}
-
-/** A copy on the disk of the store must not make that disk full for the service. */
-export function checkRoom(file: string, to: string, reusable: number): void {
-  const folder = resolve(to, '..');
-  const { size, dev } = statSync(file);
-  const { bavail, bsize } = statfsSync(folder);
-  const reserve = statSync(folder).dev === dev ? diskReserveBytes : 0;
-  const needed = size - reusable + reserve;
-  if (bavail * bsize < needed)
-    throw new BackupFailed(
-      'target_full',
-      `${folder}: has room for ${bavail * bsize} bytes, and the copy needs ${needed}`,
-    );
 }
 
 async function checkIsWhole(copy: string, progress: Progress | undefined): Promise<void> {
