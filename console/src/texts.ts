@@ -131,7 +131,10 @@ export const texts = {
     cancel: 'Cancel',
     done: (amount: string) => `Refund of ${amount} accepted`,
     unknown:
-      'The outcome is not known yet. The service is finding out; the timeline shows it. Do not refund again.',
+      'The outcome is not known yet. The service is finding out; the timeline shows it. To ask again, open the refund once more: it repeats this one.',
+    unknownBefore: (amount: string) =>
+      `A refund of ${amount} was sent, and its outcome is not known. Repeat it: the service executes it at most once. Another refund is possible when its outcome is known.`,
+    repeat: (amount: string) => `Repeat the refund of ${amount}`,
     failed: 'The bank rejected the refund; nothing was refunded.',
     sending: 'Refunding …',
   },

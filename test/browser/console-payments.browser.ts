@@ -80,6 +80,7 @@ test('refunds in three clicks, and by keyboard a part; the timeline has both', a
   await page.getByText('€40.25 goes back to the cardholder.').waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
   await look(page, 'refund');
+  await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.getByText('Refund of €40.25 accepted').waitFor();
   await page.keyboard.press('Escape');
