@@ -40,6 +40,7 @@ export const texts = {
       storage_full: 'The disk of the service is full. Free some space, then try again.',
     } as Readonly<Record<string, string>>,
     unexpected: 'The page has a fault. Load it again; if that does not help, report it.',
+    connection: 'The service did not respond.',
     notFound: 'There is no view at this address.',
   },
   payments: {
@@ -180,6 +181,13 @@ export const texts = {
     exported: (items: string) => `${items} items exported`,
     imported: (written: number, skipped: number, all: number) =>
       `${written.toLocaleString()} of ${all.toLocaleString()} items written, ${skipped.toLocaleString()} left as they were`,
+    stop: 'Stop',
+    stopped: (done: number, all: number) =>
+      `Stopped after ${done.toLocaleString()} of ${all.toLocaleString()} items.`,
+    malformedCsv: (line: number) =>
+      `Line ${line} is not well-formed CSV, or has more or fewer columns than the first. Nothing was written.`,
+    notUtf8: (line: number) => `Line ${line} is not in UTF-8. Nothing was written.`,
+    columnTwice: 'The first line names a column twice. Nothing was written.',
     noItem: (line: number) => `Line ${line} is not an item {"id": "…", "name": "…"}. Nothing was written.`,
     noColumns: 'The first line must name the columns id and name. Nothing was written.',
   },
@@ -201,6 +209,8 @@ export const texts = {
     theirs: 'Theirs, as stored now',
     keepMine: 'Save mine over theirs',
     takeTheirs: 'Go on with theirs',
+    keepTheirs: 'Keep theirs',
+    deleteTheirs: 'Delete theirs too',
     sure: (id: string) => `Delete the item ${id}? This cannot be undone.`,
   },
   selection: {
