@@ -19,6 +19,8 @@ export const texts = {
     key: 'API key',
     submit: 'Sign in',
     ended: 'Your session has ended. Sign in again to go on.',
+    notSecure:
+      'This address is not https, so others on the network could read a key that you enter. Open the console at the https address of the service, or on its own machine.',
     make: 'Make a key on the machine of the service:',
     command: 'npx counterfoil keys create --name console --scope admin',
     signOut: 'Sign out',

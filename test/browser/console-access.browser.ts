@@ -141,3 +141,16 @@ test('a sign-out that fails says so, and leaves only when the service has ended 
   await page.getByLabel('API key').waitFor();
   assert.equal(await page.getByText('Your session has ended.').count(), 0);
 });
+
+test('an address that is not secure has no field for a key, and says why', async (t) => {
+  const { service } = await startServiceWithKeys(t, { admin: { scopes: ['admin'] } });
+  const { openPage, context } = await openWindow(t, service.origin);
+  await context.addInitScript({
+    content: 'Object.defineProperty(window, "isSecureContext", { value: false })',
+  });
+  const page = await openPage();
+  await page.goto(`${service.origin}/console`);
+  await page.getByRole('alert').getByText('This address is not https').waitFor();
+  assert.equal(await page.locator('input').count(), 0);
+  assert.deepEqual(await accessibilityProblems(page), []);
+});

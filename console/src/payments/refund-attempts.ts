@@ -6,7 +6,7 @@ export interface RefundAttempt {
 }
 
 /**
- * The refunds without a known outcome, by payment id. They outlive the dialog and the view, so that whoever comes back repeats
+ * The refunds without a known outcome, by payment id. They outlive the dialog and the view, so that a reader who comes back repeats
  * the same request instead of refunding twice. Loading the page again forgets them; the timeline then shows what is known.
  */
 const attempts = new Map<string, RefundAttempt>();
