@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -7,12 +7,18 @@ import { defineConfig, type Plugin } from 'vite';
 /** Compresses the assets once, so that the service never has to. */
 function compressed(): Plugin {
   let folder = '';
+  let hasFailed = false;
   return {
     name: 'compressed',
     configResolved: ({ root, build }) => {
       folder = resolve(root, build.outDir, build.assetsDir);
     },
+    buildEnd: (error) => {
+      hasFailed = error !== undefined;
+    },
     closeBundle: () => {
+      // Otherwise the missing folder would be reported, and not why it is missing.
+      if (hasFailed || !existsSync(folder)) return;
       for (const name of readdirSync(folder)) {
         const bytes = readFileSync(join(folder, name));
         writeFileSync(join(folder, `${name}.gz`), gzipSync(bytes, { level: 9 }));

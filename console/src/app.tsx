@@ -25,11 +25,7 @@ export function App() {
     readSession().then(
       (session) => setState({ at: 'signed_in', session }),
       (error: unknown) =>
-        setState(
-          error instanceof CounterfoilError && error.code === 'unauthenticated'
-            ? { at: 'signed_out', hasEnded: false }
-            : { at: 'failed', error },
-        ),
+        setState(isUnauthenticated(error) ? { at: 'signed_out', hasEnded: false } : { at: 'failed', error }),
     );
   }, []);
   useEffect(load, [load]);
@@ -71,15 +67,18 @@ function Views({
       }),
     [],
   );
+  const [error, setError] = useState<unknown>();
   const connection = useMemo(
     () => ({
       session,
       client: clientOf(session, () => leave(true)),
       calls: callsOf(session, () => leave(true)),
       leave: () => {
+        setError(undefined);
         signOut(session).then(
           () => leave(false),
-          () => leave(true),
+          // Any other failure leaves the session as it was: its cookie still works.
+          (thrown: unknown) => (isUnauthenticated(thrown) ? leave(true) : setError(thrown)),
         );
       },
     }),
@@ -87,9 +86,14 @@ function Views({
   );
   return (
     <ConnectionProvider value={connection}>
+      {error !== undefined && <Problem error={error} again={connection.leave} />}
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />
       </QueryClientProvider>
     </ConnectionProvider>
   );
+}
+
+function isUnauthenticated(error: unknown): boolean {
+  return error instanceof CounterfoilError && error.code === 'unauthenticated';
 }

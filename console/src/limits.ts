@@ -42,5 +42,7 @@ export const rowsAhead = 2_000;
 export const undoMs = 10_000;
 /** Items that can be chosen at once: ten batches, which are deleted in some seconds. */
 export const selectedItemsMax = 1_000;
+/** How often a batch is tried while others create items of it: the first one finds what the table had before. */
+export const createAttemptsMax = 4;
 /** How often a batch is tried while others delete items of it. */
 export const deleteAttemptsMax = 3;

@@ -1,4 +1,5 @@
 import { Counterfoil, CounterfoilError } from '@counterfoil/client';
+import { texts } from './texts.ts';
 
 /** What the service says about this browser and about itself (`/console/session`). */
 export interface Session {
@@ -77,12 +78,18 @@ export function withToken(headers: HeadersInit | undefined, token: string | null
 
 async function call(method: string, body?: object, token: string | null = null): Promise<Session> {
   const headers = withToken(body === undefined ? {} : { 'content-type': 'application/json' }, token);
-  const response = await fetch(path, {
-    method,
-    headers,
-    body: body === undefined ? null : JSON.stringify(body),
+  const sent = fetch(path, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
+  const response = await sent.catch((cause: unknown) => {
+    throw new CounterfoilError(brokenConnection, undefined, cause);
   });
   const envelope = await response.json();
   if (response.ok) return envelope.body as Session;
   throw new CounterfoilError(envelope.body.error, response);
 }
+
+const brokenConnection = {
+  type: 'client',
+  code: 'network_error',
+  message: texts.problem.connection,
+  retryable: true,
+} as const;

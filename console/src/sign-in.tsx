@@ -4,7 +4,10 @@ import { Problem } from './parts/problem.tsx';
 import { type Session, signIn } from './service.ts';
 import { texts } from './texts.ts';
 
-/** Exchanges a key for a session. The key is in this form only while it is sent. */
+/**
+ * Exchanges a key for a session. The key is in this form only while it is sent. There is no form where the network could read
+ * the key: the service would reject it, but only after it was sent.
+ */
 export function SignIn({
   hasEnded,
   signedIn,
@@ -27,6 +30,15 @@ export function SignIn({
       setSending(false);
     }
   };
+  if (!isSecureContext) {
+    return (
+      <main class="sign-in">
+        <h1>{texts.name}</h1>
+        <h2>{texts.signIn.title}</h2>
+        <p role="alert">{texts.signIn.notSecure}</p>
+      </main>
+    );
+  }
   return (
     <main class="sign-in">
       <h1>{texts.name}</h1>

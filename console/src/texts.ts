@@ -19,6 +19,8 @@ export const texts = {
     key: 'API key',
     submit: 'Sign in',
     ended: 'Your session has ended. Sign in again to go on.',
+    notSecure:
+      'This address is not https, so others on the network could read a key that you enter. Open the console at the https address of the service, or on its own machine.',
     make: 'Make a key on the machine of the service:',
     command: 'npx counterfoil keys create --name console --scope admin',
     signOut: 'Sign out',
@@ -40,6 +42,7 @@ export const texts = {
       storage_full: 'The disk of the service is full. Free some space, then try again.',
     } as Readonly<Record<string, string>>,
     unexpected: 'The page has a fault. Load it again; if that does not help, report it.',
+    connection: 'The service did not respond.',
     notFound: 'There is no view at this address.',
   },
   payments: {
@@ -131,7 +134,10 @@ export const texts = {
     cancel: 'Cancel',
     done: (amount: string) => `Refund of ${amount} accepted`,
     unknown:
-      'The outcome is not known yet. The service is finding out; the timeline shows it. Do not refund again.',
+      'The outcome is not known yet. The service is finding out; the timeline shows it. To ask again, open the refund once more: it repeats this one.',
+    unknownBefore: (amount: string) =>
+      `A refund of ${amount} was sent, and its outcome is not known. Repeat it: the service executes it at most once. Another refund is possible when its outcome is known.`,
+    repeat: (amount: string) => `Repeat the refund of ${amount}`,
     failed: 'The bank rejected the refund; nothing was refunded.',
     sending: 'Refunding …',
   },
@@ -177,6 +183,13 @@ export const texts = {
     exported: (items: string) => `${items} items exported`,
     imported: (written: number, skipped: number, all: number) =>
       `${written.toLocaleString()} of ${all.toLocaleString()} items written, ${skipped.toLocaleString()} left as they were`,
+    stop: 'Stop',
+    stopped: (done: number, all: number) =>
+      `Stopped after ${done.toLocaleString()} of ${all.toLocaleString()} items.`,
+    malformedCsv: (line: number) =>
+      `Line ${line} is not well-formed CSV, or has more or fewer columns than the first. Nothing was written.`,
+    notUtf8: (line: number) => `Line ${line} is not in UTF-8. Nothing was written.`,
+    columnTwice: 'The first line names a column twice. Nothing was written.',
     noItem: (line: number) => `Line ${line} is not an item {"id": "…", "name": "…"}. Nothing was written.`,
     noColumns: 'The first line must name the columns id and name. Nothing was written.',
   },
@@ -198,6 +211,8 @@ export const texts = {
     theirs: 'Theirs, as stored now',
     keepMine: 'Save mine over theirs',
     takeTheirs: 'Go on with theirs',
+    keepTheirs: 'Keep theirs',
+    deleteTheirs: 'Delete theirs too',
     sure: (id: string) => `Delete the item ${id}? This cannot be undone.`,
   },
   selection: {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { access, chmod, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -22,10 +22,10 @@ const run = promisify(execFile);
  * `unavailable` if it is missing and cannot be built.
  */
 export async function consoleFolder(log: Log): Promise<string> {
-  if (!isClone) return present(fileURLToPath(new URL('../../console', import.meta.url)));
+  if (!isClone) return await present(fileURLToPath(new URL('../../console', import.meta.url)));
   const builds = join(root, 'node_modules/.cache/counterfoil-console');
   const folder = join(builds, await digestOfSources());
-  if (existsSync(folder)) return folder;
+  if (await isReadable(folder)) return folder;
   if (!existsSync(vite)) throw notBuilt;
   try {
     await build(builds, folder);
@@ -34,7 +34,7 @@ export async function consoleFolder(log: Log): Promise<string> {
     log.error('console_not_built', { detail: stderr.slice(0, 2_000) || String(error) });
     throw notBuilt;
   }
-  return present(folder);
+  return await present(folder);
 }
 
 async function build(builds: string, folder: string): Promise<void> {
@@ -42,10 +42,11 @@ async function build(builds: string, folder: string): Promise<void> {
   const fresh = await mkdtemp(join(builds, 'new-'));
   try {
     const args = [vite, 'build', 'console', '--outDir', fresh, '--logLevel', 'error'];
-    await run(process.execPath, args, { cwd: root, timeout: consoleBuildMsMax });
+    await run(process.execPath, args, { cwd: root, timeout: consoleBuildMsMax, env: environmentOfBuild() });
+    await letAllRead(fresh);
     // Another process may have been faster; its files are the same.
-    await rename(fresh, folder).catch((error: unknown) => {
-      if (!existsSync(folder)) throw error;
+    await rename(fresh, folder).catch(async (error: unknown) => {
+      if (!(await isReadable(folder))) throw error;
     });
   } finally {
     await rm(fresh, { recursive: true, force: true });
@@ -68,9 +69,29 @@ async function filesOf(path: string): Promise<readonly string[]> {
   return files.map(({ parentPath, name }) => join(parentPath, name)).sort();
 }
 
-function present(folder: string): string {
-  if (!existsSync(join(folder, 'index.html'))) throw notBuilt;
+async function present(folder: string): Promise<string> {
+  if (!(await isReadable(folder))) throw notBuilt;
   return folder;
+}
+
+async function isReadable(folder: string): Promise<boolean> {
+  return await access(join(folder, 'index.html'), constants.R_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The service may run as another user the next time; it makes its files for one user alone. */
+async function letAllRead(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
+}
+
+/** The build needs none of the secrets that the service has in its environment. */
+function environmentOfBuild(): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env;
+  return { PATH, HOME };
 }
 
 const notBuilt = new ServiceError('unavailable', {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { idWithin, startServiceWithKeys, withKeys } from '../support/access/keys.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
 import { startTestService } from '../support/service.ts';
@@ -117,3 +117,40 @@ async function runShownCommand(page: Page): Promise<void> {
   const response = await fetch(url, { method: 'POST', headers: { [name]: value }, body });
   assert.equal(response.status, 200, await response.text());
 }
+
+test('a sign-out that fails says so, and leaves only when the service has ended the session', async (t) => {
+  const { service, keys } = await startServiceWithKeys(t, { admin: { scopes: ['admin'] } });
+  const { openPage } = await openWindow(t, service.origin);
+  const page = await openPage();
+  await page.goto(`${service.origin}/console/tables`);
+  await page.getByLabel('API key').fill(keys.admin);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'No tables yet' }).waitFor();
+  const error = { type: 'service', code: 'unavailable', message: 'Not ready.', retryable: true };
+  const failures: ((route: Route) => Promise<void>)[] = [
+    (route) => route.fulfill({ status: 503, json: { statusCode: 503, body: { error } } }),
+    (route) => route.abort(),
+  ];
+  await page.route('**/console/session', (route) => (failures.shift() ?? ((each) => each.continue()))(route));
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('alert').getByText('Not ready.').waitFor();
+  assert.equal(await page.getByLabel('API key').count(), 0);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('alert').getByText('The connection broke.').waitFor();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByLabel('API key').waitFor();
+  assert.equal(await page.getByText('Your session has ended.').count(), 0);
+});
+
+test('an address that is not secure has no field for a key, and says why', async (t) => {
+  const { service } = await startServiceWithKeys(t, { admin: { scopes: ['admin'] } });
+  const { openPage, context } = await openWindow(t, service.origin);
+  await context.addInitScript({
+    content: 'Object.defineProperty(window, "isSecureContext", { value: false })',
+  });
+  const page = await openPage();
+  await page.goto(`${service.origin}/console`);
+  await page.getByRole('alert').getByText('This address is not https').waitFor();
+  assert.equal(await page.locator('input').count(), 0);
+  assert.deepEqual(await accessibilityProblems(page), []);
+});

@@ -141,6 +141,28 @@ test('a deletion that fails on the way shows how far it came', async (t) => {
   await page.getByText('150 items · 150 loaded').waitFor();
 });
 
+test('a deletion of an item that somebody has changed is asked for again, and saves nothing', async (t) => {
+  const { service, page } = await openTable(t, 2);
+  const read = async (row: number) => await service.get(`${books}/read?id=${idOf(row)}`);
+  const meet = async (row: number) => {
+    await button(page, `Edit ${idOf(row)}`).click();
+    await button(page, 'Delete').click();
+    await service.send('PUT', `${books}/update`, { id: idOf(row), name: 'theirs' });
+    await button(page, 'Delete').click();
+    await page.getByText('Somebody else has changed this item').waitFor();
+    assert.equal(await button(page, /^Save/).count(), 0);
+    assert.equal(await page.getByLabel('Theirs').inputValue(), 'theirs');
+  };
+  await meet(0);
+  await button(page, 'Keep theirs').click();
+  await page.getByRole('cell', { name: 'theirs' }).waitFor();
+  assert.equal((await read(0)).json.body.name, 'theirs');
+  await meet(1);
+  await button(page, 'Delete theirs too').click();
+  await page.getByText('1 items · 1 loaded').waitFor();
+  assert.equal((await read(1)).status, 404);
+});
+
 test('drops a table when its name is typed, and only for an administrator', async (t) => {
   const { service, keys } = await startServiceWithKeys(t, {
     admin: { scopes: ['admin'] },

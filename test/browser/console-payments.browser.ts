@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { clockDifferenceMs } from '../../console/src/limits.ts';
 import { findPayment, replaced } from '../../src/payments/payment-store.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { naughtyStrings } from '../support/console/naughty-strings.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
 import { look } from '../support/console/pictures.ts';
@@ -80,6 +82,7 @@ test('refunds in three clicks, and by keyboard a part; the timeline has both', a
   await page.getByText('€40.25 goes back to the cardholder.').waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
   await look(page, 'refund');
+  await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.getByText('Refund of €40.25 accepted').waitFor();
   await page.keyboard.press('Escape');
@@ -147,6 +150,62 @@ test('lists what needs review, with what to do', async (t) => {
   await page.getByRole('link', { name: '€10.50' }).click();
   await page.getByText(`npx counterfoil payments resolve ${id} --declined`).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Refund …' }).count(), 0);
+});
+
+test('payments that end show it, also those that the page did not watch before others had ended', async (t) => {
+  const service = await startTestService(t);
+  const waiting = { token: 'tok_requires_action', return_url: 'http://127.0.0.1/x' };
+  // One more than the page watches at once.
+  const ids: string[] = [];
+  while (ids.length < 21) ids.push(await pay(service, waiting));
+  const page = await (await openWindow(t, service.origin)).openPage();
+  await page.goto(`${service.origin}/console/payments`);
+  await page.getByText('21 payments').waitFor();
+  const statusOf = (id: string) => page.getByRole('row').filter({ hasText: id }).locator('.status');
+  const end = async (id: string) => {
+    assert.equal((await service.send('POST', `${path}/${id}/cancel`, undefined)).status, 200);
+    await statusOf(id).getByText('Declined').waitFor();
+  };
+  const [oldest, newest] = [ids[0] ?? assert.fail(), ids[20] ?? assert.fail()];
+  // Then all of them are older than the news.
+  await new Promise((resolve) => setTimeout(resolve, clockDifferenceMs + 1_000));
+  await pay(service);
+  await page.getByText('22 payments').waitFor();
+  await end(newest);
+  await end(oldest);
+  assert.equal(await statusOf(newest).innerText(), 'Declined', 'it stays ended');
+});
+
+test('a second with more payments than a window is listed whole, and does not keep news away', async (t) => {
+  const service = await startTestService(t);
+  const id = await pay(service);
+  const { body } = (await service.get(`${path}/${id}`)).json;
+  const base = Date.now() - 60_000;
+  const madeAt = (ms: number, n: number) => ({
+    ...body,
+    id: `pay_${base + ms}${String(n).padStart(6, '0')}`,
+    created_at: new Date(base + ms).toISOString(),
+  });
+  const all = Array.from({ length: 1_200 }, (_, n) => madeAt(Math.floor(n / 2), n));
+  const page = await (await openWindow(t, service.origin)).openPage();
+  await page.route(`**${path}?*`, (route) => {
+    const query = new URL(route.request().url()).searchParams;
+    const [since, after] = [query.get('since') ?? '', query.get('after') ?? ''];
+    const found = all.filter((each) => each.id > after && each.created_at >= since);
+    const payments = found.slice(0, Number(query.get('limit')));
+    const next = found.length > payments.length ? { next: payments.at(-1).id } : {};
+    return route.fulfill({ json: { statusCode: 200, body: payments, ...next } });
+  });
+  await page.goto(`${service.origin}/console/payments`);
+  await page.getByRole('row').nth(1).waitFor();
+  const isWhole = page.getByText('1200 payments · All payments are loaded.');
+  // A window may begin in the middle of them; the rest is read when the reader nears the end.
+  for (const began = Date.now(); (await isWhole.count()) === 0; await page.waitForTimeout(50)) {
+    assert.ok(Date.now() - began < givenUpMs, await page.locator('.count').innerText());
+    await page.locator('.scroller').evaluate((element) => element.scrollTo(0, element.scrollHeight));
+  }
+  all.push(madeAt(700, 1_200));
+  await page.getByText('1201 payments').waitFor();
 });
 
 test('hostile metadata is shown whole, and runs nothing', async (t) => {

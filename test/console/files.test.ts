@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import Fastify from 'fastify';
+import { consoleFolder } from '../../src/app/console-files.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { consoleRoutes } from '../../src/http/routes/console.ts';
+import type { Log } from '../../src/log.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
 import { startTestService } from '../support/service.ts';
@@ -65,6 +69,13 @@ test('no path leads to other files, and nothing but GET is allowed', async (t) =
     else assert.match(response.text, /^<!doctype html>/, path);
   }
   assertError(await service.post('/console', {}), { status: 405, code: 'method_not_allowed' });
+});
+
+test('the built console can be read by any user that runs the service next', async () => {
+  const log = { error: (word: string, fields: object) => assert.fail(`${word} ${JSON.stringify(fields)}`) };
+  const folder = await consoleFolder(log as unknown as Log);
+  for (const path of ['.', 'assets']) assert.equal(statSync(join(folder, path)).mode & 0o777, 0o755, path);
+  assert.equal(statSync(join(folder, 'index.html')).mode & 0o777, 0o644);
 });
 
 test('a console that cannot be built is not built again for every request', async (t) => {

@@ -47,12 +47,14 @@ export async function lookBack(reading: Reading, look: Look): Promise<Past> {
   let { before, windowMs } = look;
   while (before > beginning) {
     const from = before - windowMs;
-    const found = await windowOf(reading, from, before);
-    if (found === undefined && windowMs > shortestWindowMs) {
+    // The shortest window is read whole, however many payments it has.
+    const rowsMax = windowMs > shortestWindowMs ? paymentsPerWindowMax : Number.POSITIVE_INFINITY;
+    const found = await windowOf(reading, from, before, rowsMax);
+    if (found === undefined) {
       windowMs = Math.max(shortestWindowMs, windowMs / 8);
       continue;
     }
-    rows.push(...(found ?? []));
+    rows.push(...found);
     before = from;
     if (rows.length >= paymentsPerLook) break;
     windowMs *= 4;
@@ -85,28 +87,30 @@ async function oldestOf({ client, places, signal }: Reading): Promise<number> {
   return Math.min(Number.POSITIVE_INFINITY, ...(await Promise.all(first)));
 }
 
-/** Undefined if there are more payments than one window may have. */
+/** Undefined if a route has `rowsMax` payments or more in this window. */
 async function windowOf(
   { client, places, signal }: Reading,
   from: number,
   before: number,
+  rowsMax: number,
 ): Promise<Row[] | undefined> {
   const found = await Promise.all(
     places.map(async (place) => {
-      const rows = await listFrom(client, place, from, signal, before);
+      const rows = await listFrom(client, place, from, signal, before, rowsMax);
       return rows.filter(({ created_at }) => Date.parse(created_at) < before);
     }),
   );
-  return found.some(({ length }) => length >= paymentsPerWindowMax) ? undefined : found.flat();
+  return found.some(({ length }) => length >= rowsMax) ? undefined : found.flat();
 }
 
-/** Payments of one route from a time on, up to another one or to `paymentsPerWindowMax`. */
+/** Payments of one route from a time on, up to another one or to `rowsMax`, and without either all of them. */
 async function listFrom(
   client: Counterfoil,
   place: Place,
   from: number,
   signal: AbortSignal | undefined,
   before = Number.POSITIVE_INFINITY,
+  rowsMax = Number.POSITIVE_INFINITY,
 ): Promise<Row[]> {
   const rows: Row[] = [];
   const since = new Date(Math.max(0, from)).toISOString();
@@ -123,6 +127,6 @@ async function listFrom(
     const last = payments.at(-1);
     if (last !== undefined && Date.parse(last.created_at) >= before) break;
     after = next;
-  } while (after !== undefined && rows.length < paymentsPerWindowMax);
+  } while (after !== undefined && rows.length < rowsMax);
   return rows;
 }

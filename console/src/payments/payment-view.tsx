@@ -37,7 +37,12 @@ export default function PaymentView() {
       {data === undefined ? (
         error === null && <p>{texts.loading}</p>
       ) : (
-        <Found payment={data} route={route} changed={() => void queries.invalidateQueries({ queryKey })} />
+        <Found
+          key={data.id}
+          payment={data}
+          route={route}
+          changed={() => void queries.invalidateQueries({ queryKey })}
+        />
       )}
     </>
   );
@@ -51,7 +56,8 @@ interface FoundProps {
 
 function Found({ payment, route, changed }: FoundProps) {
   const { session } = useConnection();
-  const [refunds, setRefunds] = useState(false);
+  // The payment as it was when its dialog was opened.
+  const [refunded, setRefunded] = useState<Payment>();
   const left = payment.amount - payment.amount_refunded;
   const canRefund = payment.status === 'succeeded' && left > 0 && may(session, 'payments:refund');
   return (
@@ -61,7 +67,7 @@ function Found({ payment, route, changed }: FoundProps) {
         <span class={`status ${payment.status}`}>{texts.payments.statuses[payment.status]}</span>
       </h1>
       {canRefund && (
-        <button type="button" class="primary" onClick={() => setRefunds(true)}>
+        <button type="button" class="primary" onClick={() => setRefunded(payment)}>
           {texts.refund.open}
         </button>
       )}
@@ -71,9 +77,14 @@ function Found({ payment, route, changed }: FoundProps) {
       <h2>{texts.payment.details}</h2>
       <Details payment={payment} route={route} />
       <Metadata payment={payment} />
-      {refunds && (
+      {refunded !== undefined && (
         <Suspense fallback={null}>
-          <RefundDialog payment={payment} route={route} changed={changed} close={() => setRefunds(false)} />
+          <RefundDialog
+            payment={refunded}
+            route={route}
+            changed={changed}
+            close={() => setRefunded(undefined)}
+          />
         </Suspense>
       )}
     </>

@@ -1,10 +1,12 @@
 import type { Payment, RefundResult } from '@counterfoil/client';
-import { useRef, useState } from 'preact/hooks';
-import { decimalsOf, parsed, plain, written } from '../money.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { decimalsOf, plain, written } from '../money.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
+import { AmountForm } from './amount-form.tsx';
+import { attemptOf, beginAttempt, endAttempt } from './refund-attempts.ts';
 
 interface RefundDialogProps {
   readonly payment: Payment;
@@ -15,18 +17,25 @@ interface RefundDialogProps {
 
 type Step =
   | { readonly at: 'amount' }
-  | { readonly at: 'confirm' | 'sending'; readonly amount: number }
+  | { readonly at: 'confirm' | 'again' | 'sending'; readonly amount: number }
   | { readonly at: 'done'; readonly amount: number; readonly result: RefundResult }
   | { readonly at: 'failed'; readonly error: unknown };
 
-/** Refunds a payment or a part of it: the amount, then a confirmation. One dialog refunds at most once. */
+/**
+ * Refunds a payment or a part of it: the amount, then a confirmation. One dialog refunds at most once, and cannot be closed
+ * while it does. A refund without a known outcome is repeated as it was before there can be another one.
+ */
 export default function RefundDialog({ payment, route, changed, close }: RefundDialogProps) {
   const { client, session } = useConnection();
-  const [step, setStep] = useState<Step>({ at: 'amount' });
-  const idempotencyKey = useRef(crypto.randomUUID());
   const { id: paymentId, processor, currency } = payment;
+  const [step, setStep] = useState<Step>(() => {
+    const unknown = attemptOf(paymentId);
+    return unknown === undefined ? { at: 'amount' } : { at: 'again', amount: unknown.amount };
+  });
   const decimals = decimalsOf(session, currency);
-  const send = async (amount: number) => {
+  const send = async (chosen: number) => {
+    const isRepeated = attemptOf(paymentId) !== undefined;
+    const { amount, idempotencyKey } = beginAttempt(paymentId, chosen);
     setStep({ at: 'sending', amount });
     const isMajor = session.payments?.routes[route]?.unit === 'major';
     try {
@@ -35,16 +44,19 @@ export default function RefundDialog({ payment, route, changed, close }: RefundD
         route,
         paymentId,
         amount: isMajor ? Number(plain(amount, decimals)) : amount,
-        idempotencyKey: idempotencyKey.current,
+        idempotencyKey,
       });
+      if (result.status !== 'unknown') endAttempt(paymentId);
       setStep({ at: 'done', amount, result });
     } catch (error) {
+      // The client throws only if this call moved no money. An earlier one with this key may have.
+      if (!isRepeated) endAttempt(paymentId);
       setStep({ at: 'failed', error });
     }
     changed();
   };
   return (
-    <Dialog title={texts.refund.title} close={close}>
+    <Dialog title={texts.refund.title} close={close} isHeld={step.at === 'sending'}>
       {step.at === 'amount' && (
         <AmountForm
           payment={payment}
@@ -53,23 +65,13 @@ export default function RefundDialog({ payment, route, changed, close }: RefundD
           close={close}
         />
       )}
-      {step.at === 'confirm' && (
-        <>
-          <p>{texts.refund.sure(written(session, step.amount, currency))}</p>
-          <div class="actions">
-            <button type="button" onClick={close}>
-              {texts.refund.cancel}
-            </button>
-            <button
-              type="button"
-              class="danger"
-              ref={(button) => button?.focus()}
-              onClick={() => void send(step.amount)}
-            >
-              {texts.refund.confirm(written(session, step.amount, currency))}
-            </button>
-          </div>
-        </>
+      {(step.at === 'confirm' || step.at === 'again') && (
+        <Confirmation
+          amount={written(session, step.amount, currency)}
+          isAgain={step.at === 'again'}
+          confirm={() => void send(step.amount)}
+          close={close}
+        />
       )}
       {step.at === 'sending' && <p role="status">{texts.refund.sending}</p>}
       {step.at === 'done' && (
@@ -85,51 +87,38 @@ export default function RefundDialog({ payment, route, changed, close }: RefundD
   );
 }
 
-function AmountForm({
-  payment,
-  decimals,
-  chosen,
+/** Asks whether the money shall move. What began before it was shown does not answer it: a held key, a double click. */
+function Confirmation({
+  amount,
+  isAgain,
+  confirm,
   close,
 }: {
-  readonly payment: Payment;
-  readonly decimals: number;
-  readonly chosen: (amount: number) => void;
+  readonly amount: string;
+  readonly isAgain: boolean;
+  readonly confirm: () => void;
   readonly close: () => void;
 }) {
-  const { session } = useConnection();
-  const left = payment.amount - payment.amount_refunded;
-  const [text, setText] = useState(plain(left, decimals));
-  const amount = parsed(text, decimals);
-  const isValid = amount !== undefined && amount > 0 && amount <= left;
-  const leftText = written(session, left, payment.currency);
+  const cancel = useRef<HTMLButtonElement>(null);
+  useEffect(() => cancel.current?.focus(), []);
+  const { unknownBefore, sure, repeat, confirm: refund } = texts.refund;
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isValid) chosen(amount);
-      }}
-    >
-      <label>
-        {texts.refund.amount(payment.currency)}
-        <input
-          inputMode="decimal"
-          autocomplete="off"
-          value={text}
-          aria-invalid={!isValid}
-          aria-describedby="refund-left"
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
-      </label>
-      <p id="refund-left">{isValid ? texts.refund.left(leftText) : texts.refund.tooMuch(leftText)}</p>
-      <div class="actions">
-        <button type="button" onClick={close}>
+    <>
+      <p>{isAgain ? unknownBefore(amount) : sure(amount)}</p>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: only keeps its buttons from what did not begin on them */}
+      <div
+        class="actions"
+        onKeyDown={(event) => event.repeat && event.key !== 'Tab' && event.preventDefault()}
+      >
+        <button type="button" ref={cancel} onClick={close}>
           {texts.refund.cancel}
         </button>
-        <button type="submit" class="primary" disabled={!isValid}>
-          {texts.refund.next}
+        {/* `detail` counts the clicks in a row at one place. */}
+        <button type="button" class="danger" onClick={({ detail }) => detail <= 1 && confirm()}>
+          {isAgain ? repeat(amount) : refund(amount)}
         </button>
       </div>
-    </form>
+    </>
   );
 }
 

@@ -22,13 +22,15 @@ export function useHistory(places: readonly Place[]) {
   });
   const known = useMemo(() => (past.data?.pages ?? []).map(({ rows }) => rows), [past.data]);
   const newsKey = ['payments', 'news', places];
+  /** What is newer than the past: new payments, and how open ones have changed. */
+  const newsNow = () => queries.getQueryData<readonly Row[]>(newsKey) ?? [];
   const news = useQuery({
     queryKey: newsKey,
     queryFn: async ({ signal }) => {
-      const before = queries.getQueryData<readonly Row[]>(newsKey) ?? [];
-      const newest = before[0] ?? known[0]?.[0];
+      const newest = merged(known[0]?.slice(0, 1) ?? [], newsNow().slice(0, 1))[0];
       const since = newest === undefined ? Date.now() - newsMs : Date.parse(newest.created_at);
       const found = await newsSince({ client, places, signal }, since);
+      const before = newsNow();
       // The same list as before renders nothing again.
       return found.every((row) => before.some((each) => isSame(each, row))) ? before : merged(before, found);
     },
@@ -38,22 +40,27 @@ export function useHistory(places: readonly Place[]) {
   });
   const rows = useMemo(() => merged(...known, news.data ?? []), [known, news.data]);
   const open = rows.filter(({ status }) => !ended.has(status)).slice(0, 20);
-  const current = useQuery({
+  useQuery({
     queryKey: ['payments', 'open', places, open.map(({ id }) => id)],
-    queryFn: async ({ signal }) =>
-      Promise.all(
+    queryFn: async ({ signal }) => {
+      const found = await Promise.all(
         open.map(
           async (row): Promise<Row> => ({
             ...(await client.payments.get({ ...row, paymentId: row.id, signal })),
             route: row.route,
           }),
         ),
-      ),
+      );
+      const changed = found.filter((row) => !open.some((each) => isSame(each, row)));
+      // Among the rows, so that a payment that has ended shows its end when nobody asks for it any more.
+      if (changed.length > 0) queries.setQueryData(newsKey, merged(newsNow(), changed));
+      return null;
+    },
     enabled: open.length > 0,
     refetchInterval: openPaymentsMs,
   });
   return {
-    rows: useMemo(() => merged(rows, current.data ?? []), [rows, current.data]),
+    rows,
     past,
     error: past.error ?? news.error,
   };

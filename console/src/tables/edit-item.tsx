@@ -4,6 +4,7 @@ import { Problem } from '../parts/problem.tsx';
 import { may } from '../service.ts';
 import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
+import { Conflict, DeleteConflict } from './item-conflict.tsx';
 
 interface EditItemProps {
   readonly table: string;
@@ -18,10 +19,10 @@ export function EditItem({ table: tableName, item, close, ended }: EditItemProps
   const table = client.table(tableName);
   const [name, setName] = useState(item.name);
   const [read, setRead] = useState<StoredItem>(item);
-  const [theirs, setTheirs] = useState<StoredItem>();
+  const [conflict, setConflict] = useState<{ readonly theirs: StoredItem; readonly deletes: boolean }>();
   const [deletes, setDeletes] = useState(false);
   const [error, setError] = useState<unknown>();
-  const run = async (write: () => Promise<void>) => {
+  const run = async (write: () => Promise<void>, deletes = false) => {
     setError(undefined);
     try {
       await write();
@@ -31,12 +32,21 @@ export function EditItem({ table: tableName, item, close, ended }: EditItemProps
       const hasChanged = thrown instanceof CounterfoilError && thrown.code === 'precondition_failed';
       const now = hasChanged ? await table.get(item.id).catch(() => undefined) : undefined;
       if (now === undefined) setError(thrown);
-      else setTheirs(now);
+      else setConflict({ theirs: now, deletes });
     }
   };
   const save = (ifMatch: string) => run(() => table.update({ id: item.id, name }, { ifMatch }));
-  if (theirs !== undefined) {
-    return (
+  const remove = (ifMatch: string) => run(() => table.delete(item.id, { ifMatch }), true);
+  if (conflict !== undefined) {
+    const { theirs } = conflict;
+    return conflict.deletes ? (
+      <DeleteConflict
+        theirs={theirs.name}
+        deleteTheirs={() => void remove(theirs.etag)}
+        keepTheirs={ended}
+        error={error}
+      />
+    ) : (
       <Conflict
         mine={name}
         theirs={theirs.name}
@@ -44,7 +54,7 @@ export function EditItem({ table: tableName, item, close, ended }: EditItemProps
         takeTheirs={() => {
           setRead(theirs);
           setName(theirs.name);
-          setTheirs(undefined);
+          setConflict(undefined);
         }}
         error={error}
       />
@@ -78,9 +88,7 @@ export function EditItem({ table: tableName, item, close, ended }: EditItemProps
           <button
             type="button"
             class="danger"
-            onClick={() =>
-              deletes ? void run(() => table.delete(item.id, { ifMatch: read.etag })) : setDeletes(true)
-            }
+            onClick={() => (deletes ? void remove(read.etag) : setDeletes(true))}
           >
             {texts.item.delete}
           </button>
@@ -95,44 +103,5 @@ export function EditItem({ table: tableName, item, close, ended }: EditItemProps
         )}
       </div>
     </form>
-  );
-}
-
-function Conflict({
-  mine,
-  theirs,
-  keepMine,
-  takeTheirs,
-  error,
-}: {
-  readonly mine: string;
-  readonly theirs: string;
-  readonly keepMine: () => void;
-  readonly takeTheirs: () => void;
-  readonly error: unknown;
-}) {
-  return (
-    <div>
-      <p role="alert">{texts.item.conflict}</p>
-      <div class="versions">
-        <label>
-          {texts.item.yours}
-          <textarea rows={6} readOnly value={mine} />
-        </label>
-        <label>
-          {texts.item.theirs}
-          <textarea rows={6} readOnly value={theirs} />
-        </label>
-      </div>
-      {error !== undefined && <Problem error={error} />}
-      <div class="actions">
-        <button type="button" onClick={takeTheirs}>
-          {texts.item.takeTheirs}
-        </button>
-        <button type="button" class="danger" onClick={keepMine}>
-          {texts.item.keepMine}
-        </button>
-      </div>
-    </div>
   );
 }

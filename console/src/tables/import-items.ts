@@ -1,5 +1,5 @@
 import { CounterfoilError, type Item, type Table } from '@counterfoil/client';
-import { batchBytesMax, batchItemsMax } from '../limits.ts';
+import { batchBytesMax, batchItemsMax, createAttemptsMax } from '../limits.ts';
 
 /** What to do about an item that the table already has. */
 export type OnConflict = 'stop' | 'skip' | 'replace';
@@ -10,12 +10,13 @@ export interface Imported {
 }
 
 /**
- * Creates items in batches, each of which is written whole or not at all.
+ * Writes items in batches, each of which is written whole or not at all.
  *
- * @param progress called after each batch, so that a failed import shows how far it came
+ * @param progress called after each batch, so that an import that fails or is stopped shows how far it came
+ * @param signal stops before the next batch: the one that is being written ends first, so that what is reported is true
  */
 export async function importItems(
-  table: Table,
+  table: Pick<Table, 'get' | 'batch'>,
   items: readonly Item[],
   onConflict: OnConflict,
   progress: (done: Imported) => void,
@@ -23,7 +24,8 @@ export async function importItems(
 ): Promise<void> {
   let [written, skipped] = [0, 0];
   for (const batch of batchesOf(items)) {
-    const left = await writeBatch(table, batch, onConflict, signal);
+    if (signal.aborted) return;
+    const left = await writeBatch(table, batch, onConflict);
     written += batch.length - left;
     skipped += left;
     progress({ written, skipped });
@@ -32,35 +34,25 @@ export async function importItems(
 
 /** @returns how many items were skipped */
 async function writeBatch(
-  table: Table,
+  table: Pick<Table, 'get' | 'batch'>,
   batch: readonly Item[],
   onConflict: OnConflict,
-  signal: AbortSignal,
 ): Promise<number> {
-  try {
-    await table.batch(
-      batch.map((item) => ({ create: item })),
-      { signal },
-    );
+  if (onConflict === 'replace') {
+    await table.batch(batch.map((item) => ({ put: item })));
     return 0;
-  } catch (error) {
-    if (onConflict === 'stop' || !isConflict(error)) throw error;
   }
-  let skipped = 0;
-  for (const item of batch) {
-    if (onConflict === 'replace') await table.put(item, { signal });
-    else if (!(await created(table, item, signal))) skipped++;
-  }
-  return skipped;
-}
-
-async function created(table: Table, item: Item, signal: AbortSignal): Promise<boolean> {
-  try {
-    await table.create(item, { signal });
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
+  let fresh = batch;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (fresh.length > 0) await table.batch(fresh.map((item) => ({ create: item })));
+      return batch.length - fresh.length;
+    } catch (error) {
+      // Somebody else can create one of them after they were looked up; nothing was written.
+      if (onConflict === 'stop' || !isConflict(error) || attempt === createAttemptsMax) throw error;
+    }
+    const stored = await Promise.all(fresh.map(({ id }) => table.get(id)));
+    fresh = fresh.filter((_, index) => stored[index] === undefined);
   }
 }
 

@@ -11,9 +11,9 @@ export interface Start {
 interface Page {
   /** The id before its first item; undefined on the first page. */
   readonly after: string | undefined;
-  readonly first: number;
-  readonly length: number;
-  /** The id of its last item. */
+  first: number;
+  length: number;
+  /** The id of its last item when it was read first. The page has what is between `after` and this, however many there are. */
   readonly last: string;
   /** Undefined while the page is not kept. */
   items: readonly Item[] | undefined;
@@ -23,7 +23,8 @@ interface Page {
 
 /**
  * The items of a table as far as they have been scrolled to. Pages are read one after another, each from the last id of the one
- * before. Only those near the reader keep their items; the others remember where they begin, and are read again.
+ * before. Only those near the reader keep their items; the others remember where they begin and end, and are read again.
+ * What others have created or deleted there meanwhile moves the rows below.
  */
 export class ItemPages {
   readonly #table: Table;
@@ -33,6 +34,8 @@ export class ItemPages {
   readonly #aborted = new AbortController();
   #isReading = false;
   #isComplete = false;
+  /** The most rows that were needed. */
+  #wanted = 0;
   error: unknown;
 
   /** @param changed called when there are more items, or an error */
@@ -55,16 +58,17 @@ export class ItemPages {
     return this.count >= rowsMax;
   }
 
-  /** The item of a row; undefined while it is read again. */
+  /** The item of a row; undefined while it is read again, which an error ends until `retry`. */
   at(index: number): Item | undefined {
     const page = this.#pageOf(index);
     if (page === undefined) return undefined;
-    if (page.items === undefined) void this.#read(page);
+    if (page.items === undefined && this.error === undefined) void this.#read(page);
     return page.items?.[index - page.first];
   }
 
   /** Reads on until so many rows are there, or all of them. */
   async need(rows: number): Promise<void> {
+    this.#wanted = Math.max(this.#wanted, rows);
     if (this.#isReading || this.error !== undefined) return;
     this.#isReading = true;
     try {
@@ -90,6 +94,13 @@ export class ItemPages {
       index = page.first + page.length;
     }
     return found;
+  }
+
+  /** Reads on after an error. */
+  retry(): void {
+    this.error = undefined;
+    this.#changed();
+    void this.need(this.#wanted);
   }
 
   stop(): void {
@@ -128,12 +139,13 @@ export class ItemPages {
     return done ? [] : [...value];
   }
 
-  /** Reads the items of a known page again. They may have changed; rows without an item stay empty. */
+  /** Reads the items of a known page again, as they are now. */
   #read(page: Page): Promise<void> {
-    page.reading ??= this.#itemsAfter(page.after, page.length)
+    page.reading ??= this.#itemsUpTo(page)
       .then(
         (items) => {
           page.items = items;
+          this.#resize(page, items.length);
           this.#forget(this.#pages.indexOf(page));
           this.#changed();
         },
@@ -143,6 +155,24 @@ export class ItemPages {
         page.reading = undefined;
       });
     return page.reading;
+  }
+
+  async #itemsUpTo({ after, last }: Page): Promise<readonly Item[]> {
+    const found: Item[] = [];
+    for (let from = after; ; ) {
+      const items = await this.#itemsAfter(from, itemsPerPage);
+      const end = items.findIndex(({ id }) => comesAfter(id, last));
+      found.push(...(end < 0 ? items : items.slice(0, end)));
+      from = items.at(-1)?.id;
+      if (end >= 0 || from === undefined || from === last) return found;
+    }
+  }
+
+  #resize(page: Page, length: number): void {
+    const more = length - page.length;
+    page.length = length;
+    if (more === 0) return;
+    for (const later of this.#pages.slice(this.#pages.indexOf(page) + 1)) later.first += more;
   }
 
   #failed(error: unknown): void {
@@ -175,4 +205,12 @@ export class ItemPages {
     }
     return undefined;
   }
+}
+
+/** In the order of a table, which compares the bytes of UTF-8: that is the order of the code points. */
+function comesAfter(one: string, other: string): boolean {
+  const [ones, others] = [[...one], [...other]];
+  const at = ones.findIndex((character, index) => character !== others[index]);
+  if (at < 0) return false;
+  return (ones[at]?.codePointAt(0) ?? 0) > (others[at]?.codePointAt(0) ?? -1);
 }

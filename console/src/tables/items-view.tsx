@@ -77,7 +77,7 @@ function Items({ table }: { readonly table: string }) {
         {texts.tables.loaded(pages.count.toLocaleString())}
         {pages.isFull && ` · ${texts.tables.loadedMax}`}
       </p>
-      {pages.error !== undefined && <Problem error={pages.error} again={reload} />}
+      {pages.error !== undefined && <Problem error={pages.error} again={() => pages.retry()} />}
       {pages.isComplete && pages.count === 0 && <p>{texts.tables.noneItems}</p>}
       <ItemRows
         table={table}

@@ -2,19 +2,55 @@ import type { Item } from '@counterfoil/client';
 import { InputError } from '../input-error.ts';
 import { texts } from '../texts.ts';
 
-/** The items of a CSV or JSON Lines file, by the end of its name. Throws with the line of what is no item. */
+/** The items of a CSV or JSON Lines file, by the end of its name. Throws an `InputError` with the line of what is no item. */
 export async function itemsOf(file: File): Promise<readonly Item[]> {
-  const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+  const text = textOf(await file.arrayBuffer());
   return /\.csv$/i.test(file.name) ? fromCsv(text) : fromLines(text);
 }
 
+function textOf(bytes: ArrayBuffer): string {
+  try {
+    return decoded(bytes);
+  } catch {
+    throw new InputError(texts.transfer.notUtf8(lineThatIsNotUtf8(new Uint8Array(bytes))));
+  }
+}
+
+function decoded(bytes: ArrayBuffer | Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+}
+
+/** A line feed is part of no other character in UTF-8, so each line can be decoded by itself. */
+function lineThatIsNotUtf8(bytes: Uint8Array): number {
+  for (let line = 1, first = 0; ; line++) {
+    const feed = bytes.indexOf(0x0a, first);
+    const end = feed < 0 ? bytes.length : feed;
+    try {
+      decoded(bytes.subarray(first, end));
+    } catch {
+      return line;
+    }
+    if (feed < 0) return line;
+    first = feed + 1;
+  }
+}
+
 async function fromCsv(text: string): Promise<readonly Item[]> {
-  const { parse } = await import('csv-parse/browser/esm/sync');
-  const options = { record_delimiter: ['\n', '\r\n'], skip_empty_lines: true };
-  const [head = [], ...records] = parse(text, options) as string[][];
+  const [head = [], ...records] = await recordsOf(text);
   const [id, name] = [head.indexOf('id'), head.indexOf('name')];
   if (id < 0 || name < 0) throw new InputError(texts.transfer.noColumns);
+  if (new Set(head).size < head.length) throw new InputError(texts.transfer.columnTwice);
   return records.map((record) => ({ id: record[id] ?? '', name: record[name] ?? '' }));
+}
+
+async function recordsOf(text: string): Promise<string[][]> {
+  const { CsvError, parse } = await import('csv-parse/browser/esm/sync');
+  try {
+    return parse(text, { record_delimiter: ['\n', '\r\n'], skip_empty_lines: true }) as string[][];
+  } catch (error) {
+    if (error instanceof CsvError) throw new InputError(texts.transfer.malformedCsv(Number(error.lines)));
+    throw error;
+  }
 }
 
 function fromLines(text: string): readonly Item[] {

@@ -1,11 +1,11 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { Dialog } from '../parts/dialog.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { may } from '../service.ts';
 import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
 import { exportItems, type Format, store } from './export-items.ts';
-import { importItems, type OnConflict } from './import-items.ts';
+import { type Imported, importItems, type OnConflict } from './import-items.ts';
 import { itemsOf } from './read-file.ts';
 
 interface TransferDialogProps {
@@ -14,22 +14,29 @@ interface TransferDialogProps {
   readonly changed: () => void;
 }
 
-/** Exports a table to a file, and imports items from one, with progress. Closing the dialog stops either. */
+/**
+ * Exports a table to a file, and imports items from one, with progress. While it runs, only its Stop ends it, so that no stray
+ * click leaves a half-imported file behind unseen.
+ */
 export default function TransferDialog({ table: name, close, changed }: TransferDialogProps) {
   const { client, session } = useConnection();
   const table = client.table(name);
   const [status, setStatus] = useState('');
   const [isRunning, setRunning] = useState(false);
   const [error, setError] = useState<unknown>();
-  const stopping = useRef(new AbortController());
-  useEffect(() => () => stopping.current.abort(), []);
+  const stopping = useRef<AbortController>(undefined);
+  const stop = useCallback(() => stopping.current?.abort(), []);
+  useEffect(() => stop, [stop]);
   const run = async (work: (signal: AbortSignal) => Promise<void>) => {
+    stopping.current = new AbortController();
+    const { signal } = stopping.current;
     setError(undefined);
+    setStatus('');
     setRunning(true);
     try {
-      await work(stopping.current.signal);
+      await work(signal);
     } catch (thrown) {
-      if (!stopping.current.signal.aborted) setError(thrown);
+      if (!signal.aborted) setError(thrown);
     }
     setRunning(false);
   };
@@ -43,21 +50,23 @@ export default function TransferDialog({ table: name, close, changed }: Transfer
     const data = new FormData(event.currentTarget as HTMLFormElement);
     void run(async (signal) => {
       const items = await itemsOf(data.get('file') as File);
+      const onConflict = String(data.get('conflict')) as OnConflict;
+      let done: Imported = { written: 0, skipped: 0 };
+      const progress = (now: Imported) => {
+        done = now;
+        setStatus(texts.transfer.imported(now.written, now.skipped, items.length));
+      };
       try {
-        await importItems(
-          table,
-          items,
-          String(data.get('conflict')) as OnConflict,
-          ({ written, skipped }) => setStatus(texts.transfer.imported(written, skipped, items.length)),
-          signal,
-        );
+        await importItems(table, items, onConflict, progress, signal);
+        const ended = done.written + done.skipped;
+        if (ended < items.length) setStatus(texts.transfer.stopped(ended, items.length));
       } finally {
         changed();
       }
     });
   };
   return (
-    <Dialog title={texts.transfer.title} close={close}>
+    <Dialog title={texts.transfer.title} close={close} isHeld={isRunning}>
       <div class="bar">
         <button type="button" disabled={isRunning} onClick={() => void exporting('jsonl')}>
           {texts.transfer.exportLines}
@@ -90,8 +99,8 @@ export default function TransferDialog({ table: name, close, changed }: Transfer
       <p role="status">{status}</p>
       {error !== undefined && <Problem error={error} />}
       <div class="actions">
-        <button type="button" onClick={close}>
-          {texts.item.close}
+        <button type="button" onClick={isRunning ? stop : close}>
+          {isRunning ? texts.transfer.stop : texts.item.close}
         </button>
       </div>
     </Dialog>
