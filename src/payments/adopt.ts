@@ -103,28 +103,25 @@ async function create(context: PaymentContext, payment: Payment): Promise<boolea
   const holder =
     failure.write < writes.length ? undefined : await context.engine.get(paymentKeysSpace, keyEntry ?? '');
   if (holder === undefined) throw new Error(`payment ${id} could not be adopted: ${failure.reason}`);
-  await giveUpKey(context, holder);
-  const taken: Write = {
-    kind: 'put',
-    space: paymentKeysSpace,
-    id: keyEntry ?? '',
-    value: id,
-    makeSpace: true,
-  };
-  const failed = await context.engine.commit([...writes, taken]);
+  const isFreed = await giveUpKey(context, holder);
+  const taken = { ...made(paymentKeysSpace, keyEntry ?? '', id), kind: 'put' } as Write;
+  const failed = await context.engine.commit(isFreed ? [...writes, taken] : writes);
   if (failed !== undefined) throw new Error(`payment ${id} could not be adopted: ${failed.reason}`);
-  return true;
+  return isFreed;
 }
 
 /**
  * Another payment of the store has the key of a charge. It has lost the key since the backup, which happens only when it turned out that
  * nothing was charged for it. Recovery must not charge it now: the charge was made for the request that repeated the key.
+ *
+ * @returns false if it was charged all the same: then its response stays the one of the key
  */
-async function giveUpKey(context: PaymentContext, holder: string): Promise<void> {
-  await settleCharge(context, holder, {
+async function giveUpKey(context: PaymentContext, holder: string): Promise<boolean> {
+  const { chargeId } = await settleCharge(context, holder, {
     outcome: { kind: 'canceled', declineCode: 'canceled' },
     basis: 'proof',
   });
+  return chargeId === undefined;
 }
 
 /** @returns the amount of the refunds that the store lacked. While one of ours is open, recovery finds out its outcome. */
