@@ -2,9 +2,15 @@ import type { Write as PortWrite, Rejection, Space } from '../engine.ts';
 import { type Item, itemText } from '../item-text.ts';
 import { DamagedValueError } from './checked-database.ts';
 import { Compaction } from './compaction.ts';
-import { appendEntry, type SpaceEntry } from './journal.ts';
+import { appendEntry, countOfChanges, type SpaceEntry } from './journal.ts';
 import { LeafLookup } from './leaves.ts';
-import { compactionShare, compactionStepSize, journalSizeMax, journalSizeStoppedMax } from './limits.ts';
+import {
+  compactionShare,
+  compactionStepSize,
+  journalChangesMax,
+  journalSizeMax,
+  journalSizeStoppedMax,
+} from './limits.ts';
 import { Memtable } from './memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
@@ -70,9 +76,10 @@ export class Committer {
       );
     const results = batch.map((writes) => this.#commitUnlessDamaged(writes, mayGrow));
     if (this.#changed.size > 0) {
-      const spaces = JSON.stringify(this.#changedSpaces());
+      const changed = this.#changedSpaces();
+      const spaces = JSON.stringify(changed);
       this.#compactSome(spaces.length * compactionShare);
-      this.#append(spaces);
+      this.#append(spaces, countOfChanges(changed));
     } else if (!mayGrow) {
       // Rejected commits that keep coming must not keep an idle store from compacting, which makes room for them.
       this.#foldSome(compactionStepSize);
@@ -91,7 +98,7 @@ export class Committer {
     if (!this.#compaction.isUnderWay) this.#compaction.begin();
     this.#compactStep(sizeMax);
     // Readers learn from the newest entry which commits have left the journal.
-    if (!this.#compaction.isUnderWay && !this.#isCompactionStopped) this.#append('[]');
+    if (!this.#compaction.isUnderWay && !this.#isCompactionStopped) this.#append('[]', 0);
   }
 
   /**
@@ -199,7 +206,8 @@ export class Committer {
   #compactSome(sizeMax: number): void {
     if (this.#isCompactionStopped) return;
     if (!this.#compaction.isUnderWay) {
-      if (this.#memtable.journalSize < journalSizeMax) return;
+      const { journalSize, journalChanges } = this.#memtable;
+      if (journalSize < journalSizeMax && journalChanges < journalChangesMax) return;
       this.#compaction.begin();
     }
     this.#compactStep(sizeMax);
@@ -215,11 +223,14 @@ export class Committer {
     });
   }
 
-  /** @param spaces the spaces of the `JournalEntry`, as JSON */
-  #append(spaces: string): void {
+  /**
+   * @param spaces the spaces of the `JournalEntry`, as JSON
+   * @param changes how many changes they have
+   */
+  #append(spaces: string, changes: number): void {
     const commit = this.#memtable.last + 1;
     const size = appendEntry(this.#store, commit, { first: this.#memtable.first, spaces, at: Date.now() });
-    this.#memtable.append(commit, size);
+    this.#memtable.append(commit, size, changes);
   }
 }
 

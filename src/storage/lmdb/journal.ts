@@ -21,6 +21,10 @@ export type SpaceEntry = readonly [
   isRemoved?: true,
 ];
 
+export function countOfChanges(spaces: readonly SpaceEntry[]): number {
+  return spaces.reduce((count, [, , , changes]) => count + changes.length / 2, 0);
+}
+
 /** An entry of the journal, read. */
 export interface ReadEntry {
   /** The number of its commit. */

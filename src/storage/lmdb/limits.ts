@@ -38,8 +38,12 @@ export const mapBytesMax = 2 ** 46;
 export const treeDepthMax = 32;
 /** Leaves that an upgrade rewrites in one transaction: 16 MiB of new pages. */
 export const upgradedLeavesPerStep = 2_048;
-/** Characters in the journal at which compaction begins: about 12,000 small changes. */
-export const journalSizeMax = 1024 * 1024;
+/**
+ * Changes in the journal, and characters, at which compaction begins. Each leaf is rewritten once for all of its changes, so a longer
+ * journal writes less; but every thread keeps it in memory, and each start reads it.
+ */
+export const journalChangesMax = 12_000;
+export const journalSizeMax = 4 * 1024 * 1024;
 /**
  * Bytes of the journal up to which continuous backup may keep entries that are in the leaves: at 20,000 small commits a second
  * the target may be away for a minute, at 100 a second for hours.

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Space } from '../engine.ts';
-import { entriesFrom, lastEntry, type SpaceEntry } from './journal.ts';
+import { countOfChanges, entriesFrom, lastEntry, type SpaceEntry } from './journal.ts';
 
 import { bytesOf, firstKey, type SpaceRecord, type Store } from './store.ts';
 
@@ -28,8 +28,9 @@ export class Memtable {
   #first = 0;
   #last = 0;
   /** The journal's entries, oldest first. */
-  #entries: { readonly commit: number; readonly size: number }[] = [];
+  #entries: { readonly commit: number; readonly size: number; readonly changes: number }[] = [];
   #journalSize = 0;
+  #journalChanges = 0;
 
   constructor(store: Store) {
     this.#store = store;
@@ -55,6 +56,11 @@ export class Memtable {
     return this.#journalSize;
   }
 
+  /** Changes in the journal; an item may have several. */
+  get journalChanges(): number {
+    return this.#journalChanges;
+  }
+
   /** Reads the new entries of the journal. */
   catchUp(): void {
     // At first, what continuous backup keeps in the journal is passed over: it is in the leaves.
@@ -62,7 +68,7 @@ export class Memtable {
     for (const { commit, size, entry } of entriesFrom(this.#store, from)) {
       // The commits in between are already compacted, and so is everything known here: read it from the leaves.
       if (commit !== this.#last + 1) this.forget();
-      this.append(commit, size);
+      this.append(commit, size, countOfChanges(entry.spaces));
       this.apply(commit, entry.spaces);
       this.dropBefore(entry.first);
     }
@@ -80,10 +86,11 @@ export class Memtable {
   }
 
   /** Records an entry of the journal. Its changes are set separately. */
-  append(commit: number, size: number): void {
+  append(commit: number, size: number, changes: number): void {
     this.#last = commit;
-    this.#entries.push({ commit, size });
+    this.#entries.push({ commit, size, changes });
     this.#journalSize += size;
+    this.#journalChanges += changes;
   }
 
   set(space: Space, id: string, value: string | undefined, commit: number): void {
@@ -156,8 +163,13 @@ export class Memtable {
     if (first <= this.#first) return;
     this.#first = first;
     const remaining = this.#entries.findIndex(({ commit }) => commit >= first);
-    for (const { size } of this.#entries.splice(0, remaining < 0 ? this.#entries.length : remaining))
+    for (const { size, changes } of this.#entries.splice(
+      0,
+      remaining < 0 ? this.#entries.length : remaining,
+    )) {
       this.#journalSize -= size;
+      this.#journalChanges -= changes;
+    }
     for (const [space, changes] of this.#spaces) {
       changes.dropBefore(first);
       if (!changes.isEmpty) continue;
@@ -175,6 +187,7 @@ export class Memtable {
     this.#last = 0;
     this.#entries = [];
     this.#journalSize = 0;
+    this.#journalChanges = 0;
   }
 }
 

@@ -54,7 +54,7 @@ export class Replay {
       this.#memtable.catchUp();
       let lastAt = 0;
       for (const [commit, at, spaces] of commits) {
-        this.#memtable.append(commit, 0);
+        this.#memtable.append(commit, 0, 0);
         this.#memtable.apply(commit, spaces);
         lastAt = at ?? lastAt;
       }
