@@ -52,3 +52,10 @@ export const sortedRowBytes = 150;
  */
 export const youngObjectsMegabytes = 8;
 export const heapGrowthPercent = 60;
+
+/** How often a serving process looks whether it is idle. */
+export const idleLookMs = 2_000;
+/** The share of that time that an idle process may be busy: recovery looks at the store every second. */
+export const idleShareMax = 0.02;
+/** What a collection has to be worth, in bytes that the heap has grown by since the last one: few requests an hour cause none. */
+export const idleGrowthBytesMin = 16 * 1024 * 1024;

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { startService } from '../app/service.ts';
 import type { Settings } from '../settings/schema.ts';
 import { commandSettings } from './command-settings.ts';
+import { giveMemoryBackWhenIdle } from './idle-memory.ts';
 import { readyLine } from './ready-line.ts';
 
 export interface ServeOptions {
@@ -39,6 +40,7 @@ export async function work({ simulate = false, processes: count = 1 }: WorkerOpt
 async function serveAlone(settings: Settings, simulate: boolean): Promise<void> {
   const service = await startService(settings, { simulate });
   process.stdout.write(readyLine(service, { simulate, count: 1 }));
+  giveMemoryBackWhenIdle();
   const stop = () => {
     // A second signal exits at once.
     process.once('SIGTERM', () => process.exit(1)).once('SIGINT', () => process.exit(1));

@@ -7,6 +7,7 @@ import { withPatience } from '../app/start-patience.ts';
 import { stopMsMax } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Settings } from '../settings/schema.ts';
+import { giveMemoryBackWhenIdle } from './idle-memory.ts';
 import { workerDelayMsMax, workerDelayMsMin } from './limits.ts';
 import { readyLine } from './ready-line.ts';
 import { gatherFromWorkers, type MetricsMessage, WorkerMetrics } from './worker-metrics.ts';
@@ -77,6 +78,7 @@ export async function serveAsWorker(settings: Settings, { simulate, count }: Pla
   const stop = () => void service.stop().then(() => process.exit(0));
   process.once('SIGTERM', stop).once('disconnect', stop);
   const { origin, paymentOrigin, isOpen } = service;
+  giveMemoryBackWhenIdle();
   process.send?.({ kind: 'ready', origin, paymentOrigin, isOpen } satisfies Message);
 }
 

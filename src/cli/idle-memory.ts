@@ -1,0 +1,41 @@
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { idleGrowthBytesMin, idleLookMs, idleShareMax } from './limits.ts';
+
+interface Collection {
+  readonly type: 'major';
+  /** Everything that can be made again goes, too, such as the bytecode of functions that ran once. */
+  readonly flavor: 'last-resort';
+}
+
+/**
+ * Gives memory back to the system while nobody waits. V8 collects garbage when a heap is full, and an idle process fills none: it
+ * would keep what its start, or a busy hour, has taken. A collection stops the process for some 50 ms (docs/decisions/idle-memory.md).
+ */
+export function giveMemoryBackWhenIdle(): void {
+  const collect = collector();
+  let before = performance.eventLoopUtilization();
+  let collectedTo = 0;
+  setInterval(() => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, before);
+    before = now;
+    if (utilization > idleShareMax || heapBytes() - collectedTo < idleGrowthBytesMin) return;
+    collect({ type: 'major', flavor: 'last-resort' });
+    collectedTo = heapBytes();
+    // The collection is not work of the service.
+    before = performance.eventLoopUtilization();
+  }, idleLookMs).unref();
+}
+
+function heapBytes(): number {
+  return getHeapStatistics().total_physical_size;
+}
+
+/** Node.js has no other way to it. The flag shows the function in contexts that are made while it is set. */
+function collector(): (collection: Collection) => void {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (collection: Collection) => void;
+  setFlagsFromString('--no-expose-gc');
+  return collect;
+}
