@@ -1,4 +1,5 @@
 import type { Case } from './case.ts';
+import { backup } from './cases/backup.ts';
 import { bulk } from './cases/bulk.ts';
 import { bytesWritten } from './cases/bytes-written.ts';
 import { charge } from './cases/charge.ts';
@@ -44,6 +45,7 @@ export const cases: readonly Case[] = [
   create,
   update,
   bulk,
+  backup,
   charge,
   chargeLatency,
   overload,

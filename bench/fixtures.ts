@@ -42,18 +42,20 @@ export function fixtureTable(items: number): string {
   return `items-${items}`;
 }
 
+/** @param way as `fill.ts` knows it: `single` makes a commit for each item */
 export async function fillTables(
   environment: Environment,
   folder: string,
   tables: Tables,
   log: (line: string) => void,
+  way: 'bulk' | 'single' = 'bulk',
 ): Promise<void> {
   const entries = Object.entries(tables);
   if (entries.length === 0) return;
   const items = entries.reduce((sum, [, count]) => sum + count, 0);
   const began = performance.now();
   const tablesArgs = entries.map(([name, count]) => `${name}=${count}`);
-  await environment.run(process.execPath, [sourceFile('fill.ts'), folder, 'bulk', ...tablesArgs], {
+  await environment.run(process.execPath, [sourceFile('fill.ts'), folder, way, ...tablesArgs], {
     msMax: fillMsMax,
   });
   const seconds = (performance.now() - began) / 1_000;

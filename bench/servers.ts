@@ -16,7 +16,8 @@ export interface Server {
 const listenPollMs = 5;
 const listenMsMax = 30_000;
 
-export const serviceFile = sourceFile('../src/cli/counterfoil.ts');
+/** As `npm start` and the package start it. */
+export const serviceFile = sourceFile('../bin/counterfoil.mjs');
 
 /**
  * The service as its users start it, on a free port; with a new data folder unless one is given.
@@ -32,18 +33,6 @@ export async function startService(
   const env = { PORT: '0', COUNTERFOIL_DATA: data, ...settings };
   return waitUntilReady(
     environment.start(process.execPath, [serviceFile, 'serve', ...serveArguments], { env }),
-  );
-}
-
-/** The same, with further settings. */
-export async function startServiceIn(
-  environment: Environment,
-  { serveArguments }: Pick<Conditions, 'serveArguments'>,
-  env: Readonly<Record<string, string>>,
-): Promise<Server> {
-  const all = { PORT: '0', COUNTERFOIL_DATA: join(environment.folder, 'data'), ...env };
-  return waitUntilReady(
-    environment.start(process.execPath, [serviceFile, 'serve', ...serveArguments], { env: all }),
   );
 }
 

@@ -47,6 +47,8 @@ export const tablePlaceholder = 't'.repeat(4);
 export interface LoadOutcome {
   readonly requests: number;
   readonly requestsPerSecond: number;
+  /** In milliseconds: 99 of 100 responses took at most so long. */
+  readonly p99Ms: number;
 }
 
 /**
@@ -69,6 +71,7 @@ export async function putUnderLoad(environment: Environment, load: Load): Promis
     `-t${loadThreads}`,
     `-c${connections}`,
     `-d${seconds}s`,
+    '--latency',
     ...(responseSecondsMax === undefined ? [] : [`--timeout=${responseSecondsMax}s`]),
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
     ...(requests === undefined ? [] : ['-s', requestsScript]),
@@ -87,7 +90,14 @@ export async function putUnderLoad(environment: Environment, load: Load): Promis
   if (!(requestsPerSecond > 0)) throw new Error(`${url}: wrk counted no requests\n${text}`);
   const shed = mayFail ? 0 : Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0);
   const served = 1 - shed / requestCount;
-  return { requests: requestCount - shed, requestsPerSecond: requestsPerSecond * served };
+  return { requests: requestCount - shed, requestsPerSecond: requestsPerSecond * served, p99Ms: p99Of(text) };
+}
+
+const msByUnit: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1_000, m: 60_000 };
+
+function p99Of(text: string): number {
+  const [, figure, unit = ''] = /^\s*99%\s+([\d.]+)(us|ms|s|m)\b/m.exec(text) ?? [];
+  return Number(figure) * (msByUnit[unit] ?? Number.NaN);
 }
 
 function scriptArgs({ method, body = '', expected = '', items }: Requests): string[] {

@@ -7,7 +7,7 @@ import { firstVersion, idNumber, idText, nameText, takeStream } from '../items.t
 import { compareInRounds, countText, type Round } from '../measure.ts';
 import { anonymousMegabytes, peakDuring, processesOf } from '../memory.ts';
 import { readOnce, timeReads } from '../reading.ts';
-import { type Server, serviceFile, startServiceIn } from '../servers.ts';
+import { type Server, serviceFile, startService } from '../servers.ts';
 import { sourceFile } from '../source-file.ts';
 import { itemBody, putUnderLoad, usualConnections } from '../wrk.ts';
 
@@ -45,7 +45,7 @@ async function measureLocal(environment: Environment, conditions: Conditions): P
   const endpoint = await startDynamo(environment);
   const env = dynamoEnvironment(endpoint);
   await environment.run(process.execPath, [serviceFile, 'store', 'init'], { env });
-  const service = await startServiceIn(environment, conditions, env);
+  const service = await startService(environment, conditions, undefined, env);
   await fill(service, 'large', scanned);
   await fill(service, 'sdk', 1);
   return [
@@ -116,7 +116,7 @@ async function measureProcesses(environment: Environment, conditions: Conditions
   const env = dynamoEnvironment(endpoint);
   const run = async (workers: number, round: Round, cores?: number) => {
     const more = { ...conditions, serveArguments: ['--workers', String(workers)] };
-    const service = await startServiceIn(environment, more, env);
+    const service = await startService(environment, more, undefined, env);
     let releaseItem: (() => void) | undefined;
     try {
       // Warms up the new process: Node has compiled nothing yet.

@@ -18,7 +18,7 @@ export interface Footprint {
 export const work = { wholeReads: 4, reads: 2_000, creates: 200 } as const;
 const atOnce = 64;
 /** From the first response, so that what a start leaves behind is over. */
-export const settleMs = 1_000;
+export const settleMs = 5_000;
 const pollMs = 5;
 const firstMsMax = 60_000;
 const bytesPerMegabyte = 1_000_000;
