@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Counterfoil } from '../../client/src/index.ts';
 import { bearing, everyScope, idWithin, startServiceWithKeys, withKeys } from '../support/access/keys.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { signInToConsole } from '../support/console/sign-in.ts';
 import { readPath } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
@@ -92,10 +94,23 @@ test('the list has pages in the order of creation, and when each key was used', 
     names.push(...page.keys.map(({ name }) => name));
     after = page.next;
   } while (after !== undefined);
-  assert.deepEqual(names, ['admin', 'reader', 'idle', 'last']);
-  const [admin, reader] = (await client.keys.list()).keys;
-  assert.equal(admin?.last_used_at, null);
-  assert.ok(Math.abs(Date.parse(reader?.last_used_at ?? '') - Date.now()) < dayMs);
+  const all = (await client.keys.list()).keys;
+  assert.deepEqual(
+    names,
+    all.map(({ name }) => name),
+  );
+  assert.deepEqual(names.toSorted(), ['admin', 'idle', 'last', 'reader']);
+  const times = all.map(({ created_at }) => created_at);
+  assert.deepEqual(times, times.toSorted());
+  // The use is stored beside the request.
+  const lastUseOf = async (name: string) =>
+    (await client.keys.list()).keys.find((each) => each.name === name)?.last_used_at;
+  for (let waited = 0; (await lastUseOf('reader')) === null; waited += 20) {
+    assert.ok(waited < givenUpMs);
+    await sleep(20);
+  }
+  assert.ok(Math.abs(Date.parse((await lastUseOf('reader')) ?? '') - Date.now()) < dayMs);
+  assert.equal(await lastUseOf('idle'), null);
   assertError(await service.get(`${path}?after=x`, bearing(keys.reader)), {
     status: 400,
     code: 'invalid_request',
