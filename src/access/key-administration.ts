@@ -21,6 +21,14 @@ export interface Rotation {
   readonly endsPrevious: boolean;
 }
 
+/** The key of a caller. */
+interface Holder {
+  /** As its secret has it. */
+  readonly key: ApiKey;
+  /** Whether a rotation has replaced the secret that the caller sent. */
+  readonly isReplaced: boolean;
+}
+
 /**
  * Changes API keys for callers of the HTTP interface. Nobody gets more than they have: a caller creates, rotates and revokes only
  * keys whose scopes, tables, routes and end its own key covers. The caller's key is read again with the keys that change, so that a
@@ -53,7 +61,7 @@ export class KeyAdministration {
       if (holder === undefined) checkFirst(request);
       else {
         checkNew(holder, request);
-        if (predecessor !== undefined) checkPredecessor(holder, predecessor, replaces);
+        if (predecessor !== undefined) checkPredecessor(holder.key, predecessor, replaces);
       }
       const isTaken = keys.some((key) => key.name === request.name && !hasEnded(key, this.#now()));
       if (isTaken) throw new ServiceError('key_exists', { param: 'name' });
@@ -99,20 +107,22 @@ export class KeyAdministration {
 
   #checkChange(by: KeyRequester, keys: readonly ApiKey[], key: ApiKey | undefined): void {
     const holder = this.#holderOf(by, keys);
-    if (holder === undefined || key === undefined || excessOf(holder, key) === undefined) return;
-    throw new ServiceError('forbidden', {
-      param: 'key_id',
-      message: 'This API key may do more than the key of this request, or ends later.',
-    });
+    const part = holder === undefined || key === undefined ? undefined : excessOf(holder.key, key);
+    if (holder === undefined || part === undefined) return;
+    const message =
+      part === 'expires_at' && holder.isReplaced
+        ? replacedSecret
+        : 'This API key may do more than the key of this request, or ends later.';
+    throw new ServiceError('forbidden', { param: 'key_id', message });
   }
 
   /** The caller's key as it is now, and as its secret has it; undefined while no key exists. */
-  #holderOf({ caller: { key } }: KeyRequester, keys: readonly ApiKey[]): ApiKey | undefined {
+  #holderOf({ caller: { key } }: KeyRequester, keys: readonly ApiKey[]): Holder | undefined {
     if (key === undefined && keys.length === 0) return undefined;
     const current = key === undefined ? undefined : keys.find(({ id }) => id === key.id);
     const held = key === undefined || current === undefined ? undefined : keyOfSecret(current, key.hash);
     if (held === undefined || hasEnded(held, this.#now())) throw callerEnded;
-    return held;
+    return { key: held, isReplaced: current?.hash !== held.hash };
   }
 
   /** The change is durable: if the keys cannot be read now, its response must not be lost with its secret. */
@@ -130,18 +140,22 @@ function checkFirst({ scopes }: CreateKeyRequest): void {
   });
 }
 
-function checkNew(holder: ApiKey, request: CreateKeyRequest): void {
-  const param = excessOf(holder, request);
-  if (param !== undefined) throw new ServiceError('forbidden', { param, message: excessMessages[param] });
+function checkNew({ key, isReplaced }: Holder, request: CreateKeyRequest): void {
+  const param = excessOf(key, request);
+  if (param === undefined) return;
+  const message = param === 'expires_at' && isReplaced ? replacedSecret : excessMessages[param];
+  throw new ServiceError('forbidden', { param, message });
 }
 
 const excessMessages: Readonly<Record<KeyPart, string>> = {
   scopes: 'A key can be given only scopes that the key of this request has.',
   tables: 'The key of this request is limited to certain tables: name some of them.',
   routes: 'The key of this request is limited to certain payment routes: name some of them.',
-  expires_at:
-    'The key of this request, or its replaced secret, ends before this one would: name an earlier time.',
+  expires_at: 'The key of this request ends before this one would: name an earlier time.',
 };
+
+const replacedSecret =
+  'A rotation has replaced the secret of this request, which ends with its overlap: send the present one.';
 
 /** A new key takes over the idempotency keys of the one that it replaces, and with them its payments. */
 function checkPredecessor(holder: ApiKey, predecessor: ApiKey, replaces: string | undefined): void {
@@ -157,4 +171,6 @@ function checkPredecessor(holder: ApiKey, predecessor: ApiKey, replaces: string 
 const callerEnded = new ServiceError('unauthenticated', {
   param: 'Authorization',
   message: 'The API key of this request has just ended; nothing was changed.',
+  // RFC 6750, 3.1
+  headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
 });

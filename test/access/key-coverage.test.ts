@@ -158,8 +158,10 @@ test('a secret that was replaced gives nothing that outlasts its overlap: a leak
       await service.post(`${path}/${id}/rotate`, { ends_previous: true }, headers),
       await service.send('DELETE', `${path}/${id}`, undefined, headers),
       await service.send('DELETE', `${path}/${idWithin(keys.other)}`, undefined, headers),
-    ])
+    ]) {
       assertError(response, { status: 403, code: 'forbidden' });
+      assert.match(response.json.body.error.message, /^A rotation has replaced the secret of this request/);
+    }
   const within = { scopes: ['metrics:read'], expires_at: new Date(Date.now() + 600_000).toISOString() };
   assert.equal((await create(service, keys.admin, within)).status, 200);
   assert.equal((await create(service, present, { name: 'b', scopes: ['admin'] })).status, 200);
