@@ -40,6 +40,7 @@ const kinds = {
   user_not_found: kind(404, 'invalid_request', 'There is no user with this id.'),
   session_not_found: kind(404, 'invalid_request', 'There is no session with this id.'),
   integration_not_found: kind(404, 'invalid_request', 'There is no integration with this name.'),
+  key_not_found: kind(404, 'invalid_request', 'There is no API key with this id.'),
   processor_not_found: kind(404, 'invalid_request', 'There is no payment processor with this name.'),
   provider_not_found: kind(404, 'invalid_request', 'There is no identity provider with this name.'),
   method_not_allowed: kind(405, 'invalid_request', 'This path does not support this method.'),
@@ -56,6 +57,21 @@ const kinds = {
     409,
     'conflict',
     'This name is already registered with other credentials, return URLs or scopes; nothing was changed.',
+  ),
+  key_exists: kind(
+    409,
+    'conflict',
+    'A valid API key has this name already; nothing was created. Choose another name, or rotate that key if its secret is lost.',
+  ),
+  rotation_unfinished: kind(
+    409,
+    'conflict',
+    'The previous secret of this API key is still valid; nothing was changed. To end it now, send "ends_previous": true.',
+  ),
+  last_admin_key: kind(
+    409,
+    'conflict',
+    'This is the last valid API key with the scope admin; nothing was changed. Create another one first.',
   ),
   idempotency_key_in_use: kind(409, 'conflict', 'A request with this idempotency key is still running.', {
     retryable: true,

@@ -1,5 +1,6 @@
 import { Audit } from './audit.ts';
 import { type CounterfoilOptions, Http } from './http.ts';
+import { Keys } from './keys.ts';
 import {
   Payments,
   type PayRequest,
@@ -21,6 +22,7 @@ export class Counterfoil {
   readonly payments: Payments;
   readonly signIn: SignIn;
   readonly audit: Audit;
+  readonly keys: Keys;
   readonly #http: Http;
 
   constructor(options: ClientOptions) {
@@ -28,6 +30,7 @@ export class Counterfoil {
     this.payments = new Payments(this.#http);
     this.signIn = new SignIn(this.#http, options.storage);
     this.audit = new Audit(this.#http);
+    this.keys = new Keys(this.#http);
   }
 
   table(name: string): Table {

@@ -9,6 +9,17 @@ export {
 } from './error.ts';
 export type { ReceivedResponse, SentRequest } from './http.ts';
 export type {
+  ApiKey,
+  ApiKeyKind,
+  ApiKeyPage,
+  CreateKey,
+  Keys,
+  ListKeys,
+  RotateKey,
+  Scope,
+  ShownApiKey,
+} from './keys.ts';
+export type {
   Declined,
   Dispute,
   ListRequest,

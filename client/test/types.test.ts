@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Static } from 'typebox';
+import type { publicKey } from '../../src/access/public-key.ts';
+import type { Scope as ScopeOfService } from '../../src/access/scopes.ts';
 import {
   type ErrorCode as CodeOfService,
   errorKinds,
@@ -11,6 +13,7 @@ import type { ChargeState } from '../../src/payments/charge-state.ts';
 import type { RefundState } from '../../src/payments/refund-state.ts';
 import { readDocument } from '../../test/support/openapi/document.ts';
 import {
+  type ApiKey,
   Counterfoil,
   CounterfoilError,
   type Dispute,
@@ -22,6 +25,7 @@ import {
   type PayResult,
   type Refund,
   type RefundStatus,
+  type Scope,
   type ServiceErrorCode,
   type Session,
 } from '../src/index.ts';
@@ -33,6 +37,8 @@ type Shape<Value> = { readonly [Key in keyof Value]: unknown };
 const same: readonly true[] = [
   true satisfies Same<ServiceErrorCode, CodeOfService>,
   true satisfies Same<ErrorType, TypeOfService | 'client'>,
+  true satisfies Same<Scope, ScopeOfService>,
+  true satisfies Same<keyof ApiKey, keyof ReturnType<typeof publicKey> | 'last_used_at'>,
   true satisfies Same<PaymentStatus, Exclude<ChargeState, 'received'>>,
   true satisfies Same<RefundStatus, RefundState>,
   true satisfies Same<keyof Payment, keyof Static<typeof paymentState>>,

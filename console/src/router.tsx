@@ -67,9 +67,25 @@ const audit = createRoute({
   path: '/audit',
   component: lazyRouteComponent(() => import('./administration/audit-view.tsx')),
 });
+const keys = createRoute({
+  getParentRoute,
+  path: '/keys',
+  component: lazyRouteComponent(() => import('./keys/keys-view.tsx')),
+});
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, payments, payment, review, tables, items, people, operations, audit]),
+  routeTree: root.addChildren([
+    home,
+    payments,
+    payment,
+    review,
+    tables,
+    items,
+    people,
+    keys,
+    operations,
+    audit,
+  ]),
   basepath: '/console',
   defaultPreload: 'intent',
   defaultErrorComponent: ({ error, reset }: { readonly error: unknown; readonly reset: () => void }) => (

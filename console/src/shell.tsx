@@ -34,6 +34,7 @@ export function Shell() {
           {(may(session, 'users:read') || may(session, 'integrations:read')) && (
             <Link to="/people">{texts.views.people}</Link>
           )}
+          {may(session, 'keys:read') && <Link to="/keys">{texts.views.keys}</Link>}
           <Link to="/operations">{texts.views.operations}</Link>
           {may(session, 'admin') && <Link to="/audit">{texts.views.audit}</Link>}
         </nav>

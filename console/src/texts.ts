@@ -7,6 +7,7 @@ export const texts = {
     review: 'Needs review',
     tables: 'Tables',
     people: 'Sign-in',
+    keys: 'API keys',
     operations: 'Operations',
     audit: 'Audit',
   },
@@ -39,6 +40,8 @@ export const texts = {
       unauthenticated: 'Sign in again.',
       rate_limited: 'Wait a moment, then try again.',
       unavailable: 'The service is starting or its store is out of reach. Try again shortly.',
+      rotation_unfinished:
+        'Somebody has rotated this key. The list shows until when its previous secret is valid: close this dialog to see it.',
       storage_full: 'The disk of the service is full. Free some space, then try again.',
     } as Readonly<Record<string, string>>,
     unexpected: 'The page has a fault. Load it again; if that does not help, report it.',
@@ -314,6 +317,92 @@ export const texts = {
       'Nobody can sign in with it any more, and everybody who has is signed out. This cannot be undone.',
     deleteConfirm: 'Delete integration',
   },
+  apiKeys: {
+    title: 'API keys',
+    none: 'No API keys yet',
+    noneYet:
+      'This service is open to programs on its machine. From the first key on, each request needs one, also this console.',
+    command: (address: string) =>
+      `curl ${address}/keys -H 'Content-Type: application/json' -d '{"name":"admin","scopes":["admin"]}'`,
+    create: 'Create a key',
+    rotate: (name: string) => `Rotate ${name}`,
+    revoke: (name: string) => `Revoke ${name}`,
+    valid: 'Valid',
+    ended: 'Ended',
+    own: 'You are signed in with this key.',
+    never: 'never',
+    fields: {
+      allows: 'Allows',
+      kind: 'Kind',
+      lastUsed: 'Last used',
+      expires: 'Expires',
+      revoked: 'Revoked',
+      created: 'Created',
+      previous: 'Previous secret valid until',
+      id: 'Id',
+    },
+    kinds: { secret: 'For servers', publishable: 'For pages: publishable, not a secret' },
+    /** What each scope allows. The argument names what a key is limited to. */
+    scopes: {
+      'payments:create': (routes?: string) => `Makes payments${on(routes)}, and reads prices`,
+      'payments:read': (routes?: string) => `Reads payments${on(routes)}`,
+      'payments:refund': (routes?: string) => `Refunds payments${on(routes)}, and cancels charges in doubt`,
+      'tables:read': (tables?: string) => `Reads ${tables === undefined ? 'tables' : `the tables ${tables}`}`,
+      'tables:write': (tables?: string) =>
+        `Changes items of ${tables === undefined ? 'tables' : `the tables ${tables}`}`,
+      'integrations:read': () => 'Reads sign-in integrations',
+      'integrations:write': () => 'Adds, edits and deletes sign-in integrations',
+      'users:read': () => 'Reads people and their sessions',
+      'users:write': () => 'Ends sessions, and deletes people',
+      'keys:read': () => 'Lists API keys',
+      'keys:write': () => 'Creates, rotates and revokes API keys that may do no more than itself',
+      'metrics:read': () => 'Reads the metrics',
+      admin: () => 'Does everything',
+    } as Readonly<Record<string, (limits?: string) => string>>,
+    from: (origins: string) => `Only from pages of ${origins}`,
+    form: {
+      name: 'Name, to recognize it by',
+      kind: 'Kind',
+      scopes: 'What it may do',
+      first: 'The first key must be one for everything: no other key could make further ones.',
+      tables: 'Only these tables, one to a line; empty for all',
+      routes: 'Only these payment routes, as stripe/charge, one to a line; empty for all',
+      origins: 'Origins of the pages that use it, one to a line',
+      expires: 'Expires; empty for never',
+      submit: 'Create key',
+    },
+    shown: {
+      title: (name: string) => `The key ${name}`,
+      once: 'Copy it now, and keep it where only its program can read it. After this dialog is closed, nobody can see it again. If it is lost, rotate the key.',
+      publishable: 'Copy it now into your pages. It is no secret, but the service stores only its hash.',
+      first: 'From now on, this console needs a key: sign in with this one.',
+      copy: 'Copy',
+      copied: 'Copied',
+      notCopied: 'The browser does not allow it. Select the key, and copy it yourself.',
+      done: 'I have stored it: close',
+    },
+    rotation: {
+      explanation: 'The key gets a new secret, which is shown once.',
+      overlap: 'The present secret stays valid for',
+      overlaps: [
+        [86_400, 'one day'],
+        [3_600, 'one hour'],
+        [604_800, 'seven days'],
+        [0, 'no time: it ends now'],
+      ] as readonly (readonly [seconds: number, text: string])[],
+      previous: 'An earlier secret is still valid until',
+      endsPrevious: 'End that earlier secret now',
+      own: 'You are signed in with the present secret of this key. Your session ends with it, and can change no keys before: sign in again with the new one.',
+      submit: 'Rotate',
+    },
+    revocation: {
+      title: (name: string) => `Revoke the key ${name}?`,
+      sure: 'Each program that uses it is rejected within a second. This cannot be undone.',
+      own: 'You are signed in with this key: your session ends now.',
+      name: (name: string) => `Type ${name} to confirm`,
+      submit: 'Revoke key',
+    },
+  },
   operations: {
     title: 'Operations',
     health: 'Health',
@@ -340,6 +429,7 @@ export const texts = {
       ['g r', 'Go to what needs review'],
       ['g t', 'Go to tables'],
       ['g s', 'Go to sign-in'],
+      ['g k', 'Go to API keys'],
       ['g o', 'Go to operations'],
       ['g a', 'Go to the audit trail'],
       ['↑ ↓', 'Move in a list'],
@@ -354,4 +444,8 @@ export const texts = {
 
 function counted(items: number): string {
   return items === 1 ? '1 item' : `${items.toLocaleString()} items`;
+}
+
+function on(routes: string | undefined): string {
+  return routes === undefined ? '' : ` on ${routes}`;
 }

@@ -57,6 +57,18 @@ export function hashOf(text: string): string {
   return hash('sha256', text, 'base64url');
 }
 
+/**
+ * The key as the holder of one of its secrets has it: with the previous secret it ends with the overlap. Undefined if neither
+ * secret has this hash.
+ */
+export function keyOfSecret(key: ApiKey, hash: string): ApiKey | undefined {
+  if (key.hash === hash) return key;
+  const { previous, expiresAt, ...rest } = key;
+  if (previous?.hash !== hash) return undefined;
+  const endsFirst = expiresAt !== undefined && Date.parse(expiresAt) < Date.parse(previous.until);
+  return { ...rest, hash, expiresAt: endsFirst ? expiresAt : previous.until };
+}
+
 /** Whether a key has been revoked or has expired. @param now milliseconds since 1970 */
 export function hasEnded(
   { revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>,

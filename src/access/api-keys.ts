@@ -25,17 +25,25 @@ export interface ListedKey extends ApiKey {
   readonly lastUsedAt: string | undefined;
 }
 
+/**
+ * Throws if the caller may not make a change. It is called with the keys as the commit finds them, and again if they have changed
+ * meanwhile. `key` is the key that changes, or that a new one replaces, if there is one.
+ */
+export type KeyChangeCheck = (keys: readonly ApiKey[], key: ApiKey | undefined) => void;
+
 /** Creates, changes and ends API keys. The audit entry is in the same commit as the change; every process sees it within 1 s. */
 export class ApiKeys {
   readonly #engine: Engine;
   readonly #by: Actor;
   readonly #now: () => number;
+  readonly #requestId: string | undefined;
 
-  /** @param by the actor of the changes, for the audit trail */
-  constructor(engine: Engine, by: Actor, now: () => number = Date.now) {
+  /** @param by the actor of the changes, for the audit trail @param requestId of the changes, if they are requested over HTTP */
+  constructor(engine: Engine, by: Actor, now: () => number = Date.now, requestId?: string) {
     this.#engine = engine;
     this.#by = by;
     this.#now = now;
+    this.#requestId = requestId;
   }
 
   /** Whether a key was ever created. From then on every caller needs one. */
@@ -45,10 +53,20 @@ export class ApiKeys {
 
   /** All keys, in the order of their creation. */
   async list(): Promise<ListedKey[]> {
-    const keys = (await readKeys(this.#engine)).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
-    return Promise.all(
-      keys.map(async (key) => ({ ...key, lastUsedAt: await lastUse(this.#engine, key.id) })),
-    );
+    return this.#withLastUse((await readKeys(this.#engine)).sort(byCreation));
+  }
+
+  /**
+   * A page of all keys, in the order of their creation, and the `after` of the next page if there is one. Rejects with
+   * `invalid_request` if `after` is not the id of a key.
+   */
+  async page(limit: number, after?: string): Promise<{ keys: ListedKey[]; next: string | undefined }> {
+    const all = (await readKeys(this.#engine)).sort(byCreation);
+    const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+    if (after !== undefined && start === 0)
+      throw invalid('after', 'after must be the next of the previous page.');
+    const keys = await this.#withLastUse(all.slice(start, start + limit));
+    return { keys, next: start + limit < all.length ? keys.at(-1)?.id : undefined };
   }
 
   /**
@@ -58,14 +76,15 @@ export class ApiKeys {
    * @param replaces the id of the key that the new one replaces: a payment that was sent with the old key is not charged
    *   again when it is sent with the new one. Default: the latest key with the same name, which may have ended.
    */
-  async create(request: CreateKeyRequest, replaces?: string): Promise<ShownKey> {
+  async create(request: CreateKeyRequest, replaces?: string, check?: KeyChangeCheck): Promise<ShownKey> {
     checkCreateKeyRequest(request, this.#now());
     const id = newApiKeyId();
     const text = newApiKeyText(request.kind, id);
     const created = { id, ...request, hash: hashOf(text), createdAt: this.#timestamp() };
     return changeKeys(this.#engine, async (keys) => {
-      const shop = shopOfPredecessor(keys, request, replaces);
-      const key: ApiKey = shop === undefined ? created : { ...created, shop };
+      const before = predecessorOf(keys, request, replaces);
+      check?.(keys, before);
+      const key: ApiKey = before === undefined ? created : { ...created, shop: before.shop ?? before.id };
       const room = keys.length < apiKeysMax ? [] : await keyDeleted(this.#engine, this.#oldestEnded(keys));
       return {
         writes: [...room, keyCreated(key), this.#audited('key.created', id)],
@@ -74,10 +93,11 @@ export class ApiKeys {
     });
   }
 
-  /** Revokes a key; a revoked key stays as it is. Rejects with `invalid_request` if there is no such key. */
-  async revoke(id: string): Promise<ApiKey> {
+  /** Revokes a key; a revoked key stays as it is. Rejects with `key_not_found`. */
+  async revoke(id: string, check?: KeyChangeCheck): Promise<ApiKey> {
     return changeKeys(this.#engine, (keys) => {
       const before = keyOf(keys, id);
+      check?.(keys, before);
       if (before.revokedAt !== undefined) return { writes: [], result: before };
       const { previous: _, ...rest } = before;
       const after = { ...rest, revokedAt: this.#timestamp() };
@@ -87,14 +107,15 @@ export class ApiKeys {
 
   /**
    * Gives a key a new secret. The present secret stays valid for the overlap. The previous secret of an earlier rotation
-   * ends now: there are never more than two. Rejects with `invalid_request` if there is no such key or it has ended.
+   * ends now: there are never more than two. Rejects with `key_not_found`, and with `invalid_request` if the key has ended.
    *
    * @param overlapMs 0 ends the present secret now
    */
-  async rotate(id: string, overlapMs: number): Promise<ShownKey> {
+  async rotate(id: string, overlapMs: number, check?: KeyChangeCheck): Promise<ShownKey> {
     return changeKeys(this.#engine, (keys) => {
       const before = keyOf(keys, id);
-      if (hasEnded(before, this.#now())) throw invalid('id', 'This API key has ended; create a new one.');
+      check?.(keys, before);
+      if (hasEnded(before, this.#now())) throw invalid('key_id', 'This API key has ended; create a new one.');
       const text = newApiKeyText(before.kind, id);
       const { previous: _, ...rest } = before;
       const until = new Date(this.#now() + overlapMs).toISOString();
@@ -105,15 +126,20 @@ export class ApiKeys {
   }
 
   #oldestEnded(keys: readonly ApiKey[]): ApiKey {
-    const [oldest] = keys
-      .filter((key) => hasEnded(key, this.#now()))
-      .sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+    const [oldest] = keys.filter((key) => hasEnded(key, this.#now())).sort(byCreation);
     if (oldest !== undefined) return oldest;
     throw invalid(undefined, `There are ${apiKeysMax} API keys already; revoke one that is not needed.`);
   }
 
   #audited(what: AdministrativeAct['what'], on: string) {
-    return audited({ what, on, by: this.#by }, this.#now());
+    const requested = this.#requestId === undefined ? {} : { requestId: this.#requestId };
+    return audited({ what, on, by: this.#by, ...requested }, this.#now());
+  }
+
+  #withLastUse(keys: readonly ApiKey[]): Promise<ListedKey[]> {
+    return Promise.all(
+      keys.map(async (key) => ({ ...key, lastUsedAt: await lastUse(this.#engine, key.id) })),
+    );
   }
 
   #timestamp(): string {
@@ -121,22 +147,29 @@ export class ApiKeys {
   }
 }
 
-function shopOfPredecessor(
+/** The key whose idempotency keys a new one takes over. */
+function predecessorOf(
   keys: readonly ApiKey[],
   { kind, name }: CreateKeyRequest,
   replaces: string | undefined,
-): string | undefined {
-  const sameName = keys
+): ApiKey | undefined {
+  if (replaces !== undefined) return keyOf(keys, replaces, 'replaces');
+  return keys
     .filter((key) => key.kind === kind && key.name === name)
-    .sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
-  const before = replaces === undefined ? sameName.at(-1) : keyOf(keys, replaces);
-  return before === undefined ? undefined : (before.shop ?? before.id);
+    .sort(byCreation)
+    .at(-1);
 }
 
-function keyOf(keys: readonly ApiKey[], id: string): ApiKey {
+function keyOf(keys: readonly ApiKey[], id: string, param = 'key_id'): ApiKey {
   const key = keys.find((candidate) => candidate.id === id);
-  if (key === undefined) throw invalid('id', 'There is no API key with this id.');
+  if (key === undefined) throw new ServiceError('key_not_found', { param });
   return key;
+}
+
+/** Keys of the same millisecond are ordered by their ids, so that pages agree. */
+function byCreation(one: ApiKey, other: ApiKey): number {
+  if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1;
+  return one.id < other.id ? -1 : 1;
 }
 
 function invalid(param: string | undefined, message: string): ServiceError {

@@ -1,8 +1,9 @@
 import { ServiceError } from '../errors.ts';
 import { isWebOrigin } from '../origins.ts';
 import { isTableName } from '../table-name.ts';
+import { timestampOf } from '../timestamps.ts';
 import type { ApiKey } from './api-key.ts';
-import { apiKeyLimitsMax, apiKeyNameCharactersMax } from './limits.ts';
+import { apiKeyLimitCharactersMax, apiKeyLimitsMax, apiKeyNameCharactersMax } from './limits.ts';
 import { type Scope, scopes } from './scopes.ts';
 
 /** The requested properties of a new key. */
@@ -14,26 +15,41 @@ export type CreateKeyRequest = Pick<
 const namePattern = new RegExp(`^[^\\p{C}]{1,${apiKeyNameCharactersMax}}$`, 'u');
 const routePattern = /^[a-z0-9][a-z0-9_-]*\/[a-z0-9][a-z0-9_-]*$/;
 
+/** The time of an RFC 3339 date or timestamp, as it is stored. Throws `invalid_request`. */
+export function expiryOf(text: string): string {
+  const time = timestampOf(text);
+  if (time !== undefined) return new Date(time).toISOString();
+  throw invalid('expires_at', 'expires_at must be a timestamp such as 2027-01-01T00:00:00Z.');
+}
+
 /** The only scopes of a publishable key, because everybody can read it. */
 export const publishableScopes: readonly Scope[] = ['payments:create'];
 
-/** Throws `invalid_request` if the request is not well formed, or if a part of it would have no effect. */
+/**
+ * Throws `invalid_request` if the request is not well formed, or if a part of it would have no effect. `param` is the name of the
+ * field in the HTTP interface.
+ */
 export function checkCreateKeyRequest(request: CreateKeyRequest, now: number): void {
   const { kind, name, scopes: requested, expiresAt } = request;
   if (!namePattern.test(name)) {
     throw invalid('name', `name must be 1 to ${apiKeyNameCharactersMax} printable characters.`);
   }
-  if (expiresAt !== undefined && Date.parse(expiresAt) <= now) {
-    throw invalid('expires', 'expires must be in the future.');
+  // Written so that a time that is none is rejected, too: a key with it would never expire.
+  if (expiresAt !== undefined && !(Date.parse(expiresAt) > now)) {
+    throw invalid('expires_at', 'The time at which a key expires must be in the future.');
   }
-  if (requested.length === 0) throw invalid('scope', `A key needs a scope: ${scopes.join(', ')}.`);
+  if (requested.length === 0) throw invalid('scopes', `A key needs a scope: ${scopes.join(', ')}.`);
   for (const scope of requested) {
-    if (!scopes.includes(scope)) throw invalid('scope', `There is no scope ${scope}: ${scopes.join(', ')}.`);
+    if (!scopes.includes(scope)) {
+      const shown = scope.slice(0, apiKeyNameCharactersMax);
+      throw invalid('scopes', `There is no scope ${shown}: ${scopes.join(', ')}.`);
+    }
   }
+  if (new Set(requested).size < requested.length) throw invalid('scopes', 'A scope is named twice.');
   if (kind === 'publishable') checkPublishable(request);
   else if (request.origins !== undefined) {
     throw invalid(
-      'origin',
+      'origins',
       'Only a publishable key has origins: a secret key must not be used in a browser.',
     );
   }
@@ -43,34 +59,34 @@ export function checkCreateKeyRequest(request: CreateKeyRequest, now: number): v
 
 function checkPublishable({ scopes: requested, origins = [] }: CreateKeyRequest): void {
   if (requested.some((scope) => !publishableScopes.includes(scope))) {
-    throw invalid('scope', 'A publishable key can only create payments, because everybody can read it.');
+    throw invalid('scopes', 'A publishable key can only create payments, because everybody can read it.');
   }
   if (origins.length === 0)
-    throw invalid('origin', 'A publishable key needs the origins of the pages that use it.');
-  checkCount('origin', origins);
-  const wrong = origins.find((origin) => !isWebOrigin(origin));
+    throw invalid('origins', 'A publishable key needs the origins of the pages that use it.');
+  checkCount('origins', origins);
+  const wrong = origins.find((origin) => origin.length > apiKeyLimitCharactersMax || !isWebOrigin(origin));
   if (wrong !== undefined) {
     throw invalid(
-      'origin',
-      `${wrong} is not an origin such as https://shop.example (http on loopback only).`,
+      'origins',
+      `${wrong.slice(0, apiKeyLimitCharactersMax)} is not an origin such as https://shop.example (http on loopback only).`,
     );
   }
 }
 
 function checkTables({ scopes: requested, tables }: CreateKeyRequest): void {
   if (tables === undefined) return;
-  checkCount('table', tables);
-  if (!tables.every(isTableName)) throw invalid('table', 'This is not a valid table name.');
-  checkLimitMeans('table', 'tables:', requested);
+  checkCount('tables', tables);
+  if (!tables.every(isTableName)) throw invalid('tables', 'This is not a valid table name.');
+  checkLimitMeans('tables', 'tables:', requested);
 }
 
 function checkRoutes({ scopes: requested, routes }: CreateKeyRequest): void {
   if (routes === undefined) return;
-  checkCount('route', routes);
-  if (!routes.every((route) => routePattern.test(route))) {
-    throw invalid('route', 'A route is processor/route, for instance stripe/charge.');
+  checkCount('routes', routes);
+  if (!routes.every((route) => route.length <= apiKeyLimitCharactersMax && routePattern.test(route))) {
+    throw invalid('routes', 'A route is processor/route, for instance stripe/charge.');
   }
-  checkLimitMeans('route', 'payments:', requested);
+  checkLimitMeans('routes', 'payments:', requested);
 }
 
 /** Rejects a limit without effect: on operations that the key has no scope for, or on a key that may do everything. */
@@ -78,7 +94,7 @@ function checkLimitMeans(param: string, domain: string, requested: readonly Scop
   if (requested.includes('admin'))
     throw invalid(param, 'The scope admin allows everything; it cannot be limited.');
   if (!requested.some((scope) => scope.startsWith(domain))) {
-    throw invalid(param, `A limit to a ${param} needs a scope that begins with ${domain}`.concat('.'));
+    throw invalid(param, `A limit to ${param} needs a scope that begins with ${domain}.`);
   }
 }
 

@@ -1,13 +1,7 @@
 import type { Engine } from '../storage/engine.ts';
-import { type ApiKey, hasEnded, hashOf, mayBeKey } from './api-key.ts';
+import { type ApiKey, hasEnded, hashOf, keyOfSecret, mayBeKey } from './api-key.ts';
 import { noteUse, readGeneration, readKeys } from './key-store.ts';
 import { apiKeysAgeMsMax, apiKeysRefreshMs, apiKeyUseNotedMs } from './limits.ts';
-
-interface HeldSecret {
-  readonly key: ApiKey;
-  /** Milliseconds since 1970; infinite, except for the previous secret of a rotated key. */
-  readonly until: number;
-}
 
 /**
  * The API keys of the store, cached in memory so that a request does not wait for the store. Call `refresh()` before
@@ -16,8 +10,8 @@ interface HeldSecret {
 export class KeyRing {
   readonly #engine: Engine;
   readonly #now: () => number;
-  /** By their hashes. */
-  #secrets: ReadonlyMap<string, HeldSecret> = new Map();
+  /** Each key as one of its secrets has it, by the hash of that secret. */
+  #secrets: ReadonlyMap<string, ApiKey> = new Map();
   #origins: ReadonlySet<string> = new Set();
   #generation: string | undefined;
   /** In milliseconds of `performance.now()`: a system clock that moves backwards must not keep a revoked key alive. */
@@ -38,8 +32,10 @@ export class KeyRing {
 
   /** The publishable keys that have not ended. */
   get publishable(): readonly ApiKey[] {
-    const keys = new Set(Array.from(this.#secrets.values(), ({ key }) => key));
-    return [...keys].filter((key) => key.kind === 'publishable' && !hasEnded(key, this.#now()));
+    const valid = [...this.#secrets.values()].filter(
+      (key) => key.kind === 'publishable' && !hasEnded(key, this.#now()),
+    );
+    return [...new Map(valid.map((key) => [key.id, key])).values()];
   }
 
   /** The origins of all publishable keys. */
@@ -77,7 +73,7 @@ export class KeyRing {
 
   /**
    * The key with this text, if it is neither revoked nor expired. The secret is the present one or, during the overlap of a
-   * rotation, the previous one. Undefined for any other text.
+   * rotation, the previous one: with that one, the key ends with the overlap. Undefined for any other text.
    *
    * The look-up uses only the hash of the text, so an invalid text takes the same time whether or not a key has its id. The
    * time of a comparison can reveal the hash at most, and the text cannot be derived from the hash.
@@ -88,10 +84,8 @@ export class KeyRing {
 
   /** As `find`, for a secret of which only the hash is known. */
   findByHash(hash: string): ApiKey | undefined {
-    const held = this.#secrets.get(hash);
-    if (held === undefined) return undefined;
-    const now = this.#now();
-    return now < held.until && !hasEnded(held.key, now) ? held.key : undefined;
+    const key = this.#secrets.get(hash);
+    return key === undefined || hasEnded(key, this.#now()) ? undefined : key;
   }
 
   /**
@@ -127,11 +121,12 @@ export class KeyRing {
   }
 }
 
-function secretsOf(key: ApiKey): [string, HeldSecret][] {
-  const current: [string, HeldSecret] = [key.hash, { key, until: Number.POSITIVE_INFINITY }];
-  if (key.previous === undefined) return [current];
-  const { hash, until } = key.previous;
-  return [current, [hash, { key, until: Date.parse(until) }]];
+function secretsOf(key: ApiKey): [string, ApiKey][] {
+  const hashes = [key.hash, ...(key.previous === undefined ? [] : [key.previous.hash])];
+  return hashes.flatMap((hash): [string, ApiKey][] => {
+    const held = keyOfSecret(key, hash);
+    return held === undefined ? [] : [[hash, held]];
+  });
 }
 
 function originsOf(keys: readonly ApiKey[]): ReadonlySet<string> {

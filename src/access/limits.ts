@@ -5,6 +5,12 @@ export const apiKeysMax = 1_000;
 export const apiKeyNameCharactersMax = 100;
 /** Tables, routes or origins that one key can be limited to. */
 export const apiKeyLimitsMax = 100;
+/** Characters of such a route or origin: a DNS name has up to 253, beside the scheme and the port. */
+export const apiKeyLimitCharactersMax = 300;
+/** The default time that the previous secret stays valid after a rotation: a day to deploy the new one. */
+export const apiKeyOverlapMsDefault = 24 * 60 * 60 * 1_000;
+/** A longer overlap is not a rotation. */
+export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
 /** Maximum age of the cached keys when a request is authorized: a revocation is effective after this time. */
 export const apiKeysAgeMsMax = 1_000;
 /** From this age on the cached keys are refreshed in the background, so that no request waits for it. */

@@ -11,6 +11,7 @@ export function keyStatus(key: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, now: num
 
 /** The fields of a key that may be shown: all except the hashes. @param now milliseconds since 1970 */
 export function publicKey(key: ApiKey, now: number) {
+  const { previous } = key;
   return {
     id: key.id,
     kind: key.kind,
@@ -23,6 +24,6 @@ export function publicKey(key: ApiKey, now: number) {
     created_at: key.createdAt,
     expires_at: key.expiresAt ?? null,
     revoked_at: key.revokedAt ?? null,
-    previous_until: key.previous?.until ?? null,
+    previous_until: previous !== undefined && Date.parse(previous.until) > now ? previous.until : null,
   };
 }

@@ -9,6 +9,8 @@ export const scopes = [
   'integrations:write',
   'users:read',
   'users:write',
+  'keys:read',
+  'keys:write',
   'metrics:read',
   'admin',
 ] as const;

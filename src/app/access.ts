@@ -5,6 +5,7 @@ import { CallLimits } from '../access/call-limits.ts';
 import { challengeOf } from '../access/challenge.ts';
 import { ConsoleSessions } from '../access/console-sessions.ts';
 import { DeclineLimits } from '../access/decline-limits.ts';
+import { KeyAdministration } from '../access/key-administration.ts';
 import { KeyRing } from '../access/key-ring.ts';
 import { SettingsError } from '../errors.ts';
 import type { AppOptions } from '../http/server/app.ts';
@@ -27,6 +28,7 @@ export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAdd
   readonly authorizer: Authorizer;
   readonly declines: DeclineLimits;
   readonly audit: AuditReader;
+  readonly keys: KeyAdministration;
   /** The callers of the console; undefined if the settings turn it off. */
   readonly console: ConsoleCallers | undefined;
   /** Whether programs on this machine need no API key. */
@@ -78,6 +80,7 @@ export async function openAccess(
     authorizer,
     declines,
     audit: new AuditReader(engine, now),
+    keys: new KeyAdministration(engine, keys, now),
     console,
     isOpen: () => !isNeverOpen && !keys.areRequired,
     crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),

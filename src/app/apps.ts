@@ -5,6 +5,7 @@ import { consoleSessionRoutes } from '../http/routes/console-session.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
+import { keyRoutes } from '../http/routes/keys.ts';
 import { metricsRoutes } from '../http/routes/metrics.ts';
 import { paymentChangeRoutes } from '../http/routes/payment-changes.ts';
 import { paymentPriceRoutes } from '../http/routes/payment-price.ts';
@@ -86,6 +87,7 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
     userRoutes(signIn),
     sessionListRoutes(signIn),
     auditRoutes(access.audit, basePath),
+    keyRoutes(access.keys, now, basePath),
   ];
 }
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import type { ListedKey, ShownKey } from '../access/api-keys.ts';
 import { publishableScopes } from '../access/create-key-request.ts';
+import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../access/limits.ts';
 import { keyStatus, publicKey } from '../access/public-key.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
 import type { OfflineAccess } from '../app/access.ts';
 import { describe, type JsonOption, repeatable, subcommand, withOpened } from './command.ts';
 import { commandSettings } from './command-settings.ts';
-import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from './limits.ts';
 import { duration, futureMoment } from './option-values.ts';
 import { hint, printListing, printResult } from './output/print.ts';
 import type { Column } from './output/table.ts';

@@ -1,9 +1,5 @@
 /** Limits of the command line. Each name ends with its unit; each comment gives the reason for the value. */
 
-/** The default time that the previous secret stays valid after a rotation: a day to deploy the new one. */
-export const apiKeyOverlapMsDefault = 24 * 60 * 60 * 1_000;
-/** A longer overlap is not a rotation. */
-export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
 /** Processes of one service: more than the cores of any suitable machine. */
 export const workersMax = 128;
 /** How long a scrape waits for the other workers: Prometheus gives up after 10 s, and a snapshot takes a millisecond. */

@@ -25,6 +25,14 @@ test('no API key appears in clear on disk, in the log, in a response or in /metr
     env: { COUNTERFOIL_LOG_LEVEL: 'debug' },
   });
   const origin = await service.ready();
+  const post = async (path: string, body: object) => {
+    const headers = { 'content-type': 'application/json', ...bearing(rotated) };
+    const response = await fetch(origin + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    return ((await response.json()) as { body: { id: string; key: string } }).body;
+  };
+  const byHttp = await post('/v3/keys', { name: 'by http', scopes: ['tables:read'] });
+  const rotatedByHttp = await post(`/v3/keys/${byHttp.id}/rotate`, {});
+  keys.push(byHttp.key, rotatedByHttp.key);
   const responses: string[] = [];
   for (const key of keys) {
     for (const [method, path, body] of requests(key)) {
@@ -75,5 +83,9 @@ function requests(key: string): readonly (readonly [string, string, string?])[] 
     ['GET', `/nothing/${key}`],
     ['DELETE', '/v3/service/auth/google/web'],
     ['PATCH', '/v3/table/books/read'],
+    ['GET', '/v3/keys'],
+    ['GET', '/v3/audit'],
+    ['POST', '/v3/keys', JSON.stringify({ name: 'by http', scopes: ['tables:read'] })],
+    ['POST', '/v3/keys', JSON.stringify({ name: 'other', scopes: ['tables:read'], key })],
   ];
 }

@@ -55,6 +55,39 @@ test('two running processes apply the creation, rotation and revocation of a key
   );
 });
 
+test('what one process changes over HTTP applies to it at once, and to another one: a new secret at once, an ended one soon', async (t) => {
+  const data = newData(t);
+  const first = await ServeProcess.start(t, { data, simulate: true });
+  const second = await ServeProcess.start(t, { data, simulate: true });
+  const [here, there] = [await first.ready(), await second.ready()];
+  const send = async (method: string, path: string, by: string | undefined, body: object = {}) => {
+    const headers = { 'content-type': 'application/json', ...(by === undefined ? {} : bearing(by)) };
+    const response = await fetch(`${here}/v3/keys${path}`, { method, headers, body: JSON.stringify(body) });
+    const { body: made } = (await response.json()) as { body: { id: string; key: string } };
+    assert.equal(response.status, 200, JSON.stringify(made));
+    return made;
+  };
+  const untilRejected = async (key: string | undefined) => {
+    const giveUpAt = Date.now() + givenUpMs;
+    while ((await status(there, key)) !== 401) {
+      assert.ok(Date.now() < giveUpAt);
+      await sleep(20);
+    }
+  };
+  assert.equal(await status(there, undefined), 404, 'open');
+  const admin = await send('POST', '', undefined, { name: 'admin', scopes: ['admin'] });
+  assert.deepEqual([await status(here, undefined), await status(here, admin.key)], [401, 404]);
+  assert.equal(await status(there, admin.key), 404);
+  await untilRejected(undefined);
+  const made = await send('POST', '', admin.key, { name: 'a', scopes: ['tables:read'] });
+  const rotated = await send('POST', `/${made.id}/rotate`, admin.key, { overlap_seconds: 0 });
+  assert.deepEqual([await status(here, made.key), await status(there, rotated.key)], [401, 404]);
+  await untilRejected(made.key);
+  await send('DELETE', `/${made.id}`, admin.key);
+  assert.equal(await status(here, rotated.key), 401);
+  await untilRejected(rotated.key);
+});
+
 test('a service that other machines can reach does not start without a key, and names the command that creates one', async (t) => {
   const data = newData(t);
   for (const env of [

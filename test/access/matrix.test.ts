@@ -31,6 +31,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   [payment.path]: payment.body,
   [integration.path]: integration.body,
   '/v3/table/books/put': create.body,
+  // With more than its own scope, a key could not make it.
+  '/v3/keys': { name: 'made', scopes: ['keys:write'] },
   '/v3/table/books/batch': { writes: [{ create: create.body }] },
 };
 
@@ -129,6 +131,10 @@ test('the app has the routes of the matrix, and each declares its access', async
     'PUT /v3/dynamodb/:TABLE_NAME/put tables:write',
     'DELETE /v3/table/:TABLE_NAME admin',
     'GET /v3/tables tables:read',
+    'GET /v3/keys keys:read',
+    'POST /v3/keys keys:write',
+    'POST /v3/keys/:key_id/rotate keys:write',
+    'DELETE /v3/keys/:key_id keys:write',
     'POST /v3/create/service/auth/:identity_provider/:INTEGRATION_NAME integrations:write',
     'POST /stage/events/:processor signed',
     'GET /readyz public',
@@ -240,12 +246,14 @@ test('rejects a request with two Authorization headers, even if one is valid', a
   }
 });
 
-/** Asserts that the rejected requests created no table, no payment and no integration. */
+/** Asserts that the rejected requests created no table, no payment, no integration and no API key. */
 async function assertUntouched(service: TestService, admin: string): Promise<void> {
   const table = await service.get('/v3/table/books/read', bearing(admin));
   assert.equal(table.json.body.error?.code, 'table_not_found', table.text);
   const payments = await service.get(payment.path, bearing(admin));
   assert.deepEqual(payments.json.body, [], payments.text);
+  const made = await service.post('/v3/keys', bodies['/v3/keys'], bearing(admin));
+  assert.equal(made.status, 200, 'no key has the name');
   const credentials = { IDP_CLIENT_ID: 'other', IDP_CLIENT_SECRET: 'other' };
   const registered = await service.post(integration.path, credentials, bearing(admin));
   assert.equal(registered.status, 200, 'the name was not taken');

@@ -67,12 +67,13 @@ test('fits on a phone', async (t) => {
     'tables',
     'tables/books',
     'people',
+    'keys',
     'operations',
     'audit',
   ]) {
     await page.goto(`${service.origin}/console/${view}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.getByText('Loading').waitFor({ state: 'detached' });
+    await page.locator('main').filter({ hasNotText: 'Loading' }).waitFor();
     const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
     assert.ok(Number(overflow) <= 0, `${view} is ${overflow} px too wide`);
   }

@@ -1,6 +1,5 @@
-import { CounterfoilError } from '@counterfoil/client';
-import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Field, fieldOf, stateOf, Text } from '../parts/field.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
@@ -120,69 +119,4 @@ function requestOf(
     ...(current === undefined ? {} : { scopes: current.scopes }),
   };
   return [current === undefined ? 'POST' : 'PUT', `${path}?verify=${data.get('verify') === 'on'}`, body];
-}
-
-/** The field that an error is about: `return_urls` for `return_urls.2`. */
-function fieldOf(error: unknown): string | undefined {
-  return error instanceof CounterfoilError ? error.param?.split('.')[0] : undefined;
-}
-
-interface FieldProblem {
-  readonly id: string;
-  readonly text: string;
-}
-
-function stateOf(problem: FieldProblem | undefined) {
-  return problem === undefined ? {} : { 'aria-invalid': true, 'aria-describedby': problem.id };
-}
-
-function Field({
-  label,
-  problem,
-  children,
-}: {
-  readonly label: string;
-  readonly problem: FieldProblem | undefined;
-  readonly children: ComponentChildren;
-}) {
-  return (
-    <>
-      {/* biome-ignore lint/a11y/noLabelWithoutControl: the control is the child */}
-      <label>
-        {label}
-        {children}
-      </label>
-      {problem !== undefined && (
-        <p id={problem.id} class="wrong" role="alert">
-          {problem.text}
-        </p>
-      )}
-    </>
-  );
-}
-
-function Text({
-  label,
-  name,
-  value,
-  isSecret = false,
-  problem,
-}: {
-  readonly label: string;
-  readonly name: string;
-  readonly value?: string | undefined;
-  readonly isSecret?: boolean;
-  readonly problem: FieldProblem | undefined;
-}) {
-  const given = { name, required: true, defaultValue: value, spellcheck: false, ...stateOf(problem) };
-  return (
-    <Field label={label} problem={problem}>
-      {isSecret ? (
-        // A browser fills in no password that it keeps for the console.
-        <input type="password" autocomplete="new-password" {...given} />
-      ) : (
-        <input autocomplete="off" {...given} />
-      )}
-    </Field>
-  );
 }

@@ -43,6 +43,7 @@ const knownNames: Values = {
   payment_id: 'pay_unknown',
   identity_provider: 'google',
   INTEGRATION_NAME: 'shop',
+  key_id: '0123456789abcdef',
 };
 
 const knownFields: Readonly<Record<string, unknown>> = {

@@ -1,0 +1,120 @@
+import { type Http, path } from './http.ts';
+import { sendAgain } from './retry.ts';
+import type { CallOptions } from './tables.ts';
+
+export type ApiKeyKind = 'secret' | 'publishable';
+export type Scope =
+  | 'payments:create'
+  | 'payments:read'
+  | 'payments:refund'
+  | 'tables:read'
+  | 'tables:write'
+  | 'integrations:read'
+  | 'integrations:write'
+  | 'users:read'
+  | 'users:write'
+  | 'keys:read'
+  | 'keys:write'
+  | 'metrics:read'
+  | 'admin';
+
+interface KeyFields {
+  readonly id: string;
+  readonly kind: ApiKeyKind;
+  readonly name: string;
+  readonly status: 'valid' | 'expired' | 'revoked';
+  readonly scopes: readonly Scope[];
+  /** The only tables, and the only `processor/route`, that the key may use; null for all. */
+  readonly tables: readonly string[] | null;
+  readonly routes: readonly string[] | null;
+  /** Of a publishable key: the origins of the pages that may use it. */
+  readonly origins: readonly string[] | null;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+  /** Until when the secret before the last rotation is valid. */
+  readonly previous_until: string | null;
+}
+
+export interface ApiKey extends KeyFields {
+  /** Accurate to some minutes. */
+  readonly last_used_at: string | null;
+}
+
+export interface ShownApiKey extends KeyFields {
+  /** The whole key, with its secret. The service does not show it again. */
+  readonly key: string;
+}
+
+export interface ListKeys extends CallOptions {
+  /** The largest number of keys of the page, 1 to 100. */
+  readonly limit?: number;
+  /** `next` of the previous page. */
+  readonly after?: string;
+}
+
+export interface ApiKeyPage {
+  /** In the order of their creation, with those that have ended. */
+  readonly keys: readonly ApiKey[];
+  /** `after` of the next page; undefined on the last one. */
+  readonly next: string | undefined;
+}
+
+export interface CreateKey extends CallOptions {
+  readonly name: string;
+  /** `secret` by default. */
+  readonly kind?: ApiKeyKind;
+  /** Required for a secret key. */
+  readonly scopes?: readonly Scope[];
+  readonly tables?: readonly string[];
+  /** Each `processor/route`. */
+  readonly routes?: readonly string[];
+  /** Required for a publishable key. */
+  readonly origins?: readonly string[];
+  readonly expiresAt?: Date | string;
+  /** The id of the key whose idempotency keys it takes over; by default the latest key of the same kind and name. */
+  readonly replaces?: string;
+}
+
+export interface RotateKey extends CallOptions {
+  /** How long the present secret stays valid: a day by default, 0 ends it now. */
+  readonly overlapSeconds?: number;
+  /** Whether to end the previous secret of an earlier rotation; without it, the call throws `rotation_unfinished`. */
+  readonly endsPrevious?: boolean;
+}
+
+/** API keys. Needs a key with the scope `keys:read` or `keys:write`; it can make only keys that may do no more than itself. */
+export class Keys {
+  readonly #http: Http;
+
+  /** @internal */
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  async list({ signal, limit, after }: ListKeys = {}): Promise<ApiKeyPage> {
+    const call = { method: 'GET', path: '/v3/keys', query: { limit, after }, signal };
+    const { body, next } = await sendAgain<ApiKey[]>(this.#http, call);
+    return { keys: body, next };
+  }
+
+  /** If the response is lost, the same call throws `key_exists`: rotate the key then. */
+  async create({ signal, expiresAt, ...fields }: CreateKey): Promise<ShownApiKey> {
+    const expires_at = expiresAt instanceof Date ? expiresAt.toISOString() : expiresAt;
+    const call = { method: 'POST', path: '/v3/keys', body: { ...fields, expires_at }, signal };
+    return (await sendAgain<ShownApiKey>(this.#http, call)).body;
+  }
+
+  /** Gives a key a new secret. */
+  async rotate(id: string, { signal, overlapSeconds, endsPrevious }: RotateKey = {}): Promise<ShownApiKey> {
+    const body = { overlap_seconds: overlapSeconds, ends_previous: endsPrevious };
+    const call = { method: 'POST', path: path('/v3/keys', id, 'rotate'), body, signal };
+    return (await sendAgain<ShownApiKey>(this.#http, call)).body;
+  }
+
+  /** Ends a key. Throws `last_admin_key` if no other valid key has the scope `admin`. */
+  async revoke(id: string, { signal }: CallOptions = {}): Promise<ApiKey> {
+    const call = { method: 'DELETE', path: path('/v3/keys', id), signal };
+    return (await sendAgain<ApiKey>(this.#http, call, true)).body;
+  }
+}

@@ -1,0 +1,45 @@
+import type { ShownApiKey } from '@counterfoil/client';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Command } from '../parts/empty.tsx';
+import { texts } from '../texts.ts';
+
+const { shown } = texts.apiKeys;
+
+/** A key that was just made, once. It is nowhere but in the state of its dialog, and is dropped with it. */
+export function ShownSecret({
+  made,
+  note,
+  close,
+}: {
+  readonly made: ShownApiKey;
+  readonly note?: string | undefined;
+  readonly close: () => void;
+}) {
+  const [status, setStatus] = useState('');
+  const first = useRef<HTMLButtonElement>(null);
+  useEffect(() => first.current?.focus(), []);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(made.key);
+      setStatus(shown.copied);
+    } catch {
+      setStatus(shown.notCopied);
+    }
+  };
+  return (
+    <>
+      <p>{made.kind === 'publishable' ? shown.publishable : shown.once}</p>
+      {note !== undefined && <p>{note}</p>}
+      <Command text={made.key} />
+      <p role="status">{status}</p>
+      <div class="actions">
+        <button type="button" ref={first} onClick={() => void copy()}>
+          {shown.copy}
+        </button>
+        <button type="button" class="primary" onClick={close}>
+          {shown.done}
+        </button>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,176 @@
+import { ServiceError } from '../errors.ts';
+import type { Engine } from '../storage/engine.ts';
+import { type ApiKey, hasEnded, keyOfSecret } from './api-key.ts';
+import { ApiKeys, type ListedKey, type ShownKey } from './api-keys.ts';
+import type { CreateKeyRequest } from './create-key-request.ts';
+import { excessOf, excessOfRights, type KeyPart } from './key-coverage.ts';
+import type { KeyRing } from './key-ring.ts';
+import { lastUse } from './key-store.ts';
+import { actorOf, type Caller } from './permission.ts';
+
+/** Who requests a change of the keys, and the id of the request. */
+export interface KeyRequester {
+  readonly caller: Caller;
+  readonly requestId: string;
+}
+
+export interface Rotation {
+  /** How long the present secret stays valid; 0 ends it now. */
+  readonly overlapMs: number;
+  /** Whether to end the previous secret of an earlier rotation, if it is still valid. */
+  readonly endsPrevious: boolean;
+}
+
+/** The key of a caller. */
+interface Holder {
+  /** As its secret has it. */
+  readonly key: ApiKey;
+  /** Whether a rotation has replaced the secret that the caller sent. */
+  readonly isReplaced: boolean;
+}
+
+/**
+ * Changes API keys for callers of the HTTP interface. Nobody gets more than they have: a caller creates, rotates and revokes only
+ * keys whose scopes, tables, routes and end its own key covers. The caller's key is read again with the keys that change, so that a
+ * key which is revoked at the same moment changes nothing. This process knows a change before the method resolves.
+ */
+export class KeyAdministration {
+  readonly #engine: Engine;
+  readonly #ring: KeyRing;
+  readonly #now: () => number;
+
+  constructor(engine: Engine, ring: KeyRing, now: () => number) {
+    this.#engine = engine;
+    this.#ring = ring;
+    this.#now = now;
+  }
+
+  /** As `ApiKeys.page`. */
+  page(limit: number, after?: string): Promise<{ keys: ListedKey[]; next: string | undefined }> {
+    return new ApiKeys(this.#engine, 'service', this.#now).page(limit, after);
+  }
+
+  /**
+   * As `ApiKeys.create`. Rejects with `forbidden` if the caller's key does not cover the new one, or the one that it replaces; with
+   * `key_exists` if a valid key has the name, so that a repeated request makes no second key; with `invalid_request` if the first
+   * key of all lacks the scope `admin`; with `unauthenticated` if the caller's key has ended.
+   */
+  async create(by: KeyRequester, request: CreateKeyRequest, replaces?: string): Promise<ShownKey> {
+    const made = await this.#keysOf(by).create(request, replaces, (keys, predecessor) => {
+      const holder = this.#holderOf(by, keys);
+      if (holder === undefined) checkFirst(request);
+      else {
+        checkNew(holder, request);
+        if (predecessor !== undefined) checkPredecessor(holder.key, predecessor, replaces);
+      }
+      const isTaken = keys.some((key) => key.name === request.name && !hasEnded(key, this.#now()));
+      if (isTaken) throw new ServiceError('key_exists', { param: 'name' });
+    });
+    await this.#show();
+    return made;
+  }
+
+  /**
+   * As `ApiKeys.rotate`. Rejects with `forbidden` if the caller's key does not cover this one, and with `rotation_unfinished` if
+   * the previous secret is still valid and the rotation does not say that it ends: a repeated request would end the secret that is
+   * in use.
+   */
+  async rotate(by: KeyRequester, id: string, { overlapMs, endsPrevious }: Rotation): Promise<ShownKey> {
+    const rotated = await this.#keysOf(by).rotate(id, overlapMs, (keys, key) => {
+      this.#checkChange(by, keys, key);
+      const until = key?.previous === undefined ? 0 : Date.parse(key.previous.until);
+      if (until > this.#now() && !endsPrevious)
+        throw new ServiceError('rotation_unfinished', { param: 'ends_previous' });
+    });
+    await this.#show();
+    return rotated;
+  }
+
+  /**
+   * As `ApiKeys.revoke`. Rejects with `forbidden` if the caller's key does not cover this one, and with `last_admin_key` if nobody
+   * could administer the keys over HTTP any more.
+   */
+  async revoke(by: KeyRequester, id: string): Promise<ListedKey> {
+    const revoked = await this.#keysOf(by).revoke(id, (keys, key) => {
+      this.#checkChange(by, keys, key);
+      const admins = keys.filter((each) => each.scopes.includes('admin') && !hasEnded(each, this.#now()));
+      if (admins.length === 1 && admins[0]?.id === id)
+        throw new ServiceError('last_admin_key', { param: 'key_id' });
+    });
+    await this.#show();
+    return { ...revoked, lastUsedAt: await lastUse(this.#engine, id) };
+  }
+
+  #keysOf({ caller, requestId }: KeyRequester): ApiKeys {
+    return new ApiKeys(this.#engine, actorOf(caller), this.#now, requestId);
+  }
+
+  #checkChange(by: KeyRequester, keys: readonly ApiKey[], key: ApiKey | undefined): void {
+    const holder = this.#holderOf(by, keys);
+    const part = holder === undefined || key === undefined ? undefined : excessOf(holder.key, key);
+    if (holder === undefined || part === undefined) return;
+    const message =
+      part === 'expires_at' && holder.isReplaced
+        ? replacedSecret
+        : 'This API key may do more than the key of this request, or ends later.';
+    throw new ServiceError('forbidden', { param: 'key_id', message });
+  }
+
+  /** The caller's key as it is now, and as its secret has it; undefined while no key exists. */
+  #holderOf({ caller: { key } }: KeyRequester, keys: readonly ApiKey[]): Holder | undefined {
+    if (key === undefined && keys.length === 0) return undefined;
+    const current = key === undefined ? undefined : keys.find(({ id }) => id === key.id);
+    const held = key === undefined || current === undefined ? undefined : keyOfSecret(current, key.hash);
+    if (held === undefined || hasEnded(held, this.#now())) throw callerEnded;
+    return { key: held, isReplaced: current?.hash !== held.hash };
+  }
+
+  /** The change is durable: if the keys cannot be read now, its response must not be lost with its secret. */
+  #show(): Promise<void> {
+    return this.#ring.refresh().catch(() => undefined);
+  }
+}
+
+function checkFirst({ scopes }: CreateKeyRequest): void {
+  if (scopes.includes('admin')) return;
+  throw new ServiceError('invalid_request', {
+    param: 'scopes',
+    message:
+      'The first API key must have the scope admin: as soon as it exists, every request needs a key, and no other key could make one.',
+  });
+}
+
+function checkNew({ key, isReplaced }: Holder, request: CreateKeyRequest): void {
+  const param = excessOf(key, request);
+  if (param === undefined) return;
+  const message = param === 'expires_at' && isReplaced ? replacedSecret : excessMessages[param];
+  throw new ServiceError('forbidden', { param, message });
+}
+
+const excessMessages: Readonly<Record<KeyPart, string>> = {
+  scopes: 'A key can be given only scopes that the key of this request has.',
+  tables: 'The key of this request is limited to certain tables: name some of them.',
+  routes: 'The key of this request is limited to certain payment routes: name some of them.',
+  expires_at: 'The key of this request ends before this one would: name an earlier time.',
+};
+
+const replacedSecret =
+  'A rotation has replaced the secret of this request, which ends with its overlap: send the present one.';
+
+/** A new key takes over the idempotency keys of the one that it replaces, and with them its payments. */
+function checkPredecessor(holder: ApiKey, predecessor: ApiKey, replaces: string | undefined): void {
+  if (excessOfRights(holder, predecessor) === undefined) return;
+  throw new ServiceError('forbidden', {
+    param: replaces === undefined ? 'name' : 'replaces',
+    message: `The key that this one would replace may do more than the key of this request${
+      replaces === undefined ? ': choose another name' : ''
+    }.`,
+  });
+}
+
+const callerEnded = new ServiceError('unauthenticated', {
+  param: 'Authorization',
+  message: 'The API key of this request has just ended; nothing was changed.',
+  // RFC 6750, 3.1
+  headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
+});

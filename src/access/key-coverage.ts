@@ -1,0 +1,39 @@
+import type { ApiKey } from './api-key.ts';
+import type { Scope } from './scopes.ts';
+
+/** What a key may do. */
+export type Rights = Pick<ApiKey, 'scopes' | 'tables' | 'routes'>;
+/** What a key may do, and until when. */
+export type Term = Rights & Pick<ApiKey, 'expiresAt'>;
+
+/** A part of a key, by its name in the HTTP interface. */
+export type KeyPart = 'scopes' | 'tables' | 'routes' | 'expires_at';
+
+/** The first part in which a key would have more than its holder has; undefined if it has no more rights, and ends no later. */
+export function excessOf(holder: Term, other: Term): KeyPart | undefined {
+  return excessOfRights(holder, other) ?? (endOf(other) <= endOf(holder) ? undefined : 'expires_at');
+}
+
+/** As `excessOf`, of what the key may do alone. */
+export function excessOfRights(holder: Rights, other: Rights): Exclude<KeyPart, 'expires_at'> | undefined {
+  if (holder.scopes.includes('admin')) return undefined;
+  if (!other.scopes.every((scope) => holder.scopes.includes(scope))) return 'scopes';
+  if (exceeds(holder.tables, other.tables, other.scopes, 'tables:')) return 'tables';
+  return exceeds(holder.routes, other.routes, other.scopes, 'payments:') ? 'routes' : undefined;
+}
+
+/** A limit means something only for a key that has a scope of its domain. */
+function exceeds(
+  held: readonly string[] | undefined,
+  asked: readonly string[] | undefined,
+  scopes: readonly Scope[],
+  domain: string,
+): boolean {
+  if (held === undefined || !scopes.some((scope) => scope.startsWith(domain))) return false;
+  return asked === undefined || !asked.every((each) => held.includes(each));
+}
+
+/** Milliseconds since 1970; infinite for a key that does not expire. */
+function endOf({ expiresAt }: Pick<ApiKey, 'expiresAt'>): number {
+  return expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+}

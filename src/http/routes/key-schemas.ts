@@ -1,0 +1,130 @@
+import { Type } from 'typebox';
+import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../../access/limits.ts';
+import { scopes } from '../../access/scopes.ts';
+import { documentedAs, named } from '../response/described.ts';
+import { closed, enumOf, timestamp } from '../response/schemas.ts';
+
+/** Request and response schemas of API keys. */
+
+const nullable = (schema: Parameters<typeof Type.Union>[0][number]) => Type.Union([schema, Type.Null()]);
+const limits = (description: string) => nullable(Type.Array(Type.String(), { description }));
+
+export const scope = named(
+  'Scope',
+  enumOf(scopes, { description: 'What a key allows; `admin` allows everything' }),
+);
+const kind = named(
+  'ApiKeyKind',
+  enumOf(['secret', 'publishable'], {
+    description: '`secret` is for servers; `publishable` for pages, where everybody can read it',
+  }),
+);
+const fields = {
+  id: Type.String({ examples: ['0123456789abcdef'] }),
+  kind,
+  name: Type.String(),
+  status: enumOf(['valid', 'expired', 'revoked']),
+  scopes: Type.Array(scope),
+  tables: limits('The only tables that the key may use; null for all'),
+  routes: limits('The only payment routes that the key may use, each `processor/route`; null for all'),
+  origins: limits('Of a publishable key: the origins of the pages that may use it'),
+  created_at: timestamp,
+  expires_at: nullable(timestamp),
+  revoked_at: nullable(timestamp),
+  previous_until: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'Until when the secret before the last rotation is valid; null if there is none',
+    }),
+  ),
+};
+export const apiKey = named(
+  'ApiKey',
+  Type.Object(
+    {
+      ...fields,
+      last_used_at: nullable(
+        Type.String({ format: 'date-time', description: 'Accurate to some minutes; null if it never was' }),
+      ),
+    },
+    closed,
+  ),
+);
+export const shownKey = named(
+  'ShownApiKey',
+  Type.Object(
+    {
+      ...fields,
+      key: Type.String({
+        description: 'The whole key, with its secret. No later response has it: the service stores its hash',
+        examples: ['cfk_0123456789abcdef.…'],
+      }),
+    },
+    closed,
+  ),
+);
+
+/** The domain checks what each field may be, as for the command. */
+export const createBody = named(
+  'ApiKeyRequest',
+  Type.Object(
+    {
+      name: Type.String({ description: 'A name to recognize the key by; no valid key may have it' }),
+      kind: Type.Optional(
+        documentedAs(Type.Union([Type.Literal('secret'), Type.Literal('publishable')]), kind),
+      ),
+      scopes: Type.Optional(
+        Type.Array(documentedAs(Type.String(), scope), {
+          description: 'Required for a secret key; a publishable one has `payments:create`',
+        }),
+      ),
+      tables: Type.Optional(Type.Array(Type.String(), { description: 'Limits the key to these tables' })),
+      routes: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'Limits the key to these payment routes, each `processor/route`',
+        }),
+      ),
+      origins: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'Required for a publishable key: the origins of the pages that may use it',
+        }),
+      ),
+      expires_at: Type.Optional(documentedAs(Type.String({ description: 'Never without it' }), timestamp)),
+      replaces: Type.Optional(
+        Type.String({
+          description:
+            'The id of the key whose idempotency keys it takes over; by default the latest key of the same kind and name',
+        }),
+      ),
+    },
+    { ...closed, examples: [{ name: 'shelf', scopes: ['tables:read', 'tables:write'], tables: ['books'] }] },
+  ),
+);
+
+export const rotateBody = named(
+  'ApiKeyRotation',
+  Type.Object(
+    {
+      overlap_seconds: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: apiKeyOverlapMsMax / 1_000,
+          default: apiKeyOverlapMsDefault / 1_000,
+          description: 'How long the present secret stays valid; 0 ends it now',
+        }),
+      ),
+      ends_previous: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description:
+            'Whether to end the previous secret of an earlier rotation now; without it, such a rotation is 409',
+        }),
+      ),
+    },
+    { ...closed, examples: [{ overlap_seconds: 3_600 }] },
+  ),
+);
+
+export const keyParams = Type.Object({
+  key_id: Type.String({ description: 'The id of the key, which the key itself contains: `cfk_ID.…`' }),
+});
