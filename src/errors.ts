@@ -66,6 +66,7 @@ const kinds = {
     'conflict',
     'This idempotency key was used before with another payload; nothing was charged.',
   ),
+  backup_running: kind(409, 'conflict', 'A backup is being made; nothing was begun.', { retryable: true }),
   rate_limited: kind(429, 'limit', 'Too many requests.', { retryable: true }),
   internal: kind(
     500,
@@ -93,6 +94,7 @@ const kinds = {
     'service',
     'This payment processor has no key in the settings of this service.',
   ),
+  backups_not_configured: kind(503, 'service', 'The settings of this service have no target for backups.'),
   reconcile_required: kind(
     503,
     'service',

@@ -1,4 +1,5 @@
 import { Audit } from './audit.ts';
+import { Backups } from './backups.ts';
 import { type CounterfoilOptions, Http } from './http.ts';
 import {
   Payments,
@@ -21,6 +22,7 @@ export class Counterfoil {
   readonly payments: Payments;
   readonly signIn: SignIn;
   readonly audit: Audit;
+  readonly backups: Backups;
   readonly #http: Http;
 
   constructor(options: ClientOptions) {
@@ -28,6 +30,7 @@ export class Counterfoil {
     this.payments = new Payments(this.#http);
     this.signIn = new SignIn(this.#http, options.storage);
     this.audit = new Audit(this.#http);
+    this.backups = new Backups(this.#http);
   }
 
   table(name: string): Table {

@@ -1,4 +1,5 @@
 export type { Act, Audit, AuditPage, ListAudit } from './audit.ts';
+export type { Backup, BackupReport, Backups } from './backups.ts';
 export { type ClientOptions, Counterfoil } from './client.ts';
 export {
   type ClientErrorCode,

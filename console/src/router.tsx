@@ -62,6 +62,11 @@ const operations = createRoute({
   path: '/operations',
   component: lazyRouteComponent(() => import('./operations/operations-view.tsx')),
 });
+const backups = createRoute({
+  getParentRoute,
+  path: '/backups',
+  component: lazyRouteComponent(() => import('./administration/backups-view.tsx')),
+});
 const audit = createRoute({
   getParentRoute,
   path: '/audit',
@@ -69,7 +74,18 @@ const audit = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, payments, payment, review, tables, items, people, operations, audit]),
+  routeTree: root.addChildren([
+    home,
+    payments,
+    payment,
+    review,
+    tables,
+    items,
+    people,
+    operations,
+    backups,
+    audit,
+  ]),
   basepath: '/console',
   defaultPreload: 'intent',
   defaultErrorComponent: ({ error, reset }: { readonly error: unknown; readonly reset: () => void }) => (

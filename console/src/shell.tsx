@@ -35,7 +35,12 @@ export function Shell() {
             <Link to="/people">{texts.views.people}</Link>
           )}
           <Link to="/operations">{texts.views.operations}</Link>
-          {may(session, 'admin') && <Link to="/audit">{texts.views.audit}</Link>}
+          {may(session, 'admin') && (
+            <>
+              <Link to="/backups">{texts.views.backups}</Link>
+              <Link to="/audit">{texts.views.audit}</Link>
+            </>
+          )}
         </nav>
         <span class="who">
           {session.key === null ? texts.signIn.open : texts.signIn.as(session.key.name)}

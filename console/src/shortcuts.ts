@@ -21,6 +21,7 @@ export function useShortcuts(showKeys: () => void): void {
       else if (isSecond && key === 't') void navigate({ to: '/tables' });
       else if (isSecond && key === 's') void navigate({ to: '/people' });
       else if (isSecond && key === 'o') void navigate({ to: '/operations' });
+      else if (isSecond && key === 'b') void navigate({ to: '/backups' });
       else if (isSecond && key === 'a') void navigate({ to: '/audit' });
       else return;
       event.preventDefault();

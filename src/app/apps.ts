@@ -1,4 +1,5 @@
 import { auditRoutes } from '../http/routes/audit.ts';
+import { type BackupOperations, backupRoutes } from '../http/routes/backups.ts';
 import { challengeRoutes } from '../http/routes/challenge.ts';
 import { consoleRoutes } from '../http/routes/console.ts';
 import { consoleSessionRoutes } from '../http/routes/console-session.ts';
@@ -34,6 +35,7 @@ export interface AppContext extends Pick<AppOptions, 'log' | 'metrics' | 'isStop
   readonly access: Access;
   /** Throws `unavailable` if the service cannot work now. */
   readonly checkReady: () => Promise<void>;
+  readonly backups: BackupOperations;
   readonly metricsText: Parameters<typeof metricsRoutes>[0];
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -72,7 +74,10 @@ function pathsOf({ basePath, payments }: Settings) {
   };
 }
 
-function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: AppContext): readonly Routes[] {
+function mainRoutes(
+  { basePath, tables }: Settings,
+  { domains, access, backups, now }: AppContext,
+): readonly Routes[] {
   const { signIn } = domains;
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
@@ -86,6 +91,7 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
     userRoutes(signIn),
     sessionListRoutes(signIn),
     auditRoutes(access.audit, basePath),
+    backupRoutes(backups, basePath),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../errors.ts';
 import type { ServedRoute } from '../http/server/route-table.ts';
 import { InFlight, stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
@@ -17,7 +18,7 @@ import {
   openTraces,
 } from './adapters.ts';
 import { openApps } from './apps.ts';
-import { startBackups } from './backups/start.ts';
+import { type Backups, startBackups } from './backups/start.ts';
 import { openDomains } from './domains.ts';
 import { startJobs } from './jobs.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
@@ -107,6 +108,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     });
 
     let isStopping = false;
+    let backups: Backups | undefined;
     const ready = { engine: store, masterKeys, isShedding: () => listeners.isShedding() };
     const apps = await openApps(settings, listeners, {
       ...shared,
@@ -114,9 +116,14 @@ export async function startService(settings: Settings, options: ServiceOptions):
       access,
       isStopping: () => isStopping,
       checkReady: () => checkReady(ready, isStopping),
+      // They begin when the service can be called.
+      backups: {
+        report: () => started(backups).report(),
+        make: (requester) => started(backups).make(requester),
+      },
       metricsText: async () => metricsText(await gather()),
     });
-    const backups = await startBackups(settings, shared);
+    backups = await startBackups(settings, { ...shared, engine: store });
     const jobs = startJobs(settings, domains, access, log);
 
     return {
@@ -146,6 +153,12 @@ export async function startService(settings: Settings, options: ServiceOptions):
     prometheus.close();
     throw error;
   }
+}
+
+/** Throws `unavailable` before the end of the start. */
+function started<Part>(part: Part | undefined): Part {
+  if (part === undefined) throw new ServiceError('unavailable');
+  return part;
 }
 
 /** Throws SettingsError if a copy into the store was not finished. */

@@ -68,6 +68,7 @@ test('fits on a phone', async (t) => {
     'tables/books',
     'people',
     'operations',
+    'backups',
     'audit',
   ]) {
     await page.goto(`${service.origin}/console/${view}`);
