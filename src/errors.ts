@@ -67,6 +67,12 @@ const kinds = {
     'This idempotency key was used before with another payload; nothing was charged.',
   ),
   backup_running: kind(409, 'conflict', 'A backup is being made; nothing was begun.', { retryable: true }),
+  reconciliation_running: kind(
+    409,
+    'conflict',
+    'The records of this processor are being compared already; nothing was begun.',
+    { retryable: true },
+  ),
   rate_limited: kind(429, 'limit', 'Too many requests.', { retryable: true }),
   internal: kind(
     500,

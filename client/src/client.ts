@@ -10,6 +10,7 @@ import {
   type RefundResult,
   refund,
 } from './payments.ts';
+import { type ReconcileLine, type ReconcileRequest, reconcile } from './reconciliation.ts';
 import { SignIn, type TokenStorage } from './sign-in.ts';
 import { type ListTables, listTables, Table, type TableFacts } from './tables.ts';
 
@@ -53,5 +54,12 @@ export class Counterfoil {
   /** Refunds a payment or a part of it, in the manner of `pay`. */
   refund(request: RefundRequest): Promise<RefundResult> {
     return refund(this.#http, request);
+  }
+  /**
+   * Compares the payments of a period with the records of their processor, and yields the differences as they are found. Changes
+   * nothing. Needs a key with the scope `admin`. Throws `reconciliation_running` while another one of this processor runs.
+   */
+  reconcile(request: ReconcileRequest): AsyncGenerator<ReconcileLine> {
+    return reconcile(this.#http, request);
   }
 }

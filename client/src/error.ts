@@ -27,6 +27,7 @@ export type ServiceErrorCode =
   | 'precondition_failed'
   | 'idempotency_key_reused'
   | 'backup_running'
+  | 'reconciliation_running'
   | 'rate_limited'
   | 'internal'
   | 'processor_error'

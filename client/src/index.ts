@@ -32,6 +32,12 @@ export type {
   RequiresAction,
   Succeeded,
 } from './payments.ts';
+export type {
+  ReconcileCounts,
+  ReconcileDifference,
+  ReconcileLine,
+  ReconcileRequest,
+} from './reconciliation.ts';
 export type { MoneyOptions, UnknownOutcome } from './settle.ts';
 export type { IdentityProvider, Session, SignIn, SignInRequest, TokenStorage, Tokens } from './sign-in.ts';
 export type {

@@ -6,6 +6,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { Problem } from './parts/problem.tsx';
+import { comparedOf } from './payments/compared.ts';
 import { filtersOf } from './payments/filters.ts';
 import { Shell } from './shell.tsx';
 import { texts } from './texts.ts';
@@ -37,6 +38,12 @@ const review = createRoute({
   getParentRoute,
   path: '/review',
   component: lazyRouteComponent(() => import('./payments/review-view.tsx')),
+});
+const reconciliation = createRoute({
+  getParentRoute,
+  path: '/reconciliation',
+  validateSearch: comparedOf,
+  component: lazyRouteComponent(() => import('./payments/reconciliation-view.tsx')),
 });
 const tables = createRoute({
   getParentRoute,
@@ -79,6 +86,7 @@ export const router = createRouter({
     payments,
     payment,
     review,
+    reconciliation,
     tables,
     items,
     people,

@@ -30,6 +30,11 @@ export function Shell() {
               <Link to="/review">{texts.views.review}</Link>
             </>
           )}
+          {may(session, 'admin') && (
+            <Link to="/reconciliation" search={{}}>
+              {texts.views.reconciliation}
+            </Link>
+          )}
           {may(session, 'tables:read') && <Link to="/tables">{texts.views.tables}</Link>}
           {(may(session, 'users:read') || may(session, 'integrations:read')) && (
             <Link to="/people">{texts.views.people}</Link>

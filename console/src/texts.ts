@@ -5,6 +5,7 @@ export const texts = {
   views: {
     payments: 'Payments',
     review: 'Needs review',
+    reconciliation: 'Reconciliation',
     tables: 'Tables',
     people: 'Sign-in',
     operations: 'Operations',
@@ -152,6 +153,32 @@ export const texts = {
     charged: 'If the card was charged:',
     notCharged: 'If it was not:',
     resolve: (id: string, outcome: string) => `npx counterfoil payments resolve ${id} ${outcome}`,
+  },
+  reconciliation: {
+    title: 'Reconciliation',
+    explanation:
+      'Compares the payments of a period with the records of their processor: what it has and this service does not, and the other way round. Nothing is changed. Without days it compares the last 24 hours.',
+    processor: 'Processor',
+    from: 'From',
+    to: 'To',
+    compare: 'Compare',
+    running: 'Comparing …',
+    counts: (payments: number, charges: number, others: number) =>
+      `${payments.toLocaleString()} payments here, ${charges.toLocaleString()} charges there (and ${others.toLocaleString()} that are not ours).`,
+    differences: (differences: number) =>
+      differences === 0
+        ? 'No difference.'
+        : differences === 1
+          ? '1 difference.'
+          : `${differences.toLocaleString()} differences.`,
+    unfinished: 'Not everything was compared',
+    columns: { payment: 'Payment', charge: 'Charge', difference: 'Difference' },
+    lacking:
+      'A store that was restored from a backup lacks the payments since then. This command takes them over and opens payments again:',
+    adopt: 'npx counterfoil payments reconcile --adopt',
+    asCommand: 'As a command',
+    command: (processor: string, { from, until }: { readonly from?: string; readonly until?: string }) =>
+      `npx counterfoil payments reconcile ${processor}${from === undefined ? '' : ` --from ${from}`}${until === undefined ? '' : ` --until ${until}`}`,
   },
   tables: {
     title: 'Tables',
@@ -384,6 +411,7 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
       ['?', 'This list'],
       ['g p', 'Go to payments'],
       ['g r', 'Go to what needs review'],
+      ['g c', 'Go to reconciliation'],
       ['g t', 'Go to tables'],
       ['g s', 'Go to sign-in'],
       ['g o', 'Go to operations'],

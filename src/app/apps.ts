@@ -10,6 +10,7 @@ import { metricsRoutes } from '../http/routes/metrics.ts';
 import { paymentChangeRoutes } from '../http/routes/payment-changes.ts';
 import { paymentPriceRoutes } from '../http/routes/payment-price.ts';
 import { paymentRoutes } from '../http/routes/payments.ts';
+import { reconciliationRoutes } from '../http/routes/reconciliation.ts';
 import { sessionRoutes } from '../http/routes/session.ts';
 import { sessionListRoutes } from '../http/routes/sessions.ts';
 import { signInRoutes } from '../http/routes/sign-in.ts';
@@ -23,6 +24,7 @@ import { eventRoutes } from '../http/routes/webhooks.ts';
 import { type AppOptions, type HttpApp, openApp } from '../http/server/app.ts';
 import type { Listener } from '../http/server/listener.ts';
 import type { Routes } from '../http/server/routes.ts';
+import type { Reconciliations } from '../payments/reconciliations.ts';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
 import type { Access } from './access.ts';
@@ -36,6 +38,7 @@ export interface AppContext extends Pick<AppOptions, 'log' | 'metrics' | 'isStop
   /** Throws `unavailable` if the service cannot work now. */
   readonly checkReady: () => Promise<void>;
   readonly backups: BackupOperations;
+  readonly reconciliations: Reconciliations;
   readonly metricsText: Parameters<typeof metricsRoutes>[0];
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -74,10 +77,8 @@ function pathsOf({ basePath, payments }: Settings) {
   };
 }
 
-function mainRoutes(
-  { basePath, tables }: Settings,
-  { domains, access, backups, now }: AppContext,
-): readonly Routes[] {
+function mainRoutes({ basePath, tables }: Settings, context: AppContext): readonly Routes[] {
+  const { domains, access, backups, reconciliations, now } = context;
   const { signIn } = domains;
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
@@ -92,6 +93,7 @@ function mainRoutes(
     sessionListRoutes(signIn),
     auditRoutes(access.audit, basePath),
     backupRoutes(backups, basePath),
+    reconciliationRoutes(reconciliations, now, basePath),
   ];
 }
 

@@ -4,6 +4,7 @@ import type { ServedRoute } from '../http/server/route-table.ts';
 import { InFlight, stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Metrics, MetricsSnapshot } from '../metrics.ts';
+import { Reconciliations } from '../payments/reconciliations.ts';
 import { openSealer } from '../secrets/open-sealer.ts';
 import type { Settings } from '../settings/schema.ts';
 import { checkIsWhole } from '../storage/copying/marker.ts';
@@ -109,6 +110,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
     let isStopping = false;
     let backups: Backups | undefined;
+    const reconciliations = new Reconciliations(domains.payments);
     const ready = { engine: store, masterKeys, isShedding: () => listeners.isShedding() };
     const apps = await openApps(settings, listeners, {
       ...shared,
@@ -116,6 +118,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       access,
       isStopping: () => isStopping,
       checkReady: () => checkReady(ready, isStopping),
+      reconciliations,
       // They begin when the service can be called.
       backups: {
         report: () => started(backups).report(),
@@ -135,7 +138,12 @@ export async function startService(settings: Settings, options: ServiceOptions):
         isStopping = true;
         await inTime(
           async () => {
-            await Promise.all([listeners.stop(), ...jobs.map((job) => job.stop()), inFlight.end()]);
+            await Promise.all([
+              listeners.stop(),
+              reconciliations.stop(),
+              ...jobs.map((job) => job.stop()),
+              inFlight.end(),
+            ]);
             await Promise.all(apps.map((app) => app.close()));
           },
           async () => {

@@ -15,8 +15,6 @@ export const workerDelayMsMax = 10_000;
 export const tableRowsMeasuredMax = 500;
 /** Payments that `payments list` prints without `--limit`: a few screens. */
 export const paymentsListedDefault = 100;
-/** The period that `payments list` and `payments reconcile` cover by default: what happened since this time yesterday. */
-export const paymentsPeriodMsDefault = 24 * 60 * 60 * 1_000;
 /** Bytes of a line of an imported file: an item of 400 KB in which every byte is written as six characters. */
 export const importedLineBytesMax = 4 * 1024 * 1024;
 /** How long before its backup a restored store looks for refunds of charges that it knows: most are made in this time. */

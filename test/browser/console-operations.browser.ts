@@ -64,6 +64,7 @@ test('fits on a phone', async (t) => {
     'payments',
     `payments/simulated/charge/${paid.headers.get('payment-id')}`,
     'review',
+    'reconciliation?processor=simulated',
     'tables',
     'tables/books',
     'people',
