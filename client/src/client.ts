@@ -1,5 +1,6 @@
 import { Audit } from './audit.ts';
 import { Backups } from './backups.ts';
+import { type DoctorReport, doctor } from './doctor.ts';
 import { type CounterfoilOptions, Http } from './http.ts';
 import {
   Payments,
@@ -12,7 +13,7 @@ import {
 } from './payments.ts';
 import { type ReconcileLine, type ReconcileRequest, reconcile } from './reconciliation.ts';
 import { SignIn, type TokenStorage } from './sign-in.ts';
-import { type ListTables, listTables, Table, type TableFacts } from './tables.ts';
+import { type CallOptions, type ListTables, listTables, Table, type TableFacts } from './tables.ts';
 
 export interface ClientOptions extends CounterfoilOptions {
   /** Where the tokens of `signIn` are kept; in memory by default. */
@@ -61,5 +62,10 @@ export class Counterfoil {
    */
   reconcile(request: ReconcileRequest): AsyncGenerator<ReconcileLine> {
     return reconcile(this.#http, request);
+  }
+
+  /** The checks of `counterfoil doctor` that a running service can make of itself. Needs a key with the scope `admin`. */
+  doctor(options: CallOptions = {}): Promise<DoctorReport> {
+    return doctor(this.#http, options);
   }
 }

@@ -1,6 +1,7 @@
 export type { Act, Audit, AuditPage, ListAudit } from './audit.ts';
 export type { Backup, BackupReport, Backups } from './backups.ts';
 export { type ClientOptions, Counterfoil } from './client.ts';
+export type { DoctorCheck, DoctorReport, MasterKey } from './doctor.ts';
 export {
   type ClientErrorCode,
   CounterfoilError,

@@ -402,6 +402,28 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
       delay: { label: 'Event loop delay, 99th percentile', unit: 'ms' },
     },
   },
+  doctor: {
+    title: 'Doctor',
+    again: 'Examine again',
+    examining: 'Examining the service …',
+    verdicts: {
+      ok: 'No problem found.',
+      warning: 'There are warnings.',
+      problem: 'There are problems.',
+    },
+    statuses: { ok: 'OK', warning: 'Warning', problem: 'Problem' },
+    columns: { status: 'State', check: 'Check', message: 'Found', action: 'What to do' },
+    masterKeys: 'Master keys',
+    keyColumns: { id: 'Key', state: 'State', since: 'Since', secrets: 'Secrets' },
+    writing: 'Encrypts what is stored now',
+    keyStates: {
+      sealing: 'In use by another process',
+      retiring: 'Replaced; some secrets may be under it',
+      retired: 'Retired; it is being removed',
+      unused: 'Readable, not in use yet',
+    },
+    rotate: 'counterfoil secrets rotate makes a new one; counterfoil secrets retire removes the old.',
+  },
   keys: {
     title: 'Keyboard',
     open: 'Keyboard shortcuts',

@@ -3,6 +3,7 @@ import { type BackupOperations, backupRoutes } from '../http/routes/backups.ts';
 import { challengeRoutes } from '../http/routes/challenge.ts';
 import { consoleRoutes } from '../http/routes/console.ts';
 import { consoleSessionRoutes } from '../http/routes/console-session.ts';
+import { type DoctorReport, doctorRoutes } from '../http/routes/doctor.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
@@ -39,6 +40,8 @@ export interface AppContext extends Pick<AppOptions, 'log' | 'metrics' | 'isStop
   readonly checkReady: () => Promise<void>;
   readonly backups: BackupOperations;
   readonly reconciliations: Reconciliations;
+  /** Runs the checks of `doctor`. */
+  readonly examine: () => Promise<DoctorReport>;
   readonly metricsText: Parameters<typeof metricsRoutes>[0];
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -78,7 +81,7 @@ function pathsOf({ basePath, payments }: Settings) {
 }
 
 function mainRoutes({ basePath, tables }: Settings, context: AppContext): readonly Routes[] {
-  const { domains, access, backups, reconciliations, now } = context;
+  const { domains, access, backups, reconciliations, examine, now } = context;
   const { signIn } = domains;
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
@@ -93,6 +96,7 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
     sessionListRoutes(signIn),
     auditRoutes(access.audit, basePath),
     backupRoutes(backups, basePath),
+    doctorRoutes(examine, basePath),
     reconciliationRoutes(reconciliations, now, basePath),
   ];
 }

@@ -43,3 +43,9 @@ export const consoleBuildMsMax = 120_000;
 
 /** The clocks of two machines differ by less. */
 export const clockSlackMs = 5 * 60_000;
+/** A scheduled backup that is later than this is missing: one of a large store takes minutes. */
+export const backupLateMs = 60 * 60 * 1_000;
+/** A master key that seals for longer should be rotated: NIST SP 800-57 part 1 (5.3.6) gives a key-wrapping key two years. */
+export const masterKeyAgeMsMax = 2 * 365 * 24 * 60 * 60 * 1_000;
+/** A check of the running service that takes longer is a problem: the slowest, a target of backups, has as long. */
+export const doctorCheckMsMax = 15_000;

@@ -5,7 +5,8 @@ import { InFlight, stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Metrics, MetricsSnapshot } from '../metrics.ts';
 import { Reconciliations } from '../payments/reconciliations.ts';
-import { openSealer } from '../secrets/open-sealer.ts';
+import { openMasterKeys } from '../secrets/open-sealer.ts';
+import { Sealer } from '../secrets/sealer.ts';
 import type { Settings } from '../settings/schema.ts';
 import { checkIsWhole } from '../storage/copying/marker.ts';
 import type { Engine } from '../storage/engine.ts';
@@ -20,6 +21,7 @@ import {
 } from './adapters.ts';
 import { openApps } from './apps.ts';
 import { type Backups, startBackups } from './backups/start.ts';
+import { RunningDoctor } from './doctor/running.ts';
 import { openDomains } from './domains.ts';
 import { startJobs } from './jobs.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
@@ -90,7 +92,8 @@ export async function startService(settings: Settings, options: ServiceOptions):
     );
     engine = store;
     const access = await openAccess(settings, store, log, now);
-    const sealer = await withPatience(log, () => openSealer(store, masterKeys, now()));
+    const keys = await withPatience(log, () => openMasterKeys(store, masterKeys, now()));
+    const sealer = new Sealer(keys);
     const inFlight = new InFlight();
     const shared = { log, metrics: prometheus.metrics, now };
     const domains = await openDomains(settings, {
@@ -111,6 +114,15 @@ export async function startService(settings: Settings, options: ServiceOptions):
     let isStopping = false;
     let backups: Backups | undefined;
     const reconciliations = new Reconciliations(domains.payments);
+    const doctor = new RunningDoctor(settings, {
+      engine: store,
+      keys,
+      source: masterKeys,
+      processors: domains.payments.processors,
+      backups: () => started(backups),
+      log,
+      now,
+    });
     const ready = { engine: store, masterKeys, isShedding: () => listeners.isShedding() };
     const apps = await openApps(settings, listeners, {
       ...shared,
@@ -119,6 +131,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       isStopping: () => isStopping,
       checkReady: () => checkReady(ready, isStopping),
       reconciliations,
+      examine: () => doctor.examine(),
       // They begin when the service can be called.
       backups: {
         report: () => started(backups).report(),

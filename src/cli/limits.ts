@@ -21,8 +21,6 @@ export const importedLineBytesMax = 4 * 1024 * 1024;
 export const adoptedBeforeMsDefault = 90 * 24 * 60 * 60 * 1_000;
 /** A payment gets its id this long before its reservation at most: it may be older than a snapshot that lacks it. */
 export const reservationMsMax = 60 * 1_000;
-/** A scheduled backup that is later than this is missing: one of a large store takes minutes. */
-export const backupLateMs = 60 * 60 * 1_000;
 /** Batches that an import writes to the store at once: they share flushes, and the writer never waits for the next ones. */
 export const storeBatchesAtOnce = 64;
 /** Batches that an import sends to a service at once: enough to share its flushes, few enough to leave it to others. */
