@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -112,6 +115,44 @@ test(
     assert.equal(after.last_failure?.message, away.last_failure?.message);
   },
 );
+
+test('a target that does not respond is shown as such, and holds up no other request', onLmdb, async (t) => {
+  let requests = 0;
+  const silent = createServer(() => requests++).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  t.after(() => {
+    silent.close();
+    silent.closeAllConnections();
+  });
+  const { env } = prepare(t, {
+    COUNTERFOIL_BACKUP_TARGET: 's3://bucket/prefix',
+    COUNTERFOIL_BACKUP_S3_ENDPOINT: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+    COUNTERFOIL_BACKUP_S3_REGION: 'us-east-1',
+  });
+  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = process.env;
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'canary-4711' });
+  t.after(() => {
+    for (const [name, value] of Object.entries({ AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY }))
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+  });
+  const service = await startTestService(t, { env });
+  let isOver = false;
+  const reading = Promise.all([service.get(path), service.get(path)]).finally(() => {
+    isOver = true;
+  });
+  for (const giveUpAt = Date.now() + givenUpMs; requests === 0; await sleep(20))
+    assert.ok(Date.now() < giveUpAt, 'the target is asked');
+  assert.equal((await service.get('/readyz')).status, 200);
+  assert.equal(isOver, false);
+  for (const { status, json, text } of await reading) {
+    assert.equal(status, 200);
+    const { target, problem, total, backups } = json.body;
+    assert.deepEqual([target, total, backups], ['s3://bucket/prefix', null, []]);
+    assert.equal(problem, 's3://bucket/prefix: has not responded within 10 s');
+    assert.ok(!text.includes('canary'));
+  }
+});
 
 function prepare(t: TestContext, changed: Readonly<Record<string, string>> = {}) {
   const target = `${newDataFolder(t)}-backups`;

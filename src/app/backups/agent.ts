@@ -17,6 +17,8 @@ class Agent {
   readonly #shipper: Shipper;
   readonly #schedule: Schedule;
   readonly #stopping = new AbortController();
+  /** Manifests that `look` has read. */
+  readonly #known: Parameters<typeof describeBackups>[2] = new Map();
   #isOwner = false;
   #isReady = false;
   /** Milliseconds since 1970 of the newest good backup. */
@@ -59,7 +61,7 @@ class Agent {
     try {
       const { progress, lastFailure } = this.#shipper;
       found = { ...found, progress, lastFailure };
-      return { ...found, backups: await describeBackups(this.#target, backupsShownMax) };
+      return { ...found, backups: await describeBackups(this.#target, backupsShownMax, this.#known) };
     } catch (error) {
       return { ...found, problem: (error as Error).message };
     }

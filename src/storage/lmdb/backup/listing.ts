@@ -38,17 +38,25 @@ export interface DescribedBackups {
  * Describes the newest backups, also those that cannot be restored. Reads one small file for each. Throws BackupFailed.
  *
  * @param countMax how many
+ * @param known manifests that were read before, by name: they never change, and each costs a request to a distant target
  */
-export async function describeBackups(target: BackupTarget, countMax: number): Promise<DescribedBackups> {
+export async function describeBackups(
+  target: BackupTarget,
+  countMax: number,
+  known: Map<string, Manifest>,
+): Promise<DescribedBackups> {
   const files = await target.list();
   const bytes = new Map(files.map((file) => [file.name, file.bytes]));
   const named = new Set(files.flatMap(({ name }) => nameOf(name) ?? []));
   const names = [...named].filter((name) => bytes.has(manifestFile(name))).sort();
   const newest = await inTurns(names.toReversed().slice(0, countMax), requestsAtOnceMax, async (name) => {
-    const manifest = await readManifest(target, name);
+    const manifest = known.get(name) ?? (await readManifest(target, name));
+    if (manifest !== undefined) known.set(name, manifest);
     const size = bytes.get(dataFile(name));
     return { name, bytes: size, manifest: manifest?.bytes === size ? manifest : undefined };
   });
+  const kept = new Set(names);
+  for (const name of known.keys()) if (!kept.has(name)) known.delete(name);
   return { total: names.length, newest };
 }
 
