@@ -411,6 +411,7 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
       warning: 'There are warnings.',
       problem: 'There are problems.',
     },
+    checks: (checks: number) => `${checks} checks`,
     statuses: { ok: 'OK', warning: 'Warning', problem: 'Problem' },
     columns: { status: 'State', check: 'Check', message: 'Found', action: 'What to do' },
     masterKeys: 'Master keys',

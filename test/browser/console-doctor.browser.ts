@@ -20,6 +20,7 @@ test('shows administrators what the doctor finds, what to do, and the master key
   await page.keyboard.press('o');
   const verdict = page.getByRole('status', { name: 'Doctor' });
   await verdict.getByText('No problem found.').waitFor();
+  await page.getByText('10 checks').press('Enter');
   await page.getByRole('row', { name: /^OK backups the service makes none/ }).waitFor();
   const keys = page.getByRole('table', { name: 'Master keys' });
   await keys.getByRole('row', { name: /^\w{16} Encrypts what is stored now/ }).waitFor();
@@ -35,10 +36,11 @@ test('shows administrators what the doctor finds, what to do, and the master key
 
   await page.route('**/v3/doctor', (route) => route.abort());
   await page.getByRole('button', { name: 'Examine again' }).click();
-  await page.getByRole('alert').getByText('Check the network').waitFor();
+  const unreachable = page.getByRole('alert').getByText('Check the network');
+  await unreachable.waitFor();
   await page.unroute('**/v3/doctor');
   await page.getByRole('button', { name: 'Examine again' }).click();
-  await page.getByRole('alert').waitFor({ state: 'detached' });
+  await unreachable.waitFor({ state: 'detached' });
 
   await page.getByRole('button', { name: 'Sign out' }).click();
   await enterKey(page, origin, reader);

@@ -74,7 +74,8 @@ test('fits on a phone', async (t) => {
   ]) {
     await page.goto(`${service.origin}/console/${view}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.getByText('Loading').waitFor({ state: 'detached' });
+    const unfinished = page.getByText(/^(Loading|Examining|Comparing)/);
+    await unfinished.first().waitFor({ state: 'detached' });
     const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
     assert.ok(Number(overflow) <= 0, `${view} is ${overflow} px too wide`);
   }

@@ -30,7 +30,12 @@ export default function Doctor() {
         </span>{' '}
         {data !== undefined && <Time at={data.checked_at} />}
       </p>
-      {data !== undefined && <Checks checks={data.checks} />}
+      {data !== undefined && (
+        <details key={data.status} open={data.status !== 'ok'}>
+          <summary>{words.checks(data.checks.length)}</summary>
+          <Checks checks={data.checks} />
+        </details>
+      )}
       {data !== undefined && data.master_keys.length > 0 && <MasterKeys keys={data.master_keys} />}
     </>
   );
