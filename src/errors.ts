@@ -82,6 +82,13 @@ const kinds = {
     'conflict',
     'This idempotency key was used before with another payload; nothing was charged.',
   ),
+  backup_running: kind(409, 'conflict', 'A backup is being made; nothing was begun.', { retryable: true }),
+  reconciliation_running: kind(
+    409,
+    'conflict',
+    'The records of this processor are being compared already; nothing was begun.',
+    { retryable: true },
+  ),
   rate_limited: kind(429, 'limit', 'Too many requests.', { retryable: true }),
   internal: kind(
     500,
@@ -109,6 +116,7 @@ const kinds = {
     'service',
     'This payment processor has no key in the settings of this service.',
   ),
+  backups_not_configured: kind(503, 'service', 'The settings of this service have no target for backups.'),
   reconcile_required: kind(
     503,
     'service',

@@ -1,4 +1,6 @@
 import { Audit } from './audit.ts';
+import { Backups } from './backups.ts';
+import { type DoctorReport, doctor } from './doctor.ts';
 import { type CounterfoilOptions, Http } from './http.ts';
 import { Keys } from './keys.ts';
 import {
@@ -10,8 +12,9 @@ import {
   type RefundResult,
   refund,
 } from './payments.ts';
+import { type ReconcileLine, type ReconcileRequest, reconcile } from './reconciliation.ts';
 import { SignIn, type TokenStorage } from './sign-in.ts';
-import { type ListTables, listTables, Table, type TableFacts } from './tables.ts';
+import { type CallOptions, type ListTables, listTables, Table, type TableFacts } from './tables.ts';
 
 export interface ClientOptions extends CounterfoilOptions {
   /** Where the tokens of `signIn` are kept; in memory by default. */
@@ -23,6 +26,7 @@ export class Counterfoil {
   readonly signIn: SignIn;
   readonly audit: Audit;
   readonly keys: Keys;
+  readonly backups: Backups;
   readonly #http: Http;
 
   constructor(options: ClientOptions) {
@@ -31,6 +35,7 @@ export class Counterfoil {
     this.signIn = new SignIn(this.#http, options.storage);
     this.audit = new Audit(this.#http);
     this.keys = new Keys(this.#http);
+    this.backups = new Backups(this.#http);
   }
 
   table(name: string): Table {
@@ -53,5 +58,17 @@ export class Counterfoil {
   /** Refunds a payment or a part of it, in the manner of `pay`. */
   refund(request: RefundRequest): Promise<RefundResult> {
     return refund(this.#http, request);
+  }
+  /**
+   * Compares the payments of a period with the records of their processor, and yields the differences as they are found. Changes
+   * nothing. Needs a key with the scope `admin`. Throws `reconciliation_running` while another one of this processor runs.
+   */
+  reconcile(request: ReconcileRequest): AsyncGenerator<ReconcileLine> {
+    return reconcile(this.#http, request);
+  }
+
+  /** The checks of `counterfoil doctor` that a running service can make of itself. Needs a key with the scope `admin`. */
+  doctor(options: CallOptions = {}): Promise<DoctorReport> {
+    return doctor(this.#http, options);
   }
 }

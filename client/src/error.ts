@@ -30,6 +30,8 @@ export type ServiceErrorCode =
   | 'idempotency_key_in_use'
   | 'precondition_failed'
   | 'idempotency_key_reused'
+  | 'backup_running'
+  | 'reconciliation_running'
   | 'rate_limited'
   | 'internal'
   | 'processor_error'
@@ -37,6 +39,7 @@ export type ServiceErrorCode =
   | 'unavailable'
   | 'overloaded'
   | 'processor_not_configured'
+  | 'backups_not_configured'
   | 'payment_outcome_unknown'
   | 'reconcile_required'
   | 'storage_full';

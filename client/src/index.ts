@@ -1,5 +1,7 @@
 export type { Act, Audit, AuditPage, ListAudit } from './audit.ts';
+export type { Backup, BackupReport, Backups } from './backups.ts';
 export { type ClientOptions, Counterfoil } from './client.ts';
+export type { DoctorCheck, DoctorReport, MasterKey } from './doctor.ts';
 export {
   type ClientErrorCode,
   CounterfoilError,
@@ -42,6 +44,12 @@ export type {
   RequiresAction,
   Succeeded,
 } from './payments.ts';
+export type {
+  ReconcileCounts,
+  ReconcileDifference,
+  ReconcileLine,
+  ReconcileRequest,
+} from './reconciliation.ts';
 export type { MoneyOptions, UnknownOutcome } from './settle.ts';
 export type { IdentityProvider, Session, SignIn, SignInRequest, TokenStorage, Tokens } from './sign-in.ts';
 export type {

@@ -6,6 +6,10 @@ export const newsMs = 300;
 export const openPaymentsMs = 2_000;
 /** How often the health and the metrics are read. */
 export const metricsMs = 2_000;
+/** How often the backups are read: each time costs a listing of the target. */
+export const backupsMs = 5_000;
+/** How long the findings of the doctor are shown before the view asks again: each time calls the processors. */
+export const doctorMs = 60_000;
 /** Samples of a plot: ten minutes. */
 export const samplesMax = 300;
 /** Payments that one look back in time adds: some screens. */

@@ -6,6 +6,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { Problem } from './parts/problem.tsx';
+import { comparedOf } from './payments/compared.ts';
 import { filtersOf } from './payments/filters.ts';
 import { Shell } from './shell.tsx';
 import { texts } from './texts.ts';
@@ -38,6 +39,12 @@ const review = createRoute({
   path: '/review',
   component: lazyRouteComponent(() => import('./payments/review-view.tsx')),
 });
+const reconciliation = createRoute({
+  getParentRoute,
+  path: '/reconciliation',
+  validateSearch: comparedOf,
+  component: lazyRouteComponent(() => import('./payments/reconciliation-view.tsx')),
+});
 const tables = createRoute({
   getParentRoute,
   path: '/tables',
@@ -62,6 +69,11 @@ const operations = createRoute({
   path: '/operations',
   component: lazyRouteComponent(() => import('./operations/operations-view.tsx')),
 });
+const backups = createRoute({
+  getParentRoute,
+  path: '/backups',
+  component: lazyRouteComponent(() => import('./administration/backups-view.tsx')),
+});
 const audit = createRoute({
   getParentRoute,
   path: '/audit',
@@ -79,11 +91,13 @@ export const router = createRouter({
     payments,
     payment,
     review,
+    reconciliation,
     tables,
     items,
     people,
     keys,
     operations,
+    backups,
     audit,
   ]),
   basepath: '/console',

@@ -30,13 +30,23 @@ export function Shell() {
               <Link to="/review">{texts.views.review}</Link>
             </>
           )}
+          {may(session, 'admin') && (
+            <Link to="/reconciliation" search={{}}>
+              {texts.views.reconciliation}
+            </Link>
+          )}
           {may(session, 'tables:read') && <Link to="/tables">{texts.views.tables}</Link>}
           {(may(session, 'users:read') || may(session, 'integrations:read')) && (
             <Link to="/people">{texts.views.people}</Link>
           )}
           {may(session, 'keys:read') && <Link to="/keys">{texts.views.keys}</Link>}
           <Link to="/operations">{texts.views.operations}</Link>
-          {may(session, 'admin') && <Link to="/audit">{texts.views.audit}</Link>}
+          {may(session, 'admin') && (
+            <>
+              <Link to="/backups">{texts.views.backups}</Link>
+              <Link to="/audit">{texts.views.audit}</Link>
+            </>
+          )}
         </nav>
         <span class="who">
           {session.key === null ? texts.signIn.open : texts.signIn.as(session.key.name)}

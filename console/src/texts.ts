@@ -5,10 +5,12 @@ export const texts = {
   views: {
     payments: 'Payments',
     review: 'Needs review',
+    reconciliation: 'Reconciliation',
     tables: 'Tables',
     people: 'Sign-in',
     keys: 'API keys',
     operations: 'Operations',
+    backups: 'Backups',
     audit: 'Audit',
   },
   theme: { label: 'Colors', auto: 'As the system', light: 'Light', dark: 'Dark' },
@@ -155,6 +157,32 @@ export const texts = {
     notCharged: 'If it was not:',
     resolve: (id: string, outcome: string) => `npx counterfoil payments resolve ${id} ${outcome}`,
   },
+  reconciliation: {
+    title: 'Reconciliation',
+    explanation:
+      'Compares the payments of a period with the records of their processor: what it has and this service does not, and the other way round. Nothing is changed. Without days it compares the last 24 hours.',
+    processor: 'Processor',
+    from: 'From',
+    to: 'To',
+    compare: 'Compare',
+    running: 'Comparing …',
+    counts: (payments: number, charges: number, others: number) =>
+      `${payments.toLocaleString()} payments here, ${charges.toLocaleString()} charges there (and ${others.toLocaleString()} that are not ours).`,
+    differences: (differences: number) =>
+      differences === 0
+        ? 'No difference.'
+        : differences === 1
+          ? '1 difference.'
+          : `${differences.toLocaleString()} differences.`,
+    unfinished: 'Not everything was compared',
+    columns: { payment: 'Payment', charge: 'Charge', difference: 'Difference' },
+    lacking:
+      'A store that was restored from a backup lacks the payments since then. This command takes them over and opens payments again:',
+    adopt: 'npx counterfoil payments reconcile --adopt',
+    asCommand: 'As a command',
+    command: (processor: string, { from, until }: { readonly from?: string; readonly until?: string }) =>
+      `npx counterfoil payments reconcile ${processor}${from === undefined ? '' : ` --from ${from}`}${until === undefined ? '' : ` --until ${until}`}`,
+  },
   tables: {
     title: 'Tables',
     noneTitle: 'No tables yet',
@@ -298,9 +326,54 @@ export const texts = {
       'console.signed_in': 'Signed in to the console',
       'console.signed_out': 'Signed out of the console',
       'console.requested': 'Requested in the console',
+      'backup.requested': 'Backup requested',
       'secrets.key_noted': 'Master key noted',
       'secrets.rotated': 'Master key rotated',
     },
+  },
+  backups: {
+    title: 'Backups',
+    noneTitle: 'This service makes no backups',
+    none: 'Give it a target, a folder on another disk or a bucket, and start it again:',
+    settings: `export COUNTERFOIL_BACKUP_TARGET=/backup/counterfoil   # or s3://bucket/counterfoil
+export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it there are only the daily backups`,
+    elsewhereTitle: 'DynamoDB keeps the backups of this service',
+    elsewhere: 'Its point-in-time recovery goes back to any second of the last 35 days.',
+    noBackups: 'No backup yet',
+    command: (target: string) => `npx counterfoil backup ${target}`,
+    unlisted: 'The backups cannot be listed',
+    shown: (shown: number, total: number) =>
+      `The newest ${shown.toLocaleString()} of ${total.toLocaleString()} backups:`,
+    make: 'Make a backup now',
+    running: 'A backup is being made …',
+    facts: {
+      target: 'Target',
+      newest: 'Newest good backup',
+      schedule: 'Schedule',
+      keep: 'Backups that stay',
+      continuous: 'Continuous backup',
+      failure: 'Last failure',
+    },
+    never: 'None',
+    next: '– next',
+    off: 'Off',
+    notBegun: (seconds: number) => `Every ${seconds} s; not begun`,
+    progress: (seconds: number, commits: number, lagSeconds: number) =>
+      commits === 0
+        ? `Every ${seconds} s; everything is at the target`
+        : `Every ${seconds} s; ${commits.toLocaleString()} commits of the last ${lagSeconds.toLocaleString()} s are not at the target`,
+    noFailure: 'None',
+    columns: {
+      name: 'Backup',
+      time: 'Time',
+      items: 'Items',
+      size: 'Size',
+      position: 'Last commit',
+      state: 'State',
+    },
+    size: (bytes: number) =>
+      `${(bytes < 1e6 ? bytes / 1e3 : bytes / 1e6).toLocaleString(undefined, { maximumFractionDigits: 1 })} ${bytes < 1e6 ? 'kB' : 'MB'}`,
+    states: { good: 'Good', unusable: 'Unusable' },
   },
   integration: {
     provider: 'Provider',
@@ -418,6 +491,29 @@ export const texts = {
       delay: { label: 'Event loop delay, 99th percentile', unit: 'ms' },
     },
   },
+  doctor: {
+    title: 'Doctor',
+    again: 'Examine again',
+    examining: 'Examining the service …',
+    verdicts: {
+      ok: 'No problem found.',
+      warning: 'There are warnings.',
+      problem: 'There are problems.',
+    },
+    checks: (checks: number) => `${checks} checks`,
+    statuses: { ok: 'OK', warning: 'Warning', problem: 'Problem' },
+    columns: { status: 'State', check: 'Check', message: 'Found', action: 'What to do' },
+    masterKeys: 'Master keys',
+    keyColumns: { id: 'Key', state: 'State', since: 'Since', secrets: 'Secrets' },
+    writing: 'Encrypts what is stored now',
+    keyStates: {
+      sealing: 'In use by another process',
+      retiring: 'Replaced; some secrets may be under it',
+      retired: 'Retired; it is being removed',
+      unused: 'Readable, not in use yet',
+    },
+    rotate: 'counterfoil secrets rotate makes a new one; counterfoil secrets retire removes the old.',
+  },
   keys: {
     title: 'Keyboard',
     open: 'Keyboard shortcuts',
@@ -427,10 +523,12 @@ export const texts = {
       ['?', 'This list'],
       ['g p', 'Go to payments'],
       ['g r', 'Go to what needs review'],
+      ['g c', 'Go to reconciliation'],
       ['g t', 'Go to tables'],
       ['g s', 'Go to sign-in'],
       ['g k', 'Go to API keys'],
       ['g o', 'Go to operations'],
+      ['g b', 'Go to backups'],
       ['g a', 'Go to the audit trail'],
       ['↑ ↓', 'Move in a list'],
       ['Space, Shift Space', 'Select an item; all from the one before'],

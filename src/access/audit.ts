@@ -21,6 +21,7 @@ export const actKinds = [
   'console.signed_in',
   'console.signed_out',
   'console.requested',
+  'backup.requested',
   'secrets.key_noted',
   'secrets.rotated',
 ] as const;

@@ -1,7 +1,9 @@
 import { auditRoutes } from '../http/routes/audit.ts';
+import { type BackupOperations, backupRoutes } from '../http/routes/backups.ts';
 import { challengeRoutes } from '../http/routes/challenge.ts';
 import { consoleRoutes } from '../http/routes/console.ts';
 import { consoleSessionRoutes } from '../http/routes/console-session.ts';
+import { type DoctorReport, doctorRoutes } from '../http/routes/doctor.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
@@ -10,6 +12,7 @@ import { metricsRoutes } from '../http/routes/metrics.ts';
 import { paymentChangeRoutes } from '../http/routes/payment-changes.ts';
 import { paymentPriceRoutes } from '../http/routes/payment-price.ts';
 import { paymentRoutes } from '../http/routes/payments.ts';
+import { reconciliationRoutes } from '../http/routes/reconciliation.ts';
 import { sessionRoutes } from '../http/routes/session.ts';
 import { sessionListRoutes } from '../http/routes/sessions.ts';
 import { signInRoutes } from '../http/routes/sign-in.ts';
@@ -23,6 +26,7 @@ import { eventRoutes } from '../http/routes/webhooks.ts';
 import { type AppOptions, type HttpApp, openApp } from '../http/server/app.ts';
 import type { Listener } from '../http/server/listener.ts';
 import type { Routes } from '../http/server/routes.ts';
+import type { Reconciliations } from '../payments/reconciliations.ts';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
 import type { Access } from './access.ts';
@@ -35,6 +39,10 @@ export interface AppContext extends Pick<AppOptions, 'log' | 'metrics' | 'isStop
   readonly access: Access;
   /** Throws `unavailable` if the service cannot work now. */
   readonly checkReady: () => Promise<void>;
+  readonly backups: BackupOperations;
+  readonly reconciliations: Reconciliations;
+  /** Runs the checks of `doctor`. */
+  readonly examine: () => Promise<DoctorReport>;
   readonly metricsText: Parameters<typeof metricsRoutes>[0];
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -73,7 +81,8 @@ function pathsOf({ basePath, payments }: Settings) {
   };
 }
 
-function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: AppContext): readonly Routes[] {
+function mainRoutes({ basePath, tables }: Settings, context: AppContext): readonly Routes[] {
+  const { domains, access, backups, reconciliations, examine, now } = context;
   const { signIn } = domains;
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
@@ -88,6 +97,9 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
     sessionListRoutes(signIn),
     auditRoutes(access.audit, basePath),
     keyRoutes(access.keys, now, basePath),
+    backupRoutes(backups, basePath),
+    doctorRoutes(examine, basePath),
+    reconciliationRoutes(reconciliations, now, basePath),
   ];
 }
 

@@ -5,9 +5,11 @@ import { SettingsError } from '../errors.ts';
 import type { Settings } from '../settings/schema.ts';
 import { optional } from './optional.ts';
 
-export { backupsIn } from '../storage/lmdb/backup/listing.ts';
+export type { LastFailure } from '../storage/lmdb/backup/last-failure.ts';
+export { backupsIn, type DescribedBackups, describeBackups } from '../storage/lmdb/backup/listing.ts';
 export { makeBackup } from '../storage/lmdb/backup/make.ts';
 export { isName as isBackupName } from '../storage/lmdb/backup/manifest.ts';
+export type { ShippingProgress } from '../storage/lmdb/backup/progress.ts';
 export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
 export { endShipping, Shipper } from '../storage/lmdb/backup/shipper.ts';
 

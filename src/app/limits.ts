@@ -32,6 +32,10 @@ export const agentStopMsMax = 5_000;
 export const agentEndMsMax = 1_000;
 /** The priority of a process that makes a backup, as of `nice`: requests come first. */
 export const backupPriority = 19;
+/** How long a request waits for the list of a target: a bucket with the segments of a month is listed in seconds. */
+export const backupListMsMax = 10_000;
+/** Backups of that list, the newest ones: more than anybody reads, and each costs a request to a bucket. */
+export const backupsShownMax = 100;
 /** The pause between log lines about a target that stays away. */
 export const failureLogMs = 60 * 1_000;
 /** A build of the console takes two seconds; a machine under load may need many times as long. */
@@ -39,3 +43,9 @@ export const consoleBuildMsMax = 120_000;
 
 /** The clocks of two machines differ by less. */
 export const clockSlackMs = 5 * 60_000;
+/** A scheduled backup that is later than this is missing: one of a large store takes minutes. */
+export const backupLateMs = 60 * 60 * 1_000;
+/** A master key that seals for longer should be rotated: NIST SP 800-57 part 1 (5.3.6) gives a key-wrapping key two years. */
+export const masterKeyAgeMsMax = 2 * 365 * 24 * 60 * 60 * 1_000;
+/** A check of the running service that takes longer is a problem: the slowest, a target of backups, has as long. */
+export const doctorCheckMsMax = 15_000;

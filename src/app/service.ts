@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../errors.ts';
 import type { ServedRoute } from '../http/server/route-table.ts';
 import { InFlight, stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Metrics, MetricsSnapshot } from '../metrics.ts';
-import { openSealer } from '../secrets/open-sealer.ts';
+import { Reconciliations } from '../payments/reconciliations.ts';
+import { openMasterKeys } from '../secrets/open-sealer.ts';
+import { Sealer } from '../secrets/sealer.ts';
 import type { Settings } from '../settings/schema.ts';
 import { checkIsWhole } from '../storage/copying/marker.ts';
 import type { Engine } from '../storage/engine.ts';
@@ -17,7 +20,8 @@ import {
   openTraces,
 } from './adapters.ts';
 import { openApps } from './apps.ts';
-import { startBackups } from './backups/start.ts';
+import { type Backups, startBackups } from './backups/start.ts';
+import { RunningDoctor } from './doctor/running.ts';
 import { openDomains } from './domains.ts';
 import { startJobs } from './jobs.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
@@ -88,7 +92,8 @@ export async function startService(settings: Settings, options: ServiceOptions):
     );
     engine = store;
     const access = await openAccess(settings, store, log, now);
-    const sealer = await withPatience(log, () => openSealer(store, masterKeys, now()));
+    const keys = await withPatience(log, () => openMasterKeys(store, masterKeys, now()));
+    const sealer = new Sealer(keys);
     const inFlight = new InFlight();
     const shared = { log, metrics: prometheus.metrics, now };
     const domains = await openDomains(settings, {
@@ -107,6 +112,17 @@ export async function startService(settings: Settings, options: ServiceOptions):
     });
 
     let isStopping = false;
+    let backups: Backups | undefined;
+    const reconciliations = new Reconciliations(domains.payments);
+    const doctor = new RunningDoctor(settings, {
+      engine: store,
+      keys,
+      source: masterKeys,
+      processors: domains.payments.processors,
+      backups: () => started(backups),
+      log,
+      now,
+    });
     const ready = { engine: store, masterKeys, isShedding: () => listeners.isShedding() };
     const apps = await openApps(settings, listeners, {
       ...shared,
@@ -114,9 +130,16 @@ export async function startService(settings: Settings, options: ServiceOptions):
       access,
       isStopping: () => isStopping,
       checkReady: () => checkReady(ready, isStopping),
+      reconciliations,
+      examine: () => doctor.examine(),
+      // They begin when the service can be called.
+      backups: {
+        report: () => started(backups).report(),
+        make: (requester) => started(backups).make(requester),
+      },
       metricsText: async () => metricsText(await gather()),
     });
-    const backups = await startBackups(settings, shared);
+    backups = await startBackups(settings, { ...shared, engine: store });
     const jobs = startJobs(settings, domains, access, log);
 
     return {
@@ -128,7 +151,12 @@ export async function startService(settings: Settings, options: ServiceOptions):
         isStopping = true;
         await inTime(
           async () => {
-            await Promise.all([listeners.stop(), ...jobs.map((job) => job.stop()), inFlight.end()]);
+            await Promise.all([
+              listeners.stop(),
+              reconciliations.stop(),
+              ...jobs.map((job) => job.stop()),
+              inFlight.end(),
+            ]);
             await Promise.all(apps.map((app) => app.close()));
           },
           async () => {
@@ -146,6 +174,12 @@ export async function startService(settings: Settings, options: ServiceOptions):
     prometheus.close();
     throw error;
   }
+}
+
+/** Throws `unavailable` before the end of the start. */
+function started<Part>(part: Part | undefined): Part {
+  if (part === undefined) throw new ServiceError('unavailable');
+  return part;
 }
 
 /** Throws SettingsError if a copy into the store was not finished. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { OfflineSecrets } from '../app/offline/secrets.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
+import { keyStates } from '../secrets/key-states.ts';
 import { sourceName } from '../secrets/open-sealer.ts';
 import { retire } from '../secrets/retire.ts';
 import { type RotationParts, rotate } from '../secrets/rotate.ts';
@@ -50,12 +51,9 @@ async function printStatus(
   { engine, keys, source, records }: Opened,
   json: boolean | undefined,
 ): Promise<void> {
-  const { secrets, underKeys, problems } = await openAll(engine, new Sealer(keys), records);
-  const notes = new Map((await readKeyNotes(engine)).map(({ keyId, state }) => [keyId, state]));
-  const listed = keys.all().map(({ id }) => {
-    const isWriting = id === keys.writing().id;
-    return { id, is_writing: isWriting, state: notes.get(id) ?? 'unused', secrets: underKeys.get(id) ?? 0 };
-  });
+  const found = await openAll(engine, new Sealer(keys), records);
+  const { secrets, problems } = found;
+  const listed = keyStates(keys, await readKeyNotes(engine), found);
   const from = sourceName(source);
   printResult(json, { source: from, master_keys: listed, secrets, problems }, [
     `master keys from ${from}:`,

@@ -101,3 +101,5 @@ export const exactRepeatsCachedMax = 10_000;
 export const exactRepeatsCachedBytesMax = 8 * 1024 * 1024;
 /** A usual charge request has some hundred bytes. */
 export const exactRepeatBodyBytesMax = 4 * 1024;
+/** The longest silence within a response of lines: proxies take a connection for dead after 30 to 60 s of it. */
+export const lineBeatMs = 5_000;

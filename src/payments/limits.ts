@@ -76,3 +76,13 @@ export const paymentsScannedMax = 10_000;
 
 /** The processor records a charge some time after we start it, and clocks differ: reconciling reads its records this much further. */
 export const recordsSlackMs = 60 * 60 * 1_000;
+/** The period that `payments list` and reconciliation cover by default: what happened since this time yesterday. */
+export const paymentsPeriodMsDefault = 24 * 60 * 60 * 1_000;
+/** The longest period of a reconciliation by HTTP: a month with its slack. The command has no limit. */
+export const reconciledPeriodMsMax = 32 * 24 * 60 * 60 * 1_000;
+/** By then a reconciliation by HTTP ends: at the 2,000 charges a second of Stripe's lists, it has read half a million. */
+export const reconciliationMsMax = 5 * 60 * 1_000;
+/** Charges that it compares: their ids take some ten megabytes. */
+export const reconciledChargesMax = 200_000;
+/** Differences after which it ends: so many have one cause, and nobody reads more. */
+export const reconciledDifferencesMax = 1_000;

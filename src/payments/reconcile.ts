@@ -8,12 +8,14 @@ import { findPayment, paymentsSince } from './payment-store.ts';
 export interface Difference {
   readonly paymentId: string | undefined;
   readonly chargeId: string | undefined;
+  /** The payment route; undefined if the payment is not among ours. */
+  readonly route: string | undefined;
   /** The difference, as the rest of a sentence. */
   readonly what: string;
 }
 
-export interface Reconciled {
-  readonly differences: readonly Difference[];
+/** What has been compared so far. */
+export interface ReconcileCounts {
   /** Our payments in the period. */
   readonly payments: number;
   /** Charges of ours in the processor's records. */
@@ -22,58 +24,79 @@ export interface Reconciled {
   readonly others: number;
 }
 
+export interface ComparisonBounds {
+  /** Ends it early. */
+  readonly signal?: AbortSignal;
+  /** It ends after so many charges in the processor's records. */
+  readonly chargesMax?: number;
+}
+
 /**
  * Compares our records of a period with the processor's: every charge that we call succeeded must be there, with the same
- * amounts charged and refunded, and every charge there with a payment id must be ours. Changes nothing. Rejects when the
- * processor's records cannot be read.
+ * amounts charged and refunded, and every charge there with a payment id must be ours. Changes nothing.
  */
-export async function reconcile(
-  context: Pick<PaymentContext, 'engine'>,
-  processor: ProcessorAccount,
-  { from, until }: Period,
-): Promise<Reconciled> {
-  const differences: Difference[] = [];
-  const seen = new Set<string>();
-  let charges = 0;
-  let others = 0;
-  for await (const charge of processor.charges({
-    from: from - recordsSlackMs,
-    until: until + recordsSlackMs,
-  })) {
-    const { paymentId, chargeId } = charge;
-    if (paymentId === undefined) {
-      others++;
-      continue;
-    }
-    charges++;
-    const payment = await findPayment(context, paymentId);
-    if (payment?.processor !== processor.name) {
-      differences.push({
-        paymentId,
-        chargeId,
-        what: 'is in the processor’s records but not among our payments',
-      });
-      continue;
-    }
-    if (seen.has(paymentId))
-      differences.push({ paymentId, chargeId, what: 'is a second charge of one payment' });
-    seen.add(paymentId);
-    for (const what of differencesOf(payment, charge)) differences.push({ paymentId, chargeId, what });
+export class Comparison implements ReconcileCounts {
+  payments = 0;
+  charges = 0;
+  others = 0;
+  /** Whether everything was compared. */
+  isWhole = false;
+  readonly #context: Pick<PaymentContext, 'engine'>;
+  readonly #processor: ProcessorAccount;
+  readonly #period: Period;
+  /** Ids of our payments that the processor has charged. */
+  readonly #seen = new Set<string>();
+
+  constructor(context: Pick<PaymentContext, 'engine'>, processor: ProcessorAccount, period: Period) {
+    this.#context = context;
+    this.#processor = processor;
+    this.#period = period;
   }
-  let payments = 0;
-  for await (const payment of paymentsSince(context, from)) {
-    if (Date.parse(payment.createdAt) >= until) break;
-    if (payment.processor !== processor.name) continue;
-    payments++;
-    const { id: paymentId, chargeId, state } = payment;
-    if (state === 'succeeded' && !seen.has(paymentId)) {
-      differences.push({ paymentId, chargeId, what: 'has succeeded but is not in the processor’s records' });
+
+  /** The differences, as they are found. Rejects when the processor's records cannot be read. Call it once. */
+  async *differences({ signal, chargesMax = Infinity }: ComparisonBounds = {}): AsyncGenerator<Difference> {
+    const from = this.#period.from - recordsSlackMs;
+    const until = this.#period.until + recordsSlackMs;
+    for await (const charge of this.#processor.charges({ from, until })) {
+      if (signal?.aborted || this.charges + this.others >= chargesMax) return;
+      if (charge.paymentId === undefined) this.others++;
+      else yield* this.#differencesAt(charge, charge.paymentId);
     }
-    if (!isFinal(state) && !seen.has(paymentId)) {
-      differences.push({ paymentId, chargeId, what: `is ${state} and not in the processor’s records` });
+    yield* this.#missingThere(signal);
+    this.isWhole = signal?.aborted !== true;
+  }
+
+  async *#differencesAt(charge: ProcessorCharge, paymentId: string): AsyncGenerator<Difference> {
+    this.charges++;
+    const { chargeId } = charge;
+    const payment = await findPayment(this.#context, paymentId);
+    if (payment?.processor !== this.#processor.name) {
+      const what = 'is in the processor’s records but not among our payments';
+      yield { paymentId, chargeId, route: undefined, what };
+      return;
+    }
+    const found = { paymentId, chargeId, route: payment.route };
+    if (this.#seen.has(paymentId)) yield { ...found, what: 'is a second charge of one payment' };
+    this.#seen.add(paymentId);
+    for (const what of differencesOf(payment, charge)) yield { ...found, what };
+  }
+
+  async *#missingThere(signal: AbortSignal | undefined): AsyncGenerator<Difference> {
+    const { from, until } = this.#period;
+    for await (const { id: paymentId, processor, route, chargeId, state, createdAt } of paymentsSince(
+      this.#context,
+      from,
+    )) {
+      if (Date.parse(createdAt) >= until || signal?.aborted) break;
+      if (processor !== this.#processor.name) continue;
+      this.payments++;
+      if (this.#seen.has(paymentId)) continue;
+      const found = { paymentId, chargeId, route };
+      if (state === 'succeeded')
+        yield { ...found, what: 'has succeeded but is not in the processor’s records' };
+      if (!isFinal(state)) yield { ...found, what: `is ${state} and not in the processor’s records` };
     }
   }
-  return { differences, payments, charges, others };
 }
 
 function differencesOf(payment: Payment, charge: ProcessorCharge): string[] {
@@ -94,4 +117,14 @@ function differencesOf(payment: Payment, charge: ProcessorCharge): string[] {
     charge.amountRefunded,
   );
   return differences;
+}
+
+/** A difference as the command line and the HTTP interface show it. */
+export function publicDifference({ paymentId, chargeId, route, what }: Difference) {
+  return {
+    payment_id: paymentId ?? null,
+    charge_id: chargeId ?? null,
+    route: route ?? null,
+    difference: what,
+  };
 }

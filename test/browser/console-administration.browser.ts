@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
 import { audited } from '../../src/access/audit.ts';
 import { idWithin, newKey } from '../support/access/keys.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
 import { look } from '../support/console/pictures.ts';
+import { enterKey } from '../support/console/sign-in.ts';
 import { newDataFolder, openStoreOf, startTestService } from '../support/service.ts';
 
 test('shows the audit trail to administrators, newest act first, and goes back to the oldest one', async (t) => {
@@ -21,7 +21,7 @@ test('shows the audit trail to administrators, newest act first, and goes back t
   const service = await startTestService(t, { data });
   const { openPage } = await openWindow(t, service.origin);
   const page = await openPage();
-  await signIn(page, service.origin, admin);
+  await enterKey(page, service.origin, admin);
   await page.getByRole('link', { name: 'Audit' }).waitFor();
   await page.keyboard.press('g');
   await page.keyboard.press('a');
@@ -37,15 +37,9 @@ test('shows the audit trail to administrators, newest act first, and goes back t
   assert.equal(await page.getByRole('row', { name: 'User signed in' }).count(), 150);
 
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await signIn(page, service.origin, reader);
+  await enterKey(page, service.origin, reader);
   await page.getByRole('link', { name: 'Tables' }).waitFor();
   assert.equal(await page.getByRole('link', { name: 'Audit' }).count(), 0);
   await page.goto(`${service.origin}/console/audit`);
   await page.getByRole('alert').getByText('This API key lacks the scope admin.').waitFor();
 });
-
-async function signIn(page: Page, origin: string, key: string): Promise<void> {
-  await page.goto(`${origin}/console`);
-  await page.getByLabel('API key').fill(key);
-  await page.keyboard.press('Enter');
-}

@@ -64,16 +64,19 @@ test('fits on a phone', async (t) => {
     'payments',
     `payments/simulated/charge/${paid.headers.get('payment-id')}`,
     'review',
+    'reconciliation?processor=simulated',
     'tables',
     'tables/books',
     'people',
     'keys',
     'operations',
+    'backups',
     'audit',
   ]) {
     await page.goto(`${service.origin}/console/${view}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.locator('main').filter({ hasNotText: 'Loading' }).waitFor();
+    const unfinished = page.getByText(/^(Loading|Examining|Comparing)/);
+    await unfinished.first().waitFor({ state: 'detached' });
     const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
     assert.ok(Number(overflow) <= 0, `${view} is ${overflow} px too wide`);
   }

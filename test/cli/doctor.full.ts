@@ -50,6 +50,20 @@ test('doctor: reports no problem next to a running service', async (t) => {
   assert.match(output, /all 1 open/);
 });
 
+test('doctor: finds what the running service finds of itself', async (t) => {
+  const service = await startTestService(t);
+  await service.post('/v3/create/service/auth/google/web', credentials);
+  const { output } = await doctorOf(service.data, { PORT: new URL(service.origin).port });
+  const { checks } = (await service.get('/v3/doctor')).json.body;
+  const own = ['store', 'clock', 'disk', 'address'];
+  const shared = checks.filter(({ check }: { check: string }) => !own.includes(check));
+  assert.equal(shared.length, 6);
+  for (const { check, status, message, action } of shared) {
+    const line = `${status} ${check}: ${message}${action === null ? '' : `; ${action}`}`;
+    assert.ok(output.split('\n').includes(line), `${line}\n${output}`);
+  }
+});
+
 test('doctor: reports a secret that was changed and one that was moved, and what to do', async (t) => {
   const data = await newStore(t);
   const engine = await openStoreOf(data);

@@ -38,6 +38,8 @@ test('returns 405 and the allowed methods for a wrong method on every route', as
     // A HEAD would start a sign-in, or finish one.
     ['/v3/auth/{identity_provider}/{INTEGRATION_NAME}/sign-in', 'GET'],
     ['/v3/auth/{identity_provider}/{INTEGRATION_NAME}/callback', 'GET'],
+    // A HEAD would read the records of the processor.
+    ['/v3/payments/reconciliation', 'GET'],
     ['/docs', 'GET, HEAD'],
     ['/openapi.json', 'GET, HEAD'],
   ]);

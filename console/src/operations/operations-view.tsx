@@ -7,8 +7,9 @@ import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
 
 const Plots = lazy(() => import('./plots.tsx'));
+const Doctor = lazy(() => import('./doctor.tsx'));
 
-/** Whether the service is ready, and what its metrics say. */
+/** Whether the service is ready, what its doctor finds, and what its metrics say. */
 export default function OperationsView() {
   const { session, calls } = useConnection();
   const { isSuccess, error, refetch } = useQuery({
@@ -32,6 +33,11 @@ export default function OperationsView() {
         </div>
       </dl>
       {error !== null && <Problem error={error} again={() => void refetch()} />}
+      {may(session, 'admin') && (
+        <Suspense fallback={<p>{texts.loading}</p>}>
+          <Doctor />
+        </Suspense>
+      )}
       {may(session, 'metrics:read') && (
         <Suspense fallback={<p>{texts.loading}</p>}>
           <Plots />

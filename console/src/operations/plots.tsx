@@ -55,8 +55,8 @@ function Plot({ measure, samples }: { readonly measure: Measure; readonly sample
         series: [{}, { stroke: accent, width: 2, spanGaps: true }],
         axes: [{ ...axis, size: 30 }, axis],
         scales: {
-          // A minute at least, or a single point would span years.
-          x: { range: (_, low, high) => [low, Math.max(high, low + 60)] },
+          // A minute at least. Around a single point uPlot itself would put years.
+          x: { range: ({ data: [times] }, low) => [low, Math.max(times.at(-1) ?? low, low + 60)] },
           y: { range: (_, low, high) => [Math.min(0, low), Math.max(1, high)] },
         },
       },

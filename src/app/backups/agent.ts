@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { BackupFailed, type BackupTarget } from '../../backup/target.ts';
-import { backupsIn, openTarget, Shipper } from '../backup-adapters.ts';
-import { backupLookMs, backupRetryMs, lastShippingMsMax } from '../limits.ts';
-import type { BackupKind, BackupNews, BackupPlan } from './messages.ts';
+import { backupsIn, describeBackups, openTarget, Shipper } from '../backup-adapters.ts';
+import { backupLookMs, backupRetryMs, backupsShownMax, failureLogMs, lastShippingMsMax } from '../limits.ts';
+import type { BackupKind, BackupNews, BackupPlan, BackupRequest, BackupsFound } from './messages.ts';
 import { runSnapshot } from './run-snapshot.ts';
 import { type Schedule, scheduleOf } from './schedule.ts';
 
@@ -17,6 +17,8 @@ class Agent {
   readonly #shipper: Shipper;
   readonly #schedule: Schedule;
   readonly #stopping = new AbortController();
+  /** Manifests that `look` has read. */
+  readonly #known: Parameters<typeof describeBackups>[2] = new Map();
   #isOwner = false;
   #isReady = false;
   /** Milliseconds since 1970 of the newest good backup. */
@@ -47,8 +49,22 @@ class Agent {
     this.#target.close();
   }
 
-  stop(): void {
-    this.#stopping.abort();
+  take(request: BackupRequest): void {
+    if (request === 'stop') this.#stopping.abort();
+    else if (request === 'make') this.#begin();
+    else void this.#found().then((found) => send({ kind: 'looked', found }));
+  }
+
+  /** Never rejects: what cannot be read is missing, and `problem` says why. */
+  async #found(): Promise<BackupsFound> {
+    let found: BackupsFound = { problem: undefined };
+    try {
+      const { progress, lastFailure } = this.#shipper;
+      found = { ...found, progress, lastFailure };
+      return { ...found, backups: await describeBackups(this.#target, backupsShownMax, this.#known) };
+    } catch (error) {
+      return { ...found, problem: (error as Error).message };
+    }
   }
 
   /** Never rejects: a store or a target that fails now may work at the next round. */
@@ -99,8 +115,13 @@ class Agent {
   #makeIfDue(): void {
     const now = Date.now();
     const isDue = this.#needsBase || this.#schedule.isDue(this.#madeAt, now);
-    const isFree = this.#snapshot === undefined && this.#isReady && now >= this.#notBefore;
-    if (!isDue || !isFree || this.#stopping.signal.aborted) return;
+    if (isDue && this.#isReady && now >= this.#notBefore) this.#begin();
+  }
+
+  /** Nothing while a backup is being made. */
+  #begin(): void {
+    if (this.#snapshot !== undefined || this.#stopping.signal.aborted) return;
+    send({ kind: 'began' });
     this.#snapshot = this.#make().finally(() => {
       this.#snapshot = undefined;
     });
@@ -115,7 +136,7 @@ class Agent {
       send({ kind: 'made', ...result });
     } else if (!this.#stopping.signal.aborted) {
       this.#notBefore = Date.now() + backupRetryMs;
-      send({ kind: 'failed', what: 'snapshot', ...result });
+      this.#failed('snapshot', result);
     }
   }
 
@@ -124,7 +145,21 @@ class Agent {
       await work();
     } catch (error) {
       const code = error instanceof BackupFailed ? error.code : 'internal';
-      send({ kind: 'failed', what, code, message: (error as Error).message });
+      this.#failed(what, { code, message: (error as Error).message });
+    }
+  }
+
+  #failed(what: BackupKind, { code, message }: { readonly code: string; readonly message: string }): void {
+    const at = Date.now();
+    const failure = { what, code, message };
+    send({ kind: 'failed', ...failure });
+    try {
+      const { lastFailure: last } = this.#shipper;
+      // While a target is away, each round fails.
+      if (last?.message === message && at - last.at < failureLogMs) return;
+      this.#shipper.noteFailure({ at, ...failure });
+    } catch {
+      // A store that cannot be written may be why the backup failed.
     }
   }
 }
@@ -135,6 +170,6 @@ function send(news: BackupNews): void {
 
 const plan = workerData as BackupPlan;
 const agent = new Agent(plan, await openTarget(plan, plan.backup.target));
-parentPort?.once('message', () => agent.stop());
+parentPort?.on('message', (request: BackupRequest) => agent.take(request));
 await agent.run();
 parentPort?.close();

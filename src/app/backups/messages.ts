@@ -1,5 +1,6 @@
 import type { BackupFailure } from '../../backup/target.ts';
 import type { Settings } from '../../settings/schema.ts';
+import type { DescribedBackups, LastFailure, ShippingProgress } from '../backup-adapters.ts';
 
 /** What the threads and processes of backups send each other. */
 
@@ -13,6 +14,8 @@ export interface BackupPlan {
 export type BackupNews =
   /** The newest good backup, in milliseconds since 1970; undefined if there is none. */
   | { readonly kind: 'newest'; readonly madeAt: number | undefined }
+  /** A backup is being made; `made` or `failed` follows. */
+  | { readonly kind: 'began' }
   | { readonly kind: 'made'; readonly name: string; readonly madeAt: number }
   /** Everything that was committed before this moment is in segments. */
   | { readonly kind: 'shipped'; readonly upTo: number }
@@ -20,12 +23,26 @@ export type BackupNews =
   | { readonly kind: 'chain'; readonly reason: string }
   | { readonly kind: 'failed'; readonly what: BackupKind; readonly code: string; readonly message: string }
   /** Another process makes the backups. */
-  | { readonly kind: 'not_owner' };
+  | { readonly kind: 'not_owner' }
+  /** The answer to `look`. */
+  | { readonly kind: 'looked'; readonly found: BackupsFound };
+
+/** What the store and the target say of the backups. */
+export interface BackupsFound {
+  /** Why something of it could not be read: a sentence. */
+  readonly problem: string | undefined;
+  readonly backups?: DescribedBackups;
+  readonly progress?: ShippingProgress;
+  readonly lastFailure?: LastFailure | undefined;
+}
 
 export type BackupKind = 'snapshot' | 'continuous';
 
-/** The only message to the agent: it sends the last commits and ends. */
-export const stopMessage = 'stop';
+/**
+ * What the agent is asked for. `make`: a backup now, unless one is being made. `look`: what is at the target; it answers with
+ * `looked`. `stop`: it sends the last commits and ends.
+ */
+export type BackupRequest = 'make' | 'look' | 'stop';
 
 /** What the process of one backup sends back. */
 export type SnapshotResult =

@@ -1,97 +1,59 @@
-import { once } from 'node:events';
-import { extname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import { audited } from '../../access/audit.ts';
+import { ServiceError } from '../../errors.ts';
+import type { BackupReport, Requester } from '../../http/routes/backups.ts';
 import type { Repeated } from '../../lifecycle.ts';
-import type { Log } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
 import type { Settings } from '../../settings/schema.ts';
+import type { Engine } from '../../storage/engine.ts';
 import { existingStore } from '../adapters.ts';
 import { endShipping, openTarget } from '../backup-adapters.ts';
-import { agentEndMsMax, agentStopMsMax, backupRetryMs, failureLogMs } from '../limits.ts';
-import { type BackupNews, type BackupPlan, stopMessage } from './messages.ts';
+import { AgentThread } from './agent-thread.ts';
+import { noBackups, reportOf } from './report.ts';
 import { scheduleOf } from './schedule.ts';
+import { type BackupOptions, BackupStatus } from './status.ts';
 
-export interface BackupOptions {
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly now: () => number;
+/** The backups of a service. */
+export interface Backups extends Repeated {
+  report(): Promise<BackupReport>;
+  /** Begins a backup. Throws `backups_not_configured`, `backup_running`, `unavailable`. @returns since when it is being made */
+  make(requester: Requester): Promise<number>;
 }
 
-const program = new URL(`./agent${extname(import.meta.url)}`, import.meta.url);
-
-/** Starts what makes the backups of the settings; undefined if there are none. Throws SettingsError. */
+/** Starts what makes the backups of the settings. Throws SettingsError. */
 export async function startBackups(
   settings: Settings,
-  options: BackupOptions,
-): Promise<Repeated | undefined> {
-  const { target, schedule, continuous } = settings.backup;
-  if (settings.store !== 'lmdb') return undefined;
+  { engine, ...options }: BackupOptions & { readonly engine: Engine },
+): Promise<Backups> {
+  const { target, schedule: cron, continuous } = settings.backup;
+  if (settings.store !== 'lmdb') return unconfigured(settings);
   const file = existingStore(settings);
   if (continuous === undefined) await endShipping(file);
-  if (target === undefined) return undefined;
-  scheduleOf(schedule);
+  if (target === undefined) return unconfigured(settings);
+  const schedule = scheduleOf(cron);
   // The thread loads it again; here a missing library or a wrong name ends the start.
   (await openTarget(settings, target)).close();
-  const plan: BackupPlan = { file, backup: { ...settings.backup, target } };
-  const status = new Status(options);
-  let isStopping = false;
-  let agent: Worker;
-  const begin = () => {
-    agent = new Worker(program, { workerData: plan });
-    agent.on('message', (news: BackupNews) => status.take(news));
-    agent.on('error', (error) =>
-      options.log.error('backup_agent_ended', { detail: (error as Error).message }),
-    );
-    agent.on('exit', () => {
-      if (!isStopping) setTimeout(begin, backupRetryMs).unref();
-    });
-  };
-  begin();
+  const { log, now } = options;
+  const status = new BackupStatus(options);
+  const thread = new AgentThread({ file, backup: { ...settings.backup, target } }, status, log);
   return {
-    stop: async () => {
-      isStopping = true;
-      const ended = once(agent, 'exit').catch(() => undefined);
-      agent.postMessage(stopMessage);
-      if (agent.threadId > 0) await Promise.race([ended, sleep(agentStopMsMax, undefined, { ref: false })]);
-      // A thread that waits for a folder on a network that is gone cannot be ended.
-      await Promise.race([agent.terminate(), sleep(agentEndMsMax, undefined, { ref: false })]);
+    stop: () => thread.stop(),
+    report: async () => {
+      const found = await thread.look();
+      return reportOf(settings, { found, status, schedule }, now());
+    },
+    make: ({ by, requestId }) => {
+      const act = { what: 'backup.requested', on: target, by, requestId } as const;
+      const note = async () => void (await engine.commit([audited(act, now())]));
+      return thread.make(note, now());
     },
   };
 }
 
-/** Passes what the agent does on to metrics and log. */
-class Status {
-  readonly #options: BackupOptions;
-  readonly #began: number;
-  #logged: { readonly detail: string; readonly at: number } | undefined;
-
-  constructor(options: BackupOptions) {
-    this.#options = options;
-    this.#began = options.now();
-  }
-
-  take(news: BackupNews): void {
-    const { log, metrics } = this.#options;
-    // Without any backup the age grows from the start on, so that the alert fires.
-    if (news.kind === 'newest') metrics.backup({ madeAt: news.madeAt ?? this.#began });
-    else if (news.kind === 'shipped') metrics.backup({ shippedUpTo: news.upTo });
-    else if (news.kind === 'not_owner') metrics.backup(undefined);
-    else if (news.kind === 'chain') log.warn('backup_chain_begun', { detail: news.reason });
-    else if (news.kind === 'failed') this.#failed(news);
-    else {
-      metrics.backup({ madeAt: news.madeAt });
-      log.info('backup_made', { detail: news.name });
-    }
-  }
-
-  /** While a target is away, each round fails: the log has one line a minute. */
-  #failed({ what, code, message }: Extract<BackupNews, { readonly kind: 'failed' }>): void {
-    const { log, metrics, now } = this.#options;
-    metrics.backupFailed(what);
-    const detail = `${what}: ${message}`;
-    if (this.#logged?.detail === detail && now() - this.#logged.at < failureLogMs) return;
-    this.#logged = { detail, at: now() };
-    log.error('backup_failed', { code, detail });
-  }
+function unconfigured(settings: Settings): Backups {
+  return {
+    stop: async () => undefined,
+    report: async () => noBackups(settings),
+    make: async () => {
+      throw new ServiceError('backups_not_configured');
+    },
+  };
 }

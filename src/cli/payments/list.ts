@@ -1,10 +1,10 @@
 import type { PaymentContext } from '../../payments/context.ts';
 import { writtenAmount } from '../../payments/currencies.ts';
+import { paymentsPeriodMsDefault } from '../../payments/limits.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { paymentsSince } from '../../payments/payment-store.ts';
 import { publicPayment } from '../../payments/public-payment.ts';
 import type { JsonOption } from '../command.ts';
-import { paymentsPeriodMsDefault } from '../limits.ts';
 import { hint, printListing } from '../output/print.ts';
 import type { Style } from '../output/style.ts';
 import type { Column } from '../output/table.ts';

@@ -1,7 +1,7 @@
 import { findProcessor } from '../../payments/context.ts';
-import { type Difference, reconcile } from '../../payments/reconcile.ts';
+import { paymentsPeriodMsDefault } from '../../payments/limits.ts';
+import { Comparison, type Difference, publicDifference } from '../../payments/reconcile.ts';
 import type { JsonOption } from '../command.ts';
-import { paymentsPeriodMsDefault } from '../limits.ts';
 import { printResult } from '../output/print.ts';
 import { UsageError, WorkFailed } from '../problems.ts';
 import { withPayments } from './open.ts';
@@ -21,22 +21,23 @@ export async function reconcileWith(
   if (from >= until) throw new UsageError('--from: must be before --until');
   const { payments, charges, others, differences } = await withPayments(async (context) => {
     const processor = findProcessor(context, name);
-    return reconcile(context, processor, { from, until }).catch((error: unknown) => {
+    const comparison = new Comparison(context, processor, { from, until });
+    try {
+      const differences = await Array.fromAsync(comparison.differences());
+      const { payments, charges, others } = comparison;
+      return { payments, charges, others, differences };
+    } catch (error) {
       const reason = (error as Error).name;
       throw new WorkFailed('records_unreadable', `the records of ${name} cannot be read (${reason})`);
-    });
+    }
   });
   const counts = `${payments} payments here, ${charges} charges there (and ${others} that are not ours)`;
   const verdict = differences.length === 0 ? 'no difference' : `${differences.length} differences`;
-  printResult(json, { payments, charges, others, differences: differences.map(toJson) }, [
+  printResult(json, { payments, charges, others, differences: differences.map(publicDifference) }, [
     ...differences.map(sentenceOf),
     `${counts}: ${verdict}`,
   ]);
   if (differences.length > 0) process.exitCode = 1;
-}
-
-function toJson({ paymentId, chargeId, what }: Difference): object {
-  return { payment_id: paymentId ?? null, charge_id: chargeId ?? null, difference: what };
 }
 
 function sentenceOf({ paymentId, chargeId, what }: Difference): string {

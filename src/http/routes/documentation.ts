@@ -17,7 +17,7 @@ const tags = [
   { name: 'Tables', description: 'Items with an id and a name, in tables' },
   { name: 'Sign-in', description: 'Identity providers, sign-ins, sessions and tokens' },
   { name: 'Users', description: 'Who has signed in, for operators' },
-  { name: 'Administration', description: 'API keys and the audit trail' },
+  { name: 'Administration', description: 'API keys, the audit trail, the backups and the doctor' },
   { name: 'Operations', description: 'Liveness, readiness and metrics' },
 ];
 

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import type { TestResponse, TestService } from '../service.ts';
 
 export interface ConsoleBrowser {
@@ -26,4 +27,11 @@ export async function signInToConsole(
   const cookie = /^[^;]*/.exec(response.headers.get('set-cookie') ?? '')?.[0] ?? '';
   const token = response.json?.body?.token ?? '';
   return { response, cookie, token, headers: { ...fromPage(service), cookie, 'console-token': token } };
+}
+
+/** Signs in as a person does. */
+export async function enterKey(page: Page, origin: string, key: string): Promise<void> {
+  await page.goto(`${origin}/console`);
+  await page.getByLabel('API key').fill(key);
+  await page.keyboard.press('Enter');
 }

@@ -18,6 +18,48 @@ export async function backupsIn(target: BackupTarget): Promise<readonly Manifest
   ) as Manifest[];
 }
 
+/** A backup as its manifest describes it. */
+export interface DescribedBackup {
+  readonly name: string;
+  /** Of the data file; undefined when it is missing. */
+  readonly bytes: number | undefined;
+  /** Undefined when the file is missing or has another size, or the manifest is not one of this version: then no restore takes it. */
+  readonly manifest: Manifest | undefined;
+}
+
+export interface DescribedBackups {
+  /** All that the target has. */
+  readonly total: number;
+  /** The newest first. */
+  readonly newest: readonly DescribedBackup[];
+}
+
+/**
+ * Describes the newest backups, also those that cannot be restored. Reads one small file for each. Throws BackupFailed.
+ *
+ * @param countMax how many
+ * @param known manifests that were read before, by name: they never change, and each costs a request to a distant target
+ */
+export async function describeBackups(
+  target: BackupTarget,
+  countMax: number,
+  known: Map<string, Manifest>,
+): Promise<DescribedBackups> {
+  const files = await target.list();
+  const bytes = new Map(files.map((file) => [file.name, file.bytes]));
+  const named = new Set(files.flatMap(({ name }) => nameOf(name) ?? []));
+  const names = [...named].filter((name) => bytes.has(manifestFile(name))).sort();
+  const newest = await inTurns(names.toReversed().slice(0, countMax), requestsAtOnceMax, async (name) => {
+    const manifest = known.get(name) ?? (await readManifest(target, name));
+    if (manifest !== undefined) known.set(name, manifest);
+    const size = bytes.get(dataFile(name));
+    return { name, bytes: size, manifest: manifest?.bytes === size ? manifest : undefined };
+  });
+  const kept = new Set(names);
+  for (const name of known.keys()) if (!kept.has(name)) known.delete(name);
+  return { total: names.length, newest };
+}
+
 /**
  * Removes what killed commands have left. A file with a manifest stays, also if this version cannot read the manifest: it may be
  * the backup of a later one.

@@ -4,6 +4,7 @@ import { Memtable } from '../memtable.ts';
 import { noteShipped } from '../retained.ts';
 import type { Store } from '../store.ts';
 import { openUpgraded } from '../upgrade.ts';
+import { clearFailure } from './last-failure.ts';
 import { clearLease } from './lease.ts';
 import { replaySizeMax } from './limits.ts';
 import type { CommitLine } from './segment.ts';
@@ -24,6 +25,7 @@ export class Replay {
     this.#store.write(() => {
       noteShipped(this.#store, undefined);
       clearLease(this.#store);
+      clearFailure(this.#store);
     });
   }
 

@@ -4,9 +4,11 @@ import { entryTextsFrom, lastEntry } from '../journal.ts';
 import { journalRetainedBytesMax } from '../limits.ts';
 import { noteShipped, type Shipped, shippedOf } from '../retained.ts';
 import { openStore, type Store } from '../store.ts';
+import { type LastFailure, lastFailureOf, noteFailure } from './last-failure.ts';
 import { Lease } from './lease.ts';
 import { segmentBytesMax, segmentSizeMax } from './limits.ts';
 import { backupsIn } from './listing.ts';
+import { progressOf, type ShippingProgress } from './progress.ts';
 import { noChecksum, readSegment, SegmentDraft } from './segment.ts';
 import { segmentOf } from './segment-name.ts';
 
@@ -55,6 +57,18 @@ export class Shipper {
   get chain(): string | undefined {
     this.#store.root.resetReadTxn();
     return shippedOf(this.#store)?.chain;
+  }
+
+  get progress(): ShippingProgress {
+    return progressOf(this.#store);
+  }
+
+  get lastFailure(): LastFailure | undefined {
+    return lastFailureOf(this.#store);
+  }
+
+  noteFailure(failure: LastFailure): void {
+    noteFailure(this.#store, failure);
   }
 
   /** Call it after the lease was lost: the next owner may have written segments. */

@@ -1,0 +1,87 @@
+import { CounterfoilError, clientError, type ErrorBody } from './error.ts';
+import { type Http, transportError } from './http.ts';
+import type { CallOptions } from './tables.ts';
+
+export interface ReconcileRequest extends CallOptions {
+  readonly processor: string;
+  /** The period: dates or times (RFC 3339); by default the last 24 hours. It has at most 32 days. */
+  readonly from?: string;
+  readonly until?: string;
+}
+
+/** What has been compared so far. */
+export interface ReconcileCounts {
+  /** Our payments in the period. */
+  readonly payments: number;
+  /** Charges of ours in the records of the processor. */
+  readonly charges: number;
+  /** Charges there that another system requested. */
+  readonly others: number;
+}
+
+export interface ReconcileDifference {
+  readonly payment_id: string | null;
+  readonly charge_id: string | null;
+  /** Of the payment; null if it is not among ours. */
+  readonly route: string | null;
+  /** The rest of a sentence that begins with the payment. */
+  readonly difference: string;
+}
+
+export type ReconcileLine =
+  | { readonly type: 'begin'; readonly processor: string; readonly from: string; readonly until: string }
+  | ({ readonly type: 'progress' } & ReconcileCounts)
+  | ({ readonly type: 'difference' } & ReconcileDifference)
+  | ({
+      readonly type: 'end';
+      readonly differences: number;
+      /** Why not everything was compared; null if it was. */
+      readonly unfinished: string | null;
+    } & ReconcileCounts);
+
+/** Yields the lines as they arrive, the last of them `end`. Throws if the response ends before. */
+export async function* reconcile(
+  http: Http,
+  { processor, from, until, signal }: ReconcileRequest,
+): AsyncGenerator<ReconcileLine> {
+  const query = { processor, from, until };
+  const call = { method: 'GET', path: '/v3/payments/reconciliation', query, signal };
+  const response = await http.open(call);
+  for await (const text of linesOf(response.body, signal)) {
+    const line = parsed(text);
+    if (line.type === 'error') throw new CounterfoilError(line.error, response);
+    yield line;
+    if (line.type === 'end') return;
+  }
+  throw clientError('network_error');
+}
+
+type SentLine = ReconcileLine | { readonly type: 'error'; readonly error: ErrorBody };
+
+function parsed(text: string): SentLine {
+  try {
+    return JSON.parse(text) as SentLine;
+  } catch (error) {
+    throw clientError('invalid_response', error);
+  }
+}
+
+async function* linesOf(body: Response['body'], signal: AbortSignal | undefined): AsyncGenerator<string> {
+  if (body === null) return;
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+  } catch (error) {
+    throw transportError(error, signal);
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}

@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import { extname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { ServiceError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { agentEndMsMax, agentStopMsMax, backupListMsMax, backupRetryMs } from '../limits.ts';
+import type { BackupNews, BackupPlan, BackupRequest, BackupsFound } from './messages.ts';
+import type { BackupStatus } from './status.ts';
+
+const program = new URL(`./agent${extname(import.meta.url)}`, import.meta.url);
+
+/**
+ * The thread of the agent, as the rest of the process sees it. A thread that ends is started again. Whatever a target does, this
+ * side never waits for it longer than its limits.
+ */
+export class AgentThread {
+  readonly #plan: BackupPlan;
+  readonly #status: BackupStatus;
+  readonly #log: Log;
+  #worker: Worker;
+  #isAlive = false;
+  #isStopping = false;
+  /** The look that is under way, which later callers share. */
+  #look: { readonly found: Promise<BackupsFound>; readonly end: (found: BackupsFound) => void } | undefined;
+
+  constructor(plan: BackupPlan, status: BackupStatus, log: Log) {
+    this.#plan = plan;
+    this.#status = status;
+    this.#log = log;
+    this.#worker = this.#begin();
+  }
+
+  /** What is at the target now. Never rejects; after `backupListMsMax` its `problem` says that the target does not respond. */
+  async look(): Promise<BackupsFound> {
+    if (!this.#isAlive) return { problem: ended };
+    if (this.#look === undefined) {
+      const { promise: found, resolve: end } = Promise.withResolvers<BackupsFound>();
+      this.#look = { found, end };
+      this.#ask('look');
+    }
+    const done = new AbortController();
+    const late = sleep(backupListMsMax, undefined, { signal: done.signal, ref: false });
+    const problem = `${this.#plan.backup.target}: has not responded within ${backupListMsMax / 1_000} s`;
+    const found = await Promise.race([this.#look.found, late.catch(() => undefined)]);
+    done.abort();
+    return found ?? { problem };
+  }
+
+  /**
+   * Begins a backup. Throws `backup_running` while this process makes one, and what `note` throws; then it begins none.
+   *
+   * @param note records who asked for it
+   * @returns since when it is being made, in milliseconds since 1970
+   */
+  async make(note: () => Promise<void>, now: number): Promise<number> {
+    if (!this.#isAlive) throw new ServiceError('unavailable', { message: ended });
+    if (this.#status.runningSince !== undefined) throw new ServiceError('backup_running');
+    this.#status.runningSince = now;
+    try {
+      await note();
+    } catch (error) {
+      this.#status.runningSince = undefined;
+      throw error;
+    }
+    this.#ask('make');
+    return now;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const exited = once(this.#worker, 'exit').catch(() => undefined);
+    this.#ask('stop');
+    if (this.#worker.threadId > 0)
+      await Promise.race([exited, sleep(agentStopMsMax, undefined, { ref: false })]);
+    // A thread that waits for a folder on a network that is gone cannot be ended.
+    await Promise.race([this.#worker.terminate(), sleep(agentEndMsMax, undefined, { ref: false })]);
+  }
+
+  #ask(request: BackupRequest): void {
+    this.#worker.postMessage(request);
+  }
+
+  #begin(): Worker {
+    const worker = new Worker(program, { workerData: this.#plan });
+    this.#isAlive = true;
+    worker.on('message', (news: BackupNews) => {
+      if (news.kind === 'looked') this.#endLook(news.found);
+      else this.#status.take(news);
+    });
+    worker.on('error', (error) =>
+      this.#log.error('backup_agent_ended', { detail: (error as Error).message }),
+    );
+    worker.on('exit', () => {
+      this.#isAlive = false;
+      this.#status.runningSince = undefined;
+      this.#endLook({ problem: ended });
+      if (!this.#isStopping) setTimeout(() => this.#restart(), backupRetryMs).unref();
+    });
+    return worker;
+  }
+
+  #restart(): void {
+    if (!this.#isStopping) this.#worker = this.#begin();
+  }
+
+  #endLook(found: BackupsFound): void {
+    this.#look?.end(found);
+    this.#look = undefined;
+  }
+}
+
+const ended =
+  'The thread that makes backups has ended, and is started again within minutes; the log says why (backup_agent_ended).';

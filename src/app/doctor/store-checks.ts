@@ -1,0 +1,79 @@
+import { SettingsError, TransientError } from '../../errors.ts';
+import { clockStepMsMax } from '../../payments/limits.ts';
+import { idPrefix, paymentsSpace } from '../../payments/payment.ts';
+import { restoredOf } from '../../payments/restored.ts';
+import { readKeyNotes } from '../../secrets/key-notes.ts';
+import type { MasterKeys } from '../../secrets/master-keys.ts';
+import { isKeyFile, type MasterKeySource, sourceName } from '../../secrets/open-sealer.ts';
+import type { SecretsFound } from '../../secrets/sealed-records.ts';
+import type { Engine } from '../../storage/engine.ts';
+import { itemsOf } from '../../storage/item-text.ts';
+import { masterKeyAgeMsMax } from '../limits.ts';
+import { type Finding, ok, problem, warning } from './finding.ts';
+
+/** Checks of what the store holds: master keys, secrets, payments, and the clock that wrote them. */
+
+/** The service did not exist before this: an earlier clock was never set. */
+const earliestNow = Date.UTC(2026, 0, 1);
+
+/** The problems of an error of the settings, or of one that may pass. Throws every other error. */
+export function problemsOf(check: string, error: unknown): readonly Finding[] {
+  if (error instanceof TransientError) return [problem(check, error.message)];
+  if (!(error instanceof SettingsError)) throw error;
+  return error.problems.map((each) => problem(check, each));
+}
+
+/** Reading the keys has checked that only the owner can read their file. */
+export function masterKeysCheck(keys: MasterKeys, source: MasterKeySource): Finding {
+  const access = isKeyFile(source) ? ', readable only by its owner' : '';
+  return ok('master keys', `${keys.all().length} from ${sourceName(source)}${access}`);
+}
+
+export function secretsCheck({ secrets, problems }: SecretsFound): readonly Finding[] {
+  if (problems.length === 0) return [ok('secrets', `all ${secrets} open`)];
+  const action = 'restore an intact copy of the data, or register it again';
+  return problems.map((each) => problem('secrets', each, action));
+}
+
+/** Whether everything is under one key, and since when. */
+export async function rotationCheck(
+  engine: Engine,
+  keys: MasterKeys,
+  { underKeys }: SecretsFound,
+  now: number,
+): Promise<Finding> {
+  const writing = keys.writing().id;
+  const notes = await readKeyNotes(engine);
+  const retiring = notes.filter(({ state, keyId }) => state === 'retiring' && keyId !== writing);
+  const isTurned = notes.every(({ keyId, state }) => keyId !== writing || state === 'sealing');
+  const left = [...underKeys.keys()].some((keyId) => keyId !== writing);
+  if (!isTurned || left) return problem('rotation', 'is incomplete', 'run counterfoil secrets rotate again');
+  const since = notes.find(({ keyId }) => keyId === writing)?.since ?? now;
+  const text = `everything is under ${writing}`;
+  if (now - since > masterKeyAgeMsMax)
+    return warning(
+      'rotation',
+      `${text}, since ${new Date(since).toISOString().slice(0, 10)}, which is long`,
+      'run counterfoil secrets rotate',
+    );
+  if (retiring.length === 0) return ok('rotation', text);
+  const old = retiring.map(({ keyId }) => keyId).join(', ');
+  return ok('rotation', text, `counterfoil secrets retire drops ${old}`);
+}
+
+/** If the clock moved backwards, open charges seem younger than they are. Payment ids begin with their timestamp. */
+export async function clockCheck(engine: Engine, now: number): Promise<Finding> {
+  const time = new Date(now).toISOString();
+  if (now < earliestNow) return problem('clock', `it says ${time}`, 'set it');
+  const scan = await engine.scan(paymentsSpace, { after: idPrefix(now + clockStepMsMax), limit: 1 });
+  for await (const { id } of itemsOf(scan?.chunks ?? []))
+    return problem('clock', `it says ${time}, and payment ${id} was made later`, 'set it');
+  return ok('clock', time);
+}
+
+export async function paymentsCheck(engine: Engine): Promise<Finding> {
+  const restored = await restoredOf(engine);
+  if (restored === undefined) return ok('payments', 'open');
+  const text = `shut since the restore of ${restored.backup}`;
+  return problem('payments', text, 'run counterfoil payments reconcile --adopt');
+}

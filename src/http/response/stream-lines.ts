@@ -1,0 +1,53 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { publicError, ServiceError } from '../../errors.ts';
+import { lineBeatMs } from '../limits.ts';
+
+export interface Lines {
+  /** The lines, each a JSON object. What it throws ends the response with a line of `type` `error`. */
+  readonly lines: AsyncIterable<object>;
+  /** A line for the times without one, so that nobody on the way takes the connection for dead. */
+  readonly beat: () => object;
+  /** Called when the lines have ended, and when the reader has gone. */
+  readonly gone: () => void;
+}
+
+/** Sends lines of JSON (`application/x-ndjson`) as they come. The first bytes leave at once. */
+export function sendLines(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { lines, beat, gone }: Lines,
+): FastifyReply {
+  reply.hijack();
+  const { raw } = reply;
+  raw.once('close', gone);
+  raw.writeHead(200, {
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
+    'content-type': 'application/x-ndjson',
+    // nginx would hold lines back.
+    'x-accel-buffering': 'no',
+  });
+  raw.flushHeaders();
+  const write = (line: object) =>
+    new Promise<void>((resolve) => raw.write(`${JSON.stringify(line)}\n`, () => resolve()));
+  const beats = setInterval(() => {
+    // A reader that takes nothing needs no more of them.
+    if (raw.writableLength === 0) void write(beat());
+  }, lineBeatMs);
+  void pour(lines, write)
+    .catch((error: unknown) => {
+      request.server.logBrokenResponse(error, request, reply);
+      const known = error instanceof ServiceError ? error : new ServiceError('internal');
+      return write({ type: 'error', error: publicError(known, request.id) });
+    })
+    .finally(() => {
+      clearInterval(beats);
+      gone();
+      raw.end();
+    });
+  return reply;
+}
+
+async function pour(lines: AsyncIterable<object>, write: (line: object) => Promise<void>): Promise<void> {
+  for await (const line of lines) await write(line);
+}

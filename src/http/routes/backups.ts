@@ -1,0 +1,161 @@
+import { type Static, Type } from 'typebox';
+import type { Actor } from '../../access/audit.ts';
+import { actorOf } from '../../access/permission.ts';
+import { success } from '../../envelope.ts';
+import { named } from '../response/described.ts';
+import {
+  closed,
+  emptyWhenAbsent,
+  enumOf,
+  errorResponses,
+  noBody,
+  noQuery,
+  responseSchema,
+  timestamp,
+} from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { Routes } from '../server/routes.ts';
+
+const orNull = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
+  Type.Union([schema, Type.Null()]);
+
+const running = Type.Object({ since: timestamp }, closed);
+
+const backup = named(
+  'Backup',
+  Type.Object(
+    {
+      name: Type.String(),
+      state: Type.Unsafe<'good' | 'unusable'>(
+        enumOf(['good', 'unusable'], {
+          description:
+            '`unusable`: its file is missing or has another size, or another version of the service wrote the manifest',
+        }),
+      ),
+      time: orNull(timestamp),
+      position: orNull(Type.Integer({ description: 'The number of the last commit in it' })),
+      last_commit_at: orNull(timestamp),
+      items: orNull(Type.Integer({ description: 'Those of the service included' })),
+      bytes: orNull(Type.Integer()),
+    },
+    closed,
+  ),
+);
+
+const report = named(
+  'BackupReport',
+  Type.Object(
+    {
+      store: Type.Unsafe<'lmdb' | 'dynamodb'>(
+        enumOf(['lmdb', 'dynamodb'], { description: 'The service makes backups of `lmdb` only' }),
+      ),
+      target: orNull(
+        Type.String({ description: 'A folder or `s3://bucket/prefix`; null if the settings have none' }),
+      ),
+      schedule: orNull(Type.String({ description: 'In the syntax of cron' })),
+      next_at: orNull(timestamp),
+      keep: orNull(Type.Integer({ description: 'How many backups stay' })),
+      running: orNull(running),
+      newest: orNull(
+        Type.Object(
+          { name: Type.String(), time: timestamp, age_seconds: Type.Integer() },
+          { ...closed, description: 'The newest good backup' },
+        ),
+      ),
+      continuous: orNull(
+        Type.Object(
+          {
+            seconds: Type.Integer({ description: 'Between two segments' }),
+            position: orNull(Type.Integer({ description: 'The number of the last commit in a segment' })),
+            store_position: orNull(Type.Integer({ description: 'The number of the last commit' })),
+            lag_seconds: orNull(
+              Type.Integer({
+                description: 'The age of the first commit that is in no segment; 0 without one',
+              }),
+            ),
+          },
+          { ...closed, description: 'Continuous backup; null if it is off' },
+        ),
+      ),
+      last_failure: orNull(
+        Type.Object(
+          {
+            at: timestamp,
+            what: Type.Unsafe<'snapshot' | 'continuous'>(enumOf(['snapshot', 'continuous'])),
+            code: Type.String(),
+            message: Type.String(),
+          },
+          closed,
+        ),
+      ),
+      problem: orNull(Type.String({ description: 'Why the target cannot be listed now' })),
+      total: orNull(Type.Integer({ description: 'Backups at the target; null if it cannot be listed' })),
+      backups: Type.Array(backup, { description: 'The newest 100, newest first' }),
+    },
+    closed,
+  ),
+);
+
+export type BackupReport = Static<typeof report>;
+
+/** Who asked for something, for the audit trail. */
+export interface Requester {
+  readonly by: Actor;
+  readonly requestId: string;
+}
+
+export interface BackupOperations {
+  report(): Promise<BackupReport>;
+  /** Begins a backup. Throws ServiceError. @returns since when it is being made, in milliseconds since 1970 */
+  make(requester: Requester): Promise<number>;
+}
+
+/** Administrators look at the backups here, and make one. @param prefix in front of `/v3` */
+export function backupRoutes(backups: BackupOperations, prefix: string): Routes {
+  const tags = ['Administration'];
+  return (app) => {
+    app.get(
+      `${prefix}/v3/backups`,
+      {
+        config: { access: 'admin' },
+        schema: {
+          tags,
+          operationId: 'readBackups',
+          summary: 'Read the state of the backups, and list them',
+          querystring: noQuery,
+          response: {
+            200: responseSchema(report, 'As the target has them now, or `problem` after 10 seconds'),
+            ...errorResponses(),
+          },
+        },
+      },
+      async (_request, reply) => sendEnvelope(reply, success(await backups.report())),
+    );
+
+    app.post(
+      `${prefix}/v3/backups`,
+      {
+        config: { access: 'admin' },
+        preValidation: emptyWhenAbsent,
+        schema: {
+          tags,
+          operationId: 'makeBackup',
+          summary: 'Begin a backup',
+          description:
+            'It is made in a process of low priority; `readBackups` shows when it is done. `backup_running` while this process ' +
+            'of the service makes one.',
+          querystring: noQuery,
+          body: noBody,
+          response: {
+            200: responseSchema(Type.Object({ running }, closed), 'The backup is being made'),
+            ...errorResponses(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const since = await backups.make({ by: actorOf(request.caller), requestId: request.id });
+        return sendEnvelope(reply, success({ running: { since: new Date(since).toISOString() } }));
+      },
+    );
+  };
+}

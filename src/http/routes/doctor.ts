@@ -1,0 +1,81 @@
+import { type Static, Type } from 'typebox';
+import { success } from '../../envelope.ts';
+import { named } from '../response/described.ts';
+import { closed, enumOf, errorResponses, noQuery, responseSchema, timestamp } from '../response/schemas.ts';
+import { sendEnvelope } from '../response/send.ts';
+import type { Routes } from '../server/routes.ts';
+
+const status = Type.Unsafe<'ok' | 'warning' | 'problem'>(enumOf(['ok', 'warning', 'problem']));
+
+const check = named(
+  'DoctorCheck',
+  Type.Object(
+    {
+      check: Type.String({ description: 'What was checked', examples: ['disk', 'processor stripe'] }),
+      status,
+      message: Type.String({ description: 'What was found' }),
+      action: Type.Union([Type.String({ description: 'What to do' }), Type.Null()]),
+    },
+    closed,
+  ),
+);
+
+const masterKey = named(
+  'MasterKey',
+  Type.Object(
+    {
+      id: Type.String({ description: 'It reveals nothing about the key' }),
+      is_writing: Type.Boolean({ description: 'Whether it encrypts what is stored now' }),
+      state: Type.Unsafe<'sealing' | 'retiring' | 'retired' | 'unused'>(
+        enumOf(['sealing', 'retiring', 'retired', 'unused']),
+      ),
+      since: Type.Union([timestamp, Type.Null()], { description: 'When it came into that state' }),
+      secrets: Type.Integer({ description: 'How many secrets it encrypts' }),
+    },
+    closed,
+  ),
+);
+
+const report = named(
+  'DoctorReport',
+  Type.Object(
+    {
+      status,
+      checked_at: timestamp,
+      checks: Type.Array(check),
+      master_keys: Type.Array(masterKey),
+    },
+    { ...closed, description: '`status` is that of the worst check' },
+  ),
+);
+
+export type DoctorReport = Omit<Static<typeof report>, 'checks' | 'master_keys'> & {
+  readonly checks: readonly Static<typeof check>[];
+  readonly master_keys: readonly Static<typeof masterKey>[];
+};
+
+/** Administrators examine the service here. @param prefix in front of `/v3` */
+export function doctorRoutes(examine: () => Promise<DoctorReport>, prefix: string): Routes {
+  return (app) => {
+    app.get(
+      `${prefix}/v3/doctor`,
+      {
+        config: { access: 'admin' },
+        schema: {
+          tags: ['Administration'],
+          operationId: 'runDoctor',
+          summary: 'Examine the service and what it needs',
+          description:
+            'The checks of `counterfoil doctor` that a running service can make of itself. Calls the processors and lists the target ' +
+            'of the backups, so it may take 15 seconds. Callers at the same time share one examination.',
+          querystring: noQuery,
+          response: {
+            200: responseSchema(report, 'The checks, also if there are problems'),
+            ...errorResponses(),
+          },
+        },
+      },
+      async (_request, reply) => sendEnvelope(reply, success(await examine())),
+    );
+  };
+}

@@ -1,0 +1,144 @@
+import { Type } from 'typebox';
+import { ServiceError } from '../../errors.ts';
+import { paymentsPeriodMsDefault } from '../../payments/limits.ts';
+import { publicDifference } from '../../payments/reconcile.ts';
+import type { Reconciliation, Reconciliations } from '../../payments/reconciliations.ts';
+import { timestampOf } from '../../timestamps.ts';
+import { named } from '../response/described.ts';
+import { closed, errorResponses, timestamp } from '../response/schemas.ts';
+import { sendLines } from '../response/stream-lines.ts';
+import type { Routes } from '../server/routes.ts';
+
+const orNull = (description: string) => Type.Union([Type.String({ description }), Type.Null()]);
+const count = (description: string) => Type.Integer({ description });
+const counts = {
+  payments: count('Our payments in the period'),
+  charges: count('Charges of ours in the records of the processor'),
+  others: count('Charges there that another system requested'),
+};
+const line = named(
+  'ReconciliationLine',
+  Type.Union([
+    Type.Object(
+      { type: Type.Literal('begin'), processor: Type.String(), from: timestamp, until: timestamp },
+      closed,
+    ),
+    Type.Object({ type: Type.Literal('progress'), ...counts }, closed),
+    Type.Object(
+      {
+        type: Type.Literal('difference'),
+        payment_id: orNull('Of the payment, also if it is not among ours'),
+        charge_id: orNull('Of the processor'),
+        route: orNull('Of the payment; null if it is not among ours'),
+        difference: Type.String({ description: 'The difference, as the rest of a sentence' }),
+      },
+      closed,
+    ),
+    Type.Object(
+      {
+        type: Type.Literal('end'),
+        ...counts,
+        differences: Type.Integer(),
+        unfinished: orNull('Why not everything was compared; null if it was'),
+      },
+      closed,
+    ),
+    Type.Object(
+      {
+        type: Type.Literal('error'),
+        error: Type.Object({}, { description: 'As `body.error` of a response' }),
+      },
+      closed,
+    ),
+  ]),
+);
+
+const query = Type.Object(
+  {
+    processor: Type.String({ description: 'The processor whose records are compared', examples: ['stripe'] }),
+    from: Type.Optional(
+      Type.String({ description: 'The beginning of the period (RFC 3339); by default a day before its end' }),
+    ),
+    until: Type.Optional(
+      Type.String({ description: 'Its end; by default now. The period has at most 32 days' }),
+    ),
+  },
+  closed,
+);
+
+/** Administrators compare the payments with the records of a processor here. @param prefix in front of `/v3` */
+export function reconciliationRoutes(
+  reconciliations: Reconciliations,
+  now: () => number,
+  prefix: string,
+): Routes {
+  return (app) => {
+    app.get(
+      `${prefix}/v3/payments/reconciliation`,
+      {
+        exposeHeadRoute: false,
+        config: { access: 'admin' },
+        schema: {
+          tags: ['Payments'],
+          operationId: 'reconcilePayments',
+          summary: 'Compare the payments with the records of a processor',
+          description:
+            'Changes nothing. The response is a line of JSON for each difference, as it is found, between `begin` and `end`; without ' +
+            'one for five seconds, there is `progress`. A response without `end` is not complete. One at a time for each processor ' +
+            'and process of the service; it ends after 5 minutes, 200,000 charges or 1,000 differences.',
+          querystring: query,
+          response: {
+            200: {
+              description: 'Lines of JSON',
+              content: { 'application/x-ndjson': { schema: line } },
+            },
+            ...errorResponses(),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { processor, ...period } = request.query;
+        const until = timeOf('until', period.until) ?? now();
+        const from = timeOf('from', period.from) ?? until - paymentsPeriodMsDefault;
+        const reconciliation = reconciliations.begin(processor, { from, until });
+        const begin = { type: 'begin', processor, from: textOf(from), until: textOf(until) };
+        return sendLines(request, reply, {
+          lines: linesOf(begin, reconciliation),
+          beat: () => ({ type: 'progress', ...countsOf(reconciliation) }),
+          gone: () => reconciliation.end(),
+        });
+      },
+    );
+  };
+}
+
+async function* linesOf(begin: object, reconciliation: Reconciliation): AsyncGenerator<object> {
+  yield begin;
+  let differences = 0;
+  for await (const difference of reconciliation.differences()) {
+    differences++;
+    yield { type: 'difference', ...publicDifference(difference) };
+  }
+  // Who reads the last line may begin the next one.
+  reconciliation.end();
+  const unfinished = reconciliation.unfinished ?? null;
+  yield { type: 'end', ...countsOf(reconciliation), differences, unfinished };
+}
+
+function countsOf({ counts: { payments, charges, others } }: Reconciliation) {
+  return { payments, charges, others };
+}
+
+function textOf(time: number): string {
+  return new Date(time).toISOString();
+}
+
+function timeOf(param: 'from' | 'until', text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const time = timestampOf(text);
+  if (time !== undefined) return time;
+  throw new ServiceError('invalid_request', {
+    param,
+    message: `${param} must be a date (2026-11-21) or a timestamp (2026-11-21T10:00:00Z).`,
+  });
+}
