@@ -39,45 +39,30 @@ export type ReconcileLine =
       readonly unfinished: string | null;
     } & ReconcileCounts);
 
+type SentLine = ReconcileLine | { readonly type: 'error'; readonly error: ErrorBody };
+
 /** Yields the lines as they arrive, the last of them `end`. Throws if the response ends before. */
 export async function* reconcile(
   http: Http,
-  { processor, from, until, signal }: ReconcileRequest,
+  { signal, ...query }: ReconcileRequest,
 ): AsyncGenerator<ReconcileLine> {
-  const query = { processor, from, until };
   const call = { method: 'GET', path: '/v3/payments/reconciliation', query, signal };
   const response = await http.open(call);
-  for await (const text of linesOf(response.body, signal)) {
-    const line = parsed(text);
-    if (line.type === 'error') throw new CounterfoilError(line.error, response);
-    yield line;
-    if (line.type === 'end') return;
-  }
-  throw clientError('network_error');
-}
-
-type SentLine = ReconcileLine | { readonly type: 'error'; readonly error: ErrorBody };
-
-function parsed(text: string): SentLine {
-  try {
-    return JSON.parse(text) as SentLine;
-  } catch (error) {
-    throw clientError('invalid_response', error);
-  }
-}
-
-async function* linesOf(body: Response['body'], signal: AbortSignal | undefined): AsyncGenerator<string> {
-  if (body === null) return;
-  const reader = body.getReader();
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
   let rest = '';
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return;
+      if (done) throw clientError('network_error');
       const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
-      rest = lines.pop() ?? '';
-      yield* lines;
+      rest = lines.pop() as string;
+      for (const text of lines) {
+        const line = JSON.parse(text) as SentLine;
+        if (line.type === 'error') throw new CounterfoilError(line.error, response);
+        yield line;
+        if (line.type === 'end') return;
+      }
     }
   } catch (error) {
     throw transportError(error, signal);

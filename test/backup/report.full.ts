@@ -92,7 +92,8 @@ test(
     await service.post('/v3/table/books/create', { id: 'emma', name: 'Jane Austen' });
     const shipped = await until(
       backups,
-      ({ continuous, total }) => total === 1 && continuous?.lag_seconds === 0 && continuous.position !== null,
+      ({ continuous, total, running }) =>
+        total === 1 && running === null && continuous?.lag_seconds === 0 && continuous.position !== null,
     );
     assert.equal(shipped.continuous?.position, shipped.continuous?.store_position);
     assert.deepEqual([shipped.last_failure, shipped.problem], [null, null]);
