@@ -44,10 +44,8 @@ export default defineConfig({
   resolve: {
     alias: [
       ...preact,
-      {
-        find: '@counterfoil/client',
-        replacement: fileURLToPath(new URL('../client/src/index.ts', import.meta.url)),
-      },
+      { find: /^@counterfoil\/client$/, replacement: clientSource('index.ts') },
+      { find: '@counterfoil/client/operator', replacement: clientSource('operator.ts') },
     ],
   },
   build: {
@@ -66,3 +64,7 @@ export default defineConfig({
     },
   },
 });
+
+function clientSource(file: string): string {
+  return fileURLToPath(new URL(`../client/src/${file}`, import.meta.url));
+}

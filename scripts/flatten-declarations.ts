@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Makes one file of the declarations that `tsc` wrote, `index.d.ts`: what it exports, and what that refers to. A compiler
- * opens one file, and an editor shows no file of the inside.
+ * Makes one file for each entry of the declarations that `tsc` wrote: what it exports, and what that refers to. A compiler opens
+ * that file alone, and an editor shows no file of the inside. A later entry imports what the first one exports.
  *
  * Usage: node scripts/flatten-declarations.ts FOLDER
  *
@@ -11,7 +11,8 @@ import { join } from 'node:path';
  */
 const [folder = 'dist'] = process.argv.slice(2);
 const index = 'index.d.ts';
-const modules = readdirSync(folder).filter((name) => name.endsWith('.d.ts') && name !== index);
+const entries = [index, 'operator.d.ts'].filter((name) => readdirSync(folder).includes(name));
+const modules = readdirSync(folder).filter((name) => name.endsWith('.d.ts') && !entries.includes(name));
 
 interface Declaration {
   readonly module: string;
@@ -49,17 +50,36 @@ for (const declaration of modules.flatMap(declarationsOf)) {
   all.set(name, { ...declaration, text: (earlier?.text ?? '') + text });
 }
 
-const exported = readFileSync(join(folder, index), 'utf8').replaceAll(/ from '[^']+'/g, '');
-const used = new Set<string>();
-const use = (text: string): void => {
-  for (const [word] of text.replaceAll(/\/\*\*.*?\*\//gs, '').matchAll(/\w+/g)) {
-    const declaration = all.get(word);
-    if (declaration === undefined || used.has(word)) continue;
-    used.add(word);
-    use(declaration.text);
-  }
-};
-use(exported);
-const kept = [...all.values()].filter(({ name }) => used.has(name)).map(({ text }) => text);
+const exportsOf = (entry: string) =>
+  readFileSync(join(folder, entry), 'utf8').replaceAll(/ from '[^']+'/g, '');
+const wordsOf = (text: string) =>
+  Array.from(text.replaceAll(/\/\*\*.*?\*\//gs, '').matchAll(/\w+/g), ([word]) => word);
+
+/** @param provided what another entry exports */
+function flattened(entry: string, provided: ReadonlySet<string>): string {
+  const exported = exportsOf(entry);
+  const used = new Set<string>();
+  const imported = new Set<string>();
+  const use = (text: string): void => {
+    for (const word of wordsOf(text)) {
+      const declaration = all.get(word);
+      if (declaration === undefined || used.has(word)) continue;
+      if (provided.has(word)) imported.add(word);
+      else {
+        used.add(word);
+        use(declaration.text);
+      }
+    }
+  };
+  use(exported);
+  const kept = [...all.values()].filter(({ name }) => used.has(name)).map(({ text }) => text);
+  const names = [...imported].sort().join(', ');
+  const head = names === '' ? '' : `import { ${names} } from './index.js';\n`;
+  return head + kept.join('') + exported;
+}
+
+const texts = entries.map(
+  (entry) => [entry, flattened(entry, new Set(entry === index ? [] : wordsOf(exportsOf(index))))] as const,
+);
 for (const module of modules) unlinkSync(join(folder, module));
-writeFileSync(join(folder, index), kept.join('') + exported);
+for (const [entry, text] of texts) writeFileSync(join(folder, entry), text);

@@ -1,8 +1,5 @@
 import { Audit } from './audit.ts';
-import { Backups } from './backups.ts';
-import { type DoctorReport, doctor } from './doctor.ts';
 import { type CounterfoilOptions, Http } from './http.ts';
-import { Keys } from './keys.ts';
 import {
   Payments,
   type PayRequest,
@@ -12,9 +9,8 @@ import {
   type RefundResult,
   refund,
 } from './payments.ts';
-import { type ReconcileLine, type ReconcileRequest, reconcile } from './reconciliation.ts';
 import { SignIn, type TokenStorage } from './sign-in.ts';
-import { type CallOptions, type ListTables, listTables, Table, type TableFacts } from './tables.ts';
+import { type ListTables, listTables, Table, type TableFacts } from './tables.ts';
 
 export interface ClientOptions extends CounterfoilOptions {
   /** Where the tokens of `signIn` are kept; in memory by default. */
@@ -25,8 +21,6 @@ export class Counterfoil {
   readonly payments: Payments;
   readonly signIn: SignIn;
   readonly audit: Audit;
-  readonly keys: Keys;
-  readonly backups: Backups;
   readonly #http: Http;
 
   constructor(options: ClientOptions) {
@@ -34,8 +28,6 @@ export class Counterfoil {
     this.payments = new Payments(this.#http);
     this.signIn = new SignIn(this.#http, options.storage);
     this.audit = new Audit(this.#http);
-    this.keys = new Keys(this.#http);
-    this.backups = new Backups(this.#http);
   }
 
   table(name: string): Table {
@@ -58,17 +50,5 @@ export class Counterfoil {
   /** Refunds a payment or a part of it, in the manner of `pay`. */
   refund(request: RefundRequest): Promise<RefundResult> {
     return refund(this.#http, request);
-  }
-  /**
-   * Compares the payments of a period with the records of their processor, and yields the differences as they are found. Changes
-   * nothing. Needs a key with the scope `admin`. Throws `reconciliation_running` while another one of this processor runs.
-   */
-  reconcile(request: ReconcileRequest): AsyncGenerator<ReconcileLine> {
-    return reconcile(this.#http, request);
-  }
-
-  /** The checks of `counterfoil doctor` that a running service can make of itself. Needs a key with the scope `admin`. */
-  doctor(options: CallOptions = {}): Promise<DoctorReport> {
-    return doctor(this.#http, options);
   }
 }

@@ -1,7 +1,5 @@
 export type { Act, Audit, AuditPage, ListAudit } from './audit.ts';
-export type { Backup, BackupReport, Backups } from './backups.ts';
 export { type ClientOptions, Counterfoil } from './client.ts';
-export type { DoctorCheck, DoctorReport, MasterKey } from './doctor.ts';
 export {
   type ClientErrorCode,
   CounterfoilError,
@@ -10,17 +8,6 @@ export {
   type ServiceErrorCode,
 } from './error.ts';
 export type { ReceivedResponse, SentRequest } from './http.ts';
-export type {
-  ApiKey,
-  ApiKeyKind,
-  ApiKeyPage,
-  CreateKey,
-  Keys,
-  ListKeys,
-  RotateKey,
-  Scope,
-  ShownApiKey,
-} from './keys.ts';
 export type {
   Declined,
   Dispute,
@@ -44,12 +31,6 @@ export type {
   RequiresAction,
   Succeeded,
 } from './payments.ts';
-export type {
-  ReconcileCounts,
-  ReconcileDifference,
-  ReconcileLine,
-  ReconcileRequest,
-} from './reconciliation.ts';
 export type { MoneyOptions, UnknownOutcome } from './settle.ts';
 export type { IdentityProvider, Session, SignIn, SignInRequest, TokenStorage, Tokens } from './sign-in.ts';
 export type {

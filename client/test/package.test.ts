@@ -15,12 +15,17 @@ const run = promisify(execFile);
 test('the built package imports nothing else, and is small', async (t) => {
   const { dist } = await installBuilt(t);
   const files = readdirSync(dist).filter((name) => name.endsWith('.js'));
-  const texts = files.map((name) => readFileSync(join(dist, name), 'utf8'));
-  const imported = texts.flatMap((text) => Array.from(text.matchAll(/from '([^']+)'/g), ([, from]) => from));
+  const textOf = (name: string) => readFileSync(join(dist, name), 'utf8');
+  const importedBy = (name: string) =>
+    Array.from(textOf(name).matchAll(/from '([^']+)'/g), ([, from = '']) => from.replace('./', ''));
   assert.deepEqual(
-    imported.filter((from) => !files.includes(from?.replace('./', '') ?? '')),
+    files.flatMap(importedBy).filter((from) => !files.includes(from)),
     [],
   );
+  const loaded = new Set(['index.js']);
+  for (const name of loaded) for (const from of importedBy(name)) loaded.add(from);
+  assert.ok(!loaded.has('keys.js'), 'what only operators need is not loaded with index.js');
+  const texts = [...loaded].map(textOf);
   // The modules without imports. A bundler, which also shortens what they export, comes to less.
   const minified = await Promise.all(
     texts.map((text) =>
@@ -35,13 +40,17 @@ test('the built package imports nothing else, and is small', async (t) => {
   assert.deepEqual([dependencies, peerDependencies], [undefined, undefined]);
 });
 
-test('the built package declares its types in one file, and only what a caller can use', async (t) => {
+test('each entry of the built package declares its types in one file, and only what a caller can use', async (t) => {
   const { dist } = await installBuilt(t);
   const declarations = readdirSync(dist).filter((name) => name.endsWith('.d.ts'));
-  assert.deepEqual(declarations, ['index.d.ts']);
-  const text = readFileSync(join(dist, 'index.d.ts'), 'utf8');
-  assert.doesNotMatch(text, /^import|from '|import\(|\bHttp\b/m);
-  // Every type of the source that index.ts exports, by the same name.
+  assert.deepEqual(declarations, ['index.d.ts', 'operator.d.ts']);
+  const textOf = (name: string) => readFileSync(join(dist, name), 'utf8');
+  assert.doesNotMatch(textOf('index.d.ts'), /^import|from '|import\(|\bHttp\b/m);
+  assert.doesNotMatch(
+    textOf('operator.d.ts').replace(/^import \{[^}]+\} from '\.\/index\.js';$/m, ''),
+    /from '|import\(|\bHttp\b/,
+  );
+  // Every type that the entry's source exports, by the same name.
   const names = (of: string) =>
     Array.from(of.matchAll(/^export (?:type )?\{([^}]+)\}/gm), ([, list = '']) => list)
       .join(',')
@@ -49,7 +58,8 @@ test('the built package declares its types in one file, and only what a caller c
       .map((name) => name.trim().replace(/^type /, ''))
       .filter((name) => name !== '')
       .sort();
-  assert.deepEqual(names(text), names(readFileSync('client/src/index.ts', 'utf8')));
+  for (const entry of ['index', 'operator'])
+    assert.deepEqual(names(textOf(`${entry}.d.ts`)), names(readFileSync(`client/src/${entry}.ts`, 'utf8')));
 });
 
 test('the clone links the package as a workspace, in the one lock file', () => {

@@ -13,7 +13,6 @@ import type { ChargeState } from '../../src/payments/charge-state.ts';
 import type { RefundState } from '../../src/payments/refund-state.ts';
 import { readDocument } from '../../test/support/openapi/document.ts';
 import {
-  type ApiKey,
   Counterfoil,
   CounterfoilError,
   type Dispute,
@@ -25,10 +24,10 @@ import {
   type PayResult,
   type Refund,
   type RefundStatus,
-  type Scope,
   type ServiceErrorCode,
   type Session,
 } from '../src/index.ts';
+import type { ApiKey, Scope } from '../src/operator.ts';
 
 type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
 type Shape<Value> = { readonly [Key in keyof Value]: unknown };

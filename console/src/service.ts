@@ -1,4 +1,5 @@
-import { Counterfoil, CounterfoilError } from '@counterfoil/client';
+import { CounterfoilError } from '@counterfoil/client';
+import { Operator } from '@counterfoil/client/operator';
 import { texts } from './texts.ts';
 
 /** What the service says about this browser and about itself (`/console/session`). */
@@ -44,9 +45,9 @@ export async function signOut({ token }: Session): Promise<void> {
 }
 
 /** The client of the session. @param onEnded called when the service no longer knows the session */
-export function clientOf(session: Session, onEnded: () => void): Counterfoil {
+export function clientOf(session: Session, onEnded: () => void): Operator {
   const { origin } = location;
-  return new Counterfoil({
+  return new Operator({
     url: origin + session.base_path,
     paymentUrl: origin + (session.payments?.base_path ?? ''),
     fetch: (url, init) => fetch(url, { ...init, headers: withToken(init.headers, session.token) }),

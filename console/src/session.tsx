@@ -1,4 +1,4 @@
-import type { Counterfoil } from '@counterfoil/client';
+import type { Operator } from '@counterfoil/client/operator';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Calls } from './calls.ts';
@@ -6,7 +6,7 @@ import type { Session } from './service.ts';
 
 export interface Connection {
   readonly session: Session;
-  readonly client: Counterfoil;
+  readonly client: Operator;
   readonly calls: Calls;
   /** Ends the session here and at the service. */
   readonly leave: () => void;

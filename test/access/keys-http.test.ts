@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Counterfoil } from '../../client/src/index.ts';
+import { Operator } from '../../client/src/operator.ts';
 import { bearing, everyScope, idWithin, startServiceWithKeys, withKeys } from '../support/access/keys.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { signInToConsole } from '../support/console/sign-in.ts';
@@ -22,7 +22,7 @@ const outcome = ({ status, json }: TestResponse) => json.body.error?.code ?? sta
 
 test('a key that is created, rotated or revoked over HTTP counts from the response on', async (t) => {
   const { service, keys } = await startServiceWithKeys(t, { admin: { scopes: ['admin'] } });
-  const client = new Counterfoil({ url: service.origin, key: keys.admin });
+  const client = new Operator({ url: service.origin, key: keys.admin });
   const expiresAt = new Date(Date.now() + dayMs);
   const made = await client.keys.create({
     name: 'shelf',
@@ -86,7 +86,7 @@ test('the list has pages in the order of creation, and when each key was used', 
     idle: {},
     last: {},
   });
-  const client = new Counterfoil({ url: service.origin, key: keys.reader });
+  const client = new Operator({ url: service.origin, key: keys.reader });
   const names: string[] = [];
   let after: string | undefined;
   do {

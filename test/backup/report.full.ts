@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BackupReport, Counterfoil } from '../../client/src/index.ts';
+import { type BackupReport, Operator } from '../../client/src/operator.ts';
 import { bearing, everyScope, idWithin, startServiceWithKeys } from '../support/access/keys.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { assertError } from '../support/http/error-response.ts';
@@ -32,7 +32,7 @@ test(
       const rejected = await service.send(method, path, undefined, bearing(keys.other));
       assertError(rejected, { status: 403, code: 'forbidden' });
     }
-    const { backups, audit } = new Counterfoil({ url: service.origin, key: keys.admin });
+    const { backups, audit } = new Operator({ url: service.origin, key: keys.admin });
     const first = await until(backups, ({ total, running }) => total === 1 && running === null);
     assert.deepEqual([first.target, first.schedule, first.keep], [target, never, 7]);
     assert.equal(first.newest?.name, first.backups[0]?.name);
@@ -65,7 +65,7 @@ test(
 test('a backup whose file is gone or cut is unusable, and not the newest good one', onLmdb, async (t) => {
   const { target, env } = prepare(t);
   const { origin } = await startTestService(t, { env });
-  const { backups } = new Counterfoil({ url: origin });
+  const { backups } = new Operator({ url: origin });
   const { newest } = await until(backups, ({ total, running }) => total === 1 && running === null);
   const file = join(target, `${newest?.name}.mdb`);
   renameSync(file, `${file}.away`);
@@ -88,7 +88,7 @@ test(
     const { target, env } = prepare(t, { COUNTERFOIL_BACKUP_CONTINUOUS: '1' });
     const data = newDataFolder(t);
     const service = await startTestService(t, { data, env });
-    const { backups } = new Counterfoil({ url: service.origin });
+    const { backups } = new Operator({ url: service.origin });
     await service.post('/v3/table/books/create', { id: 'emma', name: 'Jane Austen' });
     const shipped = await until(
       backups,
@@ -110,7 +110,7 @@ test(
     renameSync(`${target}-away`, target);
     const again = await startTestService(t, { data, env });
     const after = await until(
-      new Counterfoil({ url: again.origin }).backups,
+      new Operator({ url: again.origin }).backups,
       ({ continuous, total }) => total === 1 && continuous?.position === continuous?.store_position,
     );
     assert.equal(after.last_failure?.message, away.last_failure?.message);
@@ -165,7 +165,7 @@ function prepare(t: TestContext, changed: Readonly<Record<string, string>> = {})
 }
 
 async function until(
-  backups: Counterfoil['backups'],
+  backups: Operator['backups'],
   holds: (report: BackupReport) => boolean,
 ): Promise<BackupReport> {
   for (const giveUpAt = Date.now() + givenUpMs; ; await sleep(50)) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { chmodSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { Counterfoil, type DoctorReport } from '../../client/src/index.ts';
+import { type DoctorReport, Operator } from '../../client/src/operator.ts';
 import { newPaymentId } from '../../src/payments/payment.ts';
 import { bearing, everyScope, newKey, startServiceWithKeys } from '../support/access/keys.ts';
 import { assertError } from '../support/http/error-response.ts';
@@ -24,7 +24,7 @@ test(
     assertError(await service.get(path), { status: 401, code: 'unauthenticated' });
     assertError(await service.get(path, bearing(keys.other)), { status: 403, code: 'forbidden' });
     await service.post('/v3/create/service/auth/google/web', credentials, bearing(keys.admin));
-    const report = await new Counterfoil({ url: service.origin, key: keys.admin }).doctor();
+    const report = await new Operator({ url: service.origin, key: keys.admin }).doctor();
     assert.equal(report.status, 'ok', JSON.stringify(report));
     assert.deepEqual(
       report.checks.map(({ check, status }) => `${status} ${check}`),
@@ -120,5 +120,5 @@ test('calls the processors that have a key, once for callers at the same time', 
 
 async function doctorOf({ origin, keyHeader }: TestService): Promise<DoctorReport> {
   const key = keyHeader.authorization?.slice('Bearer '.length);
-  return new Counterfoil({ url: origin, ...(key === undefined ? {} : { key }) }).doctor();
+  return new Operator({ url: origin, ...(key === undefined ? {} : { key }) }).doctor();
 }

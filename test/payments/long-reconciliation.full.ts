@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Counterfoil, CounterfoilError } from '../../client/src/index.ts';
+import { CounterfoilError } from '../../client/src/index.ts';
+import { Operator } from '../../client/src/operator.ts';
 import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { assertError } from '../support/http/error-response.ts';
@@ -16,7 +17,7 @@ test('a slow processor: bytes come at once and again, one runs at a time until i
   const service = await startTestService(t, { env: { COUNTERFOIL_SIMULATED_LEDGER: origin } });
   const { promise, resolve: respond } = Promise.withResolvers<Awaited<ReturnType<MemoryLedger['records']>>>();
   ledger.records = () => promise;
-  const client = new Counterfoil({ url: service.origin });
+  const client = new Operator({ url: service.origin });
   const leaving = new AbortController();
   const lines = client.reconcile({ processor: 'simulated', signal: leaving.signal });
   assert.equal((await lines.next()).value?.type, 'begin');

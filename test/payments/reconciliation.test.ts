@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Counterfoil, type CounterfoilError } from '../../client/src/index.ts';
+import type { CounterfoilError } from '../../client/src/index.ts';
+import { Operator } from '../../client/src/operator.ts';
 import { Reconciliations } from '../../src/payments/reconciliations.ts';
 import type { ConnectedProcessor, ProcessorCharge } from '../../src/processors/processor.ts';
 import type { LedgerCharge } from '../../src/processors/simulated/ledger.ts';
@@ -157,6 +158,6 @@ async function prepare(t: TestContext) {
 }
 
 function clientOf(origin: string) {
-  const client = new Counterfoil({ url: origin });
+  const client = new Operator({ url: origin });
   return { reconcile: () => Array.fromAsync(client.reconcile({ processor: 'simulated' })) };
 }

@@ -1,4 +1,5 @@
-import { type Backup, type BackupReport, CounterfoilError } from '@counterfoil/client';
+import { CounterfoilError } from '@counterfoil/client';
+import type { Backup, BackupReport } from '@counterfoil/client/operator';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { backupsMs } from '../limits.ts';
 import { Empty } from '../parts/empty.tsx';

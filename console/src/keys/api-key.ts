@@ -1,9 +1,9 @@
-import type { ApiKey, Counterfoil, Scope } from '@counterfoil/client';
+import type { ApiKey, Operator, Scope } from '@counterfoil/client/operator';
 import type { Session } from '../service.ts';
 import { texts } from '../texts.ts';
 
 /** All keys, in the order of their creation. */
-export async function readKeys({ keys }: Counterfoil, signal: AbortSignal): Promise<readonly ApiKey[]> {
+export async function readKeys({ keys }: Operator, signal: AbortSignal): Promise<readonly ApiKey[]> {
   const all: ApiKey[] = [];
   let after: string | undefined;
   do {

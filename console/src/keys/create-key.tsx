@@ -1,4 +1,4 @@
-import type { ShownApiKey } from '@counterfoil/client';
+import type { ShownApiKey } from '@counterfoil/client/operator';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../parts/dialog.tsx';
 import { useConnection } from '../session.tsx';

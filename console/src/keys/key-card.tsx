@@ -1,4 +1,4 @@
-import type { ApiKey } from '@counterfoil/client';
+import type { ApiKey } from '@counterfoil/client/operator';
 import { Time } from '../parts/time.tsx';
 import { may } from '../service.ts';
 import { useConnection } from '../session.tsx';

@@ -1,4 +1,4 @@
-import type { CreateKey, Scope, ShownApiKey } from '@counterfoil/client';
+import type { CreateKey, Scope, ShownApiKey } from '@counterfoil/client/operator';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Field, fieldOf, stateOf, Text } from '../parts/field.tsx';
 import { Problem } from '../parts/problem.tsx';

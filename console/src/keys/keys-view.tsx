@@ -1,4 +1,4 @@
-import type { ApiKey } from '@counterfoil/client';
+import type { ApiKey } from '@counterfoil/client/operator';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'preact/compat';
 import { useState } from 'preact/hooks';

@@ -1,4 +1,4 @@
-import type { ApiKey } from '@counterfoil/client';
+import type { ApiKey } from '@counterfoil/client/operator';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../parts/dialog.tsx';
 import { Problem } from '../parts/problem.tsx';

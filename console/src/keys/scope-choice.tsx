@@ -1,4 +1,4 @@
-import type { Scope } from '@counterfoil/client';
+import type { Scope } from '@counterfoil/client/operator';
 import { type FieldProblem, stateOf } from '../parts/field.tsx';
 import { texts } from '../texts.ts';
 

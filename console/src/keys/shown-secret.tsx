@@ -1,4 +1,4 @@
-import type { ShownApiKey } from '@counterfoil/client';
+import type { ShownApiKey } from '@counterfoil/client/operator';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Command } from '../parts/empty.tsx';
 import { texts } from '../texts.ts';

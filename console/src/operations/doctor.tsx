@@ -1,4 +1,4 @@
-import type { DoctorCheck, MasterKey } from '@counterfoil/client';
+import type { DoctorCheck, MasterKey } from '@counterfoil/client/operator';
 import { useQuery } from '@tanstack/react-query';
 import { doctorMs } from '../limits.ts';
 import { Problem } from '../parts/problem.tsx';

@@ -1,4 +1,4 @@
-import type { ReconcileDifference } from '@counterfoil/client';
+import type { ReconcileDifference } from '@counterfoil/client/operator';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'preact/hooks';
 import { Command } from '../parts/empty.tsx';

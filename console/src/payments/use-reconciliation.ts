@@ -1,4 +1,4 @@
-import type { Counterfoil, ReconcileCounts, ReconcileDifference } from '@counterfoil/client';
+import type { Operator, ReconcileCounts, ReconcileDifference } from '@counterfoil/client/operator';
 import { useEffect, useState } from 'preact/hooks';
 import { type Compared, periodOf } from './compared.ts';
 
@@ -20,7 +20,7 @@ const none: Comparison = {
 };
 
 /** Compares while the view is open, and again with each attempt. Nothing without a processor. */
-export function useReconciliation(client: Counterfoil, compared: Compared, attempt: number): Comparison {
+export function useReconciliation(client: Operator, compared: Compared, attempt: number): Comparison {
   const [comparison, setComparison] = useState(none);
   const { processor, from, to } = compared;
   // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt compares again
