@@ -46,3 +46,5 @@ export const selectedItemsMax = 1_000;
 export const createAttemptsMax = 4;
 /** How often a batch is tried while others delete items of it. */
 export const deleteAttemptsMax = 3;
+/** Of the view that is shown again after a sign-in: the service accepts no longer address to return to. */
+export const viewCharactersMax = 500;

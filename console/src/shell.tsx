@@ -1,7 +1,7 @@
 import { Link, Outlet } from '@tanstack/react-router';
 import { lazy, Suspense } from 'preact/compat';
 import { useState } from 'preact/hooks';
-import { may } from './service.ts';
+import { may, type Session } from './service.ts';
 import { useConnection } from './session.tsx';
 import { useShortcuts } from './shortcuts.ts';
 import { texts } from './texts.ts';
@@ -9,7 +9,7 @@ import { ThemeChoice } from './theme.tsx';
 
 const KeyList = lazy(() => import('./key-list.tsx'));
 
-/** The frame around every view. It offers what the key of the session may do. */
+/** The frame around every view. It offers what the holder of the session may do. */
 export function Shell() {
   const { session, leave } = useConnection();
   const [showsKeys, setShowsKeys] = useState(false);
@@ -37,14 +37,12 @@ export function Shell() {
           <Link to="/operations">{texts.views.operations}</Link>
           {may(session, 'admin') && <Link to="/audit">{texts.views.audit}</Link>}
         </nav>
-        <span class="who">
-          {session.key === null ? texts.signIn.open : texts.signIn.as(session.key.name)}
-        </span>
+        <span class="who">{whoOf(session)}</span>
         <button type="button" aria-label={texts.keys.open} onClick={() => setShowsKeys(true)}>
           ?
         </button>
         <ThemeChoice />
-        {session.key !== null && (
+        {session.mode !== 'open' && (
           <button type="button" onClick={leave}>
             {texts.signIn.signOut}
           </button>
@@ -60,4 +58,9 @@ export function Shell() {
       )}
     </>
   );
+}
+
+function whoOf({ key, administrator }: Session): string {
+  if (administrator !== null) return texts.signIn.asPerson(administrator.name ?? administrator.subject);
+  return key === null ? texts.signIn.open : texts.signIn.as(key.name);
 }

@@ -2,6 +2,7 @@ import { auditRoutes } from '../http/routes/audit.ts';
 import { challengeRoutes } from '../http/routes/challenge.ts';
 import { consoleRoutes } from '../http/routes/console.ts';
 import { consoleSessionRoutes } from '../http/routes/console-session.ts';
+import { consoleSignInRoutes } from '../http/routes/console-sign-in.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
@@ -79,7 +80,7 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
     tableListRoutes(domains.tables, basePath, tables.aliases),
     integrationRoutes(signIn),
     integrationListRoutes(signIn),
-    signInRoutes(signIn, (request) => access.authorizer.takeSignIn(request, now())),
+    signInRoutes(signIn, (request) => access.authorizer.takeSignIn(request, now()), access.console?.cookies),
     sessionRoutes(signIn),
     signInTokenRoutes(signIn.appTokens, signIn.signingKeys, basePath),
     formRoutes(signIn, signIn.appTokens),
@@ -92,7 +93,7 @@ function mainRoutes({ basePath, tables }: Settings, { domains, access, now }: Ap
 /** The console, on the main listener; none if the settings turn it off. */
 function pageRoutes(settings: Settings, listeners: Listeners, context: AppContext): readonly Routes[] {
   const { access, domains, log } = context;
-  const { console: callers, authorizer: counts, isOpen } = access;
+  const { console: callers, authorizer: counts, isOpen, administrators, signIns } = access;
   if (callers === undefined) return [];
   const { processors, routes } = domains.payments;
   const configured = [...processors].flatMap(([name, processor]) => (processor === undefined ? [] : [name]));
@@ -102,7 +103,11 @@ function pageRoutes(settings: Settings, listeners: Listeners, context: AppContex
     basePath: settings.basePath,
     payments: listeners.areSeparate ? undefined : payments,
   };
-  return [consoleSessionRoutes({ callers, counts, isOpen, facts }), consoleRoutes(() => consoleFolder(log))];
+  return [
+    consoleSessionRoutes({ callers, counts, isOpen, facts }),
+    consoleSignInRoutes({ callers, counts, administrators, signIns, signIn: domains.signIn, facts }),
+    consoleRoutes(() => consoleFolder(log)),
+  ];
 }
 
 function paymentsRoutes(settings: Settings, { domains, access }: AppContext): readonly Routes[] {
