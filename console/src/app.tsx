@@ -20,7 +20,7 @@ import { texts } from './texts.ts';
 
 type State =
   | { readonly at: 'loading' }
-  | { readonly at: 'signed_out'; readonly hasEnded: boolean }
+  | { readonly at: 'signed_out'; readonly hasEnded: boolean; readonly error?: unknown }
   | { readonly at: 'signed_in'; readonly session: Session }
   | { readonly at: 'failed'; readonly error: unknown };
 
@@ -38,7 +38,9 @@ export function App() {
       (session) => setState({ at: 'signed_in', session }),
       (error: unknown) =>
         setState(
-          isUnauthenticated(error) ? { at: 'signed_out', hasEnded: isFinishing } : { at: 'failed', error },
+          isUnauthenticated(error)
+            ? { at: 'signed_out', hasEnded: false, ...(isFinishing ? { error } : {}) }
+            : { at: 'failed', error },
         ),
     );
   }, []);
@@ -50,7 +52,11 @@ export function App() {
       return <Problem error={state.error} again={load} />;
     case 'signed_out':
       return (
-        <SignIn hasEnded={state.hasEnded} signedIn={(session) => setState({ at: 'signed_in', session })} />
+        <SignIn
+          hasEnded={state.hasEnded}
+          failure={state.error}
+          signedIn={(session) => setState({ at: 'signed_in', session })}
+        />
       );
     case 'signed_in':
       return (

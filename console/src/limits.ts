@@ -38,6 +38,10 @@ export const rowsMax = 1_000_000;
 export const pagesKeptMax = 40;
 /** Rows below the last visible one that are already loaded. */
 export const rowsAhead = 2_000;
+/** People of a page of the interface, which allows no more. */
+export const peoplePerPage = 100;
+/** People below the last visible one that are already loaded: some screens, as each page is a request. */
+export const peopleAhead = 200;
 /** How long a deletion of several items can be taken back: time to read the bar and to reach it by keyboard. */
 export const undoMs = 10_000;
 /** Items that can be chosen at once: ten batches, which are deleted in some seconds. */

@@ -32,7 +32,9 @@ export function Shell() {
           )}
           {may(session, 'tables:read') && <Link to="/tables">{texts.views.tables}</Link>}
           {(may(session, 'users:read') || may(session, 'integrations:read')) && (
-            <Link to="/people">{texts.views.people}</Link>
+            <Link to="/people" search={{}}>
+              {texts.views.people}
+            </Link>
           )}
           <Link to="/operations">{texts.views.operations}</Link>
           {may(session, 'admin') && <Link to="/audit">{texts.views.audit}</Link>}

@@ -16,12 +16,15 @@ import { texts } from './texts.ts';
  */
 export function SignIn({
   hasEnded,
+  failure,
   signedIn,
 }: {
   readonly hasEnded: boolean;
+  /** Why the sign-in that the browser comes from did not succeed. */
+  readonly failure: unknown;
   readonly signedIn: (session: Session) => void;
 }) {
-  const [error, setError] = useState<unknown>();
+  const [error, setError] = useState<unknown>(failure);
   const [isSending, setSending] = useState(false);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();

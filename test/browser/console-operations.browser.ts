@@ -21,10 +21,17 @@ test('shows integrations and people, and ends the sessions of one', async (t) =>
   await page.getByText(`${service.origin}/v3/auth/oidc/web/callback`).waitFor();
   const trying = page.getByRole('link', { name: 'Try web: sign in with it' });
   assert.equal(await trying.getAttribute('href'), `${service.origin}/v3/auth/oidc/web/sign-in`);
-  const end = page.getByRole('button', { name: /^End the sessions of / });
-  await end.press('Enter');
+  await page.getByRole('status').getByText('1 person loaded').waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
   await look(page, 'people');
+  await page.getByRole('table', { name: 'People' }).getByRole('button').press('Enter');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(kit.provider.issuer).waitFor();
+  await dialog.getByRole('listitem').getByText('oidc/web').waitFor();
+  assert.deepEqual(await accessibilityProblems(page), []);
+  await look(page, 'person');
+  const end = page.getByRole('button', { name: /^End the sessions of / });
+  await end.press('Enter');
   assert.equal((await session()).status, 200, 'not before the confirmation');
   await page.getByRole('button', { name: 'End sessions', exact: true }).press('Enter');
   await page.getByText('No sessions').waitFor();
@@ -72,7 +79,7 @@ test('fits on a phone', async (t) => {
   ]) {
     await page.goto(`${service.origin}/console/${view}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.getByText('Loading').waitFor({ state: 'detached' });
+    await page.getByText('Loading').first().waitFor({ state: 'detached' });
     const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
     assert.ok(Number(overflow) <= 0, `${view} is ${overflow} px too wide`);
   }
