@@ -10,8 +10,13 @@ export interface Act {
   readonly what: string;
   /** The id or name of the object. */
   readonly on: string;
-  /** `key:ID` for an API key; or `cli`, `service`, `user`, `provider` or `open`. */
+  /**
+   * `key:ID` for an API key, `administrator:ID` for a named administrator by the id of the user; or `cli`, `service`, `user`,
+   * `provider` or `open`.
+   */
   readonly by: string;
+  /** Who `administrator:ID` was at the time of the act. */
+  readonly administrator?: { readonly issuer: string; readonly subject: string; readonly name?: string };
   readonly request_id: string | null;
 }
 

@@ -5,14 +5,22 @@ import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { callsOf } from './calls.ts';
 import { Problem } from './parts/problem.tsx';
 import { router } from './router.tsx';
-import { clientOf, readSession, type Session, signOut } from './service.ts';
+import {
+  clientOf,
+  finishSignIn,
+  landing,
+  readSession,
+  type Session,
+  signOut,
+  viewBefore,
+} from './service.ts';
 import { ConnectionProvider } from './session.tsx';
 import { SignIn } from './sign-in.tsx';
 import { texts } from './texts.ts';
 
 type State =
   | { readonly at: 'loading' }
-  | { readonly at: 'signed_out'; readonly hasEnded: boolean }
+  | { readonly at: 'signed_out'; readonly hasEnded: boolean; readonly error?: unknown }
   | { readonly at: 'signed_in'; readonly session: Session }
   | { readonly at: 'failed'; readonly error: unknown };
 
@@ -20,12 +28,20 @@ type State =
 export function App() {
   const [state, setState] = useState<State>({ at: 'loading' });
   const load = useCallback(() => {
+    const isFinishing = location.pathname === landing;
+    const reading = isFinishing ? finishSignIn() : readSession();
+    // The sign-in is used up: to load its address again must not try it again.
+    if (isFinishing) router.history.replace(viewBefore());
     // The code of the view arrives while the session is asked for.
     void router.load();
-    readSession().then(
+    reading.then(
       (session) => setState({ at: 'signed_in', session }),
       (error: unknown) =>
-        setState(isUnauthenticated(error) ? { at: 'signed_out', hasEnded: false } : { at: 'failed', error }),
+        setState(
+          isUnauthenticated(error)
+            ? { at: 'signed_out', hasEnded: false, ...(isFinishing ? { error } : {}) }
+            : { at: 'failed', error },
+        ),
     );
   }, []);
   useEffect(load, [load]);
@@ -36,7 +52,11 @@ export function App() {
       return <Problem error={state.error} again={load} />;
     case 'signed_out':
       return (
-        <SignIn hasEnded={state.hasEnded} signedIn={(session) => setState({ at: 'signed_in', session })} />
+        <SignIn
+          hasEnded={state.hasEnded}
+          failure={state.error}
+          signedIn={(session) => setState({ at: 'signed_in', session })}
+        />
       );
     case 'signed_in':
       return (

@@ -3,12 +3,26 @@ import { type Session, withToken } from './service.ts';
 
 /** Operations that the client does not have, because they are for operators. */
 export interface Calls {
+  /** Reads one page of a list. @param path behind the base path of the service */
+  page<Entry>(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    signal?: AbortSignal,
+  ): Promise<Page<Entry>>;
   /** Reads every page of a list. @param path behind the base path of the service */
   list<Entry>(path: string, signal?: AbortSignal): Promise<readonly Entry[]>;
+  /** Reads one object. @param path behind the base path of the service */
+  read<Body>(path: string, signal?: AbortSignal): Promise<Body>;
   /** Sends a request. @param body sent as JSON; without it, the request has none */
   send<Body>(method: string, path: string, body?: object): Promise<Body>;
   /** The text of a response that is not in the envelope. @param path from the root of the service */
   text(path: string, signal?: AbortSignal): Promise<string>;
+}
+
+interface Page<Entry> {
+  readonly entries: readonly Entry[];
+  /** `after` of the next page; undefined on the last one. */
+  readonly next: string | undefined;
 }
 
 /** @param onEnded called when the service no longer knows the session */
@@ -29,18 +43,29 @@ export function callsOf(session: Session, onEnded: () => void): Calls {
     if (response.status === 401) onEnded();
     throw new CounterfoilError((await response.json()).body.error, response);
   };
+  const page = async <Entry>(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    signal?: AbortSignal,
+  ): Promise<Page<Entry>> => {
+    const text = new URLSearchParams(query).toString();
+    const response = await open('GET', session.base_path + path + (text && `?${text}`), signal);
+    const { body, next } = await response.json();
+    return { entries: body, next };
+  };
   return {
+    page,
     list: async <Entry>(path: string, signal?: AbortSignal) => {
       const entries: Entry[] = [];
       let after: string | undefined;
       do {
-        const query = after === undefined ? '' : `?${new URLSearchParams({ after })}`;
-        const page = await (await open('GET', session.base_path + path + query, signal)).json();
-        entries.push(...page.body);
-        after = page.next;
+        const read: Page<Entry> = await page(path, after === undefined ? {} : { after }, signal);
+        entries.push(...read.entries);
+        after = read.next;
       } while (after !== undefined);
       return entries;
     },
+    read: async (path, signal) => (await (await open('GET', session.base_path + path, signal)).json()).body,
     send: async (method, path, body) =>
       (await (await open(method, session.base_path + path, undefined, body)).json()).body,
     text: async (path, signal) => (await open('GET', path, signal)).text(),

@@ -42,6 +42,10 @@ export const rowsMax = 1_000_000;
 export const pagesKeptMax = 40;
 /** Rows below the last visible one that are already loaded. */
 export const rowsAhead = 2_000;
+/** People of a page of the interface, which allows no more. */
+export const peoplePerPage = 100;
+/** People below the last visible one that are already loaded: some screens, as each page is a request. */
+export const peopleAhead = 200;
 /** How long a deletion of several items can be taken back: time to read the bar and to reach it by keyboard. */
 export const undoMs = 10_000;
 /** Items that can be chosen at once: ten batches, which are deleted in some seconds. */
@@ -50,3 +54,5 @@ export const selectedItemsMax = 1_000;
 export const createAttemptsMax = 4;
 /** How often a batch is tried while others delete items of it. */
 export const deleteAttemptsMax = 3;
+/** Of the view that is shown again after a sign-in: the service accepts no longer address to return to. */
+export const viewCharactersMax = 500;

@@ -62,6 +62,8 @@ const items = createRoute({
 const people = createRoute({
   getParentRoute,
   path: '/people',
+  validateSearch: ({ from }: Record<string, unknown>): { from?: string } =>
+    typeof from === 'string' && from !== '' ? { from } : {},
   component: lazyRouteComponent(() => import('./people/people-view.tsx')),
 });
 const operations = createRoute({

@@ -1,11 +1,17 @@
 import { CounterfoilError } from '@counterfoil/client';
 import { Operator } from '@counterfoil/client/operator';
+import { viewCharactersMax } from './limits.ts';
 import { texts } from './texts.ts';
 
 /** What the service says about this browser and about itself (`/console/session`). */
 export interface Session {
-  readonly mode: 'open' | 'key';
+  readonly mode: 'open' | 'key' | 'administrator';
   readonly key: { readonly id: string; readonly name: string } | null;
+  readonly administrator: {
+    readonly issuer: string;
+    readonly subject: string;
+    readonly name: string | null;
+  } | null;
   readonly scopes: readonly string[];
   /** The only tables, and the only `processor/route`, that the key may use; null for all. */
   readonly tables: readonly string[] | null;
@@ -28,7 +34,16 @@ export interface Place {
   readonly route: string;
 }
 
+/** An integration that administrators sign in with. */
+export interface OfferedIntegration {
+  readonly provider: string;
+  readonly name: string;
+}
+
 const path = '/console/session';
+const signInPath = '/console/sign-in';
+/** The view that the provider sends the browser back to. */
+export const landing = '/console/signed-in';
 
 /** Rejects with `unauthenticated` if nobody is signed in. */
 export function readSession(): Promise<Session> {
@@ -37,11 +52,38 @@ export function readSession(): Promise<Session> {
 
 /** Exchanges a key for a session, which the browser keeps in a cookie that no script can read. */
 export function signIn(key: string): Promise<Session> {
-  return call('POST', { key });
+  return call('POST', { body: { key } });
+}
+
+/** The integrations that administrators sign in with; none if there is no administrator. */
+export async function offeredIntegrations(): Promise<readonly OfferedIntegration[]> {
+  const { integrations } = await call<{ integrations: readonly OfferedIntegration[] }>('GET', {
+    at: signInPath,
+  });
+  return integrations;
+}
+
+/** Begins a sign-in. @returns the address of the provider, to which the browser must go */
+export async function beginSignIn({ provider, name }: OfferedIntegration): Promise<string> {
+  const view = location.pathname + location.search;
+  const body = { provider, name, view: view.length > viewCharactersMax ? '' : view };
+  const begun = await call<{ authorization_url: string }>('POST', { at: signInPath, body });
+  return begun.authorization_url;
+}
+
+/** Exchanges the sign-in that this browser has just made for a session. Rejects with `unauthenticated` if there is none. */
+export function finishSignIn(): Promise<Session> {
+  return call('POST', { at: `${signInPath}/session` });
+}
+
+/** The view that was open before the sign-in, from the address that the provider's response led to. */
+export function viewBefore(): string {
+  const view = new URLSearchParams(location.search).get('view') ?? '';
+  return /^\/console(\/|\?|$)/.test(view) && !view.startsWith(landing) ? view : '/console';
 }
 
 export async function signOut({ token }: Session): Promise<void> {
-  await call('DELETE', undefined, token);
+  await call('DELETE', { token });
 }
 
 /** The client of the session. @param onEnded called when the service no longer knows the session */
@@ -77,14 +119,23 @@ export function withToken(headers: HeadersInit | undefined, token: string | null
   return sent;
 }
 
-async function call(method: string, body?: object, token: string | null = null): Promise<Session> {
+interface Call {
+  readonly at?: string;
+  readonly body?: object;
+  readonly token?: string | null;
+}
+
+async function call<Body = Session>(
+  method: string,
+  { at = path, body, token = null }: Call = {},
+): Promise<Body> {
   const headers = withToken(body === undefined ? {} : { 'content-type': 'application/json' }, token);
-  const sent = fetch(path, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
+  const sent = fetch(at, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
   const response = await sent.catch((cause: unknown) => {
     throw new CounterfoilError(brokenConnection, undefined, cause);
   });
   const envelope = await response.json();
-  if (response.ok) return envelope.body as Session;
+  if (response.ok) return envelope.body as Body;
   throw new CounterfoilError(envelope.body.error, response);
 }
 

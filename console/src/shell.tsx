@@ -1,7 +1,7 @@
 import { Link, Outlet } from '@tanstack/react-router';
 import { lazy, Suspense } from 'preact/compat';
 import { useState } from 'preact/hooks';
-import { may } from './service.ts';
+import { may, type Session } from './service.ts';
 import { useConnection } from './session.tsx';
 import { useShortcuts } from './shortcuts.ts';
 import { texts } from './texts.ts';
@@ -9,7 +9,7 @@ import { ThemeChoice } from './theme.tsx';
 
 const KeyList = lazy(() => import('./key-list.tsx'));
 
-/** The frame around every view. It offers what the key of the session may do. */
+/** The frame around every view. It offers what the holder of the session may do. */
 export function Shell() {
   const { session, leave } = useConnection();
   const [showsKeys, setShowsKeys] = useState(false);
@@ -37,7 +37,9 @@ export function Shell() {
           )}
           {may(session, 'tables:read') && <Link to="/tables">{texts.views.tables}</Link>}
           {(may(session, 'users:read') || may(session, 'integrations:read')) && (
-            <Link to="/people">{texts.views.people}</Link>
+            <Link to="/people" search={{}}>
+              {texts.views.people}
+            </Link>
           )}
           {may(session, 'keys:read') && <Link to="/keys">{texts.views.keys}</Link>}
           <Link to="/operations">{texts.views.operations}</Link>
@@ -48,14 +50,12 @@ export function Shell() {
             </>
           )}
         </nav>
-        <span class="who">
-          {session.key === null ? texts.signIn.open : texts.signIn.as(session.key.name)}
-        </span>
+        <span class="who">{whoOf(session)}</span>
         <button type="button" aria-label={texts.keys.open} onClick={() => setShowsKeys(true)}>
           ?
         </button>
         <ThemeChoice />
-        {session.key !== null && (
+        {session.mode !== 'open' && (
           <button type="button" onClick={leave}>
             {texts.signIn.signOut}
           </button>
@@ -71,4 +71,9 @@ export function Shell() {
       )}
     </>
   );
+}
+
+function whoOf({ key, administrator }: Session): string {
+  if (administrator !== null) return texts.signIn.asPerson(administrator.name ?? administrator.subject);
+  return key === null ? texts.signIn.open : texts.signIn.as(key.name);
 }

@@ -20,7 +20,7 @@ export function useShortcuts(showKeys: () => void): void {
       else if (isSecond && key === 'r') void navigate({ to: '/review' });
       else if (isSecond && key === 'c') void navigate({ to: '/reconciliation', search: {} });
       else if (isSecond && key === 't') void navigate({ to: '/tables' });
-      else if (isSecond && key === 's') void navigate({ to: '/people' });
+      else if (isSecond && key === 's') void navigate({ to: '/people', search: {} });
       else if (isSecond && key === 'k') void navigate({ to: '/keys' });
       else if (isSecond && key === 'o') void navigate({ to: '/operations' });
       else if (isSecond && key === 'b') void navigate({ to: '/backups' });

@@ -1,7 +1,13 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Command } from './parts/empty.tsx';
 import { Problem } from './parts/problem.tsx';
-import { type Session, signIn } from './service.ts';
+import {
+  beginSignIn,
+  type OfferedIntegration,
+  offeredIntegrations,
+  type Session,
+  signIn,
+} from './service.ts';
 import { texts } from './texts.ts';
 
 /**
@@ -10,12 +16,15 @@ import { texts } from './texts.ts';
  */
 export function SignIn({
   hasEnded,
+  failure,
   signedIn,
 }: {
   readonly hasEnded: boolean;
+  /** Why the sign-in that the browser comes from did not succeed. */
+  readonly failure: unknown;
   readonly signedIn: (session: Session) => void;
 }) {
-  const [error, setError] = useState<unknown>();
+  const [error, setError] = useState<unknown>(failure);
   const [isSending, setSending] = useState(false);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
@@ -55,8 +64,45 @@ export function SignIn({
         </button>
       </form>
       {error !== undefined && <Problem error={error} />}
+      <SignInWith failed={setError} />
       <p>{texts.signIn.make}</p>
       <Command text={texts.signIn.command} />
     </main>
+  );
+}
+
+/** The integrations that administrators sign in with; nothing if there are none. */
+function SignInWith({ failed }: { readonly failed: (error: unknown) => void }) {
+  const [offered, setOffered] = useState<readonly OfferedIntegration[]>([]);
+  const [isGoing, setGoing] = useState(false);
+  useEffect(() => {
+    // Without an answer there is still the form for a key.
+    offeredIntegrations().then(setOffered, () => undefined);
+  }, []);
+  const go = async (integration: OfferedIntegration) => {
+    setGoing(true);
+    try {
+      location.assign(await beginSignIn(integration));
+    } catch (thrown) {
+      failed(thrown);
+      setGoing(false);
+    }
+  };
+  if (offered.length === 0) return null;
+  return (
+    <>
+      <p>{texts.signIn.people}</p>
+      <div class="actions">
+        {offered.map((integration) => {
+          const { provider, name } = integration;
+          const label = `${texts.signIn.providers[provider] ?? provider} (${name})`;
+          return (
+            <button type="button" key={label} disabled={isGoing} onClick={() => void go(integration)}>
+              {texts.signIn.with(label)}
+            </button>
+          );
+        })}
+      </div>
+    </>
   );
 }

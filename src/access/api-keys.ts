@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
-import type { Engine } from '../storage/engine.ts';
+import type { Engine, Write } from '../storage/engine.ts';
 import { type ApiKey, hasEnded, hashOf, newApiKeyId, newApiKeyText } from './api-key.ts';
-import { type Actor, type AdministrativeAct, audited } from './audit.ts';
+import { type Actor, type AdministrativeAct, audited, type Requester } from './audit.ts';
 import { type CreateKeyRequest, checkCreateKeyRequest } from './create-key-request.ts';
 import {
   changeKeys,
@@ -26,24 +26,24 @@ export interface ListedKey extends ApiKey {
 }
 
 /**
- * Throws if the caller may not make a change. It is called with the keys as the commit finds them, and again if they have changed
- * meanwhile. `key` is the key that changes, or that a new one replaces, if there is one.
+ * Rejects if the caller may not make a change, and returns what must hold in its commit beside the keys. It is called with the keys
+ * as the commit finds them, and again if something has changed meanwhile. `key` is the key that changes, or that a new one replaces,
+ * if there is one.
  */
-export type KeyChangeCheck = (keys: readonly ApiKey[], key: ApiKey | undefined) => void;
+export type KeyChangeCheck = (keys: readonly ApiKey[], key: ApiKey | undefined) => Promise<readonly Write[]>;
+const unchecked: KeyChangeCheck = async () => [];
 
 /** Creates, changes and ends API keys. The audit entry is in the same commit as the change; every process sees it within 1 s. */
 export class ApiKeys {
   readonly #engine: Engine;
-  readonly #by: Actor;
+  readonly #requester: Requester;
   readonly #now: () => number;
-  readonly #requestId: string | undefined;
 
-  /** @param by the actor of the changes, for the audit trail @param requestId of the changes, if they are requested over HTTP */
-  constructor(engine: Engine, by: Actor, now: () => number = Date.now, requestId?: string) {
+  /** @param by who makes the changes, for the audit trail */
+  constructor(engine: Engine, by: Actor | Requester, now: () => number = Date.now) {
     this.#engine = engine;
-    this.#by = by;
+    this.#requester = typeof by === 'string' ? { by } : by;
     this.#now = now;
-    this.#requestId = requestId;
   }
 
   /** Whether a key was ever created. From then on every caller needs one. */
@@ -76,32 +76,33 @@ export class ApiKeys {
    * @param replaces the id of the key that the new one replaces: a payment that was sent with the old key is not charged
    *   again when it is sent with the new one. Default: the latest key with the same name, which may have ended.
    */
-  async create(request: CreateKeyRequest, replaces?: string, check?: KeyChangeCheck): Promise<ShownKey> {
+  async create(request: CreateKeyRequest, replaces?: string, check = unchecked): Promise<ShownKey> {
     checkCreateKeyRequest(request, this.#now());
     const id = newApiKeyId();
     const text = newApiKeyText(request.kind, id);
     const created = { id, ...request, hash: hashOf(text), createdAt: this.#timestamp() };
     return changeKeys(this.#engine, async (keys) => {
       const before = predecessorOf(keys, request, replaces);
-      check?.(keys, before);
+      const held = await check(keys, before);
       const key: ApiKey = before === undefined ? created : { ...created, shop: before.shop ?? before.id };
       const room = keys.length < apiKeysMax ? [] : await keyDeleted(this.#engine, this.#oldestEnded(keys));
       return {
-        writes: [...room, keyCreated(key), this.#audited('key.created', id)],
+        writes: [...held, ...room, keyCreated(key), this.#audited('key.created', id)],
         result: { key, text },
       };
     });
   }
 
   /** Revokes a key; a revoked key stays as it is. Rejects with `key_not_found`. */
-  async revoke(id: string, check?: KeyChangeCheck): Promise<ApiKey> {
-    return changeKeys(this.#engine, (keys) => {
+  async revoke(id: string, check = unchecked): Promise<ApiKey> {
+    return changeKeys(this.#engine, async (keys) => {
       const before = keyOf(keys, id);
-      check?.(keys, before);
+      const held = await check(keys, before);
       if (before.revokedAt !== undefined) return { writes: [], result: before };
       const { previous: _, ...rest } = before;
       const after = { ...rest, revokedAt: this.#timestamp() };
-      return { writes: [keyReplaced(before, after), this.#audited('key.revoked', id)], result: after };
+      const writes = [...held, keyReplaced(before, after), this.#audited('key.revoked', id)];
+      return { writes, result: after };
     });
   }
 
@@ -111,17 +112,18 @@ export class ApiKeys {
    *
    * @param overlapMs 0 ends the present secret now
    */
-  async rotate(id: string, overlapMs: number, check?: KeyChangeCheck): Promise<ShownKey> {
-    return changeKeys(this.#engine, (keys) => {
+  async rotate(id: string, overlapMs: number, check = unchecked): Promise<ShownKey> {
+    return changeKeys(this.#engine, async (keys) => {
       const before = keyOf(keys, id);
-      check?.(keys, before);
+      const held = await check(keys, before);
       if (hasEnded(before, this.#now())) throw invalid('key_id', 'This API key has ended; create a new one.');
       const text = newApiKeyText(before.kind, id);
       const { previous: _, ...rest } = before;
       const until = new Date(this.#now() + overlapMs).toISOString();
       const previous = overlapMs === 0 ? {} : { previous: { hash: before.hash, until } };
       const key: ApiKey = { ...rest, hash: hashOf(text), ...previous };
-      return { writes: [keyReplaced(before, key), this.#audited('key.rotated', id)], result: { key, text } };
+      const writes = [...held, keyReplaced(before, key), this.#audited('key.rotated', id)];
+      return { writes, result: { key, text } };
     });
   }
 
@@ -132,8 +134,7 @@ export class ApiKeys {
   }
 
   #audited(what: AdministrativeAct['what'], on: string) {
-    const requested = this.#requestId === undefined ? {} : { requestId: this.#requestId };
-    return audited({ what, on, by: this.#by, ...requested }, this.#now());
+    return audited({ what, on, ...this.#requester }, this.#now());
   }
 
   #withLastUse(keys: readonly ApiKey[]): Promise<ListedKey[]> {

@@ -18,6 +18,9 @@ export const actKinds = [
   'user.signed_out',
   'user.deleted',
   'sessions.ended',
+  'administrator.added',
+  'administrator.changed',
+  'administrator.removed',
   'console.signed_in',
   'console.signed_out',
   'console.requested',
@@ -29,13 +32,29 @@ export type ActKind = (typeof actKinds)[number];
 
 /**
  * Who acted: a command of the operator, the service itself, a direct caller of a service without keys, a user, the identity
- * provider of a user, or an API key.
+ * provider of a user, an API key, or a named administrator in the console, by the id of the user.
  */
-export type Actor = 'cli' | 'service' | 'open' | 'user' | 'provider' | `key:${string}`;
+export type Actor =
+  | 'cli'
+  | 'service'
+  | 'open'
+  | 'user'
+  | 'provider'
+  | `key:${string}`
+  | `administrator:${string}`;
+
+/** A named administrator, as at the time of the act. */
+export interface ActingAdministrator {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly name?: string;
+}
 
 /** The actor of an audited act, and the id of the request. */
 export interface Requester {
   readonly by: Actor;
+  /** Of an actor `administrator:ID`. */
+  readonly administrator?: ActingAdministrator;
   readonly requestId?: string;
 }
 
@@ -57,7 +76,10 @@ export const auditSpace = 'service:audit';
  * The write that records an act. Put it into the same commit as the act itself, so that neither exists without the other.
  * @param now milliseconds since 1970
  */
-export function audited({ what, on, by, requestId }: AdministrativeAct, now = Date.now()): Write {
+export function audited(
+  { what, on, by, administrator, requestId }: AdministrativeAct,
+  now = Date.now(),
+): Write {
   const id = timeOrderedId('act', now);
   const entry: AuditEntry = {
     id,
@@ -65,6 +87,7 @@ export function audited({ what, on, by, requestId }: AdministrativeAct, now = Da
     what,
     on,
     by,
+    ...(administrator === undefined ? {} : { administrator }),
     ...(requestId === undefined ? {} : { requestId }),
   };
   return { kind: 'create', space: auditSpace, id, value: JSON.stringify(entry), makeSpace: true };
@@ -77,6 +100,14 @@ export async function* auditTrail(engine: Pick<Engine, 'scan'>, since = 0): Asyn
 }
 
 /** An act as the command line and the HTTP interface show it. */
-export function publicAct({ id, at, what, on, by, requestId }: AuditEntry) {
-  return { id, at, what, on, by, request_id: requestId ?? null };
+export function publicAct({ id, at, what, on, by, administrator, requestId }: AuditEntry) {
+  return {
+    id,
+    at,
+    what,
+    on,
+    by,
+    ...(administrator === undefined ? {} : { administrator }),
+    request_id: requestId ?? null,
+  };
 }

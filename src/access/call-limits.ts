@@ -83,7 +83,7 @@ export class CallLimits {
    * Returns the state of the tighter limit, if there is one.
    */
   takeChargeOfAddress(caller: Caller, address: string, now: number): Standing | undefined {
-    if (caller.key !== undefined) {
+    if (caller.rights !== undefined) {
       throwIfSpent('declines', this.#declines.of(false), caller.id, now);
       throwIfSpent('charges', this.#charges.of(false), caller.id, now);
     }
@@ -95,7 +95,7 @@ export class CallLimits {
 
   /** Counts a charge for its key, before it is reserved; otherwise like `takeChargeOfAddress`. */
   takeChargeOfKey(caller: Caller, address: string, now: number): Standing | undefined {
-    if (caller.key !== undefined) {
+    if (caller.rights !== undefined) {
       throwIfSpent('charges', this.#charges.of(false), caller.id, now);
       this.#charges.of(false)?.spend(caller.id, now);
     }
@@ -104,15 +104,16 @@ export class CallLimits {
 
   /** Call it after a charge was declined. */
   noteDecline(caller: Caller, now: number): void {
-    if (caller.key !== undefined) this.#declines.of(false)?.spend(caller.id, now);
+    if (caller.rights !== undefined) this.#declines.of(false)?.spend(caller.id, now);
   }
 
-  #chargesOfAddress({ key }: Caller): RateLimit | undefined {
-    return key?.kind === 'publishable' ? this.#browserCharges.of(false) : this.#charges.of(key === undefined);
+  #chargesOfAddress({ rights }: Caller): RateLimit | undefined {
+    const isPublishable = rights?.kind === 'publishable';
+    return isPublishable ? this.#browserCharges.of(false) : this.#charges.of(rights === undefined);
   }
 
   #standing(caller: Caller, address: string, now: number): Standing | undefined {
-    const ofKey = caller.key === undefined ? undefined : this.#charges.of(false);
+    const ofKey = caller.rights === undefined ? undefined : this.#charges.of(false);
     return tighter(
       standing('charges', this.#chargesOfAddress(caller), address, now),
       standing('charges', ofKey, caller.id, now),

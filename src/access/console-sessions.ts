@@ -1,52 +1,53 @@
-import { hash } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
 import { randomBytes } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
-import { type ApiKey, hashOf } from './api-key.ts';
-import { audited } from './audit.ts';
+import type { Administrator, Administrators } from './administrators.ts';
+import { hashOf } from './api-key.ts';
+import { type ActKind, audited } from './audit.ts';
+import {
+  type ConsoleSession,
+  digestOf,
+  type OfAdministrator,
+  type OfKey,
+  type OpenedConsoleSession,
+  type ProvenSignIn,
+  type SignedInPerson,
+  type SignIns,
+  type StoredConsoleSession,
+  tokenOf,
+} from './console-session.ts';
 import type { KeyRing } from './key-ring.ts';
 import { consoleSessionMsMax } from './limits.ts';
+import { callerAs, callerWith, type KnownCaller, requesterOf } from './permission.ts';
 
-/** A session of the console, as stored in `service:console-sessions` under the digest of its secret. */
-interface StoredSession {
-  readonly keyId: string;
-  /** Of the key's secret that was exchanged: the session ends with it. */
-  readonly keyHash: string;
+export interface ConsoleSessionsContext {
+  readonly engine: Engine;
+  readonly keys: KeyRing;
+  readonly administrators: Administrators;
+  readonly signIns: SignIns;
   /** Milliseconds since 1970. */
-  readonly expiresAt: number;
-}
-
-export interface ConsoleSession {
-  readonly key: ApiKey;
-  /** What a page must send beside the cookie. Pages of other origins cannot read it. */
-  readonly token: string;
-  /** Milliseconds since 1970. */
-  readonly expiresAt: number;
-}
-
-export interface OpenedConsoleSession extends ConsoleSession {
-  /** The secret, which only the browser has. */
-  readonly cookie: string;
+  readonly now: () => number;
 }
 
 const space = 'service:console-sessions';
 const secretPattern = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * Exchanges API keys for sessions of the console, so that no page has to keep a key. A session can do what its key can, and
- * ends with it: when the key is revoked, expires, or loses the secret that was exchanged.
+ * Exchanges API keys, and sign-ins of named administrators, for sessions of the console, so that no page has to keep either. A
+ * session can do what its key or administrator can. It ends with the key: when the key is revoked, expires, or loses the secret
+ * that was exchanged; or with the administrator: when they are removed, get other scopes, or their sign-in is ended.
  */
 export class ConsoleSessions {
+  readonly #context: ConsoleSessionsContext;
   readonly #engine: Engine;
-  readonly #keys: KeyRing;
   readonly #now: () => number;
 
-  constructor(engine: Engine, keys: KeyRing, now: () => number) {
-    this.#engine = engine;
-    this.#keys = keys;
-    this.#now = now;
+  constructor(context: ConsoleSessionsContext) {
+    this.#context = context;
+    this.#engine = context.engine;
+    this.#now = context.now;
   }
 
   /**
@@ -58,33 +59,58 @@ export class ConsoleSessions {
     cookieBefore: string | undefined,
     requestId: string,
   ): Promise<OpenedConsoleSession> {
+    const { keys } = this.#context;
     // Not the cached keys: the key may be new, or revoked a moment ago.
-    await this.#keys.refresh();
-    const key = this.#keys.find(text);
+    await keys.refresh();
+    const key = keys.find(text);
     if (key === undefined) throw invalidKey;
     if (key.kind === 'publishable') throw publishableKey;
-    const cookie = randomBytes(32).toString('base64url');
-    const expiresAt = this.#now() + consoleSessionMsMax;
-    const stored: StoredSession = { keyId: key.id, keyHash: hashOf(text), expiresAt };
     await this.#end(cookieBefore, requestId);
-    await this.#engine.commit([
-      { kind: 'create', space, id: digestOf(cookie), value: JSON.stringify(stored), makeSpace: true },
-      audited({ what: 'console.signed_in', on: key.id, by: `key:${key.id}`, requestId }, this.#now()),
-    ]);
-    return { key, token: tokenOf(cookie), expiresAt, cookie };
+    const opened = this.#opened(callerWith(key));
+    const stored: StoredConsoleSession = {
+      keyId: key.id,
+      keyHash: hashOf(text),
+      expiresAt: opened.expiresAt,
+    };
+    await this.#engine.commit(this.#opening(opened, stored, requestId));
+    return opened;
+  }
+
+  /**
+   * As `signIn`, for a named administrator, whose sign-in is used up. Rejects with `unauthenticated` if the sign-in was used
+   * before or has ended, and with `forbidden` if the person is no administrator any more.
+   */
+  async signInAs(
+    proven: ProvenSignIn,
+    cookieBefore: string | undefined,
+    requestId: string,
+  ): Promise<OpenedConsoleSession> {
+    const { administrators, keys } = this.#context;
+    const administrator = await administrators.find(proven.user);
+    if (administrator === undefined) throw noAdministrator;
+    const { id, grant } = administrator;
+    const opened = this.#opened(callerAs(withName(administrator, proven)));
+    const { expiresAt } = opened;
+    const stored: StoredConsoleSession = { administrator: id, grant, signIn: proven.id, expiresAt };
+    const writes = [...this.#opening(opened, stored, requestId), proven.use(expiresAt)];
+    if ((await this.#engine.commit(writes)) !== undefined) throw usedSignIn;
+    if (!keys.isFresh(performance.now())) await keys.refresh();
+    await this.#end(cookieBefore, requestId);
+    return opened;
   }
 
   /** The session of a cookie; undefined if it never existed, or has ended. `KeyRing.isFresh` must be true. */
   async find(cookie: string | undefined): Promise<ConsoleSession | undefined> {
     const stored = await this.#read(cookie);
     if (cookie === undefined || stored === undefined) return undefined;
-    const key = this.#keys.findByHash(stored.keyHash);
-    return key === undefined ? undefined : { key, token: tokenOf(cookie), expiresAt: stored.expiresAt };
+    const caller = await this.#callerOf(stored);
+    return caller === undefined ? undefined : { caller, token: tokenOf(cookie), expiresAt: stored.expiresAt };
   }
 
   /** As `find`, and reads the keys first if the cached ones are too old. */
   async findFresh(cookie: string | undefined): Promise<ConsoleSession | undefined> {
-    if (!this.#keys.isFresh(performance.now())) await this.#keys.refresh();
+    const { keys } = this.#context;
+    if (!keys.isFresh(performance.now())) await keys.refresh();
     return this.find(cookie);
   }
 
@@ -97,9 +123,8 @@ export class ConsoleSessions {
    * Records a change that a person requests, before it is made, so that there is none without a record. @param on the method
    * and the path
    */
-  async noteRequest({ id }: ApiKey, on: string, requestId: string): Promise<void> {
-    const act = { what: 'console.requested', on, by: `key:${id}`, requestId } as const;
-    await this.#engine.commit([audited(act, this.#now())]);
+  async noteRequest(caller: KnownCaller, on: string, requestId: string): Promise<void> {
+    await this.#engine.commit([this.#audited('console.requested', on, caller, requestId)]);
   }
 
   /** Removes expired sessions. */
@@ -107,44 +132,80 @@ export class ConsoleSessions {
     const over: Write[] = [];
     const scan = await this.#engine.scan(space);
     for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
-      if (over.length < commitWritesMax && this.#isOver(JSON.parse(name) as StoredSession))
+      if (over.length < commitWritesMax && this.#isOver(JSON.parse(name) as StoredConsoleSession))
         over.push({ kind: 'delete', space, id });
     }
     // A rejected commit means that another process is sweeping; the rest has time.
     if (over.length > 0) await this.#engine.commit(over);
   }
 
+  #opened(caller: KnownCaller): OpenedConsoleSession {
+    const cookie = randomBytes(32).toString('base64url');
+    return { caller, cookie, token: tokenOf(cookie), expiresAt: this.#now() + consoleSessionMsMax };
+  }
+
+  #opening(
+    { caller, cookie }: OpenedConsoleSession,
+    stored: StoredConsoleSession,
+    requestId: string,
+  ): Write[] {
+    return [
+      { kind: 'create', space, id: digestOf(cookie), value: JSON.stringify(stored), makeSpace: true },
+      this.#audited('console.signed_in', caller.id, caller, requestId),
+    ];
+  }
+
+  #callerOf(stored: StoredConsoleSession): KnownCaller | undefined | Promise<KnownCaller | undefined> {
+    return 'keyId' in stored ? this.#withKey(stored) : this.#asAdministrator(stored);
+  }
+
+  #withKey({ keyHash }: OfKey): KnownCaller | undefined {
+    const key = this.#context.keys.findByHash(keyHash);
+    return key === undefined ? undefined : callerWith(key);
+  }
+
+  async #asAdministrator(stored: OfAdministrator): Promise<KnownCaller | undefined> {
+    const { administrators, signIns } = this.#context;
+    const [administrator, person] = await Promise.all([
+      administrators.find(stored.administrator),
+      signIns.find(stored.signIn),
+    ]);
+    const hasEnded = administrator?.grant !== stored.grant || person?.user !== stored.administrator;
+    if (administrator === undefined || person === undefined || hasEnded) return undefined;
+    return callerAs(withName(administrator, person));
+  }
+
   async #end(cookie: string | undefined, requestId: string): Promise<void> {
     const stored = await this.#read(cookie);
-    if (cookie === undefined || stored === undefined) return;
-    const { keyId } = stored;
+    const caller = stored && (await this.#callerOf(stored));
+    if (cookie === undefined || stored === undefined || caller === undefined) return;
     // Rejected if it has ended meanwhile.
     await this.#engine.commit([
       { kind: 'delete', space, id: digestOf(cookie) },
-      audited({ what: 'console.signed_out', on: keyId, by: `key:${keyId}`, requestId }, this.#now()),
+      ...('keyId' in stored ? [] : [this.#context.signIns.end(stored.signIn)]),
+      this.#audited('console.signed_out', caller.id, caller, requestId),
     ]);
   }
 
-  async #read(cookie: string | undefined): Promise<StoredSession | undefined> {
+  #audited(what: ActKind, on: string, caller: KnownCaller, requestId: string): Write {
+    return audited({ what, on, ...requesterOf(caller, requestId) }, this.#now());
+  }
+
+  async #read(cookie: string | undefined): Promise<StoredConsoleSession | undefined> {
     if (cookie === undefined || !secretPattern.test(cookie)) return undefined;
     const text = await this.#engine.get(space, digestOf(cookie));
-    const stored = text === undefined ? undefined : (JSON.parse(text) as StoredSession);
+    const stored = text === undefined ? undefined : (JSON.parse(text) as StoredConsoleSession);
     return stored === undefined || this.#isOver(stored) ? undefined : stored;
   }
 
-  #isOver({ expiresAt }: StoredSession): boolean {
+  #isOver({ expiresAt }: StoredConsoleSession): boolean {
     return this.#now() >= expiresAt;
   }
 }
 
-/** The store has only digests, so that its reader cannot use a session. */
-function digestOf(cookie: string): string {
-  return hash('sha256', cookie, 'base64url');
-}
-
-/** Derived from the secret, which no page can read, in a way that the store does not show. */
-function tokenOf(cookie: string): string {
-  return hash('sha256', `console token ${cookie}`, 'base64url');
+/** The name that the operator has given, or that of the ID token. */
+function withName(administrator: Administrator, { name }: SignedInPerson): Administrator {
+  return name === undefined ? administrator : { name, ...administrator };
 }
 
 /** The same for a malformed, unknown, wrong, revoked or expired key, as for a request with a key. */
@@ -156,4 +217,12 @@ const invalidKey = new ServiceError('unauthenticated', {
 const publishableKey = new ServiceError('forbidden', {
   param: 'key',
   message: 'A publishable key cannot sign in to the console; use a secret key (cfk_…).',
+});
+
+const usedSignIn = new ServiceError('unauthenticated', {
+  message: 'This sign-in is over. Sign in again.',
+});
+
+const noAdministrator = new ServiceError('forbidden', {
+  message: 'You are not an administrator of this service any more.',
 });

@@ -1,12 +1,13 @@
 import { ServiceError } from '../errors.ts';
-import type { Engine } from '../storage/engine.ts';
+import type { Engine, Write } from '../storage/engine.ts';
+import type { Administrators } from './administrators.ts';
 import { type ApiKey, hasEnded, keyOfSecret } from './api-key.ts';
 import { ApiKeys, type ListedKey, type ShownKey } from './api-keys.ts';
 import type { CreateKeyRequest } from './create-key-request.ts';
-import { excessOf, excessOfRights, type KeyPart } from './key-coverage.ts';
+import { excessOf, excessOfRights, type KeyPart, type Rights, type Term } from './key-coverage.ts';
 import type { KeyRing } from './key-ring.ts';
 import { lastUse } from './key-store.ts';
-import { actorOf, type Caller } from './permission.ts';
+import { administratorIdOf, type Caller, requesterOf } from './permission.ts';
 
 /** Who requests a change of the keys, and the id of the request. */
 export interface KeyRequester {
@@ -21,27 +22,36 @@ export interface Rotation {
   readonly endsPrevious: boolean;
 }
 
-/** The key of a caller. */
+/** What a caller may give to others. */
 interface Holder {
-  /** As its secret has it. */
-  readonly key: ApiKey;
+  /** Of its key, as its secret has it, or of the administrator. */
+  readonly term: Term;
   /** Whether a rotation has replaced the secret that the caller sent. */
   readonly isReplaced: boolean;
+  /** What must hold in the commit, beside the keys. */
+  readonly conditions: readonly Write[];
 }
 
 /**
  * Changes API keys for callers of the HTTP interface. Nobody gets more than they have: a caller creates, rotates and revokes only
- * keys whose scopes, tables, routes and end its own key covers. The caller's key is read again with the keys that change, so that a
- * key which is revoked at the same moment changes nothing. This process knows a change before the method resolves.
+ * keys whose scopes, tables, routes and end its own key covers, or its scopes as an administrator. The caller's key or administrator
+ * is read again with the keys that change, so that one which is revoked or removed at the same moment changes nothing. This process knows a change before the method resolves.
  */
 export class KeyAdministration {
   readonly #engine: Engine;
   readonly #ring: KeyRing;
+  readonly #administrators: Pick<Administrators, 'findUnchanged'>;
   readonly #now: () => number;
 
-  constructor(engine: Engine, ring: KeyRing, now: () => number) {
+  constructor(
+    engine: Engine,
+    ring: KeyRing,
+    administrators: Pick<Administrators, 'findUnchanged'>,
+    now: () => number,
+  ) {
     this.#engine = engine;
     this.#ring = ring;
+    this.#administrators = administrators;
     this.#now = now;
   }
 
@@ -56,15 +66,16 @@ export class KeyAdministration {
    * key of all lacks the scope `admin`; with `unauthenticated` if the caller's key has ended.
    */
   async create(by: KeyRequester, request: CreateKeyRequest, replaces?: string): Promise<ShownKey> {
-    const made = await this.#keysOf(by).create(request, replaces, (keys, predecessor) => {
-      const holder = this.#holderOf(by, keys);
+    const made = await this.#keysOf(by).create(request, replaces, async (keys, predecessor) => {
+      const holder = await this.#holderOf(by, keys);
       if (holder === undefined) checkFirst(request);
       else {
         checkNew(holder, request);
-        if (predecessor !== undefined) checkPredecessor(holder.key, predecessor, replaces);
+        if (predecessor !== undefined) checkPredecessor(holder.term, predecessor, replaces);
       }
       const isTaken = keys.some((key) => key.name === request.name && !hasEnded(key, this.#now()));
       if (isTaken) throw new ServiceError('key_exists', { param: 'name' });
+      return holder?.conditions ?? [];
     });
     await this.#show();
     return made;
@@ -76,11 +87,12 @@ export class KeyAdministration {
    * in use.
    */
   async rotate(by: KeyRequester, id: string, { overlapMs, endsPrevious }: Rotation): Promise<ShownKey> {
-    const rotated = await this.#keysOf(by).rotate(id, overlapMs, (keys, key) => {
-      this.#checkChange(by, keys, key);
+    const rotated = await this.#keysOf(by).rotate(id, overlapMs, async (keys, key) => {
+      const conditions = await this.#checkChange(by, keys, key);
       const until = key?.previous === undefined ? 0 : Date.parse(key.previous.until);
       if (until > this.#now() && !endsPrevious)
         throw new ServiceError('rotation_unfinished', { param: 'ends_previous' });
+      return conditions;
     });
     await this.#show();
     return rotated;
@@ -91,38 +103,53 @@ export class KeyAdministration {
    * could administer the keys over HTTP any more.
    */
   async revoke(by: KeyRequester, id: string): Promise<ListedKey> {
-    const revoked = await this.#keysOf(by).revoke(id, (keys, key) => {
-      this.#checkChange(by, keys, key);
+    const revoked = await this.#keysOf(by).revoke(id, async (keys, key) => {
+      const conditions = await this.#checkChange(by, keys, key);
       const admins = keys.filter((each) => each.scopes.includes('admin') && !hasEnded(each, this.#now()));
       if (admins.length === 1 && admins[0]?.id === id)
         throw new ServiceError('last_admin_key', { param: 'key_id' });
+      return conditions;
     });
     await this.#show();
     return { ...revoked, lastUsedAt: await lastUse(this.#engine, id) };
   }
 
   #keysOf({ caller, requestId }: KeyRequester): ApiKeys {
-    return new ApiKeys(this.#engine, actorOf(caller), this.#now, requestId);
+    return new ApiKeys(this.#engine, requesterOf(caller, requestId), this.#now);
   }
 
-  #checkChange(by: KeyRequester, keys: readonly ApiKey[], key: ApiKey | undefined): void {
-    const holder = this.#holderOf(by, keys);
-    const part = holder === undefined || key === undefined ? undefined : excessOf(holder.key, key);
-    if (holder === undefined || part === undefined) return;
+  async #checkChange(
+    by: KeyRequester,
+    keys: readonly ApiKey[],
+    key: ApiKey | undefined,
+  ): Promise<readonly Write[]> {
+    const holder = await this.#holderOf(by, keys);
+    if (holder === undefined || key === undefined) return [];
+    const part = excessOf(holder.term, key);
+    if (part === undefined) return holder.conditions;
     const message =
       part === 'expires_at' && holder.isReplaced
         ? replacedSecret
-        : 'This API key may do more than the key of this request, or ends later.';
+        : 'This API key may do more than the sender of this request, or ends later.';
     throw new ServiceError('forbidden', { param: 'key_id', message });
   }
 
-  /** The caller's key as it is now, and as its secret has it; undefined while no key exists. */
-  #holderOf({ caller: { key } }: KeyRequester, keys: readonly ApiKey[]): Holder | undefined {
-    if (key === undefined && keys.length === 0) return undefined;
-    const current = key === undefined ? undefined : keys.find(({ id }) => id === key.id);
-    const held = key === undefined || current === undefined ? undefined : keyOfSecret(current, key.hash);
-    if (held === undefined || hasEnded(held, this.#now())) throw callerEnded;
-    return { key: held, isReplaced: current?.hash !== held.hash };
+  /** What the caller may give as of now; undefined while no key exists. */
+  async #holderOf({ caller }: KeyRequester, keys: readonly ApiKey[]): Promise<Holder | undefined> {
+    const administrator = administratorIdOf(caller);
+    if (administrator !== undefined) return this.#administratorOf(administrator);
+    const { id, secretHash } = caller;
+    if (secretHash === undefined && keys.length === 0) return undefined;
+    const current = keys.find((key) => key.id === id);
+    const held = secretHash && current && keyOfSecret(current, secretHash);
+    if (!held || hasEnded(held, this.#now())) throw callerEnded;
+    return { term: held, isReplaced: current?.hash !== held.hash, conditions: [] };
+  }
+
+  async #administratorOf(id: string): Promise<Holder> {
+    const found = await this.#administrators.findUnchanged(id);
+    if (found === undefined) throw administratorRemoved;
+    return { term: found.administrator, isReplaced: false, conditions: [found.isUnchanged] };
   }
 
   /** The change is durable: if the keys cannot be read now, its response must not be lost with its secret. */
@@ -140,15 +167,15 @@ function checkFirst({ scopes }: CreateKeyRequest): void {
   });
 }
 
-function checkNew({ key, isReplaced }: Holder, request: CreateKeyRequest): void {
-  const param = excessOf(key, request);
+function checkNew({ term, isReplaced }: Holder, request: CreateKeyRequest): void {
+  const param = excessOf(term, request);
   if (param === undefined) return;
   const message = param === 'expires_at' && isReplaced ? replacedSecret : excessMessages[param];
   throw new ServiceError('forbidden', { param, message });
 }
 
 const excessMessages: Readonly<Record<KeyPart, string>> = {
-  scopes: 'A key can be given only scopes that the key of this request has.',
+  scopes: 'A key can be given only scopes that the sender of this request has.',
   tables: 'The key of this request is limited to certain tables: name some of them.',
   routes: 'The key of this request is limited to certain payment routes: name some of them.',
   expires_at: 'The key of this request ends before this one would: name an earlier time.',
@@ -158,11 +185,11 @@ const replacedSecret =
   'A rotation has replaced the secret of this request, which ends with its overlap: send the present one.';
 
 /** A new key takes over the idempotency keys of the one that it replaces, and with them its payments. */
-function checkPredecessor(holder: ApiKey, predecessor: ApiKey, replaces: string | undefined): void {
+function checkPredecessor(holder: Rights, predecessor: ApiKey, replaces: string | undefined): void {
   if (excessOfRights(holder, predecessor) === undefined) return;
   throw new ServiceError('forbidden', {
     param: replaces === undefined ? 'name' : 'replaces',
-    message: `The key that this one would replace may do more than the key of this request${
+    message: `The key that this one would replace may do more than the sender of this request${
       replaces === undefined ? ': choose another name' : ''
     }.`,
   });
@@ -173,4 +200,8 @@ const callerEnded = new ServiceError('unauthenticated', {
   message: 'The API key of this request has just ended; nothing was changed.',
   // RFC 6750, 3.1
   headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
+});
+
+const administratorRemoved = new ServiceError('unauthenticated', {
+  message: 'You are not an administrator any more; nothing was changed.',
 });

@@ -11,6 +11,13 @@ export const apiKeyLimitCharactersMax = 300;
 export const apiKeyOverlapMsDefault = 24 * 60 * 60 * 1_000;
 /** A longer overlap is not a rotation. */
 export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
+/** Administrators of the console: more people than run any service. Two that are added at once may exceed it by one. */
+export const administratorsMax = 1_000;
+export const administratorNameCharactersMax = 100;
+/** The longest `sub` of an ID token (OpenID Connect Core 1.0, 2). */
+export const subjectCharactersMax = 255;
+/** As of an integration. */
+export const issuerCharactersMax = 1_024;
 /** Maximum age of the cached keys when a request is authorized: a revocation is effective after this time. */
 export const apiKeysAgeMsMax = 1_000;
 /** From this age on the cached keys are refreshed in the background, so that no request waits for it. */

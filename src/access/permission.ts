@@ -1,31 +1,73 @@
 import { ServiceError } from '../errors.ts';
-import type { ApiKey } from './api-key.ts';
-import type { Actor } from './audit.ts';
+import type { Administrator } from './administrators.ts';
+import type { ApiKey, ApiKeyKind } from './api-key.ts';
+import type { ActingAdministrator, Requester } from './audit.ts';
 import type { Scope } from './scopes.ts';
+
+/** What a caller may do. */
+export interface Rights extends Pick<ApiKey, 'scopes' | 'tables' | 'routes' | 'origins'> {
+  readonly kind: ApiKeyKind | 'administrator';
+}
 
 /** The sender of a request. */
 export interface Caller {
-  /** The id of the API key; empty without a key. */
+  /** The id of the API key, or `administrator:` and the id of the user; empty without either. */
   readonly id: string;
-  readonly key: ApiKey | undefined;
+  /** Of the API key or the administrator; undefined without either. */
+  readonly rights: Rights | undefined;
+  /** The name of the API key or the administrator, for people. */
+  readonly name?: string;
+  /** The scope of its idempotency keys, if that is not its id. */
+  readonly shop?: string;
+  readonly administrator?: ActingAdministrator;
+  /** The hash of the secret of its API key: the key may have been rotated or revoked since. */
+  readonly secretHash?: string;
   /** Whether the secret of one payment admitted the request, which then reads that payment only. */
   readonly isBuyer?: true;
 }
 
+/** A caller with an API key, or with the session of an administrator. */
+export type KnownCaller = Caller & { readonly rights: Rights };
+
 /** The sender of a request with the secret of a payment. */
-export const buyer: Caller = { id: '', key: undefined, isBuyer: true };
+export const buyer: Caller = { id: '', rights: undefined, isBuyer: true };
 
 /** A caller of a service without keys, or of a public route. */
-export const anybody: Caller = { id: '', key: undefined };
+export const anybody: Caller = { id: '', rights: undefined };
 
-/** The scope of a caller's idempotency keys. It stays the same when another API key replaces the present one. */
-export function shopOf({ id, key }: Caller): string {
-  return key?.shop ?? id;
+/** The sender of a request with an API key. */
+export function callerWith(key: ApiKey): KnownCaller {
+  const { id, name, shop, hash: secretHash } = key;
+  return { id, name, ...(shop === undefined ? {} : { shop }), rights: key, secretHash };
 }
 
-/** The name of a caller in the audit trail. */
-export function actorOf({ id }: Caller): Actor {
-  return id === '' ? 'open' : `key:${id}`;
+const administratorPrefix = 'administrator:';
+
+/** The sender of a request with the session of an administrator. */
+export function callerAs({ id, scopes, issuer, subject, name }: Administrator): KnownCaller {
+  const named = name === undefined ? {} : { name };
+  return {
+    id: administratorPrefix + id,
+    ...named,
+    rights: { kind: 'administrator', scopes },
+    administrator: { issuer, subject, ...named },
+  };
+}
+
+/** The id of a caller that is an administrator; undefined for all others. */
+export function administratorIdOf({ id, administrator }: Caller): string | undefined {
+  return administrator === undefined ? undefined : id.slice(administratorPrefix.length);
+}
+
+/** The scope of a caller's idempotency keys. It stays the same when another API key replaces the present one. */
+export function shopOf({ id, shop }: Caller): string {
+  return shop ?? id;
+}
+
+/** The caller in the audit trail. */
+export function requesterOf({ id, administrator }: Caller, requestId: string): Requester {
+  if (administrator !== undefined) return { by: id as `administrator:${string}`, administrator, requestId };
+  return { by: id === '' ? 'open' : `key:${id}`, requestId };
 }
 
 /** The target of a request, from its path and headers. */
@@ -40,21 +82,22 @@ export interface Target {
 }
 
 /**
- * Throws `forbidden`, with the reason, if the key does not allow the request. A limit covers its whole domain: a key that is
+ * Throws `forbidden`, with the reason, if the rights do not allow the request. A limit covers its whole domain: a key that is
  * limited to some tables may not send a request that names no table, unless its response is filtered by them.
  */
-export function checkPermission(key: ApiKey, needed: Scope, target: Target): void {
-  if (!key.scopes.includes(needed) && !key.scopes.includes('admin')) {
+export function checkPermission(rights: Rights, needed: Scope, target: Target): void {
+  if (!rights.scopes.includes(needed) && !rights.scopes.includes('admin')) {
+    const holder = rights.kind === 'administrator' ? 'administrator' : 'API key';
     throw new ServiceError('forbidden', {
-      message: `This API key lacks the scope ${needed}.`,
+      message: `This ${holder} lacks the scope ${needed}.`,
       // RFC 6750, 3.1
       headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${needed}"` },
     });
   }
   if (needed.startsWith('tables:') && !target.filtersTables)
-    checkLimit(key.tables, target.table, 'TABLE_NAME', 'tables');
-  if (needed.startsWith('payments:')) checkLimit(key.routes, target.route, 'route_id', 'payment routes');
-  if (key.kind === 'publishable') checkOrigin(key, target);
+    checkLimit(rights.tables, target.table, 'TABLE_NAME', 'tables');
+  if (needed.startsWith('payments:')) checkLimit(rights.routes, target.route, 'route_id', 'payment routes');
+  if (rights.kind === 'publishable') checkOrigin(rights, target);
 }
 
 function checkLimit(
@@ -71,7 +114,7 @@ function checkLimit(
 }
 
 /** Browsers send the true origin of a page. Other clients could send any origin; publishable keys are not for them. */
-function checkOrigin({ origins = [] }: ApiKey, target: Target): void {
+function checkOrigin({ origins = [] }: Rights, target: Target): void {
   if (target.origins.some((origin) => origins.includes(origin))) return;
   throw new ServiceError('forbidden', {
     param: 'Origin',

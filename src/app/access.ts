@@ -1,3 +1,4 @@
+import { Administrators } from '../access/administrators.ts';
 import { ApiKeys } from '../access/api-keys.ts';
 import { type AuditEntry, auditTrail } from '../access/audit.ts';
 import { AuditReader } from '../access/audit-page.ts';
@@ -12,10 +13,12 @@ import type { AppOptions } from '../http/server/app.ts';
 import { Authorizer } from '../http/server/authorize.ts';
 import { CallerAddresses } from '../http/server/caller-address.ts';
 import { ConsoleCallers } from '../http/server/console-caller.ts';
+import { ConsoleCookies } from '../http/server/console-cookies.ts';
 import { CrossOrigin } from '../http/server/cors.ts';
 import { type Log, openLog } from '../log.ts';
 import { isLoopback } from '../origins.ts';
 import type { Settings } from '../settings/schema.ts';
+import { ConsoleSignIns } from '../sign-in/console-sign-ins.ts';
 import type { Engine } from '../storage/engine.ts';
 import { existingStore, openEngine } from './adapters.ts';
 import { distantDeclinesCachedMs } from './limits.ts';
@@ -29,6 +32,9 @@ export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAdd
   readonly declines: DeclineLimits;
   readonly audit: AuditReader;
   readonly keys: KeyAdministration;
+  readonly administrators: Administrators;
+  /** The sign-ins to the console. */
+  readonly signIns: ConsoleSignIns;
   /** The callers of the console; undefined if the settings turn it off. */
   readonly console: ConsoleCallers | undefined;
   /** Whether programs on this machine need no API key. */
@@ -56,9 +62,12 @@ export async function openAccess(
     if (detail !== undefined) log.warn('publishable_key_without_price', { key_id: key.id, detail });
   }
   const declines = openDeclineLimits(settings, engine, now);
+  const administrators = new Administrators(engine, now);
+  const signIns = new ConsoleSignIns(engine, now);
+  const sessions = new ConsoleSessions({ engine, keys, administrators, signIns, now });
   const console =
     settings.console === 'on'
-      ? new ConsoleCallers(new ConsoleSessions(engine, keys, now), publicUrl)
+      ? new ConsoleCallers(sessions, new ConsoleCookies(publicUrl), publicUrl)
       : undefined;
   const authorizer = new Authorizer({
     keys,
@@ -80,7 +89,9 @@ export async function openAccess(
     authorizer,
     declines,
     audit: new AuditReader(engine, now),
-    keys: new KeyAdministration(engine, keys, now),
+    keys: new KeyAdministration(engine, keys, administrators, now),
+    administrators,
+    signIns,
     console,
     isOpen: () => !isNeverOpen && !keys.areRequired,
     crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),
@@ -113,13 +124,14 @@ function noKeyYet(reachable: string | undefined): string {
 
 export interface OfflineAccess {
   readonly keys: ApiKeys;
+  readonly administrators: Administrators;
   /** The administrative acts. @param since milliseconds since 1970 */
   trail(since?: number): AsyncGenerator<AuditEntry>;
   close(): Promise<void>;
 }
 
 /**
- * Opens the API keys and the audit trail of a data folder for a command. The service may be running. Throws SettingsError.
+ * Opens the API keys, the administrators and the audit trail of a data folder for a command. The service may be running. Throws SettingsError.
  *
  * @param makesStore whether to make a missing store: the first key is made before the first start
  */
@@ -129,6 +141,7 @@ export async function openOfflineAccess(settings: Settings, makesStore: boolean)
   const engine = await openEngine(settings, log);
   return {
     keys: new ApiKeys(engine, 'cli'),
+    administrators: new Administrators(engine, Date.now),
     trail: (since) => auditTrail(engine, since),
     close: async () => {
       await engine.close();

@@ -3,6 +3,7 @@ import { type BackupOperations, backupRoutes } from '../http/routes/backups.ts';
 import { challengeRoutes } from '../http/routes/challenge.ts';
 import { consoleRoutes } from '../http/routes/console.ts';
 import { consoleSessionRoutes } from '../http/routes/console-session.ts';
+import { consoleSignInRoutes } from '../http/routes/console-sign-in.ts';
 import { type DoctorReport, doctorRoutes } from '../http/routes/doctor.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
@@ -89,7 +90,7 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
     tableListRoutes(domains.tables, basePath, tables.aliases),
     integrationRoutes(signIn),
     integrationListRoutes(signIn),
-    signInRoutes(signIn, (request) => access.authorizer.takeSignIn(request, now())),
+    signInRoutes(signIn, (request) => access.authorizer.takeSignIn(request, now()), access.console?.cookies),
     sessionRoutes(signIn),
     signInTokenRoutes(signIn.appTokens, signIn.signingKeys, basePath),
     formRoutes(signIn, signIn.appTokens),
@@ -106,7 +107,7 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
 /** The console, on the main listener; none if the settings turn it off. */
 function pageRoutes(settings: Settings, listeners: Listeners, context: AppContext): readonly Routes[] {
   const { access, domains, log } = context;
-  const { console: callers, authorizer: counts, isOpen } = access;
+  const { console: callers, authorizer: counts, isOpen, administrators, signIns } = access;
   if (callers === undefined) return [];
   const { processors, routes } = domains.payments;
   const configured = [...processors].flatMap(([name, processor]) => (processor === undefined ? [] : [name]));
@@ -116,7 +117,11 @@ function pageRoutes(settings: Settings, listeners: Listeners, context: AppContex
     basePath: settings.basePath,
     payments: listeners.areSeparate ? undefined : payments,
   };
-  return [consoleSessionRoutes({ callers, counts, isOpen, facts }), consoleRoutes(() => consoleFolder(log))];
+  return [
+    consoleSessionRoutes({ callers, counts, isOpen, facts }),
+    consoleSignInRoutes({ callers, counts, administrators, signIns, signIn: domains.signIn, facts }),
+    consoleRoutes(() => consoleFolder(log)),
+  ];
 }
 
 function paymentsRoutes(settings: Settings, { domains, access }: AppContext): readonly Routes[] {

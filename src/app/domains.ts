@@ -35,13 +35,17 @@ export interface Domains {
 /** All domains of a service. */
 export async function openDomains(
   settings: Settings,
-  { origin, ...parts }: Omit<PaymentOptions, 'tables'> & Pick<SignInOptions, 'origin'>,
+  {
+    origin,
+    isAdministrator,
+    ...parts
+  }: Omit<PaymentOptions, 'tables'> & Pick<SignInOptions, 'origin' | 'isAdministrator'>,
 ): Promise<Domains> {
   const tables = openTables(settings, parts.engine);
   return {
     tables,
     payments: await openPayments(settings, { ...parts, tables }),
-    signIn: openSignIn(settings, { ...parts, origin }),
+    signIn: openSignIn(settings, { ...parts, origin, isAdministrator }),
     challenges: parts.simulation?.challenges,
   };
 }
@@ -51,7 +55,9 @@ export function openTables(settings: Settings, engine: Engine): Tables {
   return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });
 }
 
-interface SignInOptions extends Pick<PaymentContext, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'> {
+interface SignInOptions
+  extends Pick<PaymentContext, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'>,
+    Pick<SignInContext, 'isAdministrator'> {
   /** The service's origin for browsers. */
   readonly origin: string;
 }
@@ -64,7 +70,7 @@ export interface SignIn extends SignInContext {
 /** The context of sign-in, and of tokens for external apps. */
 export function openSignIn(
   settings: Settings,
-  { engine, sealer, log, metrics, now, origin }: SignInOptions,
+  { engine, sealer, log, metrics, now, origin, isAdministrator }: SignInOptions,
 ): SignIn {
   const named = privateHosts(settings);
   const integrations = new Integrations(engine, sealer, now, (host) => named.names(host));
@@ -86,6 +92,7 @@ export function openSignIn(
     accessEnding: new AccessEnding(engine, now),
     providers: openIdentityProviders(settings),
     appTokens,
+    isAdministrator,
     signingKeys,
     origin,
     prefix: settings.basePath,

@@ -109,6 +109,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       ownerSilenceMsMax: options.ownerSilenceMsMax,
       processes: options.processes,
       origin: settings.publicUrl ?? listeners.main.origin,
+      isAdministrator: async (user) => (await access.administrators.find(user)) !== undefined,
     });
 
     let isStopping = false;

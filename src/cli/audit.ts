@@ -9,9 +9,16 @@ const columns: readonly Column<AuditEntry>[] = [
   { title: 'TIME', cell: ({ at }) => at },
   { title: 'ACT', cell: ({ what }) => what },
   { title: 'ON', cell: ({ on }) => on },
-  { title: 'BY', cell: ({ by }) => by },
+  { title: 'BY', cell: actorText },
   { title: 'REQUEST', cell: ({ requestId }) => requestId },
 ];
+
+/** Issuer and subject identify an administrator; the name is for people. */
+function actorText({ by, administrator }: AuditEntry): string {
+  if (administrator === undefined) return by;
+  const { issuer, subject, name } = administrator;
+  return [by, ...(name === undefined ? [] : [name]), issuer, subject].join(' ');
+}
 
 /** `counterfoil audit`: works while the service is running. */
 export function defineAudit(command: Command): void {

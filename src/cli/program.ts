@@ -75,6 +75,10 @@ const families: readonly Family[] = [
     load: async () => (await import('./keys.ts')).defineKeys,
   },
   {
+    ...{ name: 'admins', group: 'Access:', summary: 'add, list and remove administrators of the console' },
+    load: async () => (await import('./admins.ts')).defineAdmins,
+  },
+  {
     ...{ name: 'users', group: 'Access:', summary: 'list, show and delete users' },
     load: async () => (await import('./users.ts')).defineUsers,
   },

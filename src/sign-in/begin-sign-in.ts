@@ -14,6 +14,8 @@ export interface SignInLink {
   readonly returnTo?: string | undefined;
   readonly codeChallenge?: string | undefined;
   readonly codeChallengeMethod?: string | undefined;
+  /** Whether the page of the console begins it; no link can. */
+  readonly isForConsole?: true;
 }
 
 /**
@@ -43,6 +45,7 @@ export async function beginSignIn(
     ...(registrationId === undefined ? {} : { registrationId }),
     returnTo,
     ...(codeChallenge === undefined ? {} : { codeChallenge }),
+    ...(link.isForConsole === undefined ? {} : { isForConsole: link.isForConsole }),
   };
   const begun = context.pending.seal(request, checks);
   return { ...begun, authorizationUrl: authorizationUrl.href };
@@ -70,6 +73,8 @@ export function againUrl(
   request?: SignInRequest,
 ): string | undefined {
   if (!isProviderName(provider) || !/^[a-z0-9-]+$/.test(name)) return undefined;
+  // No link begins a sign-in to the console: its page does.
+  if (request?.isForConsole) return `${context.origin}/console`;
   const { signInUrl } = addressesOf(context, { provider, name });
   return request === undefined ? signInUrl : `${signInUrl}?${linkQuery(request, context.origin)}`;
 }

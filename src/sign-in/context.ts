@@ -20,6 +20,8 @@ export interface SignInContext {
   readonly accessEnding: AccessEnding;
   readonly providers: Readonly<Record<ProviderName, IdentityProvider>>;
   readonly appTokens: AppTokens;
+  /** Whether a user may sign in to the console. */
+  readonly isAdministrator: (user: string) => Promise<boolean>;
   /** The public origin of the service, and the path in front of `/v3`. */
   readonly origin: string;
   readonly prefix: string;

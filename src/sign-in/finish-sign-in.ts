@@ -4,11 +4,11 @@ import { addressesOf, type SignInContext } from './context.ts';
 import { currentSession } from './current-session.ts';
 import { type Identity, userKey } from './identity.ts';
 import type { IntegrationClient } from './integrations.ts';
-import { callbackCharactersMax } from './limits.ts';
+import { callbackCharactersMax, consoleProofMs } from './limits.ts';
 import type { SignInRequest } from './pending-sign-ins.ts';
 import { digestOf } from './random-text.ts';
 import type { OpenedSession } from './sessions.ts';
-import { SignInError } from './sign-in-error.ts';
+import { NotAdministrator, SignInError } from './sign-in-error.ts';
 import { signOut } from './sign-out.ts';
 import type { AppRequest } from './tokens/app-tokens.ts';
 
@@ -26,6 +26,8 @@ export interface Callback {
 }
 
 export interface FinishedSignIn extends OpenedSession {
+  /** Whether its secret is the proof for the console, and no session of the app. */
+  readonly isForConsole: boolean;
   /** The address to send the browser to. */
   readonly location: string;
 }
@@ -47,6 +49,9 @@ const singleParameters = [
  * integration, recently, and is not finished yet. Then the provider proves the identity (`IdentityProvider.finish`), and a
  * new session begins. Throws SignInError with a reason for each step, `provider_not_found` and `integration_not_found`.
  *
+ * A sign-in to the console leaves the session of the app in this browser as it is. It makes a proof that is valid for
+ * `consoleProofMs`, and only for an administrator: other people get nothing, and nothing is written.
+ *
  * @returns undefined if this browser is already signed in by this sign-in: the user went back
  */
 export async function finishSignIn(
@@ -66,12 +71,16 @@ export async function finishSignIn(
   const user = userKey(identity);
   const app = await appRequestOf(context, request);
   const requester = { by: 'user', requestId: callback.requestId } as const;
-  await endSessionOfOther(context, identity, callback.sessionCookie, requester);
+  const isForConsole = request.isForConsole === true;
+  if (!isForConsole) await endSessionOfOther(context, identity, callback.sessionCookie, requester);
+  else if (!(await context.isAdministrator(user))) throw new NotAdministrator(identity);
   let code: string | undefined;
   const opened = await context.sessions.begin(
     {
       identity,
-      cookieBefore: callback.sessionCookie,
+      ...(isForConsole
+        ? { console: 'proven', endsAt: context.now() + consoleProofMs }
+        : { cookieBefore: callback.sessionCookie }),
       ...(client.registrationId === undefined ? {} : { registrationId: client.registrationId }),
       ...(providerSession === undefined ? {} : { providerSession }),
       stateDigest: digestOf(state),
@@ -84,7 +93,7 @@ export async function finishSignIn(
     },
   );
   if (!opened.isRenewed || code !== undefined) await context.accessEnding.trim(user);
-  return { ...opened, location: locationOf(request.returnTo.url, code) };
+  return { ...opened, isForConsole, location: locationOf(request.returnTo.url, code) };
 }
 
 /** Exchanges the code, if the response belongs to the integration and the client that the sign-in began with. */

@@ -11,6 +11,7 @@ import { randomText } from './random-text.ts';
 import { type Registration, type RegistrationFields, readRegistration } from './registration.ts';
 import {
   type BoundRegistration,
+  findRegistration,
   type Integration,
   type StoredIntegration,
   secretPlace,
@@ -56,9 +57,8 @@ export class Integrations {
   }
 
   /** The current registration of a name. */
-  async findRegistration(provider: ProviderName, name: string): Promise<BoundRegistration | undefined> {
-    const stored = await this.#find(`${provider}/${name}`);
-    return stored && { id: stored.registrationId, returnUrls: stored.returnUrls ?? [] };
+  findRegistration(provider: ProviderName, name: string): Promise<BoundRegistration | undefined> {
+    return findRegistration(this.#engine, provider, name);
   }
 
   /**

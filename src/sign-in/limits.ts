@@ -34,6 +34,8 @@ export const sessionMsMax = 30 * 24 * 60 * 60 * 1_000;
 export const sessionSeenStepMs = 5 * 60 * 1_000;
 /** Sessions cached in memory: some megabytes, with their responses. */
 export const sessionsCachedMax = 5_000;
+/** How long the proof of a sign-in to the console is valid: its page exchanges it as soon as it is loaded. */
+export const consoleProofMs = 60 * 1_000;
 /** RFC 6749, 4.1.2, recommends at most ten minutes for a code; an app exchanges it at once. */
 export const signInCodeMs = 60 * 1_000;
 /** How long a stolen access token works: apps verify tokens without calling the service. */

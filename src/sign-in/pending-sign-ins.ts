@@ -20,6 +20,8 @@ export interface SignInRequest {
   readonly returnTo: { readonly url: string; readonly isOurs: boolean };
   /** For an app on another origin: the PKCE challenge (S256) that its code is bound to. */
   readonly codeChallenge?: string;
+  /** Whether the page of the console began it. The browser then gets no session of the app. */
+  readonly isForConsole?: true;
 }
 
 /** A begun sign-in: the checks for the provider, and the cookie for the browser. */

@@ -4,9 +4,9 @@ import type { Engine, Write } from '../storage/engine.ts';
 import { type Item, itemsOf, pagesOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
 import { userKey } from './identity.ts';
-import { sessionIdleMsMax, sessionMsMax, sessionSeenStepMs, sessionsCachedMax } from './limits.ts';
+import { sessionSeenStepMs, sessionsCachedMax } from './limits.ts';
 import { digestOf, randomText } from './random-text.ts';
-import type { Session } from './session.ts';
+import { isOver, type Session } from './session.ts';
 import { matches, type SessionFilter } from './session-filter.ts';
 import { userRecords } from './user-records.ts';
 
@@ -20,7 +20,10 @@ export interface OpenedSession {
 
 /** Who signs in, and what the session is bound to. */
 export interface NewSession
-  extends Pick<Session, 'identity' | 'registrationId' | 'providerSession' | 'stateDigest'> {
+  extends Pick<
+    Session,
+    'identity' | 'registrationId' | 'providerSession' | 'stateDigest' | 'console' | 'endsAt'
+  > {
   /** The cookie of the session that the browser has so far. */
   readonly cookieBefore?: string | undefined;
 }
@@ -172,20 +175,28 @@ export class Sessions {
   }
 
   async #read(cookie: string): Promise<FoundSession | undefined> {
-    if (!cookiePattern.test(cookie)) return undefined;
+    if (!isSessionCookie(cookie)) return undefined;
     const id = recordId(cookie);
     const text = await this.#engine.get(space, id);
     if (text === undefined) return undefined;
     const session = JSON.parse(text) as Session;
-    return this.#isOver(session) ? undefined : { session, recordId: id, text };
+    // A sign-in to the console is no session of the app.
+    return this.#isOver(session) || session.console !== undefined
+      ? undefined
+      : { session, recordId: id, text };
   }
 
-  #isOver({ createdAt, lastSeenAt }: Session): boolean {
-    const now = this.#now();
-    return now - createdAt > sessionMsMax || now - lastSeenAt > sessionIdleMsMax;
+  #isOver(session: Session): boolean {
+    return isOver(session, this.#now());
   }
 }
 
-function recordId(cookie: string): string {
+/** Whether a text has the form of a session's secret. */
+export function isSessionCookie(text: string): boolean {
+  return cookiePattern.test(text);
+}
+
+/** The id of the record in `service:sessions`. It does not reveal the secret. */
+export function recordId(cookie: string): string {
   return `${cookie.slice(0, userKeyCharacters)}.${digestOf(cookie.slice(userKeyCharacters + 1))}`;
 }

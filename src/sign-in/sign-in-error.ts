@@ -1,4 +1,5 @@
 import { type ErrorCode, ServiceError } from '../errors.ts';
+import type { Identity } from './identity.ts';
 
 interface SignInErrorKind {
   readonly code: ErrorCode;
@@ -9,8 +10,8 @@ interface SignInErrorKind {
 }
 
 /**
- * The texts of the error pages of a sign-in, by step. They are fixed: no page repeats a value that was
- * sent.
+ * The texts of the error pages of a sign-in, by step. They are fixed: no page repeats a value that was sent. One shows issuer
+ * and subject, which the provider has proven.
  */
 const kinds = {
   return_address: {
@@ -48,6 +49,11 @@ const kinds = {
     title: 'You are not signed in',
     text: 'The provider did not let you in, or you chose not to go on. You can start again.',
   },
+  not_administrator: {
+    code: 'forbidden',
+    title: 'You are not an administrator',
+    text: 'The provider has confirmed who you are, but you may not use the console of this service. An administrator can add you by these two values.',
+  },
   rejected: {
     code: 'identity_provider_error',
     title: 'The provider rejected this sign-in',
@@ -79,5 +85,15 @@ export class SignInError extends ServiceError {
     this.name = 'SignInError';
     this.reason = reason;
     this.title = title;
+  }
+}
+
+/** The sign-in to the console of a person who is no administrator. The page shows who they are, so that somebody can add them. */
+export class NotAdministrator extends SignInError {
+  readonly identity: Pick<Identity, 'issuer' | 'subject'>;
+
+  constructor(identity: Pick<Identity, 'issuer' | 'subject'>) {
+    super('not_administrator');
+    this.identity = identity;
   }
 }

@@ -1,5 +1,6 @@
 import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { SecretPlace } from '../secrets/secret-place.ts';
+import type { Engine } from '../storage/engine.ts';
 import { identityProviders, type ProviderName } from './providers.ts';
 
 /** A registered integration without its secret. */
@@ -40,6 +41,18 @@ export const sealedClientSecrets: SealedRecords = {
     return JSON.stringify({ ...stored, sealedSecret: exchange(stored.sealedSecret, place) });
   },
 };
+
+/** The current registration of a name; undefined if there is none. */
+export async function findRegistration(
+  engine: Pick<Engine, 'get'>,
+  provider: ProviderName,
+  name: string,
+): Promise<BoundRegistration | undefined> {
+  const text = await engine.get(integrationsSpace, `${provider}/${name}`);
+  if (text === undefined) return undefined;
+  const { registrationId: id, returnUrls = [] } = JSON.parse(text) as StoredIntegration;
+  return { id, returnUrls };
+}
 
 /** The public fields, listed by name, so that no other field can leak. */
 export function shown({

@@ -39,6 +39,7 @@ export const serviceSpaces = [
   'declines',
   'restored',
   'console-sessions',
+  'administrators',
 ] as const;
 export type Write =
   /** Adds the item; fails with `exists` when the space has the id. */

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Administrators } from '../../src/access/administrators.ts';
+import type { ApiKey } from '../../src/access/api-key.ts';
 import { ApiKeys } from '../../src/access/api-keys.ts';
 import type { CreateKeyRequest } from '../../src/access/create-key-request.ts';
 import { KeyAdministration } from '../../src/access/key-administration.ts';
 import { KeyRing } from '../../src/access/key-ring.ts';
+import { callerAs, callerWith } from '../../src/access/permission.ts';
 import { scopes } from '../../src/access/scopes.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 import {
@@ -203,19 +206,59 @@ test('a revocation between the check of the caller and the commit wins', async (
     const other = await operator.create(keyRequest({ name: 'other', scopes: ['metrics:read'] }));
     const ring = new KeyRing(engine, Date.now);
     await ring.refresh();
-    const caller = { id: key.id, key: ring.find(text) };
+    const caller = callerWith(ring.find(text) as ApiKey);
     let commits = 0;
     const late = committing(engine, async (writes) => {
       if (commits++ === 0) await operator.revoke(key.id);
       return engine.commit(writes);
     });
     const by = { caller, requestId: 'req_1' };
-    const administration = new KeyAdministration(late, ring, Date.now);
+    const administration = new KeyAdministration(late, ring, new Administrators(late, Date.now), Date.now);
     const request = keyRequest({ name: 'successor', scopes: everyScope });
     await assert.rejects(administration.create(by, request), { code: 'unauthenticated' });
     assert.equal(commits, 1, 'the first commit met the revocation');
     assert.deepEqual((await operator.list()).map(({ name }) => name).sort(), ['admin', 'clerk', 'other']);
     await assert.rejects(administration.revoke(by, other.key.id), { code: 'unauthenticated' });
+  } finally {
+    await engine.close();
+  }
+});
+
+test('an administrator who is removed, or gets fewer scopes, before the commit makes no key', async (t) => {
+  const engine = await openStoreOf(newDataFolder(t));
+  try {
+    const ring = new KeyRing(engine, Date.now);
+    await ring.refresh();
+    const administrators = new Administrators(engine, Date.now);
+    const who = { id: 'ada', issuer: 'https://idp.example', subject: 'ada' };
+    const by = { by: 'cli' } as const;
+    let meanwhile: (() => Promise<unknown>) | undefined;
+    const late = committing(engine, async (writes) => {
+      await meanwhile?.();
+      meanwhile = undefined;
+      return engine.commit(writes);
+    });
+    const administration = new KeyAdministration(late, ring, administrators, Date.now);
+    const add = async (given: typeof everyScope) => ({
+      caller: callerAs(await administrators.add({ ...who, scopes: given }, by)),
+      requestId: 'req_1',
+    });
+    const every = await add(everyScope);
+    meanwhile = () => add(['keys:write', 'tables:read']);
+    const wide = keyRequest({ name: 'wide', scopes: ['payments:refund'] });
+    await assert.rejects(administration.create(every, wide), {
+      code: 'forbidden',
+      details: { param: 'scopes' },
+    });
+    const made = await administration.create(every, keyRequest({ name: 'narrow', scopes: ['tables:read'] }));
+    assert.deepEqual(made.key.scopes, ['tables:read']);
+    meanwhile = () => administrators.remove(who.id, by);
+    await assert.rejects(administration.rotate(every, made.key.id, { overlapMs: 0, endsPrevious: false }), {
+      code: 'unauthenticated',
+    });
+    await assert.rejects(administration.revoke(every, made.key.id), { code: 'unauthenticated' });
+    const [listed, ...others] = await new ApiKeys(engine, 'cli').list();
+    assert.deepEqual([listed?.name, listed?.revokedAt, others], ['narrow', undefined, []]);
   } finally {
     await engine.close();
   }

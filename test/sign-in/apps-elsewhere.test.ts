@@ -94,6 +94,7 @@ async function startParts(t: TestContext) {
         return { code: 'one/time', writes: [] };
       },
     },
+    isAdministrator: async () => false,
     origin: 'https://id.example.com',
     prefix: '',
     log,

@@ -52,14 +52,14 @@ function Acts({ acts }: { readonly acts: readonly Act[] }) {
         </tr>
       </thead>
       <tbody>
-        {acts.map(({ id, at, what, on, by, request_id }) => (
+        {acts.map(({ id, at, what, on, by, administrator, request_id }) => (
           <tr key={id}>
             <td>
               <Time at={at} />
             </td>
             <td title={what}>{(audit.acts as Readonly<Record<string, string>>)[what] ?? what}</td>
             <td class="code">{on}</td>
-            <td>{actorOf(by)}</td>
+            <td>{actorOf(by, administrator)}</td>
             <td class="code">{request_id}</td>
           </tr>
         ))}
@@ -68,7 +68,11 @@ function Acts({ acts }: { readonly acts: readonly Act[] }) {
   );
 }
 
-function actorOf(by: string): string {
+function actorOf(by: string, administrator: Act['administrator']): string {
+  if (administrator !== undefined) {
+    const { name, issuer, subject } = administrator;
+    return audit.administrator(name, issuer, subject);
+  }
   return by.startsWith('key:')
     ? audit.key(by.slice('key:'.length))
     : ((audit.actors as Readonly<Record<string, string>>)[by] ?? by);

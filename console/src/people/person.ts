@@ -3,8 +3,12 @@ export interface User {
   readonly id: string;
   readonly issuer: string;
   readonly subject: string;
+  readonly provider: string;
+  /** Of the last sign-in. */
+  readonly integration: string;
   readonly name?: string;
   readonly email?: string;
+  readonly first_sign_in_at: string;
   readonly last_sign_in_at: string;
 }
 

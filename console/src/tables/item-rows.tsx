@@ -1,7 +1,7 @@
 import type { Item } from '@counterfoil/client';
 import { VirtualRows } from '../parts/virtual-rows.tsx';
 import { texts } from '../texts.ts';
-import type { ItemPages } from './item-pages.ts';
+import type { ItemPages } from './use-item-pages.ts';
 import type { useSelection } from './use-selection.ts';
 
 type Selection = ReturnType<typeof useSelection>;

@@ -10,7 +10,7 @@ import { ItemRows } from './item-rows.tsx';
 import { JumpForm } from './jump-form.tsx';
 import { SelectionBar } from './selection-bar.tsx';
 import { useDeletion } from './use-deletion.ts';
-import { usePages } from './use-pages.ts';
+import { useItemPages } from './use-item-pages.ts';
 import { useSelection } from './use-selection.ts';
 
 const api = getRouteApi('/tables/$table');
@@ -33,7 +33,7 @@ function Items({ table }: { readonly table: string }) {
   const { from, prefix } = api.useSearch();
   const { client, session } = useConnection();
   const [opened, setOpened] = useState<Opened>();
-  const { pages, reached, reload } = usePages(table, from, prefix);
+  const { pages, reached, reload } = useItemPages(table, from, prefix);
   const facts = useQuery({
     queryKey: ['count', table],
     queryFn: ({ signal }) => client.table(table).count({ signal }),

@@ -1,7 +1,7 @@
 import type { Item } from '@counterfoil/client';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { selectedItemsMax } from '../limits.ts';
-import type { ItemPages } from './item-pages.ts';
+import type { ItemPages } from './use-item-pages.ts';
 
 type Items = ReadonlyMap<string, Item>;
 interface Chosen {

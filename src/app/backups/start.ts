@@ -1,6 +1,6 @@
-import { audited } from '../../access/audit.ts';
+import { audited, type Requester } from '../../access/audit.ts';
 import { ServiceError } from '../../errors.ts';
-import type { BackupReport, Requester } from '../../http/routes/backups.ts';
+import type { BackupReport } from '../../http/routes/backups.ts';
 import type { Repeated } from '../../lifecycle.ts';
 import type { Settings } from '../../settings/schema.ts';
 import type { Engine } from '../../storage/engine.ts';
@@ -40,8 +40,8 @@ export async function startBackups(
       const found = await thread.look();
       return reportOf(settings, { found, status, schedule }, now());
     },
-    make: ({ by, requestId }) => {
-      const act = { what: 'backup.requested', on: target, by, requestId } as const;
+    make: (requester) => {
+      const act = { what: 'backup.requested', on: target, ...requester } as const;
       const note = async () => void (await engine.commit([audited(act, now())]));
       return thread.make(note, now());
     },

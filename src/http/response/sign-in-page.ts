@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { ServiceError } from '../../errors.ts';
-import { SignInError } from '../../sign-in/sign-in-error.ts';
+import { NotAdministrator, SignInError } from '../../sign-in/sign-in-error.ts';
 import { contentSecurityPolicy, escaped, type Page, pageText } from './page.ts';
 
 /** A page in the OpenAPI document. */
@@ -31,15 +31,25 @@ export const signedOutPage: Page = {
 
 /**
  * The page for a rejected sign-in. It contains nothing of the request except the link, which is built from validated
- * values.
+ * values, and who a person is who is no administrator.
  */
 export function sendErrorPage(reply: FastifyReply, { error, requestId, againUrl }: ErrorPage): FastifyReply {
   const { retryAfterSeconds } = error.details;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   const title = error instanceof SignInError ? error.title : 'You cannot sign in here';
   const again = againUrl === undefined ? '' : `<p><a href="${escaped(againUrl)}">Try again</a></p>\n`;
-  const inner = `<p role="alert">${escaped(error.message)}</p>\n${again}<p><small>Request ${escaped(requestId)}</small></p>`;
+  const inner = `<p role="alert">${escaped(error.message)}</p>\n${whoOf(error)}${again}<p><small>Request ${escaped(requestId)}</small></p>`;
   return sendPage(reply.code(error.status), { title, inner });
+}
+
+/** Who the provider says the person is, to be copied. */
+function whoOf(error: ServiceError): string {
+  if (!(error instanceof NotAdministrator)) return '';
+  const { issuer, subject } = error.identity;
+  return (
+    `<dl><dt>Issuer</dt><dd><code>${escaped(issuer)}</code></dd>` +
+    `<dt>Subject</dt><dd><code>${escaped(subject)}</code></dd></dl>\n`
+  );
 }
 
 /** Sends a page. Pages for people are not in the envelope. */

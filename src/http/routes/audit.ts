@@ -18,9 +18,16 @@ const act = named(
       on: Type.String({ description: 'The id or name of the object' }),
       by: Type.String({
         description:
-          '`key:ID` for an API key; or `cli`, `service`, `user`, `provider`, or `open` on a service without keys',
+          '`key:ID` for an API key, `administrator:ID` for a named administrator by the id of the user; or `cli`, ' +
+          '`service`, `user`, `provider`, or `open` on a service without keys',
         examples: ['key:0123456789abcdef'],
       }),
+      administrator: Type.Optional(
+        Type.Object(
+          { issuer: Type.String(), subject: Type.String(), name: Type.Optional(Type.String()) },
+          { ...closed, description: 'Who `administrator:ID` was at the time of the act' },
+        ),
+      ),
       request_id: Type.Union([Type.String(), Type.Null()]),
     },
     closed,

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import type { Actor } from '../../access/audit.ts';
-import { actorOf } from '../../access/permission.ts';
+import type { Requester } from '../../access/audit.ts';
+import { requesterOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { named } from '../response/described.ts';
 import {
@@ -98,12 +98,6 @@ const report = named(
 
 export type BackupReport = Static<typeof report>;
 
-/** Who asked for something, for the audit trail. */
-export interface Requester {
-  readonly by: Actor;
-  readonly requestId: string;
-}
-
 export interface BackupOperations {
   report(): Promise<BackupReport>;
   /** Begins a backup. Throws ServiceError. @returns since when it is being made, in milliseconds since 1970 */
@@ -153,7 +147,7 @@ export function backupRoutes(backups: BackupOperations, prefix: string): Routes 
         },
       },
       async (request, reply) => {
-        const since = await backups.make({ by: actorOf(request.caller), requestId: request.id });
+        const since = await backups.make(requesterOf(request.caller, request.id));
         return sendEnvelope(reply, success({ running: { since: new Date(since).toISOString() } }));
       },
     );

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { ConsoleSession } from '../../access/console-sessions.ts';
+import type { ConsoleSession } from '../../access/console-session.ts';
 import { consoleSessionMsMax } from '../../access/limits.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
@@ -45,14 +45,14 @@ const signInBody = Type.Object({ key: Type.String({ minLength: 1, maxLength: 200
  * for the console's own page, and every program has a key.
  */
 export function consoleSessionRoutes({ callers, counts, isOpen, facts }: ConsoleContext): Routes {
-  const { sessions } = callers;
+  const { sessions, cookies } = callers;
   const send = (reply: FastifyReply, session: ConsoleSession | undefined) =>
-    sendEnvelope(reply.headers(privateHeaders), success(shown(session, facts)));
+    sendSession(reply, session, facts);
   return (app) => {
     app.get(path, { config, schema: { hide: true, querystring: noQuery } }, async (request, reply) => {
       callers.checkOwnPage(request);
       if (isOpen()) return send(reply, undefined);
-      const session = await sessions.findFresh(callers.cookieOf(request));
+      const session = await sessions.findFresh(cookies.read(request, 'session'));
       // A page asks when it is opened; nothing is wrong with that.
       if (session === undefined) throw signedOut;
       return send(reply, session);
@@ -65,9 +65,9 @@ export function consoleSessionRoutes({ callers, counts, isOpen, facts }: Console
         callers.checkOwnPage(request);
         callers.checkTransport(request);
         counts.takeConsoleSignIn(request);
-        const before = callers.cookieOf(request);
+        const before = cookies.read(request, 'session');
         const session = await sessions.signIn(request.body.key, before, request.id);
-        callers.setCookie(reply, session.cookie, consoleSessionMsMax);
+        cookies.set(reply, 'session', session.cookie, consoleSessionMsMax);
         return send(reply, session);
       },
     );
@@ -80,12 +80,12 @@ export function consoleSessionRoutes({ callers, counts, isOpen, facts }: Console
         schema: { hide: true, querystring: noQuery, body: noBody },
       },
       async (request, reply) => {
-        const cookie = callers.cookieOf(request);
+        const cookie = cookies.read(request, 'session');
         // Throws unless the page has the token: another page must not be able to end the session.
         await sessions.findFresh(cookie);
-        await callers.keyOf(request);
+        await callers.callerOf(request);
         if (cookie !== undefined) await sessions.signOut(cookie, request.id);
-        callers.clearCookie(reply);
+        cookies.clear(reply, 'session');
         return sendEnvelope(reply.headers(privateHeaders), success({ message: 'Signed out' }));
       },
     );
@@ -105,14 +105,24 @@ const unusualDecimals = Object.fromEntries(
 );
 
 /** @param session undefined on a service without keys, where every caller may do everything */
+export function sendSession(
+  reply: FastifyReply,
+  session: ConsoleSession | undefined,
+  facts: ConsoleFacts,
+): FastifyReply {
+  return sendEnvelope(reply.headers(privateHeaders), success(shown(session, facts)));
+}
+
 function shown(session: ConsoleSession | undefined, { version, basePath, payments }: ConsoleFacts) {
-  const { key } = session ?? {};
+  const { rights, id, name = null, administrator } = session?.caller ?? {};
+  const mode = administrator === undefined ? 'key' : 'administrator';
   return {
-    mode: session === undefined ? 'open' : 'key',
-    key: key === undefined ? null : { id: key.id, name: key.name },
-    scopes: key?.scopes ?? ['admin'],
-    tables: key?.tables ?? null,
-    routes: key?.routes ?? null,
+    mode: session === undefined ? 'open' : mode,
+    key: session === undefined || mode !== 'key' ? null : { id, name },
+    administrator: administrator === undefined ? null : { name, ...administrator },
+    scopes: rights?.scopes ?? ['admin'],
+    tables: rights?.tables ?? null,
+    routes: rights?.routes ?? null,
     token: session?.token ?? null,
     expires_at: session === undefined ? null : new Date(session.expiresAt).toISOString(),
     version,

@@ -1,7 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { Requester } from '../../access/audit.ts';
-import { actorOf } from '../../access/permission.ts';
+import { requesterOf } from '../../access/permission.ts';
 import { type FieldsBesideError, success } from '../../envelope.ts';
 
 import { addressesOf, type SignInContext } from '../../sign-in/context.ts';
@@ -54,7 +53,7 @@ export function integrationRoutes(context: SignInContext): Routes {
           provider,
           name,
           request.body,
-          actorAndRequest(request),
+          requesterOf(request.caller, request.id),
         );
         const { redirectUri, signInUrl } = addressesOf(context, integration);
         return sendEnvelope(
@@ -120,7 +119,7 @@ export function integrationRoutes(context: SignInContext): Routes {
           provider,
           name,
           request.body,
-          actorAndRequest(request),
+          requesterOf(request.caller, request.id),
         );
         return sendEnvelope(reply, success(shown(context, integration)));
       },
@@ -147,7 +146,7 @@ export function integrationRoutes(context: SignInContext): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        await integrations.remove(provider, name, actorAndRequest(request));
+        await integrations.remove(provider, name, requesterOf(request.caller, request.id));
         return sendEnvelope(reply, success({ message: 'Integration deleted' }));
       },
     );
@@ -208,8 +207,4 @@ function shown(context: SignInContext, integration: Integration) {
     sign_in_url: signInUrl,
     created_at: integration.createdAt,
   };
-}
-
-function actorAndRequest({ caller, id }: FastifyRequest): Requester {
-  return { by: actorOf(caller), requestId: id };
 }

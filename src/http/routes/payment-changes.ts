@@ -1,5 +1,5 @@
 import { audited } from '../../access/audit.ts';
-import { actorOf, shopOf } from '../../access/permission.ts';
+import { requesterOf, shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { cancelPayment } from '../../payments/charge/cancel.ts';
 import type { PaymentContext } from '../../payments/context.ts';
@@ -43,8 +43,8 @@ export function paymentChangeRoutes(context: PaymentContext, prefix: string): Ro
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
         const payment = await findPaymentOn(context, { processor, route, paymentId });
-        const by = actorOf(request.caller);
-        const audit = audited({ what: 'payment.canceled', on: paymentId, by, requestId: request.id });
+        const requester = requesterOf(request.caller, request.id);
+        const audit = audited({ what: 'payment.canceled', on: paymentId, ...requester });
         const canceling = cancelPayment(context, payment, audit);
         return sendEnvelope(reply, success(publicPayment(await context.inFlight.add(canceling))));
       },

@@ -83,7 +83,7 @@ export function paymentRoutes(
             : await traceReplay(context, { processor, traceparent: traceparentOf(request) }, known);
         if (known === undefined) exactRepeats.note(request, body, response);
         if (isOfBadCard(response) && !response.replayed) await counts.noteDecline(request);
-        if (request.caller.key?.kind === 'publishable')
+        if (request.caller.rights?.kind === 'publishable')
           reply.header('payment-client-secret', response.clientSecret());
         const location = `${prefix}/stage/payment/${processor}/${route}/${response.paymentId}`;
         return sendPaymentResponse(reply, response, location);
@@ -182,17 +182,17 @@ function chargeRequestOf(
   buyerAddress: string | undefined,
 ): UncheckedChargeRequest {
   const { return_url: returnUrl, statement_descriptor_suffix, receipt_email, ...fields } = body;
-  const { key } = caller;
+  const { rights } = caller;
   return {
     processor: params.processor,
     route: params.route_id,
     ...fields,
     ...(returnUrl === undefined ? {} : { returnUrl }),
-    returnOrigins: key === undefined ? 'loopback' : (key.origins ?? []),
+    returnOrigins: rights === undefined ? 'loopback' : (rights.origins ?? []),
     statementDescriptorSuffix: statement_descriptor_suffix,
     receiptEmail: receipt_email,
     idempotencyKey: headers['idempotency-key'],
-    needsPrice: key?.kind === 'publishable',
+    needsPrice: rights?.kind === 'publishable',
     caller: shopOf(caller),
     buyerAddress,
     requestId: id,

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { actorOf } from '../../access/permission.ts';
+import { requesterOf } from '../../access/permission.ts';
 import { durationOf } from '../../duration.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
@@ -102,11 +102,10 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
           throw new ServiceError('invalid_request', {
             message: 'At least one filter is required: user, integration or older_than.',
           });
-        const actor = { by: actorOf(request.caller), requestId: request.id };
         const on = Object.entries(query).map(([name, value]) => `${name}=${value}`);
         const ended = await accessEnding.end({
           filter: filterOf(query),
-          act: { what: 'sessions.ended', on: on.join(' '), ...actor },
+          act: { what: 'sessions.ended', on: on.join(' '), ...requesterOf(request.caller, request.id) },
         });
         return sendEnvelope(reply, success({ ended }));
       },
@@ -137,7 +136,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
         if (session === undefined) throw new ServiceError('session_not_found');
         await accessEnding.end({
           filter: { user: userKey(session.identity), session: id },
-          act: { what: 'sessions.ended', on: id, by: actorOf(request.caller), requestId: request.id },
+          act: { what: 'sessions.ended', on: id, ...requesterOf(request.caller, request.id) },
         });
         return sendEnvelope(reply, success({ message: 'Session ended' }));
       },

@@ -3,14 +3,15 @@ import { Type } from 'typebox';
 import { againUrl, beginSignIn } from '../../sign-in/begin-sign-in.ts';
 import type { SignInContext } from '../../sign-in/context.ts';
 import { finishSignIn } from '../../sign-in/finish-sign-in.ts';
-import { sessionMsMax, signInMsMax } from '../../sign-in/limits.ts';
-import type { SignInRequest } from '../../sign-in/pending-sign-ins.ts';
+import { consoleProofMs, sessionMsMax, signInMsMax } from '../../sign-in/limits.ts';
+import type { BegunSignIn, SignInRequest } from '../../sign-in/pending-sign-ins.ts';
 import { isProviderName } from '../../sign-in/providers.ts';
 import { SignInError } from '../../sign-in/sign-in-error.ts';
 import { signInCookiesBytesMax, signInsPerBrowserMax } from '../limits.ts';
 import { Cookies } from '../response/cookies.ts';
 import { closed } from '../response/schemas.ts';
 import { htmlPage, privateHeaders, sendErrorPage, sendPage, signedInPage } from '../response/sign-in-page.ts';
+import type { ConsoleCookies } from '../server/console-cookies.ts';
 import { asServiceError, logFailure } from '../server/error-handler.ts';
 import type { Routes } from '../server/routes.ts';
 import { integrationParams } from './provider-param.ts';
@@ -51,8 +52,13 @@ declare module 'fastify' {
  * shows the result.
  *
  * @param count counts the start of a sign-in, and throws if there are too many
+ * @param consoleCookies undefined if the service serves no console
  */
-export function signInRoutes(context: SignInContext, count: (request: FastifyRequest) => void): Routes {
+export function signInRoutes(
+  context: SignInContext,
+  count: (request: FastifyRequest) => void,
+  consoleCookies: ConsoleCookies | undefined,
+): Routes {
   const cookies = new Cookies(context.origin);
   const path = `${context.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   // A HEAD request would start a sign-in or complete one.
@@ -95,10 +101,7 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
           codeChallenge: request.query.code_challenge,
           codeChallengeMethod: request.query.code_challenge_method,
         });
-        const [cookie, suffix] = [begun.cookie, begun.cookieSuffix];
-        for (const old of tooMany(cookies.startingWith(request.headers.cookie, signInCookie), cookie.length))
-          cookies.clear(reply, old);
-        cookies.set(reply, signInCookie + suffix, cookie, signInMsMax);
+        keepSignIn(cookies, reply, begun);
         report(provider, 'begun');
         return redirect(reply, begun.authorizationUrl);
       },
@@ -136,12 +139,24 @@ export function signInRoutes(context: SignInContext, count: (request: FastifyReq
           },
         });
         if (finished === undefined) return sendPage(reply, signedInPage);
-        cookies.set(reply, sessionCookie, finished.cookie, sessionMsMax);
+        if (finished.isForConsole) consoleCookies?.set(reply, 'proof', finished.cookie, consoleProofMs);
+        else cookies.set(reply, sessionCookie, finished.cookie, sessionMsMax);
         report(provider, 'finished');
         return redirect(reply, finished.location);
       },
     );
   };
+}
+
+/** Stores a begun sign-in in the browser, and drops the oldest ones if there are too many. */
+export function keepSignIn(
+  cookies: Cookies,
+  reply: FastifyReply,
+  { cookie, cookieSuffix }: BegunSignIn,
+): void {
+  const open = cookies.startingWith(reply.request.headers.cookie, signInCookie);
+  for (const old of tooMany(open, cookie.length)) cookies.clear(reply, old);
+  cookies.set(reply, signInCookie + cookieSuffix, cookie, signInMsMax);
 }
 
 /** The oldest open sign-ins, to be cleared so that a new cookie of this length fits. */

@@ -54,7 +54,7 @@ export function tableListRoutes(tables: Tables, prefix: string, aliases: readonl
         const limit = limitOf(request.query.limit);
         const { after } = request.query;
         checkPage(limit, { after });
-        const visible = request.caller.key?.tables;
+        const visible = request.caller.rights?.tables;
         const page = await tables.list(limit, after, (table) => visible?.includes(table) ?? true);
         const next = page.next === undefined ? {} : { next: page.next };
         return sendEnvelope(reply, { ...success(page.tables), ...next });

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { actorOf } from '../../access/permission.ts';
+import { requesterOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import type { SignInContext } from '../../sign-in/context.ts';
 import { publicUser } from '../../sign-in/public-people.ts';
@@ -97,10 +97,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
         },
       },
       async (request, reply) => {
-        await accessEnding.deleteUser(request.params.user_id, {
-          by: actorOf(request.caller),
-          requestId: request.id,
-        });
+        await accessEnding.deleteUser(request.params.user_id, requesterOf(request.caller, request.id));
         return sendEnvelope(reply, success({ message: 'User deleted' }));
       },
     );

@@ -1,17 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiKey } from '../../access/api-key.ts';
 import { type CallLimits, rateLimitHeaders } from '../../access/call-limits.ts';
 import type { Challenge } from '../../access/challenge.ts';
 import type { DeclineLimits } from '../../access/decline-limits.ts';
 import type { KeyRing } from '../../access/key-ring.ts';
-import { type Caller, checkPermission, type Target } from '../../access/permission.ts';
+import {
+  type Caller,
+  callerWith,
+  checkPermission,
+  type KnownCaller,
+  type Target,
+} from '../../access/permission.ts';
 import type { Access, Scope } from '../../access/scopes.ts';
 import { ServiceError } from '../../errors.ts';
 import { admitByClientSecret } from './client-secret.ts';
 import type { ConsoleCallers } from './console-caller.ts';
 import { checkDirectCaller, checkOwnPage } from './open-access.ts';
-import { RepeatedError } from './repeated-error.ts';
+import { checkHeaderCounts, invalidKey, sentKey } from './sent-key.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -123,29 +128,29 @@ export class Authorizer {
     const text = sentKey(request, authorizations);
     if (text instanceof ServiceError) return text;
     const key = keys.find(text);
-    if (key !== undefined) return this.#admitWithKey(pending, key);
+    if (key !== undefined) return this.#admitCaller(pending, callerWith(key));
     // The key may be new. A wrong secret causes the same second look-up as an unknown key.
     return keys.refresh().then(() => {
       const late = keys.find(text);
       if (late === undefined) throw invalidKey;
-      return this.#admitWithKey(pending, late);
+      return this.#admitCaller(pending, callerWith(late));
     });
   }
 
-  #admitWithKey(pending: PendingRequest, key: ApiKey): Promise<void> | undefined {
+  #admitCaller(pending: PendingRequest, caller: KnownCaller): Promise<void> | undefined {
     const { request, needed, at } = pending;
     const { keys, limits } = this.#context;
-    request.caller = { id: key.id, key };
-    limits.takeRequestOfKey(key.id, at);
-    checkPermission(key, needed, targetOf(request));
-    keys.noteUse(key.id, at);
+    request.caller = caller;
+    limits.takeRequestOfKey(caller.id, at);
+    checkPermission(caller.rights, needed, targetOf(request));
+    if (caller.administrator === undefined) keys.noteUse(caller.id, at);
     return this.#countCharge(pending);
   }
 
   async #admitConsole(pending: PendingRequest, console: ConsoleCallers): Promise<void> {
-    const key = await console.keyOf(pending.request);
-    await this.#admitWithKey(pending, key);
-    await console.noteRequest(pending.request, key);
+    const caller = await console.callerOf(pending.request);
+    await this.#admitCaller(pending, caller);
+    await console.noteRequest(pending.request, caller);
   }
 
   #countCharge({ request, reply, needed, at }: PendingRequest): Promise<void> | undefined {
@@ -168,14 +173,14 @@ export class Authorizer {
   }
 
   /** With a secret key, the shop's server sends the charges of all buyers: its address is not that of a buyer. */
-  #isOfBuyer({ key }: Caller): boolean {
-    return key === undefined ? this.#context.areOpenDeclinesCounted : key.kind === 'publishable';
+  #isOfBuyer({ rights }: Caller): boolean {
+    return rights === undefined ? this.#context.areOpenDeclinesCounted : rights.kind === 'publishable';
   }
 
   async #checkBuyer({ caller, address, headers }: FastifyRequest): Promise<void> {
     const { declines, challenge } = this.#context;
     await declines.check(address);
-    if (caller.key !== undefined && challenge !== undefined)
+    if (caller.rights !== undefined && challenge !== undefined)
       await challenge(headers['challenge-token']?.toString(), address);
   }
 }
@@ -208,58 +213,6 @@ function originsOf({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders
   if (origin !== undefined) return [origin];
   return site === 'same-origin' && host !== undefined ? [`https://${host}`, `http://${host}`] : [];
 }
-
-/**
- * Rejects duplicate headers: Node.js uses the first one or joins them, but a proxy may use the other. @returns the number of
- * `Authorization` headers
- */
-function checkHeaderCounts({ raw }: FastifyRequest): number {
-  const { rawHeaders } = raw;
-  let hosts = 0;
-  let authorizations = 0;
-  let idempotencyKeys = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
-    else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations++;
-    else if (name.length === 15 && name.toLowerCase() === 'idempotency-key') idempotencyKeys++;
-  }
-  if (hosts > 1) throw invalidHost('The request has more than one Host header.');
-  if (hosts === 0 && raw.httpVersion !== '1.0') throw invalidHost('The request has no Host header.');
-  if (idempotencyKeys > 1) {
-    throw new ServiceError('invalid_request', {
-      param: 'Idempotency-Key',
-      message: 'The request has more than one Idempotency-Key header; nothing was charged.',
-    });
-  }
-  return authorizations;
-}
-
-/** The sender may also disagree about the end of the request: nothing more is read from it (RFC 9112, 11.2). */
-function invalidHost(message: string): ServiceError {
-  return new ServiceError('invalid_request', { param: 'Host', message, headers: { connection: 'close' } });
-}
-
-/** The bearer token of the request (RFC 6750, 2.1), or the error of a request without one. */
-function sentKey({ headers }: FastifyRequest, authorizations: number): string | ServiceError {
-  if (authorizations === 0) return missingKey;
-  const text = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? '')?.[1];
-  return authorizations > 1 || text === undefined ? invalidKey : text;
-}
-
-// Created once: callers without a key may send many requests.
-const missingKey = new RepeatedError('unauthenticated', {
-  message: 'This request needs an API key, sent as "Authorization: Bearer cfk_…".',
-  headers: { 'www-authenticate': 'Bearer realm="counterfoil"' },
-});
-
-/** The same message for a malformed, unknown, wrong, revoked or expired key: the difference would help only attackers. */
-const invalidKey = new RepeatedError('unauthenticated', {
-  param: 'Authorization',
-  message: 'The API key is not valid. Send a valid one as "Authorization: Bearer cfk_…".',
-  // RFC 6750, 3.1
-  headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
-});
 
 function orThrow(admission: Admission): Promise<void> | undefined {
   if (admission instanceof ServiceError) throw admission;

@@ -1,14 +1,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { ApiKey } from '../../access/api-key.ts';
 import type { ConsoleSessions } from '../../access/console-sessions.ts';
+import type { KnownCaller } from '../../access/permission.ts';
 import { ServiceError } from '../../errors.ts';
 import { isLoopback } from '../../origins.ts';
-import { Cookies } from '../response/cookies.ts';
+import type { ConsoleCookies } from './console-cookies.ts';
 
 /** The header in which the console sends the token of its session. A page of another origin cannot send it. */
 export const consoleTokenHeader = 'console-token';
-const cookieName = 'counterfoil-console';
 
 /**
  * The caller of a request from the console. A cookie alone authorizes nothing: a request counts as one of the console by its
@@ -16,14 +15,14 @@ const cookieName = 'counterfoil-console';
  */
 export class ConsoleCallers {
   readonly sessions: ConsoleSessions;
+  readonly cookies: ConsoleCookies;
   readonly #publicUrl: string | undefined;
-  readonly #cookies: Cookies;
 
   /** @param publicUrl the origin of the service for browsers, if the settings name it */
-  constructor(sessions: ConsoleSessions, publicUrl: string | undefined) {
+  constructor(sessions: ConsoleSessions, cookies: ConsoleCookies, publicUrl: string | undefined) {
     this.sessions = sessions;
+    this.cookies = cookies;
     this.#publicUrl = publicUrl;
-    this.#cookies = new Cookies(publicUrl ?? '', 'Strict');
   }
 
   /** Whether a request has the token of a session, valid or not. */
@@ -31,35 +30,23 @@ export class ConsoleCallers {
     return headers[consoleTokenHeader] !== undefined;
   }
 
-  cookieOf({ headers }: FastifyRequest): string | undefined {
-    return this.#cookies.read(headers.cookie, cookieName);
-  }
-
-  setCookie(reply: Parameters<Cookies['set']>[0], cookie: string, ageMsMax: number): void {
-    this.#cookies.set(reply, cookieName, cookie, ageMsMax);
-  }
-
-  clearCookie(reply: Parameters<Cookies['clear']>[0]): void {
-    this.#cookies.clear(reply, cookieName);
-  }
-
   /**
-   * The key of the session. Rejects with `forbidden` if the request is from a page of another origin or its token is not that
+   * The holder of the session. Rejects with `forbidden` if the request is from a page of another origin or its token is not that
    * of the session, and with `unauthenticated` if the session has ended.
    */
-  async keyOf(request: FastifyRequest): Promise<ApiKey> {
+  async callerOf(request: FastifyRequest): Promise<KnownCaller> {
     this.checkOwnPage(request);
-    const session = await this.sessions.find(this.cookieOf(request));
+    const session = await this.sessions.find(this.cookies.read(request, 'session'));
     if (session === undefined) throw noSession;
     if (!isEqual(String(request.headers[consoleTokenHeader]), session.token)) throw wrongToken;
-    return session.key;
+    return session.caller;
   }
 
   /** Records a request that may change something in the audit trail, by its path, which contains no secret. */
-  async noteRequest(request: FastifyRequest, key: ApiKey): Promise<void> {
+  async noteRequest(request: FastifyRequest, caller: KnownCaller): Promise<void> {
     if (isSafe(request.method)) return;
     const on = `${request.method} ${request.url.split('?', 1)[0]}`;
-    await this.sessions.noteRequest(key, on, request.id);
+    await this.sessions.noteRequest(caller, on, request.id);
   }
 
   /**
@@ -80,8 +67,8 @@ export class ConsoleCallers {
     if (URL.canParse(url) && isLoopback(new URL(url).hostname)) return;
     throw new ServiceError('forbidden', {
       message:
-        'The console accepts a key only over https, or on the machine of the service. Set COUNTERFOIL_PUBLIC_URL to the ' +
-        'https address of the service.',
+        'People sign in to the console only over https, or on the machine of the service. Set COUNTERFOIL_PUBLIC_URL to ' +
+        'the https address of the service.',
     });
   }
 

@@ -16,14 +16,26 @@ export interface ConsoleWindow {
   readonly faults: readonly string[];
 }
 
-/** A browser that notes what no page of the console may do. It is closed after the test, which fails if it noted anything. */
-export async function openWindow(t: TestContext, origin: string): Promise<ConsoleWindow> {
+/**
+ * A browser that notes what no page of the console may do. It is closed after the test, which fails if it noted anything.
+ *
+ * @param others origins that the browser goes to on its way, whose pages do what they like
+ */
+export async function openWindow(
+  t: TestContext,
+  origin: string,
+  { others = [] }: { readonly others?: readonly string[] } = {},
+): Promise<ConsoleWindow> {
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   const context = await browser.newContext({ viewport: { width: 1100, height: 700 }, locale: 'en-US' });
   context.setDefaultTimeout(givenUpMs);
   const faults: string[] = [];
+  const isOther = (url: string) => URL.canParse(url) && others.includes(new URL(url).origin);
   context.on('request', (request) => {
-    if (new URL(request.url()).origin !== origin) faults.push(`requested ${request.url()}`);
+    // The referrer is the page that sends it; the frame may still be at the page before.
+    const { referer = '' } = request.headers();
+    const isOfOther = isOther(request.url()) || (!request.isNavigationRequest() && isOther(referer));
+    if (new URL(request.url()).origin !== origin && !isOfOther) faults.push(`requested ${request.url()}`);
   });
   context.on('dialog', (dialog) => {
     faults.push(`opened a dialog: ${dialog.message()}`);
@@ -32,7 +44,8 @@ export async function openWindow(t: TestContext, origin: string): Promise<Consol
   context.on('weberror', (error) => faults.push(`threw ${error.error().message}`));
   context.on('console', (message) => {
     // A rejected or failed request is reported here too; the page shows it.
-    if (!/Failed to load resource|net::ERR/.test(message.text())) faults.push(`logged ${message.text()}`);
+    if (!isOther(message.page()?.url() ?? '') && !/Failed to load resource|net::ERR/.test(message.text()))
+      faults.push(`logged ${message.text()}`);
   });
   await context.addInitScript({
     content: `document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>

@@ -57,6 +57,7 @@ export async function startSignInKit(t: TestContext) {
     accessEnding: new AccessEnding(engine, now),
     providers: { oidc: provider, google: provider, github: provider, microsoft: provider },
     appTokens,
+    isAdministrator: async () => false,
     origin: 'https://id.example.com',
     prefix: '',
     log: openLog('silent'),

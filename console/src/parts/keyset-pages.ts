@@ -1,35 +1,39 @@
-import type { Item, Table } from '@counterfoil/client';
-import { itemsPerPage, pagesKeptMax, rowsMax } from '../limits.ts';
+import { pagesKeptMax, rowsMax } from '../limits.ts';
 
-/** Where the rows of a view begin. */
-export interface Start {
-  /** The first id, or the one that would follow it. */
-  readonly from?: string | undefined;
-  readonly prefix?: string | undefined;
+interface Identified {
+  readonly id: string;
 }
 
-interface Page {
-  /** The id before its first item; undefined on the first page. */
+/** A list of the interface, in the order of its ids. */
+export interface KeysetSource<Row extends Identified> {
+  /** A page of the rows after an id, or the first page; empty at the end. */
+  after(id: string | undefined, signal: AbortSignal): Promise<readonly Row[]>;
+  /** One row; undefined if it does not exist. */
+  find(id: string, signal: AbortSignal): Promise<Row | undefined>;
+}
+
+interface Page<Row> {
+  /** The id before its first row; undefined on the first page. */
   readonly after: string | undefined;
   first: number;
   length: number;
-  /** The id of its last item when it was read first. The page has what is between `after` and this, however many there are. */
+  /** The id of its last row when it was read first. The page has what is between `after` and this, however many there are. */
   readonly last: string;
   /** Undefined while the page is not kept. */
-  items: readonly Item[] | undefined;
+  rows: readonly Row[] | undefined;
   /** The reading of a page that was not kept. */
   reading: Promise<void> | undefined;
 }
 
 /**
- * The items of a table as far as they have been scrolled to. Pages are read one after another, each from the last id of the one
- * before. Only those near the reader keep their items; the others remember where they begin and end, and are read again.
+ * The rows of a list as far as they have been scrolled to. Pages are read one after another, each from the last id of the one
+ * before. Only those near the reader keep their rows; the others remember where they begin and end, and are read again.
  * What others have created or deleted there meanwhile moves the rows below.
  */
-export class ItemPages {
-  readonly #table: Table;
-  readonly #start: Start;
-  readonly #pages: Page[] = [];
+export class KeysetPages<Row extends Identified> {
+  readonly #source: KeysetSource<Row>;
+  readonly #from: string | undefined;
+  readonly #pages: Page<Row>[] = [];
   readonly #changed: () => void;
   readonly #aborted = new AbortController();
   #isReading = false;
@@ -38,10 +42,13 @@ export class ItemPages {
   #wanted = 0;
   error: unknown;
 
-  /** @param changed called when there are more items, or an error */
-  constructor(table: Table, start: Start, changed: () => void) {
-    this.#table = table;
-    this.#start = start;
+  /**
+   * @param from the first id, or the one that would follow it
+   * @param changed called when there are more rows, or an error
+   */
+  constructor(source: KeysetSource<Row>, from: string | undefined, changed: () => void) {
+    this.#source = source;
+    this.#from = from;
     this.#changed = changed;
   }
 
@@ -58,12 +65,12 @@ export class ItemPages {
     return this.count >= rowsMax;
   }
 
-  /** The item of a row; undefined while it is read again, which an error ends until `retry`. */
-  at(index: number): Item | undefined {
+  /** A row; undefined while it is read again, which an error ends until `retry`. */
+  at(index: number): Row | undefined {
     const page = this.#pageOf(index);
     if (page === undefined) return undefined;
-    if (page.items === undefined && this.error === undefined) void this.#read(page);
-    return page.items?.[index - page.first];
+    if (page.rows === undefined && this.error === undefined) void this.#read(page);
+    return page.rows?.[index - page.first];
   }
 
   /** Reads on until so many rows are there, or all of them. */
@@ -72,7 +79,7 @@ export class ItemPages {
     if (this.#isReading || this.error !== undefined) return;
     this.#isReading = true;
     try {
-      while (this.count < rows && !this.#isComplete && !this.isFull) {
+      while (this.count < this.#wanted && !this.#isComplete && !this.isFull) {
         await this.#readNext();
         this.#changed();
       }
@@ -83,14 +90,14 @@ export class ItemPages {
     }
   }
 
-  /** The items of rows that are known, both ends included; pages that are not kept are read again. */
-  async between(first: number, last: number): Promise<readonly Item[]> {
-    const found: Item[] = [];
+  /** Rows that are known, both ends included; pages that are not kept are read again. */
+  async between(first: number, last: number): Promise<readonly Row[]> {
+    const found: Row[] = [];
     for (let index = Math.max(0, first); index <= last; ) {
       const page = this.#pageOf(index);
       if (page === undefined) break;
-      if (page.items === undefined) await this.#read(page);
-      found.push(...(page.items ?? []).slice(index - page.first, last + 1 - page.first));
+      if (page.rows === undefined) await this.#read(page);
+      found.push(...(page.rows ?? []).slice(index - page.first, last + 1 - page.first));
       index = page.first + page.length;
     }
     return found;
@@ -109,43 +116,35 @@ export class ItemPages {
 
   async #readNext(): Promise<void> {
     const isFirst = this.#pages.length === 0;
-    const after = isFirst ? this.#start.from : this.#pages.at(-1)?.last;
-    const items = await this.#itemsAfter(after, itemsPerPage);
-    if (isFirst && this.#start.from !== undefined) {
-      const { from, prefix } = this.#start;
-      const start = await this.#table.get(from, { signal: this.#aborted.signal });
-      if (start?.id.startsWith(prefix ?? '')) items.unshift({ id: start.id, name: start.name });
+    const after = isFirst ? this.#from : this.#pages.at(-1)?.last;
+    const rows = [...(await this.#source.after(after, this.#aborted.signal))];
+    if (isFirst && this.#from !== undefined) {
+      const start = await this.#source.find(this.#from, this.#aborted.signal);
+      if (start !== undefined) rows.unshift(start);
     }
-    if (items.length === 0) {
+    const last = rows.at(-1);
+    if (last === undefined) {
       this.#isComplete = true;
       return;
     }
-    const last = items.at(-1) as Item;
     this.#pages.push({
       after: isFirst ? undefined : after,
       first: this.count,
-      length: items.length,
+      length: rows.length,
       last: last.id,
-      items,
+      rows,
       reading: undefined,
     });
     this.#forget(this.#pages.length - 1);
   }
 
-  async #itemsAfter(after: string | undefined, limit: number): Promise<Item[]> {
-    const { signal } = this.#aborted;
-    const pages = this.#table.pages({ after, limit, prefix: this.#start.prefix, signal });
-    const { value, done } = await pages.next();
-    return done ? [] : [...value];
-  }
-
-  /** Reads the items of a known page again, as they are now. */
-  #read(page: Page): Promise<void> {
-    page.reading ??= this.#itemsUpTo(page)
+  /** Reads the rows of a known page again, as they are now. */
+  #read(page: Page<Row>): Promise<void> {
+    page.reading ??= this.#rowsUpTo(page)
       .then(
-        (items) => {
-          page.items = items;
-          this.#resize(page, items.length);
+        (rows) => {
+          page.rows = rows;
+          this.#resize(page, rows.length);
           this.#forget(this.#pages.indexOf(page));
           this.#changed();
         },
@@ -157,18 +156,18 @@ export class ItemPages {
     return page.reading;
   }
 
-  async #itemsUpTo({ after, last }: Page): Promise<readonly Item[]> {
-    const found: Item[] = [];
+  async #rowsUpTo({ after, last }: Page<Row>): Promise<readonly Row[]> {
+    const found: Row[] = [];
     for (let from = after; ; ) {
-      const items = await this.#itemsAfter(from, itemsPerPage);
-      const end = items.findIndex(({ id }) => comesAfter(id, last));
-      found.push(...(end < 0 ? items : items.slice(0, end)));
-      from = items.at(-1)?.id;
+      const rows = await this.#source.after(from, this.#aborted.signal);
+      const end = rows.findIndex(({ id }) => comesAfter(id, last));
+      found.push(...(end < 0 ? rows : rows.slice(0, end)));
+      from = rows.at(-1)?.id;
       if (end >= 0 || from === undefined || from === last) return found;
     }
   }
 
-  #resize(page: Page, length: number): void {
+  #resize(page: Page<Row>, length: number): void {
     const more = length - page.length;
     page.length = length;
     if (more === 0) return;
@@ -181,24 +180,24 @@ export class ItemPages {
     this.#changed();
   }
 
-  /** Drops the items of the pages that are furthest from one; the first one, which has no id before it, is kept. */
+  /** Drops the rows of the pages that are furthest from one; the first one, which has no id before it, is kept. */
   #forget(near: number): void {
     const kept = this.#pages
       .map((_, index) => index)
-      .filter((index) => this.#pages[index]?.items !== undefined);
+      .filter((index) => this.#pages[index]?.rows !== undefined);
     if (kept.length <= pagesKeptMax) return;
     const furthest = kept
       .filter((index) => index > 0)
       .toSorted((one, other) => Math.abs(other - near) - Math.abs(one - near))[0];
     const page = furthest === undefined ? undefined : this.#pages[furthest];
-    if (page !== undefined) page.items = undefined;
+    if (page !== undefined) page.rows = undefined;
   }
 
-  #pageOf(index: number): Page | undefined {
+  #pageOf(index: number): Page<Row> | undefined {
     let [low, high] = [0, this.#pages.length - 1];
     while (low <= high) {
       const middle = (low + high) >> 1;
-      const page = this.#pages[middle] as Page;
+      const page = this.#pages[middle] as Page<Row>;
       if (index < page.first) high = middle - 1;
       else if (index >= page.first + page.length) low = middle + 1;
       else return page;
@@ -207,7 +206,7 @@ export class ItemPages {
   }
 }
 
-/** In the order of a table, which compares the bytes of UTF-8: that is the order of the code points. */
+/** In the order of the service, which compares the bytes of UTF-8: that is the order of the code points. */
 function comesAfter(one: string, other: string): boolean {
   const [ones, others] = [[...one], [...other]];
   const at = ones.findIndex((character, index) => character !== others[index]);

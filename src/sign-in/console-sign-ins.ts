@@ -1,0 +1,75 @@
+import type { Engine, Write } from '../storage/engine.ts';
+import { userKey } from './identity.ts';
+import { isOver, type Session } from './session.ts';
+import { isSessionCookie, recordId, sessionsSpace as space } from './sessions.ts';
+import { findRegistration } from './stored-integration.ts';
+
+/** Who has signed in to the console. */
+export interface SignedInPerson {
+  /** The id of the user. */
+  readonly user: string;
+  readonly name?: string;
+}
+
+/** A sign-in that has not been exchanged yet. */
+export interface ProvenSignIn extends SignedInPerson {
+  readonly id: string;
+  /** The write that exchanges it; rejected if it is exchanged already, or has ended. @param until milliseconds since 1970 */
+  use(until: number): Write;
+}
+
+/**
+ * Sign-ins to the console. Each is a record beside the sessions of the app, so that whatever ends those ends it too: the
+ * deletion of a user, an operator, a sign-out everywhere, the provider's logout token, the end of the integration. The session
+ * of the console (`access/`) ends with it.
+ */
+export class ConsoleSignIns {
+  readonly #engine: Engine;
+  readonly #now: () => number;
+
+  constructor(engine: Engine, now: () => number) {
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  /** The sign-in with this proof; undefined if it never existed, is exchanged, or has ended. */
+  async findProven(proof: string | undefined): Promise<ProvenSignIn | undefined> {
+    if (proof === undefined || !isSessionCookie(proof)) return undefined;
+    const id = recordId(proof);
+    const found = await this.#read(id, 'proven');
+    if (found === undefined) return undefined;
+    const { text, session } = found;
+    const use = (until: number): Write => {
+      const exchanged: Session = { ...session, console: 'exchanged', endsAt: until };
+      return { kind: 'replace', space, id, value: JSON.stringify(exchanged), ifValue: text };
+    };
+    return { ...personOf(session), id, use };
+  }
+
+  /** Who made an exchanged sign-in; undefined if it has ended. */
+  async find(id: string): Promise<SignedInPerson | undefined> {
+    const found = await this.#read(id, 'exchanged');
+    return found && personOf(found.session);
+  }
+
+  /** The write that ends an exchanged sign-in; rejected if it has ended. */
+  end(id: string): Write {
+    return { kind: 'delete', space, id };
+  }
+
+  async #read(id: string, state: NonNullable<Session['console']>) {
+    const text = await this.#engine.get(space, id);
+    if (text === undefined) return undefined;
+    const session = JSON.parse(text) as Session;
+    if (session.console !== state || isOver(session, this.#now())) return undefined;
+    const { provider, integration } = session.identity;
+    const registration = await findRegistration(this.#engine, provider, integration);
+    const isCurrent = registration !== undefined && registration.id === session.registrationId;
+    return isCurrent ? { text, session } : undefined;
+  }
+}
+
+function personOf({ identity }: Session): SignedInPerson {
+  const { name } = identity;
+  return { user: userKey(identity), ...(name === undefined ? {} : { name }) };
+}
