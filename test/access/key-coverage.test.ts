@@ -246,10 +246,7 @@ test('an administrator who is removed, or gets fewer scopes, before the commit m
     const every = await add(everyScope);
     meanwhile = () => add(['keys:write', 'tables:read']);
     const wide = keyRequest({ name: 'wide', scopes: ['payments:refund'] });
-    await assert.rejects(administration.create(every, wide), {
-      code: 'forbidden',
-      details: { param: 'scopes' },
-    });
+    await assert.rejects(administration.create(every, wide), { code: 'forbidden' });
     const made = await administration.create(every, keyRequest({ name: 'narrow', scopes: ['tables:read'] }));
     assert.deepEqual(made.key.scopes, ['tables:read']);
     meanwhile = () => administrators.remove(who.id, by);
