@@ -92,7 +92,7 @@ function SignInWith({ failed }: { readonly failed: (error: unknown) => void }) {
   return (
     <>
       <p>{texts.signIn.people}</p>
-      <div class="actions">
+      <div class="providers">
         {offered.map((integration) => {
           const { provider, name } = integration;
           const label = `${texts.signIn.providers[provider] ?? provider} (${name})`;

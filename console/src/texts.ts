@@ -17,8 +17,7 @@ export const texts = {
   loading: 'Loading …',
   signIn: {
     title: 'Sign in',
-    explanation:
-      'This service needs an API key. The key is exchanged for a session of 8 hours and kept nowhere else.',
+    explanation: 'Sign in with an API key. It is exchanged for a session of 8 hours and kept nowhere else.',
     key: 'API key',
     submit: 'Sign in',
     ended: 'Your session has ended. Sign in again to go on.',
@@ -31,7 +30,7 @@ export const texts = {
     asPerson: (name: string) => `Signed in as ${name}`,
     with: (label: string) => `Sign in with ${label}`,
     finishing: 'Signing in …',
-    people: 'Administrators sign in with a provider, without a key:',
+    people: 'Administrators sign in without a key:',
     providers: {
       google: 'Google',
       microsoft: 'Microsoft',
