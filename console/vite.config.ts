@@ -28,6 +28,30 @@ function compressed(): Plugin {
   };
 }
 
+const firstView = '/payments/payments-view.tsx';
+
+/** Loads the first view together with the page, where it would wait until the page has run. */
+function preloaded(): Plugin {
+  return {
+    name: 'preloaded',
+    transformIndexHtml: {
+      order: 'post',
+      handler: (html, { bundle = {} }) => {
+        const chunks = Object.values(bundle).filter((file) => file.type === 'chunk');
+        const view = chunks.find(({ facadeModuleId }) => facadeModuleId?.endsWith(firstView));
+        if (view === undefined) throw new Error(`no chunk is made of ${firstView}`);
+        return [view.fileName, ...view.imports]
+          .filter((file) => !html.includes(file))
+          .map((file) => ({
+            tag: 'link',
+            attrs: { rel: 'modulepreload', crossorigin: true, href: `/console/${file}` },
+            injectTo: 'head' as const,
+          }));
+      },
+    },
+  };
+}
+
 /** Preact in the place of React: the first view is less than half as large (docs/decisions/console.md). */
 const preact = [
   { find: /^react$/, replacement: 'preact/compat' },
@@ -39,7 +63,7 @@ const preact = [
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: '/console/',
-  plugins: [compressed()],
+  plugins: [preloaded(), compressed()],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   resolve: {
     alias: [

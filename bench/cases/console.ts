@@ -95,7 +95,8 @@ async function firstView(browser: Browser, origin: string) {
     await session.send('Emulation.setCPUThrottlingRate', { rate: throttling });
     await session.send('Network.enable');
     let bytes = 0;
-    session.on('Network.loadingFinished', ({ encodedDataLength }) => {
+    // Without the heads of the responses.
+    session.on('Network.dataReceived', ({ encodedDataLength }) => {
       bytes += encodedDataLength;
     });
     await page.goto(`${origin}/console/payments`);
