@@ -39,7 +39,7 @@ test('the package holds what runs, and nothing else', async () => {
   for (const file of ['index.html', 'licenses.md'])
     assert.ok(ofConsole.includes(`dist/console/${file}`), file);
   for (const file of ofConsole) assert.match(file, /\.(html|md|(js|css|svg)(\.br|\.gz)?)$/);
-  const compiled = globSync(['src/**/*.ts', 'client/src/*.ts']).map(
+  const compiled = [...globSync('src/**/*.ts'), ...clientOfCommands()].map(
     (path) => `dist/${path.replace(/ts$/, 'js')}`,
   );
   assert.deepEqual(
@@ -147,4 +147,13 @@ async function checkServes(origin: string): Promise<void> {
   const books = counterfoil.table('books');
   await books.create(item);
   assert.deepEqual(await books.all(), [item]);
+}
+
+/** The modules of the client that commands load: without those of operators. */
+function clientOfCommands(): readonly string[] {
+  const found = new Set(['client/src/index.ts']);
+  for (const path of found)
+    for (const [, name] of readFileSync(path, 'utf8').matchAll(/ from '\.\/([^']+)'/g))
+      found.add(`client/src/${name}`);
+  return [...found];
 }
