@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Space, Write } from '../../src/storage/engine.ts';
-import { journalSizeMax } from '../../src/storage/lmdb/limits.ts';
+import { journalChangesMax, journalSizeMax } from '../../src/storage/lmdb/limits.ts';
 import { Memtable } from '../../src/storage/lmdb/memtable.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';
@@ -104,6 +104,21 @@ for (const [title, commitsOf] of Object.entries<(n: number) => Write[]>({
     await opener.close();
   });
 }
+
+test('bounds the changes in the journal during continuous writes of small items', async (t) => {
+  const opener = new StoreOpener(newFile(t));
+  const { committer, transact } = opener;
+  const recent = new Memtable(opener.store);
+  let most = 0;
+  for (let n = 0; n < 500; n++) {
+    transact(() => committer.carryOut([hundredNew(n)]));
+    transact(() => recent.catchUp());
+    most = Math.max(most, recent.journalChanges);
+  }
+  assert.ok(most >= journalChangesMax, `${most} changes, before compaction began`);
+  assert.ok(most < 2 * journalChangesMax, `the journal had ${most} changes`);
+  await opener.close();
+});
 
 function hundredNew(n: number): Write[] {
   return Array.from({ length: 100 }, (_, index) => create('table:a', `${n}-${index}`));
