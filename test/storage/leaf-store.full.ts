@@ -93,7 +93,7 @@ for (const [title, commitsOf] of Object.entries<(n: number) => Write[]>({
     const { committer, transact, store } = opener;
     transact(() => committer.carryOut([hotIds.map((id) => create('table:a', id))]));
     let written = 0;
-    for (let n = 0; written < 12 * journalSizeMax; n++) {
+    for (let n = 0; written < 6 * journalSizeMax; n++) {
       const commits = commitsOf(n);
       transact(() => committer.carryOut(commits.map((write) => [write])));
       written += JSON.stringify(commits).length;
