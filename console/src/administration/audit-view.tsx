@@ -1,6 +1,7 @@
 import type { Act } from '@counterfoil/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { actsPerPage } from '../limits.ts';
+import { Columns } from '../parts/columns.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Time } from '../parts/time.tsx';
 import { useConnection } from '../session.tsx';
@@ -42,15 +43,7 @@ export default function AuditView() {
 function Acts({ acts }: { readonly acts: readonly Act[] }) {
   return (
     <table class="list" aria-label={audit.title}>
-      <thead>
-        <tr>
-          {Object.values(audit.columns).map((column) => (
-            <th scope="col" key={column}>
-              {column}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <Columns titles={audit.columns} />
       <tbody>
         {acts.map(({ id, at, what, on, by, administrator, request_id }) => (
           <tr key={id}>

@@ -2,6 +2,7 @@ import { CounterfoilError } from '@counterfoil/client';
 import type { Backup, BackupReport } from '@counterfoil/client/operator';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { backupsMs } from '../limits.ts';
+import { Columns } from '../parts/columns.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Time } from '../parts/time.tsx';
@@ -129,15 +130,7 @@ function continuousText(continuous: BackupReport['continuous']): string {
 function List({ backups }: { readonly backups: readonly Backup[] }) {
   return (
     <table class="list" aria-label={words.title}>
-      <thead>
-        <tr>
-          {Object.values(words.columns).map((column) => (
-            <th scope="col" key={column}>
-              {column}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <Columns titles={words.columns} />
       <tbody>
         {backups.map(({ name, state, time, position, items, bytes }) => (
           <tr key={name}>

@@ -1,6 +1,7 @@
 import type { DoctorCheck, MasterKey } from '@counterfoil/client/operator';
 import { useQuery } from '@tanstack/react-query';
 import { doctorMs } from '../limits.ts';
+import { Columns } from '../parts/columns.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Time } from '../parts/time.tsx';
 import { useConnection } from '../session.tsx';
@@ -44,7 +45,7 @@ export default function Doctor() {
 function Checks({ checks }: { readonly checks: readonly DoctorCheck[] }) {
   return (
     <table class="list" aria-label={words.title}>
-      <Head columns={words.columns} />
+      <Columns titles={words.columns} />
       <tbody>
         {checks.map(({ check, status, message, action }) => (
           <tr key={`${check} ${message}`}>
@@ -66,7 +67,7 @@ function MasterKeys({ keys }: { readonly keys: readonly MasterKey[] }) {
     <>
       <h2>{words.masterKeys}</h2>
       <table class="list" aria-label={words.masterKeys}>
-        <Head columns={words.keyColumns} />
+        <Columns titles={words.keyColumns} />
         <tbody>
           {keys.map(({ id, is_writing, state, since, secrets }) => (
             <tr key={id}>
@@ -80,19 +81,5 @@ function MasterKeys({ keys }: { readonly keys: readonly MasterKey[] }) {
       </table>
       <p>{words.rotate}</p>
     </>
-  );
-}
-
-function Head({ columns }: { readonly columns: Readonly<Record<string, string>> }) {
-  return (
-    <thead>
-      <tr>
-        {Object.values(columns).map((column) => (
-          <th scope="col" key={column}>
-            {column}
-          </th>
-        ))}
-      </tr>
-    </thead>
   );
 }

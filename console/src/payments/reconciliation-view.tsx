@@ -1,6 +1,7 @@
 import type { ReconcileDifference } from '@counterfoil/client/operator';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'preact/hooks';
+import { Columns } from '../parts/columns.tsx';
 import { Command } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { useConnection } from '../session.tsx';
@@ -130,15 +131,7 @@ function Differences({
 }) {
   return (
     <table class="list" aria-label={words.title}>
-      <thead>
-        <tr>
-          {Object.values(words.columns).map((column) => (
-            <th scope="col" key={column}>
-              {column}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <Columns titles={words.columns} />
       <tbody>
         {differences.map(({ payment_id: id, charge_id, route, difference }) => (
           <tr key={`${id} ${charge_id} ${difference}`}>
