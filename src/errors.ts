@@ -82,6 +82,7 @@ const kinds = {
     'conflict',
     'This idempotency key was used before with another payload; nothing was charged.',
   ),
+  backups_not_configured: kind(409, 'conflict', 'The settings of this service have no target for backups.'),
   backup_running: kind(409, 'conflict', 'A backup is being made; nothing was begun.', { retryable: true }),
   reconciliation_running: kind(
     409,
@@ -116,7 +117,6 @@ const kinds = {
     'service',
     'This payment processor has no key in the settings of this service.',
   ),
-  backups_not_configured: kind(503, 'service', 'The settings of this service have no target for backups.'),
   reconcile_required: kind(
     503,
     'service',

@@ -13,5 +13,5 @@ test('without a target the report says so, and a backup is rejected', onLmdb, as
     [body.store, body.target, body.schedule, body.continuous, body.total, body.backups],
     ['lmdb', null, null, null, null, []],
   );
-  assertError(await post(path, {}), { status: 503, code: 'backups_not_configured' });
+  assertError(await post(path, {}), { status: 409, code: 'backups_not_configured' });
 });

@@ -25,6 +25,8 @@ import { tryToPost } from '../support/try-to-send.ts';
 needRootAnd('nbdkit', 'nbdfuse', 'fusermount3', 'mkfs.ext4', 'losetup');
 
 const cuts = count({ short: 2, long: 100 });
+/** One for all starts: a cut may bring back the folder of the round before. */
+const masterKey = { COUNTERFOIL_MASTER_KEY: randomBytes(32).toString('base64') };
 const stepProgram = (name: string) => join(import.meta.dirname, `../support/storage/${name}.ts`);
 
 test('restore: after a cut the folder has no store, and takes the restore again, or the whole one, still shut', async (t) => {
@@ -78,8 +80,7 @@ async function assertDoesNotStart(t: TestContext, data: string): Promise<void> {
 }
 
 async function assertIsShut(t: TestContext, data: string): Promise<void> {
-  const env = { COUNTERFOIL_MASTER_KEY: randomBytes(32).toString('base64') };
-  const service = await ServeProcess.start(t, { data, env, simulate: true });
+  const service = await ServeProcess.start(t, { data, env: masterKey, simulate: true });
   const charge = { amount: 2_000, currency: 'EUR', token: 'tok_paid' };
   const reply = await tryToPost(`${await service.ready()}/stage/payment/simulated/charge`, charge);
   assert.equal(reply?.status, 503);
