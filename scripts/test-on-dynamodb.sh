@@ -16,7 +16,7 @@ if [ "${1:-}" != short ]; then
     test/tables/{bad-batches,if-match}.test.ts
     test/tables/stalled-reads.full.ts
     test/access/{keys,keys-http,key-coverage,matrix,limits,audit-list}.test.ts
-    test/console/{administrators,administrator-attacks}.test.ts
+    test/console/{administrators,administrator-attacks}.full.ts
     test/sign-in/{sessions,flow,registry,app-sign-in}.test.ts
     test/access/keys-processes.full.ts
     test/sign-in/two-processes.full.ts
