@@ -59,8 +59,9 @@ suite('a graceful shutdown', { concurrency: true }, () => {
   test('ends within 10 s although a client never finishes its request', async (t) => {
     const service = await startTestService(t);
     const stuck = await RawConnection.open(service.origin);
-    stuck.send(requestText(service.origin, `POST ${create.path}`, { ...json, 'Content-Length': '100' }));
-    await sleep(100);
+    const head = { ...json, 'Content-Length': '100', Expect: '100-continue' };
+    stuck.send(requestText(service.origin, `POST ${create.path}`, head));
+    await stuck.continued();
     const began = performance.now();
     await service.stop();
     assert.ok(performance.now() - began < stopGraceMs + busyMachineMs, 'the shutdown ended in time');

@@ -60,6 +60,13 @@ export class RawConnection {
     return { status, headers, text, json: parsed(text) };
   }
 
+  /** Waits for "100 Continue": the service has read the head of a request with `Expect`. */
+  async continued(): Promise<void> {
+    const headEnd = await this.#until(() => this.#received.indexOf('\r\n\r\n'));
+    const head = this.#take(headEnd + 4).toString('latin1');
+    if (!head.startsWith('HTTP/1.1 100 ')) throw new Error(`no 100 Continue, but ${head}`);
+  }
+
   /** Waits until the service closes the connection. @returns whether it has sent nothing more */
   async ends(): Promise<boolean> {
     await this.#until(() => (this.#ended ? 0 : -1), 'the end of the connection');
