@@ -20,6 +20,8 @@ export interface Session {
   readonly expires_at: string | null;
   readonly version: string;
   readonly base_path: string;
+  /** Who may make a table: the first item, or the settings alone. */
+  readonly table_policy: 'open' | 'declared';
   readonly payments: {
     readonly base_path: string;
     readonly processors: readonly string[];

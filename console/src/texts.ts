@@ -199,6 +199,10 @@ export const texts = {
     command: (origin: string) =>
       `curl ${origin}/table/books/create -H 'Content-Type: application/json' -d '{"id":"emma","name":"Jane Austen"}'`,
     columns: { name: 'Table', count: 'Items', bytes: 'Size' },
+    policy: {
+      open: 'The first item of a new name makes its table.',
+      declared: 'Only the tables that the settings name exist.',
+    },
     back: 'All tables',
     newTable: 'New table',
     jump: 'Jump to id',

@@ -28,6 +28,7 @@ import { type AppOptions, type HttpApp, openApp } from '../http/server/app.ts';
 import type { Listener } from '../http/server/listener.ts';
 import type { Routes } from '../http/server/routes.ts';
 import type { Reconciliations } from '../payments/reconciliations.ts';
+import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
 import type { Access } from './access.ts';
@@ -115,6 +116,7 @@ function pageRoutes(settings: Settings, listeners: Listeners, context: AppContex
   const facts = {
     version,
     basePath: settings.basePath,
+    tablePolicy: tablePolicy(settings),
     payments: listeners.areSeparate ? undefined : payments,
   };
   return [

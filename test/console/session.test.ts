@@ -277,3 +277,15 @@ test('the settings turn the console off, with its sessions', async (t) => {
   const sent = { ...headers, origin: service.origin };
   assertError(await service.get('/v3/tables', sent), { status: 401, code: 'unauthenticated' });
 });
+
+test('the page learns who may make a table', async (t) => {
+  const declared = { COUNTERFOIL_TABLES: 'declared', COUNTERFOIL_DECLARED_TABLES: 'books' };
+  for (const [env, policy] of [
+    [{}, process.env.TEST_STORE === 'dynamodb' ? 'declared' : 'open'],
+    [declared, 'declared'],
+  ] as const) {
+    const service = await startTestService(t, { env });
+    assert.equal((await service.get(path, fromPage(service))).json.body.table_policy, policy);
+    await service.stop();
+  }
+});

@@ -27,7 +27,8 @@ export default function TablesView() {
   return (
     <>
       <h1>{texts.tables.title}</h1>
-      {may(session, 'tables:write') && (
+      <p>{texts.tables.policy[session.table_policy]}</p>
+      {may(session, 'tables:write') && session.table_policy === 'open' && (
         <button type="button" onClick={() => setNew(true)}>
           {texts.tables.newTable}
         </button>

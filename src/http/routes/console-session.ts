@@ -18,6 +18,8 @@ export interface ConsoleFacts {
   readonly version: string;
   /** The paths in front of `/v3` and `/stage`. */
   readonly basePath: string;
+  /** Who may make a table. */
+  readonly tablePolicy: 'open' | 'declared';
   /** Undefined if payments have a listener of their own, which a page of this one cannot call. */
   readonly payments:
     | {
@@ -113,7 +115,10 @@ export function sendSession(
   return sendEnvelope(reply.headers(privateHeaders), success(shown(session, facts)));
 }
 
-function shown(session: ConsoleSession | undefined, { version, basePath, payments }: ConsoleFacts) {
+function shown(
+  session: ConsoleSession | undefined,
+  { version, basePath, tablePolicy, payments }: ConsoleFacts,
+) {
   const { rights, id, name = null, administrator } = session?.caller ?? {};
   const mode = administrator === undefined ? 'key' : 'administrator';
   return {
@@ -127,6 +132,7 @@ function shown(session: ConsoleSession | undefined, { version, basePath, payment
     expires_at: session === undefined ? null : new Date(session.expiresAt).toISOString(),
     version,
     base_path: basePath,
+    table_policy: tablePolicy,
     payments:
       payments === undefined
         ? null
