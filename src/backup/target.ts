@@ -53,9 +53,7 @@ export type BackupFailure =
   | 'target_unusable'
   | 'copy_damaged'
   | 'segments_missing'
-  | 'segment_damaged'
-  /** LMDB has lost count of free pages, and cannot copy the store compactly. */
-  | 'pages_lost';
+  | 'segment_damaged';
 
 /** A backup could not be made or read; the message is a sentence. */
 export class BackupFailed extends Error {

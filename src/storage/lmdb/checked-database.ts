@@ -87,6 +87,16 @@ export class CheckedDatabase<Value, Key extends string | number> {
     return this.#database.getRange(options).map(({ key, value }) => this.#inspected(key, value));
   }
 
+  /** Values as they are stored, with their checksums, unchecked. A value is valid until the next read of the same thread. */
+  getStored(options: RangeOptions): Iterable<{ key: Key; value: Buffer }> {
+    return this.#database.getRange(options);
+  }
+
+  /** Appends a value that has its checksum, behind all keys that are there. */
+  putStored(key: Key, stored: Buffer): void {
+    this.#database.putSync(key, stored, { append: true });
+  }
+
   inspectOne(key: Key): Inspected<Key> | undefined {
     const stored = this.#database.get(key);
     return stored === undefined ? undefined : this.#inspected(key, stored);

@@ -5,6 +5,9 @@ import { spaceOf } from './keys.ts';
 import { RecentlyChecked } from './recently-checked.ts';
 import type { SortedRun } from './sorted-run.ts';
 
+/** As the main database of the environment names them. */
+export const databaseNames = ['records', 'leaves', 'journal'] as const;
+
 /** What a store consists of. */
 export interface Databases {
   /** By space, as JSON: the space as of its last compaction. */

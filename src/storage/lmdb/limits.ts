@@ -56,8 +56,8 @@ export const compactionIdleMs = 100;
 export const compactionStepSize = 32 * 1024;
 /** Time for compaction at shutdown: a full journal takes half as long. */
 export const compactionClosingMsMax = 2_000;
-/** Leaves that a verification reads in one snapshot: some milliseconds. */
-export const verifiedLeavesPerPage = 256;
+/** Leaves that a verification reads in one snapshot: about two milliseconds. */
+export const verifiedLeavesPerPage = 32;
 /** Spaces up to this size are cached in memory, and sent in one piece. */
 export const smallSpaceBytesMax = 32 * 1024;
 /** Number of cached small spaces: with their response texts at most 16 MiB. */

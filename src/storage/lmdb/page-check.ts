@@ -1,3 +1,4 @@
+import { databaseNames } from './databases.ts';
 import { mapBytesMax, treeDepthMax } from './limits.ts';
 import { PageFile, type PageUse } from './page-file.ts';
 import {
@@ -59,7 +60,7 @@ export function problemOf(check: () => void): string | undefined {
 }
 
 /** Of the databases, as LMDB stores them. One with an altered name would be missing, and a new, empty one be made in its place. */
-const names: ReadonlySet<string | undefined> = new Set(['records\0', 'leaves\0', 'journal\0']);
+const names: ReadonlySet<string | undefined> = new Set(databaseNames.map((name) => `${name}\0`));
 
 interface Sums {
   branchPages: number;

@@ -152,13 +152,17 @@ function journalProblem({ journal }: Databases): string | undefined {
 }
 
 /** The file must have been checked: LMDB may crash the process on a damaged one. */
-export function openEnvironment(file: string, readOnly = false): RootDatabase<string, string> {
+export function openEnvironment(
+  file: string,
+  readOnly = false,
+  maxReaders = snapshotsMax,
+): RootDatabase<string, string> {
   return open<string, string>({
     path: file,
     overlappingSync: false,
     readOnly,
     maxDbs: 4,
-    maxReaders: snapshotsMax,
+    maxReaders,
     encoding: 'string',
   });
 }

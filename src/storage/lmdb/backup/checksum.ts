@@ -3,10 +3,13 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { readBytesMax } from './limits.ts';
 
-/** The SHA-256 of a file in hexadecimal. */
-export async function checksumOf(path: string): Promise<string> {
+/** The SHA-256 of a file in hexadecimal. @param rest called after each step */
+export async function checksumOf(path: string, rest: () => void = () => undefined): Promise<string> {
   const hash = createHash('sha256');
-  for await (const bytes of createReadStream(path, { highWaterMark: readBytesMax })) hash.update(bytes);
+  for await (const bytes of createReadStream(path, { highWaterMark: readBytesMax })) {
+    hash.update(bytes);
+    rest();
+  }
   return hash.digest('hex');
 }
 

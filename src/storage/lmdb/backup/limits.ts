@@ -2,6 +2,14 @@
 
 /** Bytes that a checksum or a copy reads at once: a megabyte keeps a disk busy, and costs no memory worth counting. */
 export const readBytesMax = 1024 * 1024;
+/** Bytes that a copy writes and flushes at once: about a millisecond each. */
+export const copiedBytesPerStep = 256 * 1024;
+/** Readers of a copy that is being written: few, because they are memory that is mapped from a file of that size. */
+export const copyReadersMax = 8;
+/** A backup works a tenth of the time while others write. */
+export const restPerWork = 9;
+/** Growth of the store's file from which on a backup does not rest: some seconds of many updates. */
+export const pacedGrowthBytesMax = 128 * 1024 * 1024;
 /** A manifest has a few hundred bytes; a longer file is not ours. */
 export const manifestBytesMax = 64 * 1024;
 /** Characters at which a segment is closed: some seconds of a busy store, and some ten megabytes of memory to write it. */

@@ -1,40 +1,131 @@
-import { statfsSync, statSync } from 'node:fs';
+import { appendFileSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { RootDatabase } from 'lmdb';
 import { BackupFailed } from '../../../backup/target.ts';
 import { diskReserveBytes } from '../../limits.ts';
-import { reusableBytes, type Store } from '../store.ts';
+import type { CheckedDatabase } from '../checked-database.ts';
+import { type Databases, databaseNames, openDatabases } from '../databases.ts';
+import type { Transaction } from '../leaves.ts';
+import { firstKey, openEnvironment, reusableBytes, type Store } from '../store.ts';
+import { copiedBytesPerStep, copyReadersMax } from './limits.ts';
+
+/** Called after each step of a copy, so that it can pause. */
+export type Rest = () => void;
 
 /**
- * LMDB's own copy of one snapshot, without free pages: what was deleted from the store is not in it. Throws BackupFailed.
+ * Copies one snapshot of a store to a new file, value by value in the order of their keys: what was deleted from the store is not in
+ * it, and its trees are full. docs/decisions/continuous-backup.md says why LMDB's own copy is not used. Throws BackupFailed.
  *
  * @param file of the store
  */
-export async function copySnapshot(store: Store, file: string, to: string): Promise<void> {
+export async function copySnapshot(
+  store: Store,
+  file: string,
+  to: string,
+  rest: Rest = () => undefined,
+): Promise<void> {
   checkRoom(file, to, reusableBytes(store));
+  const copy = openEnvironment(to, false, copyReadersMax);
+  store.root.resetReadTxn();
+  const transaction = store.root.useReadTransaction();
   try {
-    await store.root.backup(to, true);
+    await new SnapshotCopy(store, transaction, copy, rest).run();
   } catch (error) {
     throw copyFailed(to, error as Error);
+  } finally {
+    transaction.done();
+    await copy.close();
+  }
+}
+
+type Entry<Key> = readonly [key: Key, stored: Buffer];
+
+class SnapshotCopy {
+  readonly #store: Store;
+  readonly #transaction: Transaction;
+  readonly #copy: RootDatabase<string, string>;
+  readonly #databases: Databases;
+  readonly #rest: Rest;
+
+  constructor(store: Store, transaction: Transaction, copy: RootDatabase<string, string>, rest: Rest) {
+    this.#store = store;
+    this.#transaction = transaction;
+    this.#copy = copy;
+    this.#databases = openDatabases(copy, store.leaves.hasChecksums);
+    this.#rest = rest;
+  }
+
+  async run(): Promise<void> {
+    await this.#copyAll(this.#store.leaves, this.#databases.leaves, firstKey);
+    await this.#copyAll(this.#store.records, this.#databases.records, firstKey);
+    await this.#copyAll(this.#store.journal, this.#databases.journal, 0);
+    // The format is among them, so a copy that was broken off is no store.
+    this.#copyRoot();
+  }
+
+  async #copyAll<Value, Key extends string | number>(
+    from: CheckedDatabase<Value, Key>,
+    to: CheckedDatabase<Value, Key>,
+    start: Key,
+  ): Promise<void> {
+    let entries: Entry<Key>[] = [];
+    let bytes = 0;
+    for (const { key, value } of from.getStored({ start, transaction: this.#transaction })) {
+      // The library reads the next value into the same buffer.
+      entries.push([key, Buffer.from(value)]);
+      bytes += value.length;
+      if (bytes < copiedBytesPerStep) continue;
+      this.#append(to, entries);
+      entries = [];
+      bytes = 0;
+      this.#rest();
+      await turn();
+    }
+    this.#append(to, entries);
+  }
+
+  /** In one transaction, which is flushed: one flush of the whole copy at its end would keep the commits of a service waiting. */
+  #append<Value, Key extends string | number>(
+    to: CheckedDatabase<Value, Key>,
+    entries: readonly Entry<Key>[],
+  ): void {
+    this.#copy.transactionSync(() => {
+      for (const [key, stored] of entries) to.putStored(key, stored);
+    });
+  }
+
+  #copyRoot(): void {
+    const { root } = this.#store;
+    const transaction = this.#transaction;
+    const isOwn = (key: string) => !(databaseNames as readonly string[]).includes(key);
+    const keys = Array.from(root.getKeys({ transaction })).filter(isOwn);
+    const entries = keys.map((key) => [key, root.get(key, { transaction }) as string] as const);
+    this.#copy.transactionSync(() => {
+      for (const [key, text] of entries) this.#copy.putSync(key, text);
+    });
   }
 }
 
 /** LMDB reports what the system says without a code. */
 function copyFailed(to: string, error: Error): BackupFailed {
-  const { message } = error;
-  // The copy has fewer pages than those in use and the free list leave: pages of the file are in neither (mdb.c, mdb_env_copyfd1).
-  if (message.startsWith('MDB_INCOMPATIBLE'))
-    return new BackupFailed(
-      'pages_lost',
-      'the store is whole, but some pages of its file are neither in use nor known as free, and LMDB copies no such file; stop the ' +
-        'service, make a new store from it with `counterfoil store copy`, and go on with that',
-      error,
-    );
+  const message = /Input\/output error/.test(error.message) ? failureOfWrite(to) : error.message;
   const isFull = /No space left|File too large|quota exceeded/i.test(message);
   return new BackupFailed(
     isFull ? 'target_full' : 'target_unusable',
     `${dirname(to)}: the copy cannot be written: ${message}`,
     error,
   );
+}
+
+/** LMDB calls every write that was cut short an input/output error; the next write fails with the cause. */
+function failureOfWrite(to: string): string {
+  try {
+    appendFileSync(to, Buffer.alloc(copiedBytesPerStep));
+    return 'a write was cut short';
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 /** A copy on the disk of the store must not make that disk full for the service. */

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { pacedGrowthBytesMax, restPerWork } from '../../src/storage/lmdb/backup/limits.ts';
+import { Pace } from '../../src/storage/lmdb/backup/pace.ts';
+import { copySnapshot } from '../../src/storage/lmdb/backup/snapshot-copy.ts';
+import { databaseNames } from '../../src/storage/lmdb/databases.ts';
+import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
+import { openStore, openStoreToRead } from '../../src/storage/lmdb/store.ts';
+import { newDataFolder } from '../support/service.ts';
+
+const onLmdb = { skip: process.env.TEST_STORE === 'dynamodb' ? 'the embedded store only' : false };
+
+test(
+  'a copy has every value of one snapshot, byte by byte, whatever is written meanwhile',
+  onLmdb,
+  async (t) => {
+    const { data, file } = await fill(t);
+    const source = openStore(file);
+    t.after(() => source.close());
+    source.write(() => source.root.putSync('a-mark', '{"of":"continuous backup"}'));
+    const before = await contentOf(file);
+    assert.ok(before.some(({ name }) => name === 'leaves') && before.some(({ name }) => name === 'journal'));
+    const to = join(data, 'copy.mdb');
+    let steps = 0;
+    const overwrite = () =>
+      source.write(() => {
+        steps++;
+        source.root.putSync('a-mark', String(steps));
+        for (const { key } of [...source.leaves.getStored({ start: '\x01', limit: 3 })])
+          source.leaves.removeSync(key);
+      });
+    await copySnapshot(source, file, to, overwrite);
+    assert.ok(steps > 1, 'something is written meanwhile');
+    assert.deepEqual(await contentOf(to), before);
+  },
+);
+
+test('a backup rests while others write, and not while nobody does or the file grows', onLmdb, async (t) => {
+  const file = storeFile(newDataFolder(t));
+  const source = openStore(file);
+  t.after(() => source.close());
+  const write = () => source.write(() => source.root.putSync('a-mark', String(performance.now())));
+  const pace = new Pace(file);
+  t.after(() => pace.end());
+  /** @returns whether the work is followed by a rest. A busy machine makes a rest longer, never shorter. */
+  const rests = (workMs: number, during: () => void): boolean => {
+    pace.rest();
+    const until = process.cpuUsage().user + workMs * 1_000;
+    during();
+    while (process.cpuUsage().user < until);
+    const began = performance.now();
+    pace.rest();
+    return performance.now() - began >= workMs * restPerWork;
+  };
+  assert.ok(rests(50, write));
+  assert.ok(!rests(1_000, () => undefined), 'nobody has written');
+  truncateSync(file, statSync(file).size + pacedGrowthBytesMax);
+  assert.ok(!rests(1_000, write), 'the file has grown');
+});
+
+/** A store of some megabytes in leaves, records and the journal. */
+async function fill(t: TestContext) {
+  const data = newDataFolder(t);
+  const engine = openLmdbEngine(data);
+  t.after(() => engine.close());
+  let next = 0;
+  const write = () =>
+    engine.commit(
+      Array.from({ length: 100 }, (_, n) => ({
+        ...({ kind: 'create', space: n % 2 === 0 ? 'table:even' : 'table:ödd', makeSpace: true } as const),
+        ...{ id: `id-${next++} "€"`, value: `${n}: ${'x'.repeat(n * 10)}` },
+      })),
+    );
+  for (let commits = 0; commits < 150; commits++) assert.equal(await write(), undefined);
+  return { data, file: storeFile(data), write };
+}
+
+async function contentOf(file: string) {
+  const store = openStoreToRead(file);
+  const stored = databaseNames.flatMap((name) => {
+    const values =
+      name === 'journal' ? store.journal.getStored({ start: 0 }) : store[name].getStored({ start: '\x01' });
+    return Array.from(values as Iterable<{ key: string | number; value: Buffer }>, ({ key, value }) => ({
+      ...{ name, key, value: value.toString('latin1') },
+    }));
+  });
+  const isOwn = (key: string) => !(databaseNames as readonly string[]).includes(key);
+  const root = [...store.root.getKeys()]
+    .filter(isOwn)
+    .map((key) => ({ name: 'root', key, value: store.root.get(key) }));
+  await store.close();
+  return [...stored, ...root];
+}
