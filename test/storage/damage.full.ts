@@ -12,6 +12,7 @@ import { between, type Random, randomFrom, seedOf } from '../support/random.ts';
 import type { Damage } from '../support/storage/damage.ts';
 import type { Content, Task } from '../support/storage/damage-drill.ts';
 import { StoreOpener } from '../support/storage/store-opener.ts';
+import { structuralBytes } from '../support/storage/structural-bytes.ts';
 
 const program = join(import.meta.dirname, '../support/storage/damage-drill.ts');
 const memory = '/dev/shm';
@@ -85,6 +86,15 @@ function altered({ bytes }: Source, random: Random): Damage[] {
   return damages;
 }
 
+/** What no checksum of a value covers. Each byte that a whole store was once found to be wrong with is among them. */
+function structural({ file }: Source, random: Random): Damage[] {
+  return structuralBytes(file).flatMap((at): Damage[] =>
+    isLong
+      ? Array.from({ length: 8 }, (_, bit) => ({ kind: 'byte', at, bits: 2 ** bit }))
+      : [{ kind: 'byte', at, bits: 2 ** between(random, 0, 7) }],
+  );
+}
+
 function displaced({ bytes }: Source, random: Random): Damage[] {
   const pages = bytes / pageBytes;
   const damages: Damage[] = [];
@@ -105,6 +115,7 @@ function truncated({ bytes }: Source): Damage[] {
 
 const drills = {
   'one altered bit': altered,
+  'an altered bit of a page, an entry or the free list': structural,
   'a page that was replaced, swapped or zeroed': displaced,
   'a file that ends too early': truncated,
 } as const;

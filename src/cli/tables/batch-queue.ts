@@ -5,7 +5,9 @@ import type { RowBatch } from './batches.ts';
 export class BatchQueue {
   readonly #write: (batch: RowBatch) => Promise<void>;
   readonly #atOnceMax: number;
-  readonly #running = new Map<RowBatch, Promise<void>>();
+  readonly #running = new Set<Promise<void>>();
+  /** Of all batches that are being written. */
+  readonly #ids = new Set<string>();
   #bytes = 0;
   /** The first line whose batch failed, and why. */
   #failure: { readonly line: number; readonly error: unknown } | undefined;
@@ -17,23 +19,28 @@ export class BatchQueue {
 
   /** Resolves when there is room for the next batch. Throws the error of an earlier batch, after the others have ended. */
   async add(batch: RowBatch): Promise<void> {
-    while (!this.#hasRoomFor(batch)) await Promise.race(this.#running.values());
+    while (!this.#hasRoomFor(batch)) await Promise.race(this.#running);
     if (this.#failure !== undefined) await this.end();
     this.#bytes += batch.bytes;
-    this.#running.set(batch, this.#run(batch));
+    for (const id of batch.ids) this.#ids.add(id);
+    const run = this.#run(batch).finally(() => {
+      this.#running.delete(run);
+      this.#bytes -= batch.bytes;
+      for (const id of batch.ids) this.#ids.delete(id);
+    });
+    this.#running.add(run);
   }
 
   /** Resolves when all batches are written. Throws the error of the first line that failed, after the others have ended. */
   async end(): Promise<void> {
-    await Promise.all(this.#running.values());
+    await Promise.all(this.#running);
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
   #hasRoomFor({ ids, bytes }: RowBatch): boolean {
     if (this.#running.size === 0) return true;
     if (this.#running.size >= this.#atOnceMax || this.#bytes + bytes > importedBytesAtOnceMax) return false;
-    for (const running of this.#running.keys()) if (!running.ids.isDisjointFrom(ids)) return false;
-    return true;
+    return ids.isDisjointFrom(this.#ids);
   }
 
   async #run(batch: RowBatch): Promise<void> {
@@ -42,9 +49,6 @@ export class BatchQueue {
     } catch (error) {
       const { line = 0 } = batch.rows[0] ?? {};
       if (this.#failure === undefined || line < this.#failure.line) this.#failure = { line, error };
-    } finally {
-      this.#running.delete(batch);
-      this.#bytes -= batch.bytes;
     }
   }
 }

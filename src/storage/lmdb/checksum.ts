@@ -25,7 +25,12 @@ export function isIntact(key: string | number, stored: Buffer): boolean {
   return stored.readUInt32LE(content.length) === checksumOf(key, content);
 }
 
-/** Two keys of one length that differ in one byte, and two commits, never begin with the same number. */
+/** Two keys of one length that differ in one byte never begin with the same number. */
 function checksumOf(key: string | number, content: Buffer): number {
-  return crc32(content, typeof key === 'string' ? crc32(key) : key % 2 ** 32);
+  return crc32(content, typeof key === 'string' ? crc32(key) : foldedTo32Bits(key));
+}
+
+/** Each bit of a commit's number counts; below 2^32 it is the number itself. */
+function foldedTo32Bits(commit: number): number {
+  return ((commit % 2 ** 32) ^ Math.floor(commit / 2 ** 32)) >>> 0;
 }

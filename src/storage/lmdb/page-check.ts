@@ -93,7 +93,7 @@ export class PageCheck {
     this.#checkTree(main, {
       compare: compareBytes,
       values: (value, isTree, key) => {
-        if (isTree && !names.has(key?.toString('latin1')))
+        if (isTree && !names.has(key.toString('latin1')))
           throw new Broken('a database has an unknown name, or the file is not a store of Counterfoil');
         if (isTree && value.length !== treeBytes) throw new Broken('a database has no root');
         if (isTree) trees.push(treeAt(value, 0));
@@ -105,7 +105,13 @@ export class PageCheck {
 
   checkFreeList(): void {
     const lists: Buffer[] = [];
-    const values = (value: Buffer) => lists.push(Buffer.from(value));
+    const values = (value: Buffer, isTree: boolean, key: Buffer) => {
+      if (isTree) throw new Broken('its free list claims to have a database');
+      const transaction = key.length === 8 ? numberAt(key, 0) : 0;
+      if (transaction < 1 || transaction > Number(this.#head.transaction))
+        throw new Broken('its free list has an invalid key');
+      lists.push(Buffer.from(value));
+    };
     this.#checkTree(this.#head.free, { compare: compareNumbers, values });
     for (const list of lists) this.#claimFree(list);
   }
@@ -197,24 +203,27 @@ export class PageCheck {
       if (isTree && walk.values === undefined) throw new Broken('a value claims to be a database');
       const bytes = words.getUint32(node + inNode.low, true);
       const at = node + inNode.key + words.getUint16(node + inNode.keyBytes, true);
-      if ((flags & nodeFlags.bigData) !== 0) this.#checkOverflow(page, at, bytes, walk);
-      else walk.values?.(page.subarray(at, at + bytes), isTree, keyOf(page, words, node));
+      if ((flags & nodeFlags.bigData) !== 0) {
+        const stored = this.#readOverflow(page, at, bytes, walk);
+        walk.values?.(stored.subarray(headerBytes), isTree, keyOf(page, words, node));
+      } else walk.values?.(page.subarray(at, at + bytes), isTree, keyOf(page, words, node));
     }
   }
 
-  #checkOverflow(page: Buffer, at: number, bytes: number, { sums, values }: Walk): void {
+  /** @returns the header of the value's first page, and the value if it is read */
+  #readOverflow(page: Buffer, at: number, bytes: number, { sums, values }: Walk): Buffer {
     const number = numberAt(page, at + inOverflow.page);
     const pages = numberAt(page, at + inOverflow.pages);
     // A value that was made shorter keeps its pages.
     if (pages * pageBytes < headerBytes + bytes) throw new Broken('a value is longer than its pages');
     this.#pages.claim(number, pages, 'tree');
     sums.overflowPages += pages;
-    const value = values === undefined ? this.#header : Buffer.allocUnsafe(headerBytes + bytes);
-    this.#pages.readInto(value, number);
-    this.#pages.checkHeader(value, number, pageFlags.overflow);
-    if (value.readUInt32LE(inPage.pages) !== pages)
+    const stored = values === undefined ? this.#header : Buffer.allocUnsafe(headerBytes + bytes);
+    this.#pages.readInto(stored, number);
+    this.#pages.checkHeader(stored, number, pageFlags.overflow);
+    if (stored.readUInt32LE(inPage.pages) !== pages)
       throw new Broken('a value has another number of pages than its entry says');
-    values?.(value.subarray(headerBytes), false);
+    return stored;
   }
 
   /** A list of pages: a number is a page, a negative one the length of the block whose first page follows, and 0 nothing. */
@@ -224,8 +233,8 @@ export class PageCheck {
     for (let index = 1; index <= count; index++) {
       const entry = Number(list.readBigInt64LE(8 * index));
       if (entry > 0) this.#pages.claim(entry, 1, 'free');
-      else if (entry < 0 && index < count)
-        this.#pages.claim(Number(list.readBigInt64LE(8 * ++index)), -entry, 'free');
+      else if (entry < 0 && index === count) throw new Broken('its free list ends within a block');
+      else if (entry < 0) this.#pages.claim(Number(list.readBigInt64LE(8 * ++index)), -entry, 'free');
     }
   }
 }
@@ -233,6 +242,6 @@ export class PageCheck {
 interface Walk {
   readonly compare: Compare;
   /** Called with each value, and whether it is the root of a tree; undefined where values are not read, and are no trees. */
-  readonly values: ((value: Buffer, isTree: boolean, key?: Buffer) => unknown) | undefined;
+  readonly values: ((value: Buffer, isTree: boolean, key: Buffer) => unknown) | undefined;
   readonly sums: Sums;
 }

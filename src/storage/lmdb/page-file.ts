@@ -1,7 +1,7 @@
 import { fstatSync, readSync } from 'node:fs';
 import { freePagesBeyondEndMax } from './limits.ts';
 import { Broken } from './page-nodes.ts';
-import { type Head, inPage, numberAt, pageBytes, pageKinds } from './pages.ts';
+import { type Head, inPage, numberAt, pageBytes, pageFlags } from './pages.ts';
 
 /** What uses a page. */
 export type PageUse = 'tree' | 'free';
@@ -29,7 +29,7 @@ export class PageFile {
 
   checkHeader(page: Buffer, number: number, kind: number): void {
     if (numberAt(page, inPage.number) !== number) throw new Broken(`page ${number} is another page`);
-    if ((page.readUInt16LE(inPage.flags) & pageKinds) !== kind)
+    if ((page.readUInt16LE(inPage.flags) & ~pageFlags.dirty) !== kind)
       throw new Broken(`page ${number} is of another kind`);
     if (numberAt(page, inPage.transaction) > Number(this.#head.transaction))
       throw new Broken(`page ${number} is newer than the last transaction`);

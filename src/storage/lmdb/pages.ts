@@ -10,8 +10,9 @@ export const headerBytes = 24;
 export const inPage = { number: 0, transaction: 8, flags: 18, lower: 20, upper: 22, pages: 20 };
 export const inNode = { low: 0, high: 2, flags: 4, keyBytes: 6, key: 8 };
 export const inOverflow = { page: 0, pages: 16, bytes: 24 };
-export const pageFlags = { branch: 1, leaf: 2, overflow: 4, meta: 8 };
-/** Those that change how a page is read; the others are left over from when it was in memory. */
+/** `dirty` may be left over from when the page was in memory. */
+export const pageFlags = { branch: 1, leaf: 2, overflow: 4, meta: 8, dirty: 0x10 };
+/** Those that change how a page is read. */
 export const pageKinds = 0x6f;
 export const nodeFlags = { bigData: 1, subDatabase: 2 };
 /** Bytes of a `Tree` in the file. */
