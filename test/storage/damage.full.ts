@@ -87,11 +87,9 @@ function altered({ bytes }: Source, random: Random): Damage[] {
 }
 
 /** What no checksum of a value covers. Each byte that a whole store was once found to be wrong with is among them. */
-function structural({ file }: Source, random: Random): Damage[] {
-  return structuralBytes(file).flatMap((at): Damage[] =>
-    isLong
-      ? Array.from({ length: 8 }, (_, bit) => ({ kind: 'byte', at, bits: 2 ** bit }))
-      : [{ kind: 'byte', at, bits: 2 ** between(random, 0, 7) }],
+function structural({ file }: Source): Damage[] {
+  return structuralBytes(file).flatMap((at) =>
+    Array.from({ length: 8 }, (_, bit): Damage => ({ kind: 'byte', at, bits: 2 ** bit })),
   );
 }
 
