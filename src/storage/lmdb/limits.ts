@@ -42,8 +42,8 @@ export const upgradedLeavesPerStep = 2_048;
  * Changes in the journal, and characters, at which compaction begins. Each leaf is rewritten once for all of its changes, so a longer
  * journal writes less; but every thread keeps it in memory, and each start reads it.
  */
-export const journalChangesMax = 12_000;
-export const journalSizeMax = 4 * 1024 * 1024;
+export const journalChangesMax = 24_000;
+export const journalSizeMax = 8 * 1024 * 1024;
 /**
  * Bytes of the journal up to which continuous backup may keep entries that are in the leaves: at 20,000 small commits a second
  * the target may be away for a minute, at 100 a second for hours.
@@ -54,7 +54,7 @@ export const compactionShare = 3;
 /** After this time without a commit, compaction runs, in steps that delay a commit by some milliseconds. */
 export const compactionIdleMs = 100;
 export const compactionStepSize = 32 * 1024;
-/** Time for compaction at shutdown: a full journal takes half as long. */
+/** Time for compaction at shutdown: a full journal takes about as long. */
 export const compactionClosingMsMax = 2_000;
 /** Leaves that a verification reads in one snapshot: about two milliseconds. */
 export const verifiedLeavesPerPage = 32;

@@ -6,9 +6,9 @@ import { fill, items } from './filled-tables.ts';
 const overwritten = '/v3/table/overwritten';
 /** The rounds after which the file has all the space that overwriting needs. */
 const firstRounds = 10;
-const roundItems = 80;
+const roundItems = 160;
 /** More than the journal holds, so that each round moves older changes into the leaves and frees pages. */
-const watchedItems = items(400, 10_000);
+const watchedItems = items(800, 10_000);
 
 /**
  * Shows by the size of the store's file whether a snapshot is held: while one is, overwritten pages are not reused, and
