@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { statSync, truncateSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pacedGrowthBytesMax, restPerWork } from '../../src/storage/lmdb/backup/limits.ts';
 import { Pace } from '../../src/storage/lmdb/backup/pace.ts';
 import { copySnapshot } from '../../src/storage/lmdb/backup/snapshot-copy.ts';
 import { databaseNames } from '../../src/storage/lmdb/databases.ts';
-import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
-import { openStore, openStoreToRead } from '../../src/storage/lmdb/store.ts';
+import { storeFile } from '../../src/storage/lmdb/open.ts';
+import { openStore, openStoreToRead, type Store } from '../../src/storage/lmdb/store.ts';
 import { newDataFolder } from '../support/service.ts';
+import { StoreOpener } from '../support/storage/store-opener.ts';
 
 const onLmdb = { skip: process.env.TEST_STORE === 'dynamodb' ? 'the embedded store only' : false };
 
@@ -16,13 +17,11 @@ test(
   'a copy has every value of one snapshot, byte by byte, whatever is written meanwhile',
   onLmdb,
   async (t) => {
-    const { data, file } = await fill(t);
-    const source = openStore(file);
-    t.after(() => source.close());
+    const { file, source } = fill(t);
     source.write(() => source.root.putSync('a-mark', '{"of":"continuous backup"}'));
     const before = await contentOf(file);
     assert.ok(before.some(({ name }) => name === 'leaves') && before.some(({ name }) => name === 'journal'));
-    const to = join(data, 'copy.mdb');
+    const to = join(dirname(file), 'copy.mdb');
     let steps = 0;
     const overwrite = () =>
       source.write(() => {
@@ -60,21 +59,25 @@ test('a backup rests while others write, and not while nobody does or the file g
   assert.ok(!rests(1_000, write), 'the file has grown');
 });
 
-/** A store of some megabytes in leaves, records and the journal. */
-async function fill(t: TestContext) {
-  const data = newDataFolder(t);
-  const engine = openLmdbEngine(data);
-  t.after(() => engine.close());
+/** Some megabytes in leaves, records and the journal, which nobody compacts. */
+function fill(t: TestContext): { readonly file: string; readonly source: Store } {
+  const file = storeFile(newDataFolder(t));
+  const opener = new StoreOpener(file);
+  t.after(() => opener.close());
   let next = 0;
   const write = () =>
-    engine.commit(
-      Array.from({ length: 100 }, (_, n) => ({
-        ...({ kind: 'create', space: n % 2 === 0 ? 'table:even' : 'table:ödd', makeSpace: true } as const),
-        ...{ id: `id-${next++} "€"`, value: `${n}: ${'x'.repeat(n * 10)}` },
-      })),
+    opener.transact(() =>
+      opener.committer.carryOut([
+        Array.from({ length: 100 }, (_, n) => ({
+          ...({ kind: 'create', space: n % 2 === 0 ? 'table:even' : 'table:ödd', makeSpace: true } as const),
+          ...{ id: `id-${next++} "€"`, value: `${n}: ${'x'.repeat(n * 10)}` },
+        })),
+      ]),
     );
-  for (let commits = 0; commits < 150; commits++) assert.equal(await write(), undefined);
-  return { data, file: storeFile(data), write };
+  for (let commits = 0; commits < 100; commits++) write();
+  opener.compactAll();
+  for (let commits = 0; commits < 20; commits++) write();
+  return { file, source: opener.store };
 }
 
 async function contentOf(file: string) {
