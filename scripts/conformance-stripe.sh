@@ -22,6 +22,8 @@ fi
 
 folder=$(mktemp -d)
 export STRIPE_MOCK_LOG="$folder/stripe-mock.log"
+# The loop below may look before the process that is started has made it.
+: >"$STRIPE_MOCK_LOG"
 # Without an explicit address, HTTPS would listen on port 12112 of every interface.
 "$mock" -http-addr 127.0.0.1: -https-addr 127.0.0.1: >"$STRIPE_MOCK_LOG" 2>&1 &
 pid=$!
