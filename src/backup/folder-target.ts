@@ -73,18 +73,11 @@ export class FolderTarget implements BackupTarget {
   }
 
   async put(name: string, bytes: Uint8Array): Promise<'written' | 'exists'> {
-    return this.#try(() => {
-      const [draft, to] = [join(this.drafts, name), join(this.name, name)];
-      // Not with its parents: without its disk, the target would be made anew on the disk below, and what is sent be lost to it.
-      if (!existsSync(this.drafts)) mkdirSync(this.drafts, { mode: 0o700 });
-      try {
-        writeFlushed(draft, bytes);
-        return this.#link(draft, to) ? 'written' : 'exists';
-      } finally {
-        rmSync(draft, { force: true });
-        if (readdirSync(this.drafts).length === 0) rmdirSync(this.drafts);
-      }
-    });
+    return this.#withDraft(name, bytes, (draft, to) => (this.#link(draft, to) ? 'written' : 'exists'));
+  }
+
+  async replace(name: string, bytes: Uint8Array): Promise<void> {
+    return this.#withDraft(name, bytes, putInPlace);
   }
 
   async putFile(name: string, path: string): Promise<void> {
@@ -100,6 +93,26 @@ export class FolderTarget implements BackupTarget {
 
   close(): void {
     rmSync(this.drafts, { recursive: true, force: true });
+  }
+
+  /** Writes and flushes a file, and then has it put to its place. */
+  #withDraft<Result>(
+    name: string,
+    bytes: Uint8Array,
+    put: (draft: string, to: string) => Result,
+  ): Promise<Result> {
+    return this.#try(() => {
+      const draft = join(this.drafts, name);
+      // Not with its parents: without its disk, the target would be made anew on the disk below, and what is sent be lost to it.
+      if (!existsSync(this.drafts)) mkdirSync(this.drafts, { mode: 0o700 });
+      try {
+        writeFlushed(draft, bytes);
+        return put(draft, join(this.name, name));
+      } finally {
+        rmSync(draft, { force: true });
+        if (readdirSync(this.drafts).length === 0) rmdirSync(this.drafts);
+      }
+    });
   }
 
   /** A link, unlike a rename, leaves a file of this name alone. @returns whether there was none */

@@ -32,6 +32,9 @@ export interface BackupTarget {
    */
   put(name: string, bytes: Uint8Array): Promise<'written' | 'exists'>;
 
+  /** Writes a small file whole or not at all, over one of this name; durable when it resolves. */
+  replace(name: string, bytes: Uint8Array): Promise<void>;
+
   /** Moves or copies a flushed local file to the target, whole or not at all, with bounded memory; durable when it resolves. */
   putFile(name: string, path: string): Promise<void>;
 
@@ -51,9 +54,18 @@ export interface TargetFile {
 export type BackupFailure =
   | 'target_full'
   | 'target_unusable'
+  /** The target belongs to another store. */
+  | 'target_owned'
   | 'copy_damaged'
+  | 'several_stores'
+  | 'backup_missing'
+  | 'backup_damaged'
   | 'segments_missing'
-  | 'segment_damaged';
+  | 'segment_damaged'
+  /** The target ends before the wanted moment or commit. */
+  | 'ends_earlier'
+  /** The times of the commits do not say which of them belong to the wanted moment. */
+  | 'times_ambiguous';
 
 /** A backup could not be made or read; the message is a sentence. */
 export class BackupFailed extends Error {

@@ -20,6 +20,10 @@ export function defineBackup(command: Command): void {
       'delete the oldest backups beyond this number, after the new one is good',
       wholeNumber('--keep'),
     )
-    .option('--list', 'make no backup: list those of the target, the oldest first')
+    .option(
+      '--take-over',
+      'make this store the owner of the target, in place of the store that it belongs to: that one makes no backups there any more',
+    )
+    .option('--list', 'make no backup: list those of the target, by store and in the order of their commits')
     .action(async (target, options) => (await import('./make-backup.ts')).backup(target, options));
 }

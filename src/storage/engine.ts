@@ -27,6 +27,7 @@ export const serviceSpaces = [
   'sessions',
   'users',
   'access-endings',
+  'recent-endings',
   'sign-in-codes',
   'refresh-families',
   'signing-keys',
@@ -38,6 +39,7 @@ export const serviceSpaces = [
   'audit',
   'declines',
   'restored',
+  'charge-accounts',
   'console-sessions',
   'administrators',
 ] as const;
@@ -70,8 +72,11 @@ export type Write =
     }
   /** Removes the item; fails with `missing`, or with `differs` when the current value is not `ifValue`. */
   | { readonly kind: 'delete'; readonly space: Space; readonly id: string; readonly ifValue?: string }
-  /** Changes nothing; fails with `missing`, or with `differs` when the current value is not `ifValue`. */
-  | { readonly kind: 'check'; readonly space: Space; readonly id: string; readonly ifValue: string };
+  /**
+   * Changes nothing; fails with `missing`, or with `differs` when the current value is not `ifValue`. With `null` there must be no
+   * item; it fails with `exists`.
+   */
+  | { readonly kind: 'check'; readonly space: Space; readonly id: string; readonly ifValue: string | null };
 
 /** Why a commit was rejected: the first write with a condition that did not hold. */
 export interface Rejection {
@@ -119,9 +124,11 @@ export interface Engine {
 
   /**
    * Makes all of the writes (1–`commitWritesMax`, no item twice), or none and returns a Rejection. Resolves when they are
-   * durable. Commits are serial: each sees the outcome of all before it.
+   * durable. Commits are serial: each sees the outcome of all before it, and those of one caller are made in their order.
+   *
+   * @param caller for whom it is made, in an engine that shares its time among callers; undefined for the service itself
    */
-  commit(writes: readonly Write[]): Promise<Rejection | undefined>;
+  commit(writes: readonly Write[], caller?: string): Promise<Rejection | undefined>;
 
   /** Removes a table that has no items. Durable when it resolves. */
   removeSpace(space: Space): Promise<SpaceRemoval>;

@@ -48,9 +48,9 @@ export class ObservedEngine implements Engine {
     return this.#engine.scan(space, options);
   }
 
-  commit(writes: readonly Write[]): Promise<Rejection | undefined> {
+  commit(writes: readonly Write[], caller?: string): Promise<Rejection | undefined> {
     return this.#observe(
-      () => this.#engine.commit(writes),
+      () => this.#engine.commit(writes, caller),
       (rejection) => rejection === undefined,
     );
   }

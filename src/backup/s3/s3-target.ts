@@ -129,6 +129,10 @@ export class S3Target implements BackupTarget {
     });
   }
 
+  async replace(name: string, bytes: Uint8Array): Promise<void> {
+    await this.#try(() => this.#client.send(new PutObjectCommand({ ...this.#at(name), Body: bytes })));
+  }
+
   async putFile(name: string, path: string): Promise<void> {
     const partSize = Math.max(partBytesMin, Math.ceil(statSync(path).size / partsMax));
     const upload = new Upload({

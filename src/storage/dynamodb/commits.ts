@@ -100,6 +100,8 @@ export class Commits {
       if (write.kind === 'create' || write.kind === 'put') {
         if (!(await this.#canCreateIn(write.space, write.makeSpace)))
           return { write: index, reason: 'space_missing' };
+      } else if (write.ifValue === null) {
+        if (value !== undefined) return { write: index, reason: 'exists' };
       } else if (value === undefined) return { write: index, reason: 'missing' };
       else if (write.ifValue !== undefined && write.ifValue !== value)
         return { write: index, reason: 'differs' };
@@ -147,6 +149,8 @@ function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
     return { Update: update };
   }
   const { ifValue } = write;
+  if (ifValue === null)
+    return { ConditionCheck: { ...common, Key: key, ConditionExpression: 'attribute_not_exists(id)' } };
   const condition = `attribute_exists(id)${ifValue === undefined ? '' : ' AND #value = :expected'}`;
   const expected = ifValue === undefined ? {} : { ':expected': { S: ifValue } };
   const valueName = { '#value': names.value };
@@ -169,7 +173,7 @@ function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
   return { Delete: { ...common, Key: key, ConditionExpression: condition, ...named } };
 }
 
-function reasonOf({ kind }: Write, exists: boolean): Rejection['reason'] {
-  if (kind === 'create') return 'exists';
+function reasonOf(write: Write, exists: boolean): Rejection['reason'] {
+  if (write.kind === 'create' || (write.kind === 'check' && write.ifValue === null)) return 'exists';
   return exists ? 'differs' : 'missing';
 }

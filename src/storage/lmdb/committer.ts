@@ -124,7 +124,7 @@ export class Committer {
   #begin(): void {
     this.#changed = new Map();
     this.#leaves.forget();
-    this.#memtable.catchUp();
+    if (!this.#memtable.catchUp()) throw new Error('the store lacks its last commits');
   }
 
   /** One damaged leaf fails the commits that need it, and no others. */
@@ -170,6 +170,7 @@ export class Committer {
       const isMade = write.makeSpace || this.#memtable.record(write.space) !== undefined;
       return isMade ? undefined : 'space_missing';
     }
+    if (write.ifValue === null) return found === undefined ? undefined : 'exists';
     if (found === undefined) return 'missing';
     return write.ifValue === undefined || write.ifValue === found.value() ? undefined : 'differs';
   }

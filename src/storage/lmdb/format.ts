@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { crc32 } from 'node:zlib';
 import type { RootDatabase } from 'lmdb';
+import { flush, writeFlushed } from '../../backup/files.ts';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
 import { type FileIdentity, identityOf, isFile } from './file-identity.ts';
 import { structureProblem } from './page-check.ts';
@@ -103,6 +105,27 @@ function checksumOf(format: Format): number {
 
 function newId(): string {
   return randomBytes(4).toString('hex');
+}
+
+/** Beside a store that is being made, so that an empty file is known to be the rest of an interrupted first start. */
+const makingFile = (file: string) => `${file}-making`;
+
+/** Notes that a store is about to be made, if there is none. Call it before LMDB makes the file, while no other process can. */
+export function noteMaking(file: string): void {
+  if (existsSync(file)) return;
+  writeFlushed(makingFile(file), Buffer.alloc(0));
+  flush(dirname(file));
+}
+
+/** Call it when the store has its format. */
+export function endMaking(file: string): void {
+  rmSync(makingFile(file), { force: true });
+}
+
+/** What is wrong with a file without content: a store that was made has some. Undefined after an interrupted first start. */
+export function emptyProblem(file: string): string | undefined {
+  if (!existsSync(file) || existsSync(makingFile(file))) return undefined;
+  return 'is empty: what it held is lost, unless it was only being made';
 }
 
 const lmdbVersion = 2;

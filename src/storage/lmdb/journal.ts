@@ -40,6 +40,11 @@ export function* entriesFrom({ journal }: Store, from: number): Iterable<ReadEnt
     yield { commit: key, size: value.length, entry: JSON.parse(value) as JournalEntry };
 }
 
+/** The numbers of the first two entries from a commit on. */
+export function keysFrom({ journal }: Store, from: number): Iterable<number> {
+  return journal.getKeys({ start: from, limit: 2 });
+}
+
 /** A commit of the journal as text: continuous backup passes it on as it is. */
 export interface EntryText {
   readonly commit: number;

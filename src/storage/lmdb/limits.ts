@@ -6,10 +6,27 @@ export const commitQueueMax = 10_000;
 export const commitQueueSizeMax = 64 * 1024 * 1024;
 /** Commits that share one flush: enough to make the flush cheap, few enough to keep the event loop free. */
 export const commitBatchMax = 512;
-/** Characters in one flush: some tens of milliseconds of writing. */
-export const commitBatchSizeMax = 8 * 1024 * 1024;
+/** Characters that a write costs beside its own: finding its item, and rewriting the leaf of an item later. */
+export const writeCost = 512;
+/** What a flush costs, in characters: some tens of milliseconds, for which a caller that writes seldom waits. */
+export const commitBatchCostMax = 2 * 1024 * 1024;
+/** What each of several callers adds to a flush, in characters: a batch of 100 small items, or as many single ones. */
+export const callerShareMax = 64 * 1024;
+/** What a flush for one of several callers costs, when it has queued more than its share: some milliseconds. */
+export const largeShareCostMax = 256 * 1024;
+/** A flush that took longer says nothing of its work: the machine was paused, or the disk stalled. */
+export const largeRestMsMax = 1_000;
+/** A caller that waits for a response to write again has sent it by then; until then, its time is not given to others. */
+export const callerActiveMs = 100;
+/** Characters that one caller may queue: half of the queue, so that it is full for no other caller. */
+export const callerQueueSizeMax = commitQueueSizeMax / 2;
 /** After this time a flush counts as hung, and the process ends. Time in which the process did not run does not count. */
 export const flushMsMax = 15_000;
+/**
+ * How long a read waits for the transaction of a writer that died: the next transaction shows it, and waits for those before it. Only a
+ * disk that hangs takes longer.
+ */
+export const repairMsMax = 1_000;
 /** Snapshots held at once by all threads of all processes: long reads, and one for each thread. */
 export const snapshotsMax = 4_096;
 /**

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Space } from '../engine.ts';
-import { countOfChanges, entriesFrom, lastEntry, type SpaceEntry } from './journal.ts';
-
+import { countOfChanges, entriesFrom, keysFrom, lastEntry, type SpaceEntry } from './journal.ts';
 import { bytesOf, firstKey, type SpaceRecord, type Store } from './store.ts';
 
 /** The latest change of an item. */
@@ -61,8 +60,19 @@ export class Memtable {
     return this.#journalChanges;
   }
 
-  /** Reads the new entries of the journal. */
-  catchUp(): void {
+  /**
+   * Reads the new entries of the journal.
+   *
+   * @returns false when the transaction is older than the last one that this memtable was brought up to: what compaction has moved
+   * since then is no longer here, and not yet in the leaves that the transaction shows
+   */
+  catchUp(): boolean {
+    if (this.#last > 0) {
+      // The newest entry never leaves the journal.
+      const [known, next] = keysFrom(this.#store, this.#last);
+      if (known === undefined) return false;
+      if (known === this.#last && next === undefined) return true;
+    }
     // At first, what continuous backup keeps in the journal is passed over: it is in the leaves.
     const from = this.#last === 0 ? (lastEntry(this.#store)?.entry.first ?? 1) : this.#last + 1;
     for (const { commit, size, entry } of entriesFrom(this.#store, from)) {
@@ -72,6 +82,7 @@ export class Memtable {
       this.apply(commit, entry.spaces);
       this.dropBefore(entry.first);
     }
+    return true;
   }
 
   /** Makes the changes of a commit. */

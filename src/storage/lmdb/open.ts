@@ -22,11 +22,12 @@ import { HeldSnapshots, type SnapshotBounds } from './held-snapshots.ts';
 import { LastCommit } from './last-commit.ts';
 import { damagesReportedMax, flushMsMax } from './limits.ts';
 import { Reader } from './reader.ts';
+import { Repairs } from './repairs.ts';
 import { afterRunning } from './running-time.ts';
 import { SharedLook } from './shared-look.ts';
 import { reusableBytes, type Store } from './store.ts';
 import { openUpgraded } from './upgrade.ts';
-import type { BatchOutcome, closeMessage, Outcome, WriterData } from './writer.ts';
+import type { BatchOutcome, closeMessage, Outcome, repairMessage, WriterData } from './writer.ts';
 
 /** Called when the state on disk is no longer known; the process must end and restart. */
 export type StoreLost = (error: Error) => void;
@@ -103,7 +104,8 @@ class LmdbEngine implements Engine {
   readonly #store: Store;
   readonly #lastCommit: LastCommit;
   readonly #reader: Reader;
-  readonly #look = new SharedLook(() => this.#reader.refresh());
+  readonly #look = new SharedLook(() => this.#lookAtStore());
+  readonly #repairs = new Repairs(() => this.#writer.postMessage('repair' satisfies typeof repairMessage));
   readonly #writer: Worker;
   readonly #lost: StoreLost;
   readonly #probe: DiskProbe;
@@ -135,8 +137,14 @@ class LmdbEngine implements Engine {
     this.#writer.on('message', (outcome: Outcome) => {
       if (outcome.kind === 'lost') lost(new Error(`the store could not be written: ${outcome.reason}`));
       else if (outcome.kind === 'damaged') this.#reportDamage(outcome.problem);
+      else if (outcome.kind === 'repaired') this.#repairs.answered();
       else this.#resolveBatch?.(outcome);
     });
+  }
+
+  #lookAtStore(): Promise<void> | undefined {
+    if (this.#reader.refresh()) return undefined;
+    return this.#repairs.repaired().then(() => this.#reader.refreshAfterRepair());
   }
 
   async get(space: Space, id: string): Promise<string | undefined> {
@@ -168,11 +176,11 @@ class LmdbEngine implements Engine {
     }
   }
 
-  async commit(writes: readonly Write[]): Promise<Rejection | undefined> {
+  async commit(writes: readonly Write[], caller?: string): Promise<Rejection | undefined> {
     if (writes.length === 0 || writes.length > commitWritesMax) {
       throw new RangeError(`a commit has 1 to ${commitWritesMax} writes`);
     }
-    return this.#commit(writes);
+    return this.#commit(writes, caller);
   }
 
   async removeSpace(space: Space): Promise<SpaceRemoval> {
@@ -181,9 +189,9 @@ class LmdbEngine implements Engine {
     return rejection.reason === 'exists' ? 'not_empty' : 'missing';
   }
 
-  async #commit(writes: readonly AnyWrite[]): Promise<Rejection | undefined> {
+  async #commit(writes: readonly AnyWrite[], caller?: string): Promise<Rejection | undefined> {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
-    const result = await this.#commits.add(writes, sizeOf(writes));
+    const result = await this.#commits.add(writes, { size: sizeOf(writes), writes: writes.length, caller });
     if (result === 'damaged') throw new DamagedValueError('what this commit depends on cannot be read');
     if (result === 'full') throw errorOf({ kind: 'full', reason: 'the disk is full' });
     return result;

@@ -61,15 +61,27 @@ export class Reader {
     });
   }
 
-  /** Costs a system call: see `SharedLook`. */
-  refresh(): void {
+  /**
+   * Costs a system call: see `SharedLook`.
+   *
+   * @returns false when a writer died in its transaction, or the snapshot is older than what this thread has read. Read nothing
+   * then: wait for a write transaction, also one that changes nothing, and call `refreshAfterRepair`.
+   */
+  refresh(): boolean {
     const commit = this.#lastCommit.read();
     if (commit !== this.#commitSeen) this.#snapshots.resetReadTxn();
     this.#commitSeen = commit;
     this.#snapshots.ensureReadTxn();
+    if (!this.#isCaughtUp) this.#isCaughtUp = this.#memtable.catchUp();
+    return this.#isCaughtUp && !this.#lastCommit.isInDoubt;
+  }
+
+  /** As `refresh`, and takes what the snapshot shows for all there is. */
+  refreshAfterRepair(): void {
+    this.refresh();
     if (this.#isCaughtUp) return;
-    this.#memtable.catchUp();
-    this.#isCaughtUp = true;
+    this.#memtable.forget();
+    this.#isCaughtUp = this.#memtable.catchUp();
   }
 
   get(space: Space, id: string): string | undefined {

@@ -13,14 +13,15 @@ interface Pending extends PromiseWithResolvers<void> {
  * With very many connections a turn may last long: then the look comes with the first read after `lookDelayMsMax`.
  */
 export class SharedLook {
-  readonly #look: () => void;
+  readonly #look: () => Promise<void> | undefined;
   #pending: Pending | undefined;
 
-  constructor(look: () => void) {
+  /** @param look returns a promise when the look must wait, which resolves right after it */
+  constructor(look: () => Promise<void> | undefined) {
     this.#look = look;
   }
 
-  /** Resolves after the look, in the same turn; rejects with what it throws. */
+  /** Resolves right after the look, in the same turn; rejects with what it throws. */
   taken(): Promise<void> {
     const pending = this.#pending ?? this.#begin();
     if (performance.now() - pending.since > lookDelayMsMax) this.#take(pending);
@@ -38,8 +39,9 @@ export class SharedLook {
     if (this.#pending !== pending) return;
     this.#pending = undefined;
     try {
-      this.#look();
-      pending.resolve();
+      const look = this.#look();
+      if (look === undefined) pending.resolve();
+      else look.then(pending.resolve, pending.reject);
     } catch (error) {
       pending.reject(error);
     }

@@ -9,10 +9,13 @@ import {
   checkFile,
   checkStructure,
   damage,
+  emptyProblem,
+  endMaking,
   type Format,
   formatOf,
   formatVersion,
   makeFormat,
+  noteMaking,
   wholeState,
 } from './format.ts';
 import { snapshotsMax } from './limits.ts';
@@ -101,8 +104,11 @@ function openAlone(
 ): Store {
   const { isEmpty } = checkFile(file);
   if (!isChecked) checkStructure(file, whole);
+  const lost = isEmpty ? emptyProblem(file) : undefined;
+  if (lost !== undefined) throw damage(file, lost);
   if (isEmpty && existsSync(file) && notedCommit(file) > 0)
     throw damage(file, `is empty, and has had ${notedCommit(file)} commits`);
+  if (!readOnly) noteMaking(file);
   const root = openEnvironment(file, readOnly);
   let format: Format;
   try {
@@ -111,6 +117,7 @@ function openAlone(
     void root.close();
     throw error;
   }
+  if (isEmpty) endMaking(file);
   // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
   const databases = openDatabases(root, format.format === formatVersion, damaged);

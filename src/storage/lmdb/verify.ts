@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import { checkFile } from './format.ts';
+import { checkFile, emptyProblem } from './format.ts';
 import { openStoreToRead } from './store.ts';
 import { type Progress, Verification, type Verified } from './verification.ts';
 
@@ -13,7 +13,10 @@ export type { Progress, Verified } from './verification.ts';
  * Throws SettingsError when the file is not a Counterfoil store, and what LMDB throws when the file cannot be read.
  */
 export async function verifyStore(file: string, progress: Progress = () => undefined): Promise<Verified> {
-  if (checkFile(file).isEmpty) return { items: 0, problems: [] };
+  if (checkFile(file).isEmpty) {
+    const problem = emptyProblem(file);
+    return { items: 0, problems: problem === undefined ? [] : [`${file} ${problem}`] };
+  }
   const store = openStoreToRead(file);
   const descriptor = openSync(file, 'r');
   try {

@@ -15,6 +15,8 @@ export type Outcome =
   | { readonly kind: 'durable'; readonly rejections: Readonly<Record<number, CommitResult>> }
   /** Nothing of the batch was written. */
   | { readonly kind: 'failed'; readonly failure: Failure }
+  /** The answer to `repairMessage`. */
+  | { readonly kind: 'repaired' }
   /** Comes beside the outcome of a batch, which may be durable nevertheless. */
   | { readonly kind: 'damaged'; readonly problem: string }
   /** The state on disk is unknown: the process must end. This message also comes unrequested. */
@@ -25,6 +27,11 @@ export type BatchOutcome = Extract<Outcome, { kind: 'durable' | 'failed' }>;
 
 /** Every other message is a batch, as JSON. */
 export const closeMessage = 'close';
+/**
+ * Asks for a transaction that changes nothing. It waits for the transaction of another process that is under way; and if a process
+ * died in one, LMDB corrects the number of the last transaction, by which readers begin.
+ */
+export const repairMessage = 'repair';
 
 /** The thread's `workerData`. */
 export interface WriterData {
@@ -47,6 +54,7 @@ let isClosing = false;
 
 parentPort?.on('message', (message: string) => {
   if (message === closeMessage) void close();
+  else if (message === repairMessage) repair();
   else parentPort?.postMessage(commit(message));
 });
 
@@ -65,6 +73,15 @@ function commit(message: string): Outcome {
   });
   if (!isCompacting) void compactWhenIdle();
   return outcome;
+}
+
+function repair(): void {
+  try {
+    store.write(() => undefined);
+  } catch {
+    // The next commit fails in the same way, and can report it to its caller.
+  }
+  parentPort?.postMessage({ kind: 'repaired' } satisfies Outcome);
 }
 
 /** A commit of creates alone never frees space. */

@@ -1,14 +1,26 @@
+import type { Space } from '../../engine.ts';
+import type { Item } from '../../item-text.ts';
 import { entryTextsFrom, lastEntry } from '../journal.ts';
+import { chunksOf, runsOf } from '../leaves.ts';
 import { Memtable } from '../memtable.ts';
 import { type Shipped, shippedOf } from '../retained.ts';
 import { openStoreToRead, type Store } from '../store.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest, ManifestAccount } from './manifest.ts';
 import { checksumAfter } from './segment.ts';
 
 type Content = Pick<
   Manifest,
-  'position' | 'last_commit_at' | 'store_id' | 'chain' | 'chain_checksum' | 'counts' | 'store_format'
+  | 'position'
+  | 'last_commit_at'
+  | 'store_id'
+  | 'chain'
+  | 'chain_checksum'
+  | 'counts'
+  | 'accounts'
+  | 'store_format'
 >;
+
+const accountsSpace: Space = 'service:charge-accounts';
 
 /** The last commit of a store that nobody writes to, and what it holds. */
 export async function contentOf(file: string): Promise<Content> {
@@ -33,11 +45,24 @@ export async function contentOf(file: string): Promise<Content> {
       ...(at === undefined ? {} : { last_commit_at: new Date(at).toISOString() }),
       ...(shipped === undefined ? {} : { chain: shipped.chain }),
       ...(checksum === undefined ? {} : { chain_checksum: checksum }),
-      ...{ store_id: store.format.id, counts, store_format: store.format.format },
+      ...{
+        store_id: store.format.id,
+        counts,
+        accounts: accountsOf(store, memtable),
+        store_format: store.format.format,
+      },
     };
   } finally {
     await store.close();
   }
+}
+
+/** What payments have recorded: each charge is committed with its account. */
+function accountsOf(store: Store, memtable: Memtable): readonly ManifestAccount[] {
+  const runs = runsOf(store, accountsSpace, memtable.changesOf(accountsSpace), {});
+  const text = Buffer.concat(Array.from(chunksOf(runs, {}), (chunk) => Buffer.from(chunk))).toString();
+  const items = JSON.parse(`[${text}]`) as Item[];
+  return items.map(({ name }) => JSON.parse(name) as ManifestAccount);
 }
 
 /** The running checksum after the last commit; undefined when the journal lacks one that was not sent: then a new chain will begin. */

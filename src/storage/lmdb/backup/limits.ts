@@ -24,3 +24,13 @@ export const replaySizeMax = 32 * 1024 * 1024;
 export const leaseBeatMs = 10_000;
 /** After this silence another process takes over; of a process that has ended, it does so at once. */
 export const leaseSilenceMsMax = 35_000;
+/** How long a claim of a distant target is left alone before it is read again: another one that began before it has ended by then. */
+export const claimSettleMs = 1_000;
+/** Former owners that a target names: each is a restore or a move of the store. */
+export const formerStoresMax = 32;
+/** How often continuous backup reads to whom the target belongs: a request to a distant target. */
+export const ownerLookMs = 60_000;
+/** How often continuous backup sends a heartbeat: the state of a minute ago can be restored, and a bucket gets three requests a minute. */
+export const heartbeatMs = 20_000;
+/** A time that is further ahead than this is wrong: clocks of two machines differ by less. */
+export const futureSlackMs = 60_000;

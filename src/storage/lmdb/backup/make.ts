@@ -10,18 +10,36 @@ import { openStoreToRead } from '../store.ts';
 import { type Progress, verifyStore } from '../verify.ts';
 import { checksumOf } from './checksum.ts';
 import { contentOf } from './content.ts';
-import { keepNewest, tidy } from './listing.ts';
-import { dataFile, type Manifest, manifestFile, manifestVersion, nameAt, readManifest } from './manifest.ts';
+import { backupsByStore } from './listing.ts';
+import {
+  dataFile,
+  type Manifest,
+  manifestBytes,
+  manifestFile,
+  manifestVersion,
+  nameAt,
+  readManifest,
+} from './manifest.ts';
+import { noteNewest } from './notes.ts';
+import { nextTimeline } from './order.ts';
+import { checkOwner, claimSteps, claimTarget } from './owner.ts';
 import { Pace } from './pace.ts';
+import { keepNewest, tidy } from './retention.ts';
 import { copySnapshot, type Rest } from './snapshot-copy.ts';
+import { settledStoreId } from './store-id.ts';
 
 /** What a backup goes through, in this order; killed after any of them, it leaves no backup or a whole one. */
-export const backupSteps = ['begun', 'copied', 'verified', 'described', 'data in place', 'done'] as const;
+export const backupSteps = [
+  ...claimSteps,
+  ...(['begun', 'copied', 'verified', 'described', 'data in place', 'listed', 'noted', 'done'] as const),
+] as const;
 export type BackupStep = (typeof backupSteps)[number];
 
 export interface BackupOptions {
   /** How many backups stay; all if undefined. */
   readonly keep?: number | undefined;
+  /** Whether the store takes a target that belongs to another one (`claimTarget`). */
+  readonly takesOver?: boolean;
   readonly progress?: Progress;
   /** Called after each step. */
   readonly passed?: (step: BackupStep) => void;
@@ -34,7 +52,8 @@ export interface MadeBackup extends Manifest {
 
 /**
  * Copies one snapshot of the store to a target, verifies the copy, and lists it there. The service may run. Older backups are
- * deleted only after the new one is good. While others write, it works a tenth of the time, and blocks its thread for the rest. Throws BackupFailed, and SettingsError if the store cannot be opened or the target is its folder.
+ * deleted only after the new one is good. While others write, it works a tenth of the time, and blocks its thread for the rest. Throws
+ * BackupFailed, also if the target belongs to another store, and SettingsError if the store cannot be opened or the target is its folder.
  *
  * @param file of a store that exists. For a distant target the copy is made in its folder first
  * @param target one backup at a time is made in it
@@ -42,7 +61,7 @@ export interface MadeBackup extends Manifest {
 export async function makeBackup(
   file: string,
   target: BackupTarget,
-  { keep, progress, passed = () => undefined }: BackupOptions = {},
+  { keep, takesOver, progress, passed = () => undefined }: BackupOptions = {},
 ): Promise<MadeBackup> {
   const isLocal = target.drafts !== undefined;
   if (isLocal) checkIsElsewhere(file, target.name);
@@ -53,7 +72,9 @@ export async function makeBackup(
   const rest = () => pace.rest();
   try {
     if (!isLocal) removeDeadDrafts(folder);
-    await tidy(target);
+    const storeId = await settledStoreId(file);
+    await claimTarget(target, storeId, { takesOver: takesOver === true, passed });
+    await tidy(target, storeId);
     mkdirSync(drafts, { mode: 0o700 });
     passed('begun');
     const { name, now } = await freeName(target);
@@ -67,11 +88,14 @@ export async function makeBackup(
       rest();
     });
     passed('verified');
-    const manifest: Manifest = {
+    const content = await contentOf(copy);
+    const timeline = nextTimeline((await backupsByStore(target)).get(storeId) ?? [], content);
+    const manifest: Manifest & { readonly store_id: string } = {
       manifest: manifestVersion,
       name,
       time: new Date(now).toISOString(),
-      ...(await contentOf(copy)),
+      ...content,
+      ...{ store_id: storeId, timeline },
       file: dataFile(name),
       bytes: statSync(copy).size,
       sha256: await checksumOf(copy, rest),
@@ -80,10 +104,16 @@ export async function makeBackup(
     passed('described');
     await target.putFile(manifest.file, copy);
     passed('data in place');
-    await target.put(manifestFile(name), Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`));
+    // It may have been taken over while the copy was made.
+    await checkOwner(target, storeId);
+    await target.put(manifestFile(name), manifestBytes(manifest));
     await checkIsListed(target, manifest);
+    passed('listed');
+    await noteNewest(target, { store_id: storeId, name, timeline, position: manifest.position });
+    passed('noted');
+    const deleted = keep === undefined ? [] : await keepNewest(target, keep, manifest);
     passed('done');
-    return { ...manifest, deleted: keep === undefined ? [] : await keepNewest(target, keep, manifest) };
+    return { ...manifest, deleted };
   } catch (error) {
     throw failureOf(error, target.name);
   } finally {

@@ -1,3 +1,4 @@
+import { readRecord, recordBytes } from '../../../backup/record.ts';
 import { type BackupTarget, readSmall } from '../../../backup/target.ts';
 import { manifestBytesMax } from './limits.ts';
 
@@ -14,12 +15,22 @@ export interface Manifest {
   readonly last_commit_at?: string;
   /** Of the store: a restored or copied one has another id. Missing in manifests of earlier versions. */
   readonly store_id?: string;
+  /**
+   * Which of the pasts of the store it is from: it goes up when a backup finds commits at the target that the store lacks, because the
+   * whole machine was set back. Missing, for 0, in manifests of earlier versions.
+   */
+  readonly timeline?: number;
   /** The chain of segments that continues it; missing if the store has no continuous backup. */
   readonly chain?: string;
   /** The running checksum of that chain at `position`: the segments that continue it begin with this one. Missing as the chain may be. */
   readonly chain_checksum?: string;
   /** Items by kind: `tables`, `table_items`, and each space of the service that has any. */
   readonly counts: Readonly<Record<string, number>>;
+  /**
+   * The processor accounts and modes that the store has ever charged with: after a restore the records of each must be read.
+   * Missing in manifests of earlier versions.
+   */
+  readonly accounts?: readonly ManifestAccount[];
   readonly file: string;
   readonly bytes: number;
   /** Of the file, in hexadecimal. */
@@ -29,10 +40,27 @@ export interface Manifest {
   readonly store_format: number;
 }
 
+export interface ManifestAccount {
+  readonly processor: string;
+  /** Missing if the key of the processor may not read it. */
+  readonly account?: string;
+  readonly mode?: 'live' | 'test';
+}
+
 export const manifestVersion = 1;
+/** What manifests had before they had a checksum: any other field shows that a checksum belongs to them. */
+const uncheckedFields: ReadonlySet<string> = new Set([
+  ...['manifest', 'name', 'time', 'position', 'last_commit_at', 'store_id', 'chain', 'chain_checksum'],
+  ...['counts', 'file', 'bytes', 'sha256', 'service_version', 'store_format'],
+]);
 const namePattern = /^counterfoil-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
 
-/** Names sort by time. @param now milliseconds since 1970 */
+/** The file of a manifest. */
+export function manifestBytes(manifest: Manifest): Buffer {
+  return recordBytes(manifest);
+}
+
+/** Names have the time at which the backup was made, by a clock that may have been wrong: they order nothing. @param now milliseconds since 1970 */
 export function nameAt(now: number): string {
   return `counterfoil-${new Date(now).toISOString().replaceAll(/[:.]/g, '-')}`;
 }
@@ -51,11 +79,11 @@ export function nameOf(file: string): string | undefined {
   return name !== file && namePattern.test(name) ? name : undefined;
 }
 
-/** Reads a manifest; undefined when there is none, or it is not one of this version. The file of the backup may be missing. */
+/** Reads a manifest; undefined when there is none, it was altered, or it is not one of this version. The file of the backup may be missing. */
 export async function readManifest(target: BackupTarget, name: string): Promise<Manifest | undefined> {
   if (!namePattern.test(name)) return undefined;
   const text = await readSmall(target, manifestFile(name), manifestBytesMax);
-  const manifest = text && parsed(text.toString());
+  const manifest = (text && readRecord(text, isUnchecked)) as Manifest | undefined;
   if (manifest?.manifest !== manifestVersion || manifest.name !== name) return undefined;
   if (manifest.file !== dataFile(name) || Number.isNaN(Date.parse(manifest.time))) return undefined;
   return manifest;
@@ -66,10 +94,6 @@ export function isName(text: string): boolean {
   return namePattern.test(text);
 }
 
-function parsed(text: string): Manifest | undefined {
-  try {
-    return (JSON.parse(text) ?? undefined) as Manifest | undefined;
-  } catch {
-    return undefined;
-  }
+function isUnchecked(fields: object): boolean {
+  return Object.keys(fields).every((field) => uncheckedFields.has(field));
 }

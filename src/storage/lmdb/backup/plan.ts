@@ -1,7 +1,18 @@
 import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { SettingsError } from '../../../errors.ts';
-import { backupsIn } from './listing.ts';
+import { type Catalogue, type CatalogueEntry, goodOf, problemOf, readCatalogue } from './catalogue.ts';
+import { futureSlackMs } from './limits.ts';
 import type { Manifest } from './manifest.ts';
+import {
+  type Heartbeat,
+  heartbeatFile,
+  type NewestNote,
+  newestFile,
+  readHeartbeat,
+  readNewest,
+} from './notes.ts';
+import { byStore, compareBackups, comparePlaces } from './order.ts';
+import { ownerFile, readOwner } from './owner.ts';
 import { type SegmentName, segmentOf } from './segment-name.ts';
 
 /** What to restore. */
@@ -10,82 +21,172 @@ export interface Wanted {
   readonly name?: string | undefined;
   /** The state of this moment, in milliseconds since 1970; the newest by default. */
   readonly at?: number | undefined;
-}
-
-/** How far a restore has come. */
-export interface Reached {
-  /** The last commit. */
-  readonly position: number;
-  /** When it was made (RFC 3339). */
-  readonly at: string;
+  /** The state after this commit; the last by default. */
+  readonly position?: number | undefined;
+  /** The id of the store, of several that have backups at the target. */
+  readonly store?: string | undefined;
 }
 
 export interface Plan {
-  readonly manifest: Manifest;
-  /** The segments of its chain that go on after it, by their first commit. They may have gaps. */
+  /** Backups to begin with, the best first: a later one is for when those before it turn out to be damaged. */
+  readonly bases: readonly Manifest[];
+  /** All segments of the target, by their first commit. */
   readonly segments: readonly SegmentName[];
-  /** The next backup of the same store: what is between has to be in segments. */
-  readonly next: Manifest | undefined;
+  /** The chains of all backups of the target. */
+  readonly chains: ReadonlySet<string>;
+  /** The good backups of the store, the oldest first. */
+  readonly backups: readonly Manifest[];
+  /** What is damaged or missing, and may be newer than the first base: a sentence for each. */
+  readonly problems: readonly string[];
+  /** What is damaged or missing, and is shown to be older than the newest backup. */
+  readonly notes: readonly string[];
+  readonly newest: NewestNote | undefined;
+  readonly heartbeat: Heartbeat | undefined;
 }
 
-/** The backup to begin with, and the segments after it. Throws SettingsError if there is none, BackupFailed. */
-export async function planRestore(target: BackupTarget, { name, at }: Wanted): Promise<Plan> {
-  const [backups, files] = await Promise.all([backupsIn(target), target.list()]);
-  const fitting = backups.filter((each) =>
-    name === undefined ? stateAt(each) <= (at ?? Infinity) : each.name === name,
+/** The backup to begin with, and what is known of the commits after it. Throws SettingsError if there is none, BackupFailed. */
+export async function planRestore(target: BackupTarget, wanted: Wanted, now: number): Promise<Plan> {
+  const [catalogue, owner] = await Promise.all([readCatalogue(target), readOwner(target)]);
+  if (wanted.name !== undefined) return planOfOne(target, catalogue.entries, wanted.name);
+  const ownerId = owner === 'damaged' ? undefined : owner?.store_id;
+  const [id, backups] = storeToRestore(target, catalogue, ownerId, wanted.store);
+  const [newest, heartbeat] = await Promise.all([readNewest(target, id), readHeartbeat(target, id)]);
+  const damagedNotes = [
+    ...(owner === 'damaged' ? [`${ownerFile} is damaged`] : []),
+    ...(newest === 'damaged'
+      ? [`${newestFile(id)} is damaged, so that it is unknown which backup is the newest`]
+      : []),
+    ...(heartbeat === 'damaged'
+      ? [`${heartbeatFile(id)} is damaged, so that it is unknown what was sent last`]
+      : []),
+  ];
+  const note = newest === 'damaged' ? undefined : newest;
+  const { problems, notes } = problemsOf(catalogue.entries, { id, backups, note });
+  return {
+    bases: basesOf(target, backups, wanted, now),
+    segments: segmentsIn(catalogue),
+    chains: new Set(catalogue.entries.flatMap(({ manifest }) => manifest?.chain ?? [])),
+    backups,
+    problems: [...damagedNotes, ...problems],
+    notes,
+    newest: note,
+    heartbeat: heartbeat === 'damaged' ? undefined : heartbeat,
+  };
+}
+
+function planOfOne(target: BackupTarget, entries: readonly CatalogueEntry[], name: string): Plan {
+  const entry = entries.find((each) => each.name === name);
+  if (entry === undefined) throw new SettingsError([`${target.name}: there is no backup ${name}`]);
+  const problem = problemOf(entry);
+  if (problem !== undefined || entry.manifest === undefined)
+    throw new BackupFailed('backup_damaged', `${target.name}: ${problem}; restore another backup`);
+  const bases = [entry.manifest];
+  const nothing = { newest: undefined, heartbeat: undefined };
+  return { bases, segments: [], chains: new Set(), backups: bases, problems: [], notes: [], ...nothing };
+}
+
+/** Of several stores the operator has to name one: each may be the one that is meant. */
+function storeToRestore(
+  target: BackupTarget,
+  catalogue: Catalogue,
+  ownerId: string | undefined,
+  wanted: string | undefined,
+): readonly [id: string, backups: readonly Manifest[]] {
+  const stores = [...byStore(goodOf(catalogue), ownerId)];
+  const found = wanted === undefined ? stores : stores.filter(([id]) => id === wanted);
+  const [only] = found;
+  if (only === undefined) throw noBackup(target, catalogue, wanted);
+  if (found.length === 1) return only;
+  const list = stores.map(([id, backups]) => describeStore(id, backups, ownerId)).join('; ');
+  throw new BackupFailed(
+    'several_stores',
+    `${target.name}: has backups of ${stores.length} stores: ${list}. Name one with --store ID`,
   );
-  const manifest = fitting.at(-1);
-  if (manifest === undefined) throw new SettingsError([noBackup(target, { name, at }, backups)]);
-  if (name !== undefined) return { manifest, segments: [], next: undefined };
-  const segments = files
-    .flatMap((file) => segmentOf(file.name) ?? [])
-    .filter(({ chain, last }) => chain === manifest.chain && last > manifest.position)
-    .sort((one, other) => one.first - other.first || one.last - other.last);
-  const later = backups.slice(backups.indexOf(manifest) + 1);
-  const next = later.find(({ store_id }) => store_id !== undefined && store_id === manifest.store_id);
-  return { manifest, segments, next };
+}
+
+function describeStore(id: string, backups: readonly Manifest[], ownerId: string | undefined): string {
+  const newest = backups.at(-1);
+  const last = newest && `the newest has commit ${newest.position} of ${textOf(stateAt(newest))}`;
+  return `${id} (${backups.length} backups, ${last}${id === ownerId ? '; the target belongs to it' : ''})`;
+}
+
+function noBackup({ name }: BackupTarget, { entries }: Catalogue, store: string | undefined): Error {
+  const problems = entries.flatMap((entry) => problemOf(entry) ?? []);
+  if (problems.length > 0)
+    return new BackupFailed('backup_damaged', `${name}: there is no good backup: ${problems.join('; ')}`);
+  const which = store === undefined ? 'backup' : `backup of store ${store}`;
+  return new SettingsError([`${name}: there is no ${which}`]);
+}
+
+interface OfStore {
+  readonly id: string;
+  readonly backups: readonly Manifest[];
+  readonly note: NewestNote | undefined;
+}
+
+/** Sorts what is wrong with backups by whether a newer good one is known. */
+function problemsOf(
+  entries: readonly CatalogueEntry[],
+  { id, backups, note }: OfStore,
+): { readonly problems: readonly string[]; readonly notes: readonly string[] } {
+  const newest = backups.at(-1);
+  const problems: string[] = [];
+  const notes: string[] = [];
+  for (const entry of entries) {
+    const problem = problemOf(entry);
+    if (problem === undefined) continue;
+    const { manifest } = entry;
+    if (manifest?.store_id !== undefined && manifest.store_id !== id) continue;
+    // A manifest that cannot be read may be of the newest backup, unless the store has noted that it made no newer one.
+    const isOlder =
+      newest !== undefined &&
+      (manifest === undefined
+        ? note !== undefined && note.name !== entry.name && comparePlaces(newest, note) >= 0
+        : compareBackups(manifest, newest) < 0);
+    (isOlder ? notes : problems).push(problem);
+  }
+  return { problems, notes };
+}
+
+/** Throws SettingsError if all backups are later, and BackupFailed if their times contradict their order. */
+function basesOf(
+  target: BackupTarget,
+  backups: readonly Manifest[],
+  { at = Infinity, position = Infinity }: Wanted,
+  now: number,
+): readonly Manifest[] {
+  // A time that is still to come was a wrong clock's.
+  const known = backups.filter((each) => at === Infinity || stateAt(each) <= now + futureSlackMs);
+  const bases = known.filter((each) => stateAt(each) <= at && each.position <= position);
+  const [oldest] = backups;
+  const newest = bases.at(-1);
+  if (newest === undefined)
+    throw new SettingsError([
+      at < Infinity
+        ? `--at: the oldest backup of ${target.name} is of ${oldest && textOf(stateAt(oldest))}`
+        : `--position: the oldest backup of ${target.name} has commit ${oldest?.position}`,
+    ]);
+  const contradicting = known.find((each) => stateAt(each) > at && compareBackups(each, newest) < 0);
+  if (contradicting !== undefined)
+    throw new BackupFailed(
+      'times_ambiguous',
+      `--at: the clock was wrong: commit ${contradicting.position} has a later time than --at, and commit ${newest.position}, ` +
+        'which follows it, an earlier one; name the last commit with --position',
+    );
+  return bases.toReversed();
 }
 
 /** Milliseconds since 1970 of the last change in a backup. */
-function stateAt({ last_commit_at, time }: Manifest): number {
+export function stateAt({ last_commit_at, time }: Manifest): number {
   return Date.parse(last_commit_at ?? time);
 }
 
-function noBackup({ name }: BackupTarget, wanted: Wanted, [oldest]: readonly Manifest[]): string {
-  if (wanted.name !== undefined) return `${name}: there is no backup ${wanted.name}`;
-  if (oldest === undefined) return `${name}: there is no backup`;
-  return `--at: the oldest backup of ${name} is of ${new Date(stateAt(oldest)).toISOString()}`;
+function textOf(time: number): string {
+  return new Date(time).toISOString();
 }
 
-/**
- * The segment that continues a position: of several the one that goes furthest, as two processes may have written the same commits.
- * Undefined at the end. Throws BackupFailed where commits are missing.
- */
-export function segmentAfter(segments: readonly SegmentName[], reached: Reached): SegmentName | undefined {
-  const { position } = reached;
-  const later = segments.filter(({ last }) => last > position);
-  const fitting = later.filter(({ first }) => first <= position + 1);
-  const best = fitting.sort((one, other) => one.last - other.last).at(-1);
-  if (best === undefined && later[0] !== undefined) throw gap(reached, later[0].first - 1);
-  return best;
-}
-
-/** Commits that no segment has. */
-export function gap({ position, at }: Reached, last: number): BackupFailed {
-  return new BackupFailed(
-    'segments_missing',
-    `commits ${position + 1} to ${last} are in no segment; restore --at ${at} for the state before them`,
-  );
-}
-
-/** @param what is wrong with it */
-export function damagedSegment(
-  { name, first, last }: SegmentName,
-  what: string,
-  { at }: Reached,
-): BackupFailed {
-  return new BackupFailed(
-    'segment_damaged',
-    `${name} (commits ${first} to ${last}) ${what}; restore --at ${at} for the state before it`,
-  );
+function segmentsIn({ files }: Catalogue): readonly SegmentName[] {
+  return files
+    .flatMap((file) => segmentOf(file.name) ?? [])
+    .sort((one, other) => one.first - other.first || one.last - other.last);
 }

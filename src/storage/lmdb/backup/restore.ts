@@ -1,19 +1,23 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { flush, putInPlace } from '../../../backup/files.ts';
-import type { BackupTarget } from '../../../backup/target.ts';
+import { BackupFailed, type BackupFailure, type BackupTarget } from '../../../backup/target.ts';
 import { DamagedStoreError, SettingsError } from '../../../errors.ts';
 import type { Engine } from '../../engine.ts';
 import { openLmdbEngine, restoreDraft, storeFile } from '../open.ts';
 import { renewStoreId } from '../restored.ts';
 import { type Progress, verifyStore } from '../verify.ts';
 import { writeChecked } from './checksum.ts';
+import { contentOf } from './content.ts';
+import { lossesAtEnd } from './end.ts';
 import type { Manifest } from './manifest.ts';
 import { type Plan, planRestore, type Wanted } from './plan.ts';
 import { Replay } from './replay.ts';
 import { Walk } from './walk.ts';
 
 export interface RestoreOptions extends Wanted {
+  /** Whether a restore goes on with less when something is damaged or missing: then `missing` says what. */
+  readonly acceptsMissing?: boolean | undefined;
   /** Names of files that the folder may hold: they belong to somebody else. */
   readonly others: readonly string[];
   /** Changes the restored store before it is put in place. */
@@ -29,20 +33,27 @@ export interface Restored {
   readonly at: string;
   /** Commits from segments. */
   readonly replayed: number;
+  /** What is damaged or missing, and was accepted: a sentence for each. */
+  readonly missing: readonly string[];
+  /** What is damaged or missing at the target, and was not needed. */
+  readonly notes: readonly string[];
 }
 
 /**
  * Puts a backup, and the commits of the segments after it, into an empty data folder. Until its checksums and content are proven and it
  * is prepared, the folder has no store, whenever the process is killed. Throws SettingsError if there is no such backup or the folder
- * is not empty, DamagedStoreError if the backup is damaged, and BackupFailed if a segment is missing or damaged.
+ * is not empty, and BackupFailed if something is damaged or missing, or it is open which store or moment is meant.
  */
 export async function restoreBackup(
   target: BackupTarget,
   folder: string,
-  { others, prepare, progress, ...wanted }: RestoreOptions,
+  { others, prepare, progress, acceptsMissing = false, ...wanted }: RestoreOptions,
 ): Promise<Restored> {
   checkIsEmpty(folder, others);
-  const plan = await planRestore(target, wanted);
+  const now = Date.now();
+  const losses = new Losses(target, acceptsMissing);
+  const plan = await planRestore(target, wanted, now);
+  for (const problem of plan.problems) losses.add(new BackupFailed('backup_damaged', problem));
   const draft = restoreDraft(folder);
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true, mode: 0o700 });
@@ -50,13 +61,20 @@ export async function restoreBackup(
   for (const path of [folder, dirname(folder)]) flush(path);
   try {
     const copy = storeFile(draft);
-    await download(target, plan.manifest, copy);
-    const restored = await replay(target, copy, plan, wanted.at);
+    const base = await placeBase(target, plan, copy, losses);
+    const end = { at: wanted.at ?? Infinity, position: wanted.position ?? Infinity, now };
+    const walk = new Walk(target, base, wanted.name === undefined ? plan.segments : [], end);
+    await replay(copy, walk, losses);
+    if (wanted.name === undefined && !walk.isComplete)
+      for (const loss of lossesAtEnd(plan, { base, reached: walk.reached, end })) losses.add(loss);
     const { problems } = await verifyStore(copy, progress);
     if (problems.length > 0)
-      throw new DamagedStoreError(problems.map((problem) => `${plan.manifest.name}: ${problem}`));
+      throw new DamagedStoreError(problems.map((problem) => `${base.name}: ${problem}`));
     await renewStoreId(copy);
     const engine = openLmdbEngine(draft);
+    const replayed = walk.reached.position - base.position;
+    const found = { manifest: base, ...walk.reached, replayed };
+    const restored: Restored = { ...found, missing: losses.accepted, notes: plan.notes };
     await prepare(engine, restored).finally(() => engine.close());
     flush(copy);
     putInPlace(copy, storeFile(folder));
@@ -66,26 +84,93 @@ export async function restoreBackup(
   }
 }
 
-async function download(target: BackupTarget, { name, file, sha256 }: Manifest, copy: string): Promise<void> {
-  const bytes = await target.get(file);
-  if (bytes === undefined) throw new DamagedStoreError([`${name}: its file has gone from ${target.name}`]);
-  if ((await writeChecked(bytes, copy)) !== sha256)
-    throw new DamagedStoreError([`${name}: its file has another checksum than its manifest`]);
+/** What a restore does without, if the operator accepts it. */
+class Losses {
+  readonly #target: BackupTarget;
+  readonly #isAccepting: boolean;
+  readonly accepted: string[] = [];
+
+  constructor(target: BackupTarget, isAccepting: boolean) {
+    this.#target = target;
+    this.#isAccepting = isAccepting;
+  }
+
+  /** Throws the loss unless losses are accepted. */
+  add(loss: BackupFailed): void {
+    const { code, message } = loss;
+    if (this.#isAccepting && code !== 'times_ambiguous') this.accepted.push(message);
+    else throw new BackupFailed(code, `${this.#target.name}: ${message}${wayOn(code)}`, loss);
+  }
 }
 
-/** Makes the commits of the segments, up to a moment. */
-async function replay(target: BackupTarget, copy: string, plan: Plan, until?: number): Promise<Restored> {
+function wayOn(code: BackupFailure): string {
+  return code === 'times_ambiguous'
+    ? ''
+    : '; restore with --accept-missing for the last state before what is missing';
+}
+
+/** Downloads the first of the backups that is whole. @returns its manifest */
+async function placeBase(
+  target: BackupTarget,
+  { bases }: Plan,
+  copy: string,
+  losses: Losses,
+): Promise<Manifest> {
+  for (const base of bases) {
+    const problem = await problemOfDownload(target, base, copy);
+    if (problem === undefined) return base;
+    const loss = new BackupFailed('backup_damaged', `${base.name}: ${problem}`);
+    if (bases.at(-1) === base) throw new BackupFailed(loss.code, `${loss.message}; restore another backup`);
+    losses.add(loss);
+    rmSync(copy, { force: true });
+    rmSync(`${copy}-lock`, { force: true });
+  }
+  throw new Error('a plan has a backup');
+}
+
+/** @returns what is wrong with a backup; undefined if nothing is */
+async function problemOfDownload(
+  target: BackupTarget,
+  manifest: Manifest,
+  copy: string,
+): Promise<string | undefined> {
+  const bytes = await target.get(manifest.file);
+  if (bytes === undefined) return `its file has gone from ${target.name}`;
+  if ((await writeChecked(bytes, copy)) !== manifest.sha256)
+    return 'its file has another checksum than its manifest';
+  // Manifests of earlier versions have no checksum.
+  const { position, store_id } = await contentOf(copy);
+  const isOther = manifest.store_id !== undefined && manifest.store_id !== store_id;
+  return isOther || position !== manifest.position
+    ? 'its file is of another backup than its manifest'
+    : undefined;
+}
+
+/** Makes the commits of the segments. */
+async function replay(copy: string, walk: Walk, losses: Losses): Promise<void> {
   const store = new Replay(copy);
-  const walk = new Walk(target, plan, until);
   try {
     for await (const { commits, size } of walk.commits()) store.add(commits, size);
-    await store.finish();
   } catch (error) {
-    await store.close();
-    throw error;
+    await keepReplayed(store, error, losses);
   }
-  const { manifest } = plan;
-  return { manifest, ...walk.reached, replayed: walk.reached.position - manifest.position };
+  await store.finish();
+}
+
+/** Closes the store and rethrows, unless what is missing is accepted. */
+async function keepReplayed(store: Replay, error: unknown, losses: Losses): Promise<void> {
+  try {
+    if (!(error instanceof BackupFailed) || !isLoss(error)) throw error;
+    losses.add(error);
+  } catch (failure) {
+    await store.close();
+    throw failure;
+  }
+}
+
+/** A target that is out of reach may have everything. */
+function isLoss({ code }: BackupFailed): boolean {
+  return code === 'segments_missing' || code === 'segment_damaged' || code === 'times_ambiguous';
 }
 
 function checkIsEmpty(folder: string, others: readonly string[]): void {

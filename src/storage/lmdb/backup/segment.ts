@@ -16,6 +16,8 @@ import { segmentName } from './segment-name.ts';
 export interface SegmentHead {
   readonly segment: typeof segmentVersion;
   readonly chain: string;
+  /** Missing in segments of earlier versions. */
+  readonly store_id?: string;
   readonly first: number;
   readonly last: number;
   /** When the last commit was made (RFC 3339). */
@@ -84,11 +86,13 @@ export class SegmentDraft {
     return this.#last?.commit;
   }
 
-  /** @param chain of which it is a part */
-  async finish(chain: string): Promise<{ readonly name: string; readonly bytes: Buffer }> {
+  /** @param chain of which it is a part @param store the id of the store */
+  async finish(chain: string, store?: string): Promise<{ readonly name: string; readonly bytes: Buffer }> {
     const [first, last] = [this.#first, this.last ?? 0];
     const head: SegmentHead = {
-      ...{ segment: segmentVersion, chain, first, last },
+      ...{ segment: segmentVersion, chain },
+      ...(store === undefined ? {} : { store_id: store }),
+      ...{ first, last },
       until: new Date(this.#last?.at ?? Date.now()).toISOString(),
       ...{ before: this.#before, after: this.#checksum, service_version: version },
     };

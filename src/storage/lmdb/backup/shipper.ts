@@ -6,8 +6,10 @@ import { noteShipped, type Shipped, shippedOf } from '../retained.ts';
 import { openStore, type Store } from '../store.ts';
 import { type LastFailure, lastFailureOf, noteFailure } from './last-failure.ts';
 import { Lease } from './lease.ts';
-import { segmentBytesMax, segmentSizeMax } from './limits.ts';
+import { heartbeatMs, ownerLookMs, segmentBytesMax, segmentSizeMax } from './limits.ts';
 import { backupsIn } from './listing.ts';
+import { sendHeartbeat } from './notes.ts';
+import { checkOwner, claimTarget } from './owner.ts';
 import { progressOf, type ShippingProgress } from './progress.ts';
 import { noChecksum, readSegment, SegmentDraft } from './segment.ts';
 import { segmentOf } from './segment-name.ts';
@@ -25,11 +27,13 @@ export interface ShipperOptions {
   readonly leaseSilenceMsMax?: number;
   /** Bytes of the journal beyond which it keeps nothing for the target; `journalRetainedBytesMax` by default. */
   readonly journalBytesMax?: number;
+  /** How often the target gets a sign of life; `heartbeatMs` by default. */
+  readonly heartbeatMs?: number;
   /** Called after each step of a segment; killed after any of them, it loses nothing. */
   readonly passed?: (step: ShipStep) => void;
 }
 
-export const shipSteps = ['read', 'sent', 'noted'] as const;
+export const shipSteps = ['read', 'sent', 'noted', 'heartbeat'] as const;
 export type ShipStep = (typeof shipSteps)[number];
 
 const nothing: ShipRound = { commits: 0, begun: undefined };
@@ -45,12 +49,19 @@ export class Shipper {
   readonly lease: Lease;
   /** Whether this process has compared the target with the mark since it took the lease. */
   #isCompared = false;
+  /** When this process has last read to whom the target belongs, and sent a heartbeat, in milliseconds of `performance.now`. */
+  #ownerSeenAt = -Infinity;
+  #heartbeatAt = -Infinity;
 
   constructor(file: string, target: BackupTarget, options: ShipperOptions = {}) {
     this.#store = openStore(file);
     this.#target = target;
     this.#options = options;
     this.lease = new Lease(this.#store, options.leaseSilenceMsMax);
+  }
+
+  get storeId(): string {
+    return this.#store.format.id;
   }
 
   /** The chain to which segments belong now. */
@@ -74,10 +85,45 @@ export class Shipper {
   /** Call it after the lease was lost: the next owner may have written segments. */
   forget(): void {
     this.#isCompared = false;
+    this.#ownerSeenAt = -Infinity;
   }
 
-  /** Sends what is in the journal. Throws BackupFailed; then nothing is lost, and the next round goes on. */
+  /**
+   * Sends what is in the journal. Throws BackupFailed, also if the target belongs to another store; then nothing is lost, and the next
+   * round goes on.
+   */
   async round(): Promise<ShipRound> {
+    const upTo = Date.now();
+    await this.#lookAtOwner();
+    const done = await this.#ship();
+    if (done.begun === undefined) await this.#beat(upTo);
+    return done;
+  }
+
+  async #lookAtOwner(): Promise<void> {
+    const isFirst = this.#ownerSeenAt === -Infinity;
+    if (performance.now() - this.#ownerSeenAt < ownerLookMs) return;
+    const { id } = this.#store.format;
+    this.#ownerSeenAt = -Infinity;
+    await (isFirst ? claimTarget(this.#target, id) : checkOwner(this.#target, id));
+    this.#ownerSeenAt = performance.now();
+  }
+
+  /** Says that everything that was acknowledged before a moment is at the target. */
+  async #beat(upTo: number): Promise<void> {
+    const { heartbeatMs: pauseMs = heartbeatMs, passed = () => undefined } = this.#options;
+    if (performance.now() - this.#heartbeatAt < pauseMs) return;
+    this.#store.root.resetReadTxn();
+    const mark = this.lease.isHeld() ? shippedOf(this.#store) : undefined;
+    this.#store.root.resetReadTxn();
+    if (mark === undefined) return;
+    const { store, chain, position } = mark;
+    await sendHeartbeat(this.#target, { store_id: store, chain, position, at: new Date(upTo).toISOString() });
+    passed('heartbeat');
+    this.#heartbeatAt = performance.now();
+  }
+
+  async #ship(): Promise<ShipRound> {
     this.#store.root.resetReadTxn();
     const mark = shippedOf(this.#store);
     const reason = this.#whyAnew(mark);
@@ -134,7 +180,7 @@ export class Shipper {
       const { last } = draft;
       if (last === undefined) return { commits, begun: undefined };
       passed('read');
-      const { name, bytes } = await draft.finish(mark.chain);
+      const { name, bytes } = await draft.finish(mark.chain, mark.store);
       if ((await this.#target.put(name, bytes)) === 'exists' && !(await this.#isThere(name, draft.checksum)))
         return { ...this.#begin('the target has other commits under the same numbers'), commits };
       passed('sent');

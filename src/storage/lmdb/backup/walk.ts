@@ -1,6 +1,6 @@
-import { type BackupTarget, readSmall } from '../../../backup/target.ts';
-import { segmentBytesMax, segmentsAheadMax } from './limits.ts';
-import { damagedSegment, gap, type Plan, type Reached, segmentAfter } from './plan.ts';
+import { BackupFailed, type BackupTarget, readSmall } from '../../../backup/target.ts';
+import { futureSlackMs, segmentBytesMax, segmentsAheadMax } from './limits.ts';
+import type { Manifest } from './manifest.ts';
 import { BadSegment, type CommitLine, readSegment, type Segment } from './segment.ts';
 import type { SegmentName } from './segment-name.ts';
 
@@ -11,24 +11,51 @@ export interface Commits {
   readonly size: number;
 }
 
+/** How far a restore has come. */
+export interface Reached {
+  /** The last commit. */
+  readonly position: number;
+  /** When it was made (RFC 3339). */
+  readonly at: string;
+}
+
+/** Where a walk ends. */
+export interface WalkEnd {
+  /** Milliseconds since 1970: later commits are left out. */
+  readonly at: number;
+  /** The last commit. */
+  readonly position: number;
+  /** Times beyond it are those of a wrong clock. */
+  readonly now: number;
+}
+
 /** Goes through the commits that follow a backup, segment by segment, and proves that none is missing. */
 export class Walk {
   readonly #target: BackupTarget;
-  readonly #plan: Plan;
-  readonly #until: number;
+  readonly #segments: readonly SegmentName[];
+  readonly #end: WalkEnd;
   readonly #reading = new Map<string, Promise<Segment>>();
   #reached: Reached;
-  /** The running checksum after the last commit; unknown after a backup of an earlier version. */
+  /** How many of the segments begin at or before the next commit. */
+  #passed = 0;
+  /** The commit up to which segments were read: beyond `reached` while it is open whether they belong to the wanted moment. */
+  #readTo: number;
+  /** The running checksum after it; unknown after a backup of an earlier version. */
   #checksum: string | undefined;
+  /** Commits behind `reached` whose times a wrong clock gave them: they count if a commit after them counts. */
+  #open: CommitLine[] = [];
+  /** The first commit that is later than the wanted moment, or behind the wanted commit. */
+  #firstLater: number | undefined;
 
-  /** @param until milliseconds since 1970: later commits are left out */
-  constructor(target: BackupTarget, plan: Plan, until = Infinity) {
+  /** @param base the backup that they follow @param segments of any chain, by their first commit; they may have gaps */
+  constructor(target: BackupTarget, base: Manifest, segments: readonly SegmentName[], end: WalkEnd) {
+    const { position, last_commit_at: at = base.time, chain, chain_checksum } = base;
     this.#target = target;
-    this.#plan = plan;
-    this.#until = until;
-    const { position, last_commit_at: at = plan.manifest.time, chain_checksum } = plan.manifest;
+    this.#segments = segments.filter((each) => each.chain === chain && each.last > position);
+    this.#end = end;
     this.#checksum = chain_checksum;
     this.#reached = { position, at };
+    this.#readTo = position;
   }
 
   /** The last commit so far. */
@@ -36,71 +63,96 @@ export class Walk {
     return this.#reached;
   }
 
-  /** Throws BackupFailed when a segment is missing or damaged, unless everything of the wanted moment is already there. */
+  /** Whether there is a commit behind the wanted moment or commit: then nothing of it is missing. */
+  get isComplete(): boolean {
+    return this.#firstLater !== undefined || this.#reached.position === this.#end.position;
+  }
+
+  /** Throws BackupFailed when a segment is missing or damaged, or the times do not say where the moment is. */
   async *commits(): AsyncIterable<Commits> {
     try {
-      for (;;) {
+      while (this.#reached.position < this.#end.position) {
         const segment = await this.#next();
-        if (segment === undefined) break;
-        const { commits, isEnd } = this.#upToMoment(segment);
-        yield { commits, size: segment.size };
-        const [position, time] = commits.at(-1) ?? [this.#reached.position];
-        this.#reached = { position, at: time ? new Date(time).toISOString() : this.#reached.at };
-        if (isEnd) return;
+        if (segment === undefined) return;
+        const commits = this.#take(segment);
+        if (commits.length > 0) yield { commits, size: segment.size };
       }
-      this.#checkEnd();
     } catch (error) {
-      if (Date.parse(this.#reached.at) < this.#until) throw error;
+      // Behind the wanted moment the rest is read only to know whether the clock was set back.
+      const isOpen = !(error instanceof BackupFailed) || error.code === 'times_ambiguous';
+      if (isOpen || this.#firstLater === undefined) throw error;
     }
   }
 
   async #next(): Promise<Segment | undefined> {
-    const name = segmentAfter(this.#plan.segments, this.#reached);
-    if (name === undefined) return undefined;
+    const index = this.#indexAfter();
+    const name = this.#segments[index ?? -1];
+    if (index === undefined || name === undefined) return undefined;
     try {
-      const segment = await this.#read(name);
+      const segment = await this.#read(index);
       const { chain, first, last } = segment.head;
       if (chain !== name.chain || first !== name.first || last !== name.last)
         throw new BadSegment('has other commits than its name says');
-      if (this.#checksum !== undefined && checksumAt(segment, this.#reached.position) !== this.#checksum)
+      if (this.#checksum !== undefined && checksumAt(segment, this.#readTo) !== this.#checksum)
         throw new BadSegment('does not continue what is before it');
       this.#checksum = segment.head.after;
       return segment;
     } catch (error) {
-      throw error instanceof BadSegment ? damagedSegment(name, error.message, this.#reached) : error;
+      throw error instanceof BadSegment ? damagedSegment(name, error.message) : error;
     }
   }
 
-  /** The commits behind the position, and whether one of them is later than the moment: then all before are known. */
-  #upToMoment({ head, commits }: Segment): {
-    readonly commits: readonly CommitLine[];
-    readonly isEnd: boolean;
-  } {
-    const following = commits.slice(this.#reached.position + 1 - head.first);
-    const end = following.findIndex(([, time]) => (time ?? 0) > this.#until);
-    return end < 0 ? { commits: following, isEnd: false } : { commits: following.slice(0, end), isEnd: true };
+  /**
+   * The segment that continues what was read: of several the one that goes furthest, as two processes may have written the same commits.
+   * Undefined at the end. Throws BackupFailed where commits are missing.
+   */
+  #indexAfter(): number | undefined {
+    let best: number | undefined;
+    for (; ; this.#passed++) {
+      const each = this.#segments[this.#passed];
+      if (each === undefined || each.first > this.#readTo + 1) break;
+      if (each.last > (this.#segments[best ?? -1]?.last ?? this.#readTo)) best = this.#passed;
+    }
+    const next = this.#segments[this.#passed];
+    if (best === undefined && next !== undefined) throw gap(this.#readTo, next.first - 1);
+    return best;
   }
 
-  /** Between two backups of a store the segments have every commit, or the state of the moment is not known. */
-  #checkEnd(): void {
-    const { next } = this.#plan;
-    const isMissing = next !== undefined && next.position > this.#reached.position;
-    if (this.#until < Infinity && isMissing) throw gap(this.#reached, next.position);
+  /** The commits of a segment that belong to what is wanted. */
+  #take({ head, commits }: Segment): readonly CommitLine[] {
+    const taken: CommitLine[] = [];
+    for (const commit of commits.slice(this.#readTo + 1 - head.first)) {
+      const [position, time] = commit;
+      if (position > this.#end.position) this.#firstLater ??= position;
+      else if (this.#end.at === Infinity) taken.push(commit);
+      else if ((time ?? 0) > this.#end.now + futureSlackMs) this.#open.push(commit);
+      else if ((time ?? 0) > this.#end.at) this.#firstLater ??= position;
+      else {
+        if (this.#firstLater !== undefined) throw ambiguous(this.#firstLater, position);
+        taken.push(...this.#open.splice(0), commit);
+      }
+    }
+    this.#readTo = head.last;
+    const [position, time] = taken.at(-1) ?? [];
+    if (position !== undefined)
+      this.#reached = { position, at: time ? new Date(time).toISOString() : this.#reached.at };
+    return taken;
   }
 
   /** Reads a segment, and meanwhile those behind it, so that the delay of a distant target counts once. */
-  async #read(segment: SegmentName): Promise<Segment> {
-    const { segments } = this.#plan;
-    const from = segments.indexOf(segment);
-    for (const { name } of segments.slice(from, from + segmentsAheadMax)) {
+  async #read(index: number): Promise<Segment> {
+    const ahead = this.#segments.slice(index, index + segmentsAheadMax).map(({ name }) => name);
+    for (const name of ahead) {
       if (this.#reading.has(name)) continue;
       const reading = this.#get(name);
       // It may never be awaited.
       reading.catch(() => undefined);
       this.#reading.set(name, reading);
     }
-    const found = this.#reading.get(segment.name) as Promise<Segment>;
-    for (const { name } of segments.slice(0, from + 1)) this.#reading.delete(name);
+    const [name = ''] = ahead;
+    const found = this.#reading.get(name) as Promise<Segment>;
+    for (const each of this.#reading.keys())
+      if (each === name || !ahead.includes(each)) this.#reading.delete(each);
     return found;
   }
 
@@ -109,6 +161,24 @@ export class Walk {
     if (bytes === undefined) throw new BadSegment('has gone from the target');
     return readSegment(bytes);
   }
+}
+
+/** Commits that no segment has. */
+export function gap(reached: number, last: number): BackupFailed {
+  return new BackupFailed('segments_missing', `commits ${reached + 1} to ${last} are in no segment`);
+}
+
+/** @param what is wrong with it */
+function damagedSegment({ name, first, last }: SegmentName, what: string): BackupFailed {
+  return new BackupFailed('segment_damaged', `${name} (commits ${first} to ${last}) ${what}`);
+}
+
+function ambiguous(later: number, earlier: number): BackupFailed {
+  return new BackupFailed(
+    'times_ambiguous',
+    `--at: the clock was set back: commit ${later} has a later time than --at, and commit ${earlier}, which follows it, an earlier ` +
+      `one; restore --position ${later - 1} for the state before commit ${later}, or name another commit`,
+  );
 }
 
 /** The running checksum after a commit that is in the segment, or in front of it. */

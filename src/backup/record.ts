@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * Small JSON files at a target that notice every altered byte: the field `record_checksum` is the SHA-256 of the other fields, as
+ * compact JSON in their order.
+ */
+
+const checksumKey = 'record_checksum';
+
+/** The file of a record, for people and programs that read JSON. */
+export function recordBytes(fields: object): Buffer {
+  const record = { ...fields, [checksumKey]: checksumOf(fields) };
+  return Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`);
+}
+
+/**
+ * The fields of a record; undefined if the bytes are none, or were altered.
+ *
+ * @param isUnchecked whether a record without a checksum counts: one of a version that wrote none
+ */
+export function readRecord(
+  bytes: Buffer,
+  isUnchecked: (fields: Readonly<Record<string, unknown>>) => boolean = () => false,
+): Readonly<Record<string, unknown>> | undefined {
+  const found = parsed(bytes.toString());
+  if (found === undefined) return undefined;
+  const { [checksumKey]: checksum, ...fields } = found;
+  const isIntact = checksum === undefined ? isUnchecked(fields) : checksum === checksumOf(fields);
+  return isIntact ? fields : undefined;
+}
+
+function checksumOf(fields: object): string {
+  return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

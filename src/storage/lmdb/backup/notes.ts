@@ -1,0 +1,84 @@
+import { readRecord, recordBytes } from '../../../backup/record.ts';
+import { type BackupTarget, readSmall } from '../../../backup/target.ts';
+import { manifestBytesMax } from './limits.ts';
+import { comparePlaces, type Place } from './order.ts';
+
+/**
+ * What a store notes at its target beside backups and segments, so that a missing one is noticed: a listing alone does not show what
+ * has gone from its end. Each store has one file of each kind, which the next note replaces.
+ */
+
+/** The newest backup that the store has made there. */
+export interface NewestNote extends Place {
+  readonly newest: typeof noteVersion;
+  readonly store_id: string;
+  /** Of the backup. */
+  readonly name: string;
+  readonly timeline: number;
+}
+
+/**
+ * The sign of life of continuous backup: everything that the store acknowledged before a moment is at the target. So a store in
+ * which nothing happened differs from one that sends nothing any more.
+ */
+export interface Heartbeat {
+  readonly heartbeat: typeof noteVersion;
+  readonly store_id: string;
+  readonly chain: string;
+  /** The number of the last commit in a segment. */
+  readonly position: number;
+  /** The moment (RFC 3339), by the clock of the service. */
+  readonly at: string;
+}
+
+const noteVersion = 1;
+const heartbeatPattern = /^heartbeat-([\da-f]{8})\.json$/;
+
+export async function noteNewest(target: BackupTarget, note: Omit<NewestNote, 'newest'>): Promise<void> {
+  const before = await readNewest(target, note.store_id);
+  // Another backup of the same store may have been faster.
+  if (before !== undefined && before !== 'damaged' && comparePlaces(before, note) > 0) return;
+  await target.replace(newestFile(note.store_id), recordBytes({ newest: noteVersion, ...note }));
+}
+
+export function readNewest(
+  target: BackupTarget,
+  storeId: string,
+): Promise<NewestNote | 'damaged' | undefined> {
+  return readNote<NewestNote>(target, newestFile(storeId), ({ newest }) => newest === noteVersion);
+}
+
+export async function sendHeartbeat(target: BackupTarget, beat: Omit<Heartbeat, 'heartbeat'>): Promise<void> {
+  await target.replace(heartbeatFile(beat.store_id), recordBytes({ heartbeat: noteVersion, ...beat }));
+}
+
+export function readHeartbeat(
+  target: BackupTarget,
+  storeId: string,
+): Promise<Heartbeat | 'damaged' | undefined> {
+  return readNote<Heartbeat>(target, heartbeatFile(storeId), ({ heartbeat }) => heartbeat === noteVersion);
+}
+
+/** The id of the store of a heartbeat; undefined if the file is none. */
+export function storeOfHeartbeat(file: string): string | undefined {
+  return heartbeatPattern.exec(file)?.[1];
+}
+
+export function newestFile(storeId: string): string {
+  return `newest-${storeId}.json`;
+}
+
+export function heartbeatFile(storeId: string): string {
+  return `heartbeat-${storeId}.json`;
+}
+
+async function readNote<Note>(
+  target: BackupTarget,
+  file: string,
+  isOfThisVersion: (note: Partial<Note>) => boolean,
+): Promise<Note | 'damaged' | undefined> {
+  const bytes = await readSmall(target, file, manifestBytesMax);
+  if (bytes === undefined) return undefined;
+  const found = readRecord(bytes) as Note | undefined;
+  return found !== undefined && isOfThisVersion(found) ? found : 'damaged';
+}

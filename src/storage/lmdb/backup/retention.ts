@@ -1,0 +1,104 @@
+import { type BackupTarget, readSmall, type TargetFile } from '../../../backup/target.ts';
+import { goodOf, readCatalogue } from './catalogue.ts';
+import { segmentBytesMax } from './limits.ts';
+import { dataFile, type Manifest, manifestFile, nameOf } from './manifest.ts';
+import { readNewest, storeOfHeartbeat } from './notes.ts';
+import { byStore } from './order.ts';
+import { readSegment } from './segment.ts';
+import { type SegmentName, segmentOf } from './segment-name.ts';
+
+/** Deletes what nobody needs any more. It never touches the backups of another store, which may be all that is left of it. */
+
+/**
+ * Removes what killed commands have left. A file with a manifest stays, also if this version cannot read the manifest: it may be
+ * the backup of a later one. So does the newest backup: somebody has removed its manifest, which a restore says.
+ */
+export async function tidy(target: BackupTarget, storeId: string): Promise<void> {
+  const [files, newest] = await Promise.all([target.list(), readNewest(target, storeId)]);
+  const all = new Set(files.map(({ name }) => name));
+  const made = newest === 'damaged' ? undefined : newest?.name;
+  const left = files.filter((file) => {
+    const name = nameOf(file.name);
+    const isListed = name === undefined || name === made || all.has(manifestFile(name));
+    return !isListed && target.isAbandoned(file);
+  });
+  await target.remove(left.map(({ name }) => name));
+}
+
+/**
+ * Deletes the oldest backups of the store beyond this number, by their commits, and then the segments that only they needed.
+ *
+ * @param made the newest backup, which a late target may not list yet
+ * @returns the names of the deleted backups
+ */
+export async function keepNewest(
+  target: BackupTarget,
+  keep: number,
+  made: Manifest & { readonly store_id: string },
+): Promise<readonly string[]> {
+  const stores = byStore(goodOf(await readCatalogue(target)), made.store_id);
+  const others = (stores.get(made.store_id) ?? []).filter(({ name }) => name !== made.name);
+  const old = others.slice(0, Math.max(0, others.length - (keep - 1)));
+  for (const { name } of old) {
+    // Without its manifest it is no backup any more, whatever happens next.
+    await target.remove([manifestFile(name)]);
+    await target.remove([dataFile(name)]);
+  }
+  const elsewhere = [...stores].flatMap(([id, backups]) => (id === made.store_id ? [] : backups));
+  const files = await target.list();
+  const useless = await uselessSegments(target, files, {
+    made,
+    kept: [...others.slice(old.length), made],
+    deleted: old,
+    elsewhere,
+  });
+  const heartbeats = files.filter(({ name }) => {
+    const id = storeOfHeartbeat(name);
+    return id !== undefined && id !== made.store_id && !stores.has(id);
+  });
+  await target.remove([...useless, ...heartbeats].map(({ name }) => name));
+  return old.map(({ name }) => name);
+}
+
+interface Retained {
+  readonly made: Manifest;
+  readonly kept: readonly Manifest[];
+  readonly deleted: readonly Manifest[];
+  /** The backups of other stores. */
+  readonly elsewhere: readonly Manifest[];
+}
+
+/** Segments stay that follow a backup that is kept, and those of other stores. */
+async function uselessSegments(
+  target: BackupTarget,
+  files: readonly TargetFile[],
+  { made, kept, deleted, elsewhere }: Retained,
+): Promise<readonly SegmentName[]> {
+  const needed = new Map<string, number>();
+  for (const { chain, position } of kept)
+    if (chain !== undefined) needed.set(chain, Math.min(position, needed.get(chain) ?? position));
+  const ofDeleted = new Set(deleted.map(({ chain }) => chain));
+  const ofOthers = new Set(elsewhere.map(({ chain }) => chain));
+  const useless: SegmentName[] = [];
+  const isOurs = new Map<string, boolean>();
+  for (const segment of files.flatMap(({ name }) => segmentOf(name) ?? [])) {
+    const { chain, last } = segment;
+    const from = needed.get(chain);
+    if (from !== undefined || ofDeleted.has(chain) || ofOthers.has(chain)) {
+      if (!ofOthers.has(chain) && last <= (from ?? Infinity)) useless.push(segment);
+      continue;
+    }
+    // No backup has this chain any more, or none has it yet.
+    if (last > made.position) continue;
+    if (!isOurs.has(chain))
+      isOurs.set(chain, elsewhere.length === 0 || (await storeOf(target, segment)) === made.store_id);
+    if (isOurs.get(chain)) useless.push(segment);
+  }
+  return useless;
+}
+
+async function storeOf(target: BackupTarget, { name }: SegmentName): Promise<string | undefined> {
+  const bytes = await readSmall(target, name, segmentBytesMax);
+  const segment = bytes && (await readSegment(bytes).catch(() => undefined));
+  return segment?.head.store_id;
+}

@@ -1,0 +1,21 @@
+import { notedCommit } from '../failure.ts';
+import { isFile } from '../file-identity.ts';
+import { lastEntry } from '../journal.ts';
+import { openStoreToRead } from '../store.ts';
+import { openUpgraded } from '../upgrade.ts';
+
+/**
+ * The id of a store. A store that is a copy, or that was overwritten by an older one, gets its new id first, as when a service opens it:
+ * a backup under the id of the original would be taken for one of that. Throws as `openStore` does.
+ */
+export async function settledStoreId(file: string): Promise<string> {
+  const noted = notedCommit(file);
+  const found = openStoreToRead(file);
+  const { id, file: notedFile } = found.format;
+  const last = lastEntry(found)?.commit ?? 0;
+  await found.close();
+  if (noted <= last && (notedFile === undefined || isFile(file, notedFile))) return id;
+  const store = openUpgraded(file);
+  await store.close();
+  return store.format.id;
+}
