@@ -1,7 +1,8 @@
 import { ServiceError } from '../errors.ts';
-import type { ProcessorAccount } from '../processors/processor.ts';
-import type { Engine } from '../storage/engine.ts';
+import type { Mode, ProcessorAccount } from '../processors/processor.ts';
+import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
+import { accountName, type ChargeAccount, chargeAccountsSpace, noteAccount } from './charge-account.ts';
 import { processorCheckMsMax } from './limits.ts';
 import { idsOf, type OpenMarker, openSpace } from './ownership/marker.ts';
 import type { Payment } from './payment.ts';
@@ -9,7 +10,7 @@ import { findPayment } from './payment-store.ts';
 
 /** The account that a processor's key belongs to. `id` is undefined if the key may not read the account. */
 type Seen =
-  | { readonly isKnown: true; readonly id: string | undefined }
+  | { readonly isKnown: true; readonly id: string | undefined; readonly mode: Mode | undefined }
   | { readonly isKnown: false; readonly detail: string };
 
 /**
@@ -19,6 +20,13 @@ type Seen =
 export class Accounts {
   readonly #known = new Map<ProcessorAccount, Seen>();
   readonly #reading = new Map<ProcessorAccount, Promise<Seen>>();
+  readonly #engine: Pick<Engine, 'get'>;
+  /** Names of accounts that the store has recorded. */
+  readonly #noted = new Set<string>();
+
+  constructor(engine: Pick<Engine, 'get'>) {
+    this.#engine = engine;
+  }
 
   async of(processor: ProcessorAccount): Promise<Seen> {
     const known = this.#known.get(processor);
@@ -32,23 +40,41 @@ export class Accounts {
     const account = await processor.account(processorCheckMsMax);
     this.#reading.delete(processor);
     if (account.kind === 'unknown') return { isKnown: false, detail: account.detail };
-    const seen: Seen = { isKnown: true, id: account.kind === 'account' ? account.id : undefined };
+    const id = account.kind === 'account' ? account.id : undefined;
+    const seen: Seen = { isKnown: true, id, mode: account.mode };
     this.#known.set(processor, seen);
     return seen;
   }
 
   /** For a new payment. Throws `processor_error` if the account cannot be read: the charge would fail too. */
-  async required(processor: ProcessorAccount): Promise<string | undefined> {
+  async required(processor: ProcessorAccount): Promise<ChargeAccount> {
     const seen = await this.of(processor);
     if (!seen.isKnown) throw new ServiceError('processor_error', { detail: seen.detail });
-    return seen.id;
+    const { id: account, mode } = seen;
+    return {
+      processor: processor.name,
+      ...(account === undefined ? {} : { account }),
+      ...(mode === undefined ? {} : { mode }),
+    };
   }
 
-  /** Whether the payment belongs to another account than the configured key. */
-  async differs({ account }: Payment, processor: ProcessorAccount): Promise<'no' | 'yes' | 'unknown'> {
-    if (account === undefined) return 'no';
+  /** The write that records the account with its first charge; empty once it is recorded. */
+  async noting(account: ChargeAccount): Promise<Write[]> {
+    const name = accountName(account);
+    if (this.#noted.has(name)) return [];
+    if ((await this.#engine.get(chargeAccountsSpace, name)) === undefined) return [noteAccount(account)];
+    this.#noted.add(name);
+    return [];
+  }
+
+  /** Whether the payment belongs to another account than the configured key, or to its other mode. */
+  async differs({ account, mode }: Payment, processor: ProcessorAccount): Promise<'no' | 'yes' | 'unknown'> {
+    if (account === undefined && mode === undefined) return 'no';
     const seen = await this.of(processor);
-    if (!seen.isKnown || seen.id === undefined) return 'unknown';
+    if (!seen.isKnown) return 'unknown';
+    if (mode !== undefined && seen.mode !== undefined && seen.mode !== mode) return 'yes';
+    if (account === undefined) return 'no';
+    if (seen.id === undefined) return 'unknown';
     return seen.id === account ? 'no' : 'yes';
   }
 
@@ -58,18 +84,17 @@ export class Accounts {
     if (differs === 'no') return;
     const message =
       differs === 'yes'
-        ? 'This payment belongs to another processor account than the configured key; nothing was done. ' +
-          'Configure that account’s key.'
+        ? 'This payment belongs to another processor account than the configured key, or to its other mode; nothing was ' +
+          'done. Configure the key that made it.'
         : 'The processor account of this payment cannot be checked now; nothing was done.';
     throw new ServiceError('unavailable', { message, retryable: differs === 'unknown' });
   }
 }
 
-/** Ids of open payments that belong to another account of a processor. */
+/** Ids of open payments that belong to another account of a processor, or to its other mode. */
 export async function openOfOtherAccounts(
   engine: Engine,
-  processor: string,
-  account: string,
+  { processor, account, mode }: ChargeAccount,
 ): Promise<readonly string[]> {
   const found = new Set<string>();
   const scan = await engine.scan(openSpace);
@@ -77,7 +102,9 @@ export async function openOfOtherAccounts(
     const marker = JSON.parse(name) as OpenMarker;
     if (marker.processor !== processor) continue;
     const payment = await findPayment({ engine }, idsOf(id).paymentId);
-    if (payment?.account !== undefined && payment.account !== account) found.add(payment.id);
+    const isOfOther = payment?.account !== undefined && payment.account !== account;
+    const isOfOtherMode = payment?.mode !== undefined && mode !== undefined && payment.mode !== mode;
+    if (payment !== undefined && (isOfOther || isOfOtherMode)) found.add(payment.id);
   }
   return [...found];
 }

@@ -37,13 +37,25 @@ export function isNamedLikeCard(field: string): boolean {
 }
 
 /**
+ * Which digits are taken for a card number. Both modes find printed groups. `any` also finds every run of digits; `alone` finds a
+ * run that stands alone as a word and is as long as nearly all cards in use: it is for texts in which timestamps, product codes
+ * and other identifiers are common.
+ */
+export type DigitRuns = 'any' | 'alone';
+
+/** Letters and these join digits to an identifier, such as `order-4111…`. */
+const joining = /[\p{L}_-]/u;
+const usualDigits = 16;
+/** American Express. The other networks with 15 digits begin as honest numbers do. */
+const fifteenDigits = /^3[47]\d{13}$/;
+
+/**
  * Whether a text holds what looks like a card number: the prefix and length of a known network (`card-networks.ts`) and a
- * valid Luhn check digit. Both modes find numbers in printed groups. `any` also finds plain runs of digits; `grouped` is
- * for texts in which timestamps and product codes are common.
+ * valid Luhn check digit.
  *
  * Linear: a candidate begins where a group begins, and has at most `cardDigitsMax` digits.
  */
-export function holdsCardNumber(text: string, digitRuns: 'any' | 'grouped'): boolean {
+export function holdsCardNumber(text: string, digitRuns: DigitRuns): boolean {
   const searched = text.replace(uuid, '|');
   for (let at = 0; at < searched.length; at++) {
     const beginsGroup = isDigit(searched, at) && !isDigit(searched, at - 1);
@@ -53,7 +65,7 @@ export function holdsCardNumber(text: string, digitRuns: 'any' | 'grouped'): boo
 }
 
 /** Reads from the first digit of a group and checks the number at each end of a group. */
-function beginsCardNumber(text: string, start: number, digitRuns: 'any' | 'grouped'): boolean {
+function beginsCardNumber(text: string, start: number, digitRuns: DigitRuns): boolean {
   const luhn = new LuhnSum();
   let grouping = '';
   let groupStart = start;
@@ -61,13 +73,21 @@ function beginsCardNumber(text: string, start: number, digitRuns: 'any' | 'group
     luhn.add(text.charCodeAt(at) - 0x30);
     if (isDigit(text, at + 1)) continue;
     grouping += `${grouping === '' ? '' : '-'}${at + 1 - groupStart}`;
-    const isWritten = grouping.includes('-') ? cardGroupings.has(grouping) : digitRuns === 'any';
+    const isWritten = grouping.includes('-')
+      ? cardGroupings.has(grouping)
+      : digitRuns === 'any' || isAlone(text, start, at + 1);
     if (isWritten && luhn.isValid() && isOfKnownNetwork(text.slice(start, at + 1))) return true;
     if (!startsOfGroupings.has(grouping) || !isSeparator(text, at + 1)) return false;
     at++;
     groupStart = at + 1;
   }
   return false;
+}
+
+/** Whether the digits from `start` to `end` are a word of their own, of a usual length. */
+function isAlone(text: string, start: number, end: number): boolean {
+  if (joining.test(text[start - 1] ?? '') || joining.test(text[end] ?? '')) return false;
+  return end - start === usualDigits || fifteenDigits.test(text.slice(start, end));
 }
 
 function isOfKnownNetwork(number: string): boolean {

@@ -38,10 +38,12 @@ const transitions: Transitions<ChargeState> = {
 /**
  * Further transitions with proof. `declined` may have been inferred, for instance from the reply to one of several
  * requests; the processor's signed event or its records override it. The charge then needs review if its item cannot be
- * made.
+ * made. In any state it needs review if the processor reports another amount than that of the payment.
  */
 const provenTransitions: Transitions<ChargeState> = {
   ...transitions,
+  calling: [...transitions.calling, 'needs_review'],
+  needs_review: [...transitions.needs_review, 'needs_review'],
   declined: ['succeeded', 'needs_review'],
 };
 

@@ -11,6 +11,7 @@ import type { TriedCards } from './charge/tried-cards.ts';
 import type { ItemWriter } from './fulfilment.ts';
 import type { LookUpPace } from './look-up-pace.ts';
 import type { Heartbeats } from './ownership/heartbeat.ts';
+import type { Payment } from './payment.ts';
 import type { RoutePolicy } from './payment-routes.ts';
 import type { Prices } from './prices.ts';
 import type { ReplayCache } from './replay-cache.ts';
@@ -32,7 +33,7 @@ export interface PaymentContext extends ItemWriter {
   readonly wantedMs: number;
   /** How long a cardholder may take to authenticate a payment. */
   readonly authenticationMs: number;
-  readonly lookUpPace: LookUpPace;
+  readonly lookUpPace: LookUpPace<Payment>;
   readonly triedCards: TriedCards;
   readonly log: Log;
   readonly metrics: Metrics;

@@ -4,10 +4,6 @@ import type { Engine, Space, Write } from '../storage/engine.ts';
 import type { Item } from '../storage/item-text.ts';
 import type { Metadata, PaidItem, Payment, Revocation } from './payment.ts';
 import type { ItemPolicy, ItemSource } from './payment-routes.ts';
-import { findPayment } from './payment-store.ts';
-
-/** Most payments under way end within seconds. */
-const heldRetryAfterSeconds = 5;
 
 /** Makes and deletes items of tables. Both throw ServiceError if the table or the item is not allowed. */
 export interface ItemWriter {
@@ -17,7 +13,7 @@ export interface ItemWriter {
 }
 
 /** Items that open charges will make, so that no two charges make the same item. */
-const awaitedSpace: Space = 'service:awaited-items';
+export const awaitedSpace: Space = 'service:awaited-items';
 
 /** Throws `invalid_request` if the metadata lacks a value that the item needs. */
 export function awaitedItem(
@@ -57,30 +53,9 @@ export async function checkItemIsFree(
   if (item.id !== undefined && (await engine.get(space, id)) !== undefined) throw itemExists();
 }
 
-/** @returns the error for an item that another payment holds; undefined if a leftover hold was removed: try again */
-export async function itemIsHeld(
-  store: { readonly engine: Engine },
-  reservation: Write,
-): Promise<ServiceError | undefined> {
-  const holder = await store.engine.get(awaitedSpace, reservation.id);
-  const payment = holder === undefined ? undefined : await findPayment(store, holder);
-  // A process may have died between the two commits of an override.
-  if (payment?.item !== undefined && payment.item.state !== 'awaited') {
-    const { id } = reservation;
-    await store.engine.commit([{ kind: 'delete', space: awaitedSpace, id, ifValue: payment.id }]);
-    return undefined;
-  }
-  const until = payment === undefined ? '' : `, until ${heldUntil(payment)} or shortly after`;
-  const message =
-    payment?.state === 'needs_review'
-      ? 'Another payment, which the shop must review, holds the item that this payment would make; nothing was charged.'
-      : `Another payment under way holds the item that this payment would make${until}; nothing was charged.`;
-  const retryAfterSeconds = heldRetryAfterSeconds;
-  return new ServiceError('item_exists', { param: 'metadata', message, retryable: true, retryAfterSeconds });
-}
-
-function heldUntil({ wantedUntil, authentication }: Payment): string {
-  return new Date(authentication?.until ?? wantedUntil).toISOString();
+/** Whether the payment holds an item that others may want; a charge id is nobody else's. */
+export function holdsItem({ item }: Payment): boolean {
+  return item?.state === 'awaited' && item.id !== undefined;
 }
 
 export function itemExists(): ServiceError {

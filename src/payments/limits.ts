@@ -29,6 +29,8 @@ export const processorCheckMsMax = 5_000;
 export const lookUpMsMax = 5 * 60_000;
 /** Repeated requests extend `wantedUntil` in steps of this length, so that most polls write nothing. */
 export const wantedStepMs = 60_000;
+/** For the cancellation of an attempt that was declined: its buyer waits, and a processor that takes longer is asked again later. */
+export const closeDeclineMsMax = 10_000;
 /** By then a refund's first request is done or lost: twice its time-out. */
 export const refundArrivalMsMax = 2 * processorCallMsMax;
 /** How long a repeated request waits for the first one before the response is 409. */
@@ -36,12 +38,21 @@ export const idempotentWaitMsMax = 10_000;
 /** The wait before a charge in doubt is retried; it doubles from the minimum to the maximum. */
 export const recoveryDelayMsMin = 1_000;
 export const recoveryDelayMsMax = 5 * 60 * 1_000;
+/**
+ * The longest such wait of a charge that holds an item, which other buyers want: with one round of recovery and the calls, the
+ * hold ends within `holdEndMsMax`.
+ */
+export const recoveryDelayOfHoldMsMax = 6_000;
+/** A hold ends this long after its deadline, or after the processor's return, at the latest. */
+export const holdEndMsMax = 10_000;
 /** Charges that one process recovers at once: enough to keep a processor and a disk busy. */
 export const recoveryChargesMax = 128;
 /** Waits of several seconds for a bank are usual; longer ones end in the next look-up. */
 export const authenticationLookUpMsMax = 5_000;
 /** A page that polls gets a current answer, and the processor about one call a second for each payment. */
 export const authenticationLookUpPauseMs = 1_000;
+/** How often a process looks whether another one has finished its look-up: well below the time that a call takes. */
+export const authenticationPollMs = 25;
 /** Look-ups for callers at once: they share the processor's rate with recovery, which must not wait for minutes. */
 export const authenticationLookUpsMax = 16;
 /** Payments whose last look-up is remembered; each has some hundred bytes. */
@@ -74,6 +85,12 @@ export const paymentsPageMax = 100;
 /** Payments of all routes read for one page; the next page continues after them. */
 export const paymentsScannedMax = 10_000;
 
+/** A restored store looks from this long before its backup for refunds of charges that it knows: most are made in this time. */
+export const adoptedBeforeMsDefault = 90 * 24 * 60 * 60 * 1_000;
+/** A payment gets its id this long before its reservation at most: it may be older than a snapshot that lacks it. */
+export const reservationMsMax = 60 * 1_000;
+/** The end of the records, in milliseconds since 1970, later than any clock: a clock that is behind hides no charge. */
+export const recordsEnd = Date.UTC(2100, 0, 1);
 /** The processor records a charge some time after we start it, and clocks differ: reconciling reads its records this much further. */
 export const recordsSlackMs = 60 * 60 * 1_000;
 /** The period that `payments list` and reconciliation cover by default: what happened since this time yesterday. */

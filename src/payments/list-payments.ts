@@ -1,11 +1,10 @@
 import { ServiceError } from '../errors.ts';
-import { checkIdempotencyKey } from './charge/request.ts';
 import type { StoredChargeState } from './charge-state.ts';
 import { findProcessor, type PaymentContext } from './context.ts';
 import { paymentsPageMax, paymentsScannedMax } from './limits.ts';
-import { callerKeyEntry, type Payment } from './payment.ts';
+import type { Payment } from './payment.ts';
 import { findRoute } from './payment-routes.ts';
-import { findPaymentByKey, paymentsAfter, paymentsSince } from './payment-store.ts';
+import { paymentsAfter, paymentsSince } from './payment-store.ts';
 
 export interface PaymentList {
   readonly processor: string;
@@ -55,22 +54,4 @@ export async function listPayments(
     if (isOnRoute && (status === undefined || payment.state === status)) found.push(payment);
   }
   return { payments: found, next: undefined };
-}
-
-/** Finds the payment of a request after its response was lost. Throws as `listPayments` does, and `payment_not_found`. */
-export async function findByIdempotencyKey(
-  context: Pick<PaymentContext, 'engine' | 'processors' | 'routes'>,
-  { processor, route, caller, key }: { processor: string; route: string; caller: string; key: string },
-): Promise<Payment> {
-  findProcessor(context, processor);
-  findRoute(context, route);
-  const checked = checkIdempotencyKey(key, 'idempotency_key') as string;
-  const payment = await findPaymentByKey(context, callerKeyEntry(caller, processor, route, checked));
-  if (payment === undefined) {
-    // The request may still be on its way, so the message must not say that nothing was charged.
-    throw new ServiceError('payment_not_found', {
-      message: 'There is no payment with this idempotency key.',
-    });
-  }
-  return payment;
 }

@@ -1,4 +1,4 @@
-import type { Engine, Rejection, Write } from '../storage/engine.ts';
+import type { Engine, Rejection, Space, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import {
   chargeEntry,
@@ -64,18 +64,23 @@ export interface Change {
 export async function changePayment(
   store: Records,
   id: string,
-  change: (payment: Payment) => Change | undefined,
+  change: (payment: Payment) => Change | undefined | Promise<Change | undefined>,
   known?: Payment,
 ): Promise<{ readonly payment: Payment; readonly isChanged: boolean }> {
   for (let last = known; ; last = undefined) {
     const before = last ?? (await findPayment(store, id));
     if (before === undefined) throw new Error(`there is no payment ${id}`);
-    const changed = change(before);
+    const changed = await change(before);
     if (changed === undefined) return { payment: before, isChanged: false };
     const failure = await store.engine.commit([replaced(before, changed.payment), ...(changed.writes ?? [])]);
     if (failure === undefined) return { payment: changed.payment, isChanged: true };
     if (failure.write !== 0) throw new WriteRejected(failure, changed.writes?.[failure.write - 1]);
   }
+}
+
+/** Fails if the space has the id. */
+export function created(space: Space, id: string, value: string): Write {
+  return { kind: 'create', space, id, value, makeSpace: true };
 }
 
 export function replaced(before: Payment, after: Payment): Write {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Mode } from '../processors/processor.ts';
 import { randomBytes } from '../random.ts';
 import type { BriefPlace } from '../secrets/secret-place.ts';
 import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
@@ -17,6 +18,8 @@ export interface Payment {
   readonly processor: string;
   /** The processor account; absent if the processor's key may not read it. */
   readonly account?: string;
+  /** Absent if the key does not show it, and in payments of earlier versions. */
+  readonly mode?: Mode;
   readonly route: string;
   /** In the smallest unit of the currency. */
   readonly amount: number;
@@ -49,7 +52,7 @@ export interface Payment {
   readonly cancelRequestedAt?: string;
   /** Present until the charge ends or the cardholder must authenticate it. */
   readonly sealedToken?: string;
-  /** Whose challenge is counted (`TriedCards`). Present until the charge ends, if it has a `returnUrl`. */
+  /** Whose card is counted (`TriedCards`). Present until the charge ends, if the request came from a buyer. */
   readonly sealedBuyerAddress?: string;
   /** Where the cardholder returns after authenticating; without it a charge that needs authentication is declined. */
   readonly returnUrl?: string;
@@ -61,6 +64,8 @@ export interface Payment {
   readonly response?: StoredResponse;
   /** The item that the route makes when the charge succeeds. */
   readonly item?: PaidItem;
+  /** Why an adopted payment has no item although its route may sell one. */
+  readonly itemProblem?: ItemProblem;
   readonly refunds?: readonly Refund[];
   readonly disputes?: readonly Dispute[];
   /** Ids of the processor's events that changed this record, the newest last. */
@@ -73,6 +78,11 @@ export interface Authentication {
   readonly attemptId: string;
   /** In milliseconds since 1970; then the attempt is canceled. */
   readonly until: number;
+  /**
+   * The last look-up for callers: when it began, in milliseconds since 1970, and the payment's `attempts` then. It is under way
+   * until they have grown.
+   */
+  readonly lookUp?: { readonly at: number; readonly attempts: number };
   /** The `NextAction` as JSON: it contains the processor's secrets of this attempt. Erased when the charge ends. */
   readonly sealedAction?: string;
 }
@@ -112,6 +122,14 @@ export interface PaidItem {
   readonly revokedBy?: readonly Revocation[];
   readonly state: (typeof paidItemStates)[number];
 }
+
+/** What a restored store could not find out: the route, the route's rule, the metadata, or an item that the settings allow. */
+export type ItemProblem =
+  | 'route_unknown'
+  | 'route_gone'
+  | 'metadata_missing'
+  | 'item_not_allowed'
+  | 'item_held';
 
 export type Revocation = 'refund' | 'dispute';
 

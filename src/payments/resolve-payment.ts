@@ -1,6 +1,8 @@
 import { ServiceError } from '../errors.ts';
+import type { Processor } from '../processors/processor.ts';
 import type { Write } from '../storage/engine.ts';
 import { endAuthentication } from './charge/authenticate.ts';
+import { closeDecline } from './charge/close-decline.ts';
 import type { Settlement } from './charge/outcome.ts';
 import { settleCharge } from './charge/settle.ts';
 import { soughtOf } from './charge/sought.ts';
@@ -52,7 +54,7 @@ async function checked(
     return { kind: 'succeeded', chargeId };
   }
   const found = await (payment.authentication === undefined
-    ? processor.findCharge(soughtOf(context, processor, payment))
+    ? lookUp(context, processor, payment)
     : endAuthentication(context, processor, payment));
   if (found.kind === 'succeeded')
     throw disagrees(`The processor has the charge: resolve it with --succeeded ${found.chargeId}.`);
@@ -61,6 +63,11 @@ async function checked(
     throw disagrees('The cardholder may still authenticate the charge: cancel it instead.');
   if (found.kind !== 'absent') throw unreadable(found.detail);
   return { kind: 'canceled', declineCode: 'canceled' };
+}
+
+async function lookUp(context: PaymentContext, processor: Processor, payment: Payment) {
+  const found = await processor.findCharge(soughtOf(context, processor, payment));
+  return found.kind === 'absent' ? found : closeDecline(context, processor, payment, found);
 }
 
 function disagrees(message: string): ServiceError {

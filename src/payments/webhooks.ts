@@ -9,7 +9,11 @@ import type {
 } from '../processors/event.ts';
 import type { ConnectedProcessor, RefundOutcome } from '../processors/processor.ts';
 import { resolveAuthentication } from './charge/authenticate.ts';
-import { settleCharge, withEvent } from './charge/settle.ts';
+import { closeDecline } from './charge/close-decline.ts';
+import type { Settlement } from './charge/outcome.ts';
+import { settleCharge } from './charge/settle.ts';
+import { withEvent } from './charge/settled-record.ts';
+import { isFinal } from './charge-state.ts';
 import { findProcessor, type PaymentContext, type SettleRefundContext } from './context.ts';
 import { changeRevokingItem } from './item-revocation.ts';
 import { lookUpMsMax } from './limits.ts';
@@ -133,9 +137,27 @@ async function applyCharge(
   const isOpen = before.state === 'requires_action' && outcome.kind === 'declined';
   const payment = isOpen
     ? await resolveAuthentication(context, before, eventId)
-    : await settleCharge(context, id, { outcome, eventId, basis: 'proof' });
+    : await settleCharge(context, id, {
+        outcome: await closed(context, before, outcome),
+        eventId,
+        basis: 'proof',
+      });
   if (outcome.kind !== 'succeeded' || payment.chargeId === outcome.chargeId) return;
   context.log.error('second_charge', { payment_id: id, processor: payment.processor, event_id: eventId });
+}
+
+/** @returns the outcome, without an open attempt. Throws `unavailable` while the attempt of a decline cannot be canceled. */
+async function closed(
+  context: PaymentContext,
+  before: Payment,
+  outcome: ChargeChange['outcome'],
+): Promise<Settlement> {
+  if (isFinal(before.state)) return outcome;
+  const ended = await closeDecline(context, findProcessor(context, before.processor), before, outcome);
+  // The processor sends the event again after an error, and recovery looks the charge up meanwhile.
+  if (ended.kind === 'unknown')
+    throw new ServiceError('unavailable', { retryAfterSeconds: 60, detail: ended.detail });
+  return ended;
 }
 
 async function applyRefund(

@@ -31,6 +31,15 @@ export interface ProcessorEvent {
 export interface Succeeded {
   readonly kind: 'succeeded';
   readonly chargeId: string;
+  /** What the processor reports to have taken; absent if this report names no amount. */
+  readonly taken?: Money;
+}
+
+export interface Money {
+  /** In the smallest unit of the currency (ISO 4217). */
+  readonly amount: number;
+  /** ISO 4217, upper case. */
+  readonly currency: string;
 }
 
 /** The issuer or the processor's risk rules declined; nothing was charged. */
@@ -38,6 +47,11 @@ export interface Declined {
   readonly kind: 'declined';
   readonly declineCode: string;
   readonly authenticationRequired: boolean;
+  /**
+   * The processor's id of an attempt that is still open: a page with its secret can confirm it again, also with another card.
+   * Absent if nothing can be charged for this payment any more.
+   */
+  readonly openAttemptId?: string;
 }
 
 export interface ChargeChange {

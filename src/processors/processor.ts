@@ -1,7 +1,9 @@
 import type { ChargeDetails, ChargeParam } from './charge-details.ts';
 import type { Declined, Delivery, ParsedEvent, Succeeded } from './event.ts';
+import type { OpenAttempt, ProcessorCharge, RecordedRequest } from './recorded-charge.ts';
 
-export type { ChargeDetails, ChargeParam };
+export { requestOfText, requestText } from './recorded-charge.ts';
+export type { ChargeDetails, ChargeParam, OpenAttempt, ProcessorCharge, RecordedRequest };
 
 /**
  * The port to a payment processor. An adapter makes no decision about a payment: it calls the processor and returns
@@ -12,8 +14,17 @@ export interface Processor {
   /** The processor's path segment, one of `processorNames`. */
   readonly name: string;
 
+  /** Whether its charges move real money. Only a processor that says no may be served without API keys. */
+  readonly movesMoney: boolean;
+
   /** How long the processor is sure to remember a `processorKey`. A later repeat may charge or refund again. */
   readonly keyLifeMs: number;
+
+  /**
+   * How long `cancelCharge` may return `unknown` for a charge that was not made, after the last request for it timed out, although
+   * the processor responds. In milliseconds.
+   */
+  readonly cancelMsMax: number;
 
   /** Whether the processor charges this token only once, so that the token itself is an idempotency key. */
   isSingleUse(token: string): boolean;
@@ -27,7 +38,8 @@ export interface Processor {
   /**
    * Cancels a charge with an unknown outcome, or one that waits for the cardholder's authentication (`attemptId`). Returns
    * `canceled` only when nothing was charged and nothing can be charged any more, even if an earlier request is still on
-   * its way, or the cardholder authenticates later or tries another card. Safe to repeat.
+   * its way, or the cardholder authenticates later or tries another card; and `declined` only without an open attempt. Safe to
+   * repeat.
    */
   cancelCharge(canceled: CanceledCharge): Promise<CancelOutcome>;
 
@@ -53,6 +65,12 @@ export interface ProcessorAccount {
 
   /** Every charge made in a period, also by other systems. Rejects when the list cannot be read to its end. */
   charges(period: Period): AsyncIterable<ProcessorCharge>;
+
+  /**
+   * Attempts of ours, begun in a period, that a cardholder can still confirm, and so charge. Rejects when the list cannot be
+   * read to its end.
+   */
+  openAttempts(period: Period): AsyncIterable<OpenAttempt>;
 
   /** Returns the payment id stored in the charge's metadata. */
   findOwner(chargeId: string, timeoutMs: number): Promise<Owner | Unknown>;
@@ -151,8 +169,13 @@ export type RefundOutcome =
   | { readonly kind: 'pending'; readonly processorRefundId: string }
   /** The processor accepted the refund, then it failed; we still have the money. */
   | { readonly kind: 'failed'; readonly processorRefundId: string }
-  /** The processor rejects the refund for good; a retry changes nothing. */
-  | { readonly kind: 'rejected'; readonly message: string; readonly detail: string }
+  /** The processor rejects the refund for good; a retry changes nothing. `isDisputed`: because the charge is disputed. */
+  | {
+      readonly kind: 'rejected';
+      readonly message: string;
+      readonly detail: string;
+      readonly isDisputed?: boolean;
+    }
   | NotAttempted
   | Unknown;
 
@@ -174,11 +197,14 @@ export interface Unknown {
 /** `absent`: the processor's list was read to its end and does not contain it. */
 export type LookUp<Outcome> = Outcome | { readonly kind: 'absent' };
 
-/** `withheld`: the key may not read the account. */
+/** `withheld`: the key may not read the account. `mode`: absent if the key and its address do not show it. */
 export type Account =
-  | { readonly kind: 'account'; readonly id: string }
-  | { readonly kind: 'withheld' }
+  | { readonly kind: 'account'; readonly id: string; readonly mode?: Mode }
+  | { readonly kind: 'withheld'; readonly mode?: Mode }
   | Unknown;
+
+/** Whether charges move money. A processor keeps the records of the two apart. */
+export type Mode = 'live' | 'test';
 
 export type CancelOutcome = { readonly kind: 'canceled' } | Succeeded | Declined | Unknown;
 
@@ -212,6 +238,8 @@ export interface CanceledCharge extends SoughtCharge {
   readonly currency: string;
   /** Milliseconds since the last request for it timed out; negative while one may be under way. */
   readonly silentMs: number;
+  /** A caller waits for it, so it takes no turn of recovery. */
+  readonly isUrgent?: boolean;
 }
 
 export interface SoughtRefund {
@@ -224,34 +252,4 @@ export interface SoughtRefund {
 export interface Period {
   readonly from: number;
   readonly until: number;
-}
-
-/** A charge in the processor's records. */
-export interface ProcessorCharge {
-  readonly chargeId: string;
-  /** Undefined if another system requested the charge. */
-  readonly paymentId: string | undefined;
-  readonly amount: number;
-  readonly amountRefunded: number;
-  readonly currency: string;
-  /** As the charge was requested with; absent if the processor does not keep it. */
-  readonly request?: RecordedRequest;
-}
-
-/** What a restored store needs to know the request of a charge again. */
-export interface RecordedRequest {
-  readonly route?: string;
-  /** The digest of the caller's idempotency key. */
-  readonly keyEntry?: string;
-}
-
-/** As text for a processor that keeps texts; neither part has a space. */
-export function requestText({ route = '', keyEntry }: RecordedRequest): string {
-  return keyEntry === undefined ? route : `${route} ${keyEntry}`;
-}
-
-/** @param text of `requestText` */
-export function requestOfText(text: string): RecordedRequest {
-  const [route = '', keyEntry] = text.split(' ');
-  return { route, ...(keyEntry === undefined ? {} : { keyEntry }) };
 }

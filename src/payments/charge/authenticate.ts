@@ -1,8 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { errorFields } from '../../log.ts';
 import type { Processor } from '../../processors/processor.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
-import { authenticationLookUpMsMax } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import { ageOf, detailOf, unknownOf } from '../resolve-outcome.ts';
 import type { Settlement } from './outcome.ts';
@@ -56,30 +53,4 @@ export async function endAuthentication(
     .cancelCharge({ ...sought, processorKey, currency, silentMs })
     .catch(unknownOf);
   return ended.kind === 'canceled' || ended.kind === 'declined' ? { kind: 'canceled', declineCode } : ended;
-}
-
-/**
- * Looks a charge up that waits for its cardholder when somebody retrieves the payment. This process calls the processor about
- * once a second for each payment.
- *
- * @returns the payment after the look-up; unchanged if none may start now, or if the processor takes too long
- */
-export async function refreshAuthentication(context: PaymentContext, payment: Payment): Promise<Payment> {
-  if (payment.state !== 'requires_action') return payment;
-  const lookedUp = context.lookUpPace.run(payment.id, () => lookUp(context, payment));
-  if (lookedUp === undefined) return payment;
-  return Promise.race([
-    context.inFlight.add(lookedUp),
-    sleep(authenticationLookUpMsMax, payment, { ref: false }),
-  ]);
-}
-
-async function lookUp(context: PaymentContext, payment: Payment): Promise<Payment> {
-  try {
-    const differs = await context.accounts.differs(payment, findProcessor(context, payment.processor));
-    return differs === 'no' ? await resolveAuthentication(context, payment) : payment;
-  } catch (error) {
-    context.log.error('charge_not_recovered', { payment_id: payment.id, ...errorFields(error) });
-    return payment;
-  }
 }

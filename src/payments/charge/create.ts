@@ -1,15 +1,9 @@
 import type { Processor } from '../../processors/processor.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import type { Trace } from '../../tracing.ts';
+import { accountOf } from '../charge-account.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
-import {
-  awaitedItem,
-  checkItemIsFree,
-  isItemReservation,
-  itemIsHeld,
-  releaseItem,
-  reserveItem,
-} from '../fulfilment.ts';
+import { awaitedItem, checkItemIsFree, isItemReservation, releaseItem, reserveItem } from '../fulfilment.ts';
 import { createMarker, openId, removeMarker } from '../ownership/marker.ts';
 import {
   callerKeyEntry,
@@ -21,10 +15,11 @@ import {
   tokenKeyEntry,
 } from '../payment.ts';
 import { findRoute } from '../payment-routes.ts';
-import { findPaymentByKey, textOf } from '../payment-store.ts';
+import { created, findPaymentByKey, textOf } from '../payment-store.ts';
 import { type Agreement, agreePrice } from './agree-price.ts';
 import { storedDetails } from './details.ts';
 import { executeCharge } from './execute.ts';
+import { itemIsHeld } from './held-item.ts';
 import { newPayment } from './new-payment.ts';
 import { replay } from './replay.ts';
 import { type CheckedChargeRequest, checkChargeRequest, type UncheckedChargeRequest } from './request.ts';
@@ -70,6 +65,7 @@ async function chargeOrReplay(
   trace.set({ payment_id: id });
   const details = storedDetails(context, id, checked, checked.metadata);
   const account = await context.accounts.required(processor);
+  await context.paymentsOpen.checkFor(async () => account);
   const item = policy.on_success && awaitedItem(policy.on_success, id, checked.metadata);
   if (item !== undefined) await checkItemIsFree(context, item);
   const facts = { id, account, price: price?.source, details, keyEntry, item };
@@ -119,7 +115,7 @@ function keyEntryOf(
  *   of `agree`
  */
 async function reserve(
-  context: Pick<PaymentContext, 'engine' | 'heartbeats'>,
+  context: Pick<PaymentContext, 'engine' | 'heartbeats' | 'accounts' | 'processors' | 'now'>,
   payment: Payment,
   priceChecks: readonly Write[],
   agree: (isChanged: boolean) => Promise<Agreement>,
@@ -130,6 +126,7 @@ async function reserve(
     ...(item === undefined ? [] : reserveItem(item, id)),
     created(paymentsSpace, id, textOf(payment)),
     createMarker(context, openId(id), payment.processor),
+    ...(await context.accounts.noting(accountOf(payment))),
   ];
   for (let checks = priceChecks; ; ) {
     const writes = [...reservation, ...checks];
@@ -183,8 +180,4 @@ async function isStillFree(
     if (!isDeleted) return false;
     throw error;
   }
-}
-
-function created(space: Write['space'], id: string, value: string): Write {
-  return { kind: 'create', space, id, value, makeSpace: true };
 }

@@ -40,7 +40,7 @@ function checkDescription(text: string): void {
       `description must be 1 to ${descriptionCharactersMax} characters, without control characters.`,
     );
   }
-  rejectCardNumber('description', text, 'grouped');
+  rejectCardNumber('description', text, 'alone');
 }
 
 /** Stripe's rules (https://docs.stripe.com/get-started/account/statement-descriptors#requirements). */

@@ -6,12 +6,12 @@ import { processorCallMsMax } from '../limits.ts';
 import { type Payment, tokenKey, tokenPlace } from '../payment.ts';
 import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
 import { resolveAuthentication } from './authenticate.ts';
+import { closeDecline } from './close-decline.ts';
 import { sentDetails } from './details.ts';
 import type { Finding, Settlement } from './outcome.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
 import { markForReview, settleCharge } from './settle.ts';
 import { soughtOf } from './sought.ts';
-import { noteChallenge } from './tried-cards.ts';
 
 /** The second and third step of a charge that this process owns: calls the processor and stores the outcome. */
 export async function executeCharge(
@@ -21,11 +21,13 @@ export async function executeCharge(
   trace: Trace,
 ): Promise<PaymentResponse> {
   const processor = findProcessor(context, payment.processor);
-  const outcome = await trace.step('ask', () =>
+  const reply = await trace.step('ask', () =>
     callProcessor(context, processor, payment, token, false).catch(unknownOf),
   );
+  const outcome = await closeDecline(context, processor, payment, reply);
+  const basis = outcome === reply ? 'reply' : 'proof';
   try {
-    const settled = await settle(context, payment, { outcome, basis: 'reply' }, trace);
+    const settled = await settle(context, payment, { outcome, basis }, trace);
     return currentResponse(context, settled, { replayed: false });
   } catch (error) {
     // The charge may have been made, but its record says "calling": recovery resolves it.
@@ -60,9 +62,10 @@ async function resume(context: PaymentContext, payment: Payment, trace: Trace): 
   const lookUp = () => processor.findCharge(soughtOf(context, processor, payment));
   const end = () => canceled(context, processor, payment);
   const found = await resolveOutcome(callAgain, () => trace.step('look_up', lookUp), end);
-  if (isConclusive(found)) await settleAs(found);
-  else if (isHopeless || (isLate && found.kind === 'absent')) await markForReview(context, payment.id);
-  else await settleAs({ kind: 'unknown', detail: detailOf(found) });
+  const ended = isConclusive(found) ? await closeDecline(context, processor, payment, found) : found;
+  if (isConclusive(ended)) await settleAs(ended);
+  else if (isHopeless || (isLate && ended.kind === 'absent')) await markForReview(context, payment.id);
+  else await settleAs({ kind: 'unknown', detail: detailOf(ended) });
 }
 
 function repeatedCall(
@@ -97,7 +100,8 @@ export async function canceled(
   const sought = soughtOf(context, processor, payment);
   if (!ageOf(payment.createdAt, context.now(), processor).isKeyRemembered) {
     const found = await processor.findCharge(sought).catch(unknownOf);
-    return isConclusive(found) ? found : { kind: 'unknown', detail: detailOf(found) };
+    if (isConclusive(found)) return closeDecline(context, processor, payment, found);
+    return { kind: 'unknown', detail: detailOf(found) };
   }
   const silentMs = context.now() - sought.requestedUntil;
   const outcome = await processor
@@ -113,8 +117,6 @@ async function settle(
   finding: Finding,
   trace: Trace,
 ): Promise<Payment> {
-  // Counted before it is stored: a crash in between counts one challenge twice, and never misses one.
-  if (finding.outcome.kind === 'requires_action') await noteChallenge(context, payment);
   const settled = await trace.step('settle', () => settleCharge(context, payment.id, finding, payment));
   trace.set({ outcome: settled.state });
   return settled;

@@ -1,3 +1,4 @@
+import { accountOf, type ChargeAccount } from '../charge-account.ts';
 import { transitionCharge } from '../charge-state.ts';
 import type { PaymentContext } from '../context.ts';
 import {
@@ -15,7 +16,7 @@ import { sealedBuyerAddress } from './tried-cards.ts';
 /** What the service has found out for a request. */
 interface Facts {
   readonly id: string;
-  readonly account: string | undefined;
+  readonly account: ChargeAccount;
   readonly price: PaymentPrice | undefined;
   readonly details: PaymentDetails | undefined;
   readonly keyEntry: string | undefined;
@@ -25,7 +26,7 @@ interface Facts {
 /** The record of a payment as it is reserved, before its processor is called. */
 export function newPayment(
   context: Pick<PaymentContext, 'now' | 'wantedMs' | 'sealer'>,
-  request: Pick<UncheckedChargeRequest, 'processor' | 'route' | 'requestId' | 'buyerAddress'>,
+  request: Pick<UncheckedChargeRequest, 'route' | 'requestId' | 'buyerAddress'>,
   checked: CheckedChargeRequest,
   { id, account, price, details, keyEntry, item }: Facts,
 ): Payment {
@@ -33,8 +34,7 @@ export function newPayment(
   return {
     id,
     state: transitionCharge('received', 'calling'),
-    processor: request.processor,
-    ...(account === undefined ? {} : { account }),
+    ...accountOf(account),
     route: request.route,
     amount,
     currency,
@@ -50,10 +50,8 @@ export function newPayment(
     createdAt: new Date(context.now()).toISOString(),
     wantedUntil: context.now() + context.wantedMs,
     sealedToken: context.sealer.sealBriefly(token, tokenPlace(id)),
-    // Without a return_url there is no challenge.
-    ...(returnUrl === undefined
-      ? {}
-      : { ...sealedBuyerAddress(context, id, request.buyerAddress), returnUrl }),
+    ...sealedBuyerAddress(context, id, request.buyerAddress),
+    ...(returnUrl === undefined ? {} : { returnUrl }),
     ...(item === undefined ? {} : { item }),
   };
 }

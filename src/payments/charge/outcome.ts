@@ -1,3 +1,4 @@
+import type { Declined } from '../../processors/event.ts';
 import type { ChargeOutcome } from '../../processors/processor.ts';
 import type { Write } from '../../storage/engine.ts';
 
@@ -15,6 +16,8 @@ export interface Canceled {
    * processor's code for an authentication that failed.
    */
   readonly declineCode: OwnDeclineCode | (string & {});
+  /** The decline of the attempt that was canceled after it; absent if it was canceled for another reason. */
+  readonly declined?: Declined;
 }
 
 /** An outcome of a charge and its source. */

@@ -5,13 +5,17 @@ import { wantedStepMs } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import { changePayment, findPayment } from '../payment-store.ts';
 import { isWanted } from './execute.ts';
+import { refreshAuthentication } from './refresh.ts';
 import { type CheckedChargeRequest, differingField, type UncheckedChargeRequest } from './request.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
 import { waitForFirst } from './wait-for-first.ts';
 
-/** Returns the first request's response to a repeated request; waits while the first is running. */
+/**
+ * Returns the response of the first request to a repeated one. While the first is running, it waits; and a payment that waits
+ * for its cardholder is looked up, so that the response is the outcome as soon as there is one.
+ */
 export async function replay(
-  context: Pick<PaymentContext, 'engine' | 'wantedMs' | 'now' | 'sealer'>,
+  context: PaymentContext,
   earlier: Payment,
   request: CheckedChargeRequest,
   trace: Trace,
@@ -25,13 +29,13 @@ export async function replay(
     });
   }
   await wantLonger(context, earlier);
-  return (
-    responseOnceRun(context, earlier) ??
-    waitForFirst(async () => {
-      const payment = await findPayment(context, earlier.id);
-      return payment && responseOnceRun(context, payment);
-    })
-  );
+  const payment = isRunning(earlier)
+    ? await waitForFirst(async () => {
+        const found = await findPayment(context, earlier.id);
+        return found === undefined || isRunning(found) ? undefined : found;
+      })
+    : await refreshAuthentication(context, earlier);
+  return currentResponse(context, payment, { replayed: true });
 }
 
 /** A repeated request extends `wantedUntil`. */
@@ -50,13 +54,9 @@ async function wantLonger(
   );
 }
 
-/** Undefined while the first request is still running. */
-function responseOnceRun(
-  context: Pick<PaymentContext, 'sealer'>,
-  payment: Payment,
-): PaymentResponse | undefined {
-  const isRunning = payment.response === undefined && payment.state === 'calling';
-  return isRunning ? undefined : currentResponse(context, payment, { replayed: true });
+/** Whether the first request has no response yet. */
+function isRunning({ response, state }: Payment): boolean {
+  return response === undefined && state === 'calling';
 }
 
 /** Traces a repeated request whose response is known. */

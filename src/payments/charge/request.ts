@@ -163,7 +163,7 @@ export function checkMetadata(metadata: Metadata): Metadata {
       throw invalid(`metadata.${key}`, 'A value of metadata must be well-formed Unicode.');
     }
     rejectCardNumber('metadata', key, 'any');
-    rejectCardNumber('metadata', value, isNamedLikeCard(key) ? 'any' : 'grouped');
+    rejectCardNumber('metadata', value, isNamedLikeCard(key) ? 'any' : 'alone');
   }
   return metadata;
 }
@@ -176,7 +176,7 @@ export function checkIdempotencyKey(text: string | undefined, param = 'Idempoten
   if (!/^[\x20-\x7e]+$/.test(key) || key.length > idempotencyKeyCharactersMax) {
     throw invalid(param, `${param} must be 1 to ${idempotencyKeyCharactersMax} printable ASCII characters.`);
   }
-  rejectCardNumber(param, key, 'grouped');
+  rejectCardNumber(param, key, 'alone');
   return key;
 }
 

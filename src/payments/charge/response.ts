@@ -39,6 +39,7 @@ function errorOf(outcome: Exclude<Settlement, { kind: 'succeeded' }>, payment: P
     case 'not_attempted':
       return new ServiceError('processor_error');
     case 'canceled':
+      if (outcome.declined !== undefined) return errorOf(outcome.declined, payment);
       return new ServiceError('card_declined', {
         declineCode: outcome.declineCode,
         message:
@@ -124,8 +125,8 @@ export function currentResponse(
 }
 
 /**
- * Whether the charge was declined or its token is invalid, the responses that card testing causes. A challenge is counted when it
- * starts (`noteChallenge`).
+ * Whether the charge was declined or its token is invalid, the responses that card testing causes: they slow the key down. The
+ * buyer's address is counted by the commit that settles the charge (`countChange`).
  */
 export function isOfBadCard({ status, text }: StoredResponse): boolean {
   return (

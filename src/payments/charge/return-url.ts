@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts';
-import { isLoopback, isWebOrigin } from '../../origins.ts';
+import { isLoopback, webOriginOf } from '../../origins.ts';
 import { returnUrlCharactersMax } from '../limits.ts';
 import type { RoutePolicy } from '../payment-routes.ts';
 
@@ -22,11 +22,12 @@ export function checkReturnUrl(
 ): string {
   if (text.length > returnUrlCharactersMax || !plain.test(text) || !URL.canParse(text)) throw malformed();
   const url = new URL(text);
-  const { origin, username, password, href, hostname } = url;
-  if (!isWebOrigin(origin) || username !== '' || password !== '' || href.length > returnUrlCharactersMax)
+  const { username, password, href, hostname } = url;
+  const origin = webOriginOf(url);
+  if (origin === undefined || username !== '' || password !== '' || href.length > returnUrlCharactersMax)
     throw malformed();
   const isOfCaller = allowed === 'loopback' ? isLoopback(hostname) : allowed.includes(origin);
-  if (!isOfCaller && !ofRoute.some((each) => URL.canParse(each) && new URL(each).origin === origin)) {
+  if (!isOfCaller && !ofRoute.some((each) => URL.canParse(each) && webOriginOf(new URL(each)) === origin)) {
     const message =
       'return_url must be on an origin of the publishable key, or of return_urls in the settings of this payment route.';
     throw new ServiceError('invalid_request', { param: 'return_url', message });

@@ -1,20 +1,22 @@
 import { ServiceError } from '../../errors.ts';
+import type { Money } from '../../processors/event.ts';
 import type { Write } from '../../storage/engine.ts';
 import { hasEnded, isFinal, transitionCharge, transitionProvenCharge } from '../charge-state.ts';
 import type { PaymentContext, SettleChargeContext } from '../context.ts';
-import { made, releaseItem, reserveItem } from '../fulfilment.ts';
+import { holdsItem, made, releaseItem, reserveItem } from '../fulfilment.ts';
 import { isItemRevoked } from '../item-revocation.ts';
-import { authenticationAttemptsSkipped, eventsPerPaymentMax } from '../limits.ts';
-import { openId, postponeMarker, removeMarker } from '../ownership/marker.ts';
+import { authenticationAttemptsSkipped, recoveryDelayOfHoldMsMax } from '../limits.ts';
+import { openId, type Pause, postponeMarker, removeMarker } from '../ownership/marker.ts';
 import { chargeEntry, chargesSpace, type Payment, paymentKeysSpace } from '../payment.ts';
 import { type Change, changePayment, WriteRejected } from '../payment-store.ts';
 import { conclusion, isOpenEnded, stateOf } from './conclusion.ts';
-import { withoutReceiptEmail } from './details.ts';
 import { authenticationOf } from './next-action.ts';
+import { otherAmountMessage, otherAmountOf } from './other-amount.ts';
 import type { Finding, Settlement } from './outcome.ts';
-import { report } from './report.ts';
-import { responseOf, reviewResponse } from './response.ts';
-import { giveBackChallenge } from './tried-cards.ts';
+import { report, reportOtherAmount } from './report.ts';
+import { reviewResponse } from './response.ts';
+import { withEvent, withFinding, withOutcome, withoutSecrets, withoutToken } from './settled-record.ts';
+import { type CountChange, countChange } from './tried-cards.ts';
 
 /**
  * The third step: one commit stores the outcome, the exact response and the route's item, removes the marker and erases
@@ -34,21 +36,27 @@ export async function settleCharge(
   for (;;) {
     try {
       let before: Payment | undefined;
-      const change = (payment: Payment) => {
+      let count: CountChange | undefined;
+      const change = async (payment: Payment) => {
         before = payment;
-        return changed(context, payment, finding, rejected);
+        const step = changed(context, payment, finding, rejected);
+        if (step === undefined) return undefined;
+        count = await countChange(context, payment, step.payment, finding.outcome);
+        return { ...step, writes: [...(step.writes ?? []), ...count.writes] };
       };
       const { payment, isChanged } = await changePayment(context, id, change, known);
+      if (isChanged) count?.committed();
+      const taken = isChanged ? otherAmountOf(payment, finding.outcome) : undefined;
+      if (taken !== undefined) reportOtherAmount(context, payment, finding, taken);
       if (isChanged && before?.state !== payment.state) report(context, payment, finding, before?.state);
       else if (isChanged && payment.state === 'in_doubt') report(context, payment, finding, before?.state);
       if (before?.state === 'declined') await releaseHold(context, payment);
-      // Only the commit that made the payment succeed, so at most once.
-      if (isChanged && before?.state === 'requires_action' && payment.state === 'succeeded')
-        await giveBackChallenge(context, before);
       return payment;
     } catch (error) {
-      // The item or the charge id exists meanwhile. The money has moved anyway, so retry without that write.
       if (!(error instanceof WriteRejected) || error.write === undefined) throw error;
+      // Another card of the address was counted meanwhile: one of the two commits is always made.
+      if (context.triedCards.isCount(error.write)) continue;
+      // The item or the charge id exists meanwhile. The money has moved anyway, so retry without that write.
       rejected.push(error.write);
       if (rejected.length > 3) throw error;
     }
@@ -62,6 +70,9 @@ function changed(
   rejected: readonly Write[],
 ): Change | undefined {
   const outcome = conclusion(payment, finding);
+  const taken = otherAmountOf(payment, outcome);
+  if (taken !== undefined && payment.chargeId === undefined)
+    return inReview(payment, finding, taken, rejected);
   if (payment.state === 'declined' && outcome.kind === 'succeeded')
     return overridden(context, payment, finding, rejected);
   // Only a person can end a proven charge that needs review because of its item.
@@ -75,7 +86,7 @@ function changed(
   };
   if (after.state === 'requires_action') return waiting(context, after, outcome);
   if (!hasEnded(after.state))
-    return { payment: after, writes: [postponeMarker(context, id, payment, after.attempts)] };
+    return { payment: after, writes: [postponeMarker(context, id, payment, pauseOf(after))] };
 
   const ended = withOutcome(after, outcome);
   const item = itemMade(context, ended).filter((write) => isFree(write, rejected));
@@ -92,6 +103,23 @@ function changed(
   };
 }
 
+/** Money has moved, but not the amount of the payment: a person decides, and its item stays held for it until then. */
+function inReview(payment: Payment, finding: Finding, taken: Money, rejected: readonly Write[]): Change {
+  const state = transitionProvenCharge(payment.state, 'needs_review');
+  const { declineCode: _inferred, ...rest } = withFinding(payment, finding);
+  const after: Payment = {
+    ...withOutcome({ ...rest, state }, finding.outcome),
+    response: reviewResponse(payment, otherAmountMessage(payment, taken)),
+  };
+  return {
+    payment: after,
+    writes: [
+      ...(hasEnded(payment.state) ? [] : [removeMarker(openId(payment.id))]),
+      ...chargeNoted(after).filter((write) => isFree(write, rejected)),
+    ],
+  };
+}
+
 /** The charge waits for its cardholder: nobody needs its token any more, and recovery looks it up until its deadline. */
 function waiting(
   context: Pick<SettleChargeContext, 'now' | 'sealer' | 'authenticationMs'>,
@@ -104,12 +132,22 @@ function waiting(
       ? authenticationOf(context, payment, outcome, context.now() + context.authenticationMs)
       : undefined);
   const after = { ...withoutToken(payment), ...(authentication && { authentication }) };
-  const attempts = payment.attempts + authenticationAttemptsSkipped;
-  const waitsUntil = authentication?.until;
+  const deadline = authentication?.until ?? 0;
+  // A processor that does not say what the attempt is may be away: then its return must not be missed.
+  const pause: Pause =
+    outcome.kind === 'unknown'
+      ? { ...pauseOf(payment), deadline }
+      : { attempts: payment.attempts + authenticationAttemptsSkipped, deadline };
   return {
     payment: after,
-    writes: [postponeMarker(context, openId(payment.id), payment, attempts, waitsUntil)],
+    writes: [postponeMarker(context, openId(payment.id), payment, { ...pause, isCardholders: true })],
   };
+}
+
+/** A charge that may be requested again is canceled at the end of that time; one that holds an item must not hold it longer. */
+function pauseOf(payment: Payment): Pause {
+  const { attempts, wantedUntil: deadline } = payment;
+  return { attempts, deadline, ...(holdsItem(payment) ? { msMax: recoveryDelayOfHoldMsMax } : {}) };
 }
 
 /** Proof of success overrides an inferred decline. If the item is taken or held, the payment needs review. */
@@ -163,11 +201,6 @@ async function releaseHold(context: Pick<PaymentContext, 'engine'>, { item, id }
   if (item?.state === 'made') await context.engine.commit(releaseItem({ ...item, state: 'awaited' }, id));
 }
 
-function withFinding(payment: Payment, { eventId }: Finding): Payment {
-  if (eventId === undefined) return { ...payment, attempts: payment.attempts + 1 };
-  return { ...payment, events: withEvent(payment, eventId) };
-}
-
 function isFree({ space, id }: Write, rejected: readonly Write[]): boolean {
   return !rejected.some((write) => write.space === space && write.id === id);
 }
@@ -179,32 +212,6 @@ function auditOf({ audit }: Finding): Write[] {
 /** Nothing was charged, so a retry of the same request may succeed. */
 function keyFreed({ keyEntry }: Payment): Write[] {
   return keyEntry === undefined ? [] : [{ kind: 'delete', space: paymentKeysSpace, id: keyEntry }];
-}
-
-/** Adds the response of an ended payment, and erases its token and its buyer's addresses. */
-function withOutcome(payment: Payment, outcome: Settlement): Payment {
-  return {
-    ...withoutSecrets(payment),
-    ...(outcome.kind === 'succeeded' ? { chargeId: outcome.chargeId } : {}),
-    ...('declineCode' in outcome ? { declineCode: outcome.declineCode } : {}),
-    response: responseOf(outcome, payment),
-  };
-}
-
-function withoutToken(payment: Payment): Payment {
-  const { sealedToken: _erased, ...rest } = withoutReceiptEmail(payment);
-  return rest;
-}
-
-function withoutSecrets(payment: Payment): Payment {
-  const { authentication, sealedBuyerAddress: _erased, ...rest } = withoutToken(payment);
-  if (authentication === undefined) return rest;
-  const { sealedAction: _action, ...kept } = authentication;
-  return { ...rest, authentication: kept };
-}
-
-export function withEvent({ events = [] }: Payment, id: string): readonly string[] {
-  return [...events, id].slice(-eventsPerPaymentMax);
 }
 
 function chargeNoted({ id, processor, chargeId }: Payment): Write[] {

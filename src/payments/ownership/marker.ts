@@ -50,24 +50,31 @@ export function claimMarker({ heartbeats }: Owner, id: string, before: string): 
   };
 }
 
-/**
- * Sets the next retry after a pause that grows with the attempts. Jitter spreads the retries of charges that failed together.
- *
- * @param waitsUntil for a charge that waits for its cardholder: its deadline, in milliseconds since 1970
- */
+/** When to retry. */
+export interface Pause {
+  /** The pause grows with them. */
+  readonly attempts: number;
+  readonly msMax?: number;
+  /** If it is ahead, the pause ends then at the latest, in milliseconds since 1970. */
+  readonly deadline?: number;
+  /** Whether the charge waits for its cardholder until the deadline. */
+  readonly isCardholders?: boolean;
+}
+
+/** Sets the next retry after a pause. Jitter spreads the retries of charges that failed together. */
 export function postponeMarker(
   { now }: Clock,
   id: string,
   { processor }: Pick<Payment, 'processor'>,
-  attempts: number,
-  waitsUntil?: number,
+  { attempts, msMax = recoveryDelayMsMax, deadline = 0, isCardholders = false }: Pause,
 ): Write {
-  const delayMs = Math.min(recoveryDelayMsMin * 2 ** (attempts - 1), recoveryDelayMsMax);
-  const dueAt = Math.round(now() + delayMs * (0.5 + Math.random() / 2));
-  const isWaiting = waitsUntil !== undefined && now() < waitsUntil;
-  const marker: OpenMarker = isWaiting
-    ? { processor, dueAt: Math.min(dueAt, waitsUntil), waitsFor: 'cardholder' }
-    : { processor, dueAt };
+  const at = now();
+  const delayMs = Math.min(recoveryDelayMsMin * 2 ** (attempts - 1), msMax);
+  const pausedUntil = Math.round(at + delayMs * (0.5 + Math.random() / 2));
+  const isAhead = at < deadline;
+  const dueAt = isAhead ? Math.min(pausedUntil, deadline) : pausedUntil;
+  const marker: OpenMarker =
+    isCardholders && isAhead ? { processor, dueAt, waitsFor: 'cardholder' } : { processor, dueAt };
   return { kind: 'replace', space: openSpace, id, value: text(marker) };
 }
 

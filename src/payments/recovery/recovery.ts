@@ -3,8 +3,15 @@ import { itemsOf } from '../../storage/item-text.ts';
 import { resumeCharge } from '../charge/execute.ts';
 import { transitionCharge } from '../charge-state.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
-import { recoveryDelayMsMax } from '../limits.ts';
-import { claimMarker, idsOf, type OpenMarker, openSpace, postponeMarker } from '../ownership/marker.ts';
+import { recoveryDelayMsMax, recoveryDelayOfHoldMsMax } from '../limits.ts';
+import {
+  claimMarker,
+  idsOf,
+  type OpenMarker,
+  openSpace,
+  type Pause,
+  postponeMarker,
+} from '../ownership/marker.ts';
 import type { Payment } from '../payment.ts';
 import { findPayment, replaced } from '../payment-store.ts';
 import { findRefund, withRefund } from '../refund/amounts.ts';
@@ -18,6 +25,8 @@ interface Due {
   readonly processor: string;
   /** The marker's current text; the process that changes it first becomes the owner. */
   readonly marker: string;
+  /** Since when it is due, in milliseconds since 1970; 0 if its owner has died. */
+  readonly since: number;
 }
 
 type Known = Map<string, { readonly owner: string; readonly since: number }>;
@@ -75,14 +84,14 @@ export class Recovery {
         const before = this.#known.get(id);
         const since = before?.owner === open.owner ? before.since : performance.now();
         known.set(id, { owner: open.owner, since });
-        if (heartbeats.hasReleased(open.owner, id, since)) due.push({ id, marker, processor });
-      } else if (isDue(open.dueAt, now())) due.push({ id, marker, processor });
+        if (heartbeats.hasReleased(open.owner, id, since)) due.push({ id, marker, processor, since: 0 });
+      } else if (isDue(open.dueAt, now())) due.push({ id, marker, processor, since: open.dueAt });
     }
     this.#known = known;
     metrics.openPayments(counts.facts());
     await heartbeats.forgetOthers(new Set(Array.from(known.values(), ({ owner }) => owner)));
-    // Ids sort by time: the oldest first.
-    return due;
+    // By the wait, so that charges with short pauses leave turns to the others.
+    return due.sort((a, b) => a.since - b.since);
   }
 
   async #recover({ id, marker, processor }: Due): Promise<void> {
@@ -92,27 +101,31 @@ export class Recovery {
       try {
         const payment = await this.#claim(id, marker);
         if (payment === undefined) return;
-        if (!(await this.#mayConclude(payment))) return await this.#postpone(id, processor);
+        const differs = await this.#differs(payment);
+        // While the account cannot be read the processor may be away; another account stays another one.
+        if (differs !== 'no') return await this.#postpone(id, processor, differs === 'unknown');
         const refund = refundId === undefined ? undefined : findRefund(payment, refundId);
         if (refund === undefined) await resumeCharge(this.#context, payment);
         else await resumeRefund(this.#context, payment, refund);
       } catch (error) {
         const ids = { payment_id: paymentId, refund_id: refundId };
         log.error('charge_not_recovered', { ...ids, ...errorFields(error) });
-        await this.#postpone(id, processor).catch(() => undefined);
+        await this.#postpone(id, processor, false).catch(() => undefined);
       }
     });
   }
 
-  /** Another account's records prove nothing about this payment. */
-  async #mayConclude(payment: Payment): Promise<boolean> {
-    const { accounts, log } = this.#context;
-    const differs = await accounts.differs(payment, findProcessor(this.#context, payment.processor));
+  /** Another account's records prove nothing about this payment. Throws while payments are shut for its account. */
+  async #differs(payment: Payment): Promise<'no' | 'yes' | 'unknown'> {
+    const { accounts, paymentsOpen, log } = this.#context;
+    const processor = findProcessor(this.#context, payment.processor);
+    const differs = await accounts.differs(payment, processor);
     if (differs === 'yes' && !this.#reported.has(payment.id)) {
       this.#reported.add(payment.id);
       log.error('charge_of_another_account', { payment_id: payment.id, processor: payment.processor });
     }
-    return differs === 'no';
+    if (differs === 'no') await paymentsOpen.checkFor(() => accounts.required(processor));
+    return differs;
   }
 
   /** @returns the payment, in doubt if it was under way; undefined if another process was faster */
@@ -125,8 +138,12 @@ export class Recovery {
     return (await this.#context.engine.commit(writes)) === undefined ? inDoubt : undefined;
   }
 
-  async #postpone(id: string, processor: string): Promise<void> {
-    await this.#context.engine.commit([postponeMarker(this.#context, id, { processor }, postponedAttempts)]);
+  async #postpone(id: string, processor: string, isShort: boolean): Promise<void> {
+    const pause: Pause = {
+      attempts: postponedAttempts,
+      ...(isShort ? { msMax: recoveryDelayOfHoldMsMax } : {}),
+    };
+    await this.#context.engine.commit([postponeMarker(this.#context, id, { processor }, pause)]);
   }
 }
 

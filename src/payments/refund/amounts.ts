@@ -35,3 +35,8 @@ export function isCharged({ state, chargeId }: Payment): boolean {
 export function amountRefundable(payment: Payment): number {
   return isCharged(payment) ? Math.max(0, payment.amount - amountRefunded(payment)) : 0;
 }
+
+/** Whether a chargeback has taken the money back: a refund would return it twice, and processors reject it. */
+export function isDisputed({ disputes = [] }: Payment): boolean {
+  return disputes.some(({ isWithdrawn }) => isWithdrawn === true);
+}

@@ -11,9 +11,9 @@ import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from '../
 import { findRoute, type RoutePolicy } from '../payment-routes.ts';
 import { changePayment, findPayment } from '../payment-store.ts';
 import type { Refund } from '../refund-state.ts';
-import { amountRefundable, findRefund, isCharged, withRefund } from './amounts.ts';
+import { amountRefundable, findRefund, isCharged, isDisputed, withRefund } from './amounts.ts';
 import { executeRefund } from './execute.ts';
-import { currentRefundResponse, type RefundResponse } from './response.ts';
+import { currentRefundResponse, disputedMessage, type RefundResponse } from './response.ts';
 
 /** A caller's refund request before validation. */
 export interface CreateRefundRequest {
@@ -25,8 +25,8 @@ export interface CreateRefundRequest {
   readonly idempotencyKey: string | undefined;
   readonly caller: string;
   readonly requestId: string;
-  /** The audit entry to commit with the reservation, for an administrative act (`audited`). */
-  readonly audit?: Write;
+  /** The audit entry of the refund, to commit with its reservation (`audited`). @param refund its amount is in the smallest unit */
+  readonly audit: (refund: Pick<Refund, 'id' | 'amount'> & Pick<Payment, 'currency'>) => Write;
 }
 
 /**
@@ -43,7 +43,9 @@ export async function refundPayment(
   await context.paymentsOpen.check();
   const policy = findRoute(context, request.route);
   const payment = await findPaymentOn(context, request);
-  await context.accounts.checkSame(payment, findProcessor(context, payment.processor));
+  const processor = findProcessor(context, payment.processor);
+  await context.accounts.checkSame(payment, processor);
+  await context.paymentsOpen.checkFor(() => context.accounts.required(processor));
   const key = checkIdempotencyKey(request.idempotencyKey);
   const amount = request.amount === undefined ? undefined : checkAmount(request.amount, payment, policy);
   const refund: Refund = {
@@ -84,12 +86,12 @@ function checkAmount(amount: number, { currency }: Payment, { unit }: RoutePolic
   );
 }
 
-/** One commit stores the refund in its payment's record and creates its marker. */
+/** One commit stores the refund in its payment's record, and creates its marker and its audit entry. */
 async function reserve(
   context: Pick<PaymentContext, 'engine' | 'heartbeats'>,
   paymentId: string,
   refund: Refund,
-  audit: Write | undefined,
+  audit: CreateRefundRequest['audit'],
 ): Promise<{ readonly payment: Payment; readonly earlier: Refund | undefined }> {
   let earlier: Refund | undefined;
   const { payment } = await changePayment(context, paymentId, (before) => {
@@ -97,11 +99,12 @@ async function reserve(
     if (earlier !== undefined) return undefined;
     const amount = refund.requested?.isRest ? amountRefundable(before) : refund.amount;
     checkRefundable(before, amount);
+    const { processor, currency } = before;
     return {
       payment: withRefund(withoutOldAttempts(before), { ...refund, amount }),
       writes: [
-        createMarker(context, openId(paymentId, refund.id), before.processor),
-        ...(audit === undefined ? [] : [audit]),
+        createMarker(context, openId(paymentId, refund.id), processor),
+        audit({ id: refund.id, amount, currency }),
       ],
     };
   });
@@ -132,6 +135,7 @@ function checkRefundable(payment: Payment, amount: number): void {
         : 'This payment was declined: there is nothing to refund.',
     );
   }
+  if (isDisputed(payment)) throw invalid(undefined, disputedMessage);
   const rest = amountRefundable(payment);
   if (rest === 0) throw invalid('amount', 'This payment has been refunded already.');
   if (amount > rest) {

@@ -30,7 +30,12 @@ export function refundResponseOf(
         requestId,
       );
     case 'rejected':
-      return errorResponse(new ServiceError('invalid_request', { message: outcome.message }), requestId);
+      return errorResponse(
+        new ServiceError('invalid_request', {
+          message: outcome.isDisputed ? disputedMessage : outcome.message,
+        }),
+        requestId,
+      );
     case 'not_attempted':
       return errorResponse(new ServiceError('processor_error', { message: notAttemptedMessage }), requestId);
     case 'unknown':
@@ -38,6 +43,9 @@ export function refundResponseOf(
   }
 }
 
+export const disputedMessage =
+  'This charge is disputed: a chargeback has taken its money back, and nothing was refunded. Respond to the dispute at the payment ' +
+  'processor; the charge can be refunded again only if the dispute is won.';
 const failedMessage = 'The refund failed: the bank did not accept the money.';
 const notAttemptedMessage = 'The payment processor could not make this refund; nothing was refunded.';
 const unknownMessage =

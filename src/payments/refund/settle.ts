@@ -1,5 +1,5 @@
 import type { RefundOutcome } from '../../processors/processor.ts';
-import { withEvent } from '../charge/settle.ts';
+import { withEvent } from '../charge/settled-record.ts';
 import type { PaymentContext, SettleRefundContext } from '../context.ts';
 import { changeRevokingItem, isItemRevoked } from '../item-revocation.ts';
 import { openId, postponeMarker, removeMarker, restoreMarker } from '../ownership/marker.ts';
@@ -71,7 +71,7 @@ function settled(
   if (!mayTransitionRefund(refund, state)) {
     if (refund.state !== 'pending' || requested === undefined || eventId !== undefined) return undefined;
     const still = withRefund(payment, { ...refund, requested: { ...requested, attempts } });
-    return { payment: still, writes: [postponeMarker(context, id, payment, attempts)] };
+    return { payment: still, writes: [postponeMarker(context, id, payment, { attempts })] };
   }
   const moved: Refund = {
     ...rest,
@@ -97,7 +97,7 @@ function markerOf(
   const id = openId(payment.id, after.id);
   if (before.requested === undefined) return [];
   if (!isOpen(before.state)) return isOpen(after.state) ? [restoreMarker(context, id, payment)] : [];
-  return isOpen(after.state) ? [postponeMarker(context, id, payment, attempts)] : [removeMarker(id)];
+  return isOpen(after.state) ? [postponeMarker(context, id, payment, { attempts })] : [removeMarker(id)];
 }
 
 function isOpen(state: RefundState): boolean {

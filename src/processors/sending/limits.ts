@@ -4,6 +4,5 @@ export const replyBytesMax = 16 * 1024 * 1024;
 export const idleConnectionMs = 10_000;
 /** Recovery pauses after this many failed calls in a row: a processor that is down fails them all. */
 export const circuitFailuresMax = 10;
-/** The pause doubles after each failed trial. Recovery resumes within a minute of the processor's return. */
-export const circuitPauseMsMin = 2_000;
-export const circuitPauseMsMax = 60_000;
+/** Then one call is tried: a call in this time is no burden, and items that open charges hold wait for the processor's return. */
+export const circuitPauseMs = 2_000;

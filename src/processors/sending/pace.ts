@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { circuitFailuresMax, circuitPauseMsMax, circuitPauseMsMin } from './limits.ts';
+import { inTime } from '../in-time.ts';
+import { circuitFailuresMax, circuitPauseMs } from './limits.ts';
 
 /**
  * Spaces recovery's calls to one processor evenly below a rate, because buyers' charges share the processor's rate limit.
@@ -9,10 +10,9 @@ export class Pace {
   readonly #intervalMs: number;
   #nextAt = 0;
   #failures = 0;
-  #pauseMs = circuitPauseMsMin;
   #pausedUntil = 0;
-  /** Whether the trial call after a pause is under way. */
-  #isTrial = false;
+  /** The trial call after a pause, while it is under way. */
+  #trial: PromiseWithResolvers<void> | undefined;
 
   /** @param callsPerSecondMax of this process */
   constructor(callsPerSecondMax: number) {
@@ -20,16 +20,18 @@ export class Pace {
   }
 
   /**
-   * Waits for the next turn. Returns false, without using a turn, if the turn is after the time-out or the circuit is open.
-   * After true, the caller must call `report`.
+   * Waits for the next turn, and for a trial under way, whose success lets the other calls follow at once. Returns false,
+   * without using a turn, if the turn is after the time-out or the circuit is open. After true, the caller must call `report`.
    */
   async turn(timeoutMs: number): Promise<boolean> {
+    const deadline = performance.now() + timeoutMs;
+    if (this.#trial !== undefined) await inTime(this.#trial.promise, timeoutMs, undefined);
     const now = performance.now();
     const isOpen = this.#failures >= circuitFailuresMax;
-    if (isOpen && (this.#isTrial || now < this.#pausedUntil)) return false;
+    if (isOpen && (this.#trial !== undefined || now < this.#pausedUntil)) return false;
     const at = Math.max(now, this.#nextAt);
-    if (at - now >= timeoutMs) return false;
-    this.#isTrial = isOpen;
+    if (at >= deadline) return false;
+    if (isOpen) this.#trial = Promise.withResolvers();
     this.#nextAt = at + this.#intervalMs;
     if (at - now >= 1) await sleep(at - now);
     return true;
@@ -37,22 +39,12 @@ export class Pace {
 
   /** @param isWell whether the processor replied with neither a rate-limit error (429) nor a server error (5xx) */
   report(isWell: boolean): void {
-    if (isWell) {
-      this.#failures = 0;
-      this.#pauseMs = circuitPauseMsMin;
-      this.#isTrial = false;
-      return;
-    }
-    this.#failures++;
-    if (this.#failures === circuitFailuresMax) this.#pause();
-    else if (this.#isTrial) {
-      this.#pauseMs = Math.min(2 * this.#pauseMs, circuitPauseMsMax);
-      this.#pause();
-    }
-  }
-
-  #pause(): void {
-    this.#isTrial = false;
-    this.#pausedUntil = performance.now() + this.#pauseMs * (0.5 + Math.random() / 2);
+    this.#failures = isWell ? 0 : this.#failures + 1;
+    const isTrialOver = this.#trial !== undefined;
+    this.#trial?.resolve();
+    this.#trial = undefined;
+    // Calls that were under way when the circuit opened do not prolong its pause.
+    if (this.#failures === circuitFailuresMax || (isTrialOver && !isWell))
+      this.#pausedUntil = performance.now() + circuitPauseMs * (0.5 + Math.random() / 2);
   }
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -32,6 +33,8 @@ export class FileLedger extends MemoryLedger {
     try {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       closeSync(openSync(file, 'a', 0o600));
+      // Several processes may do so at once: the first entry counts.
+      if (statSync(file).size === 0) append(file, entryLine({ kind: 'ledger', id: newLedgerId() }));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       throw new SettingsError([
@@ -42,8 +45,7 @@ export class FileLedger extends MemoryLedger {
   }
 
   protected override async record(entry: LedgerEntry): Promise<void> {
-    // The first line break ends the part of a line that a killed process may have left.
-    append(this.#file, `\n${JSON.stringify(entry)}\n`);
+    append(this.#file, entryLine(entry));
     await this.refresh();
   }
 
@@ -77,6 +79,16 @@ function parsed(line: string): LedgerEntry | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The first line break ends the part of a line that a killed process may have left. */
+function entryLine(entry: LedgerEntry): string {
+  return `\n${JSON.stringify(entry)}\n`;
+}
+
+/** Another file is another account: its records prove nothing about payments of this one. */
+function newLedgerId(): string {
+  return `simulated_${randomBytes(8).toString('hex')}`;
 }
 
 function append(file: string, text: string): void {

@@ -7,6 +7,7 @@ export interface LedgerRequest {
   readonly amount: number;
   readonly currency: string;
   readonly request?: RecordedRequest;
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly token: string;
   /** Where the cardholder returns; without it a charge that needs authentication is declined. */
   readonly returnUrl?: string;
@@ -68,9 +69,14 @@ export type LedgerCancelReply = LedgerReply | { readonly kind: 'canceled' };
 
 /** All charges and refunds of the ledger. */
 export interface LedgerRecords {
+  /** As of `ledgerId`. */
+  readonly id?: string;
   readonly charges: readonly LedgerCharge[];
   readonly refunds: readonly LedgerRefund[];
 }
+
+/** The id of a ledger that has none of its own. */
+export const unnamedLedger = 'simulated';
 
 /** The simulated processor's ledger; it may be in a file, or in another process. */
 export interface SimulatedLedger {
@@ -84,9 +90,13 @@ export interface SimulatedLedger {
   findRefund(refundId: string): Promise<LedgerRefund | undefined>;
   /** A challenge, and what has become of its charge. */
   findChallenge(id: string): Promise<(LedgerChallenge & { readonly reply: LedgerReply }) | undefined>;
+  /** The challenges that their cardholders have not decided. */
+  openChallenges(): Promise<readonly LedgerChallenge[]>;
   /** Records the decision of the cardholder; the first one counts, and none after a cancellation. */
   decide(challengeId: string, isApproved: boolean): Promise<void>;
   records(): Promise<LedgerRecords>;
+  /** Tells this ledger from every other one; `simulated` for one of an earlier version, or in memory. */
+  ledgerId(): Promise<string>;
 }
 
 /**
@@ -94,6 +104,8 @@ export interface SimulatedLedger {
  * first refund: the same entries in the same order always make the same ledger.
  */
 export type LedgerEntry =
+  /** The id of the ledger. Only the first entry of a ledger counts as one; a ledger of an earlier version has none. */
+  | { readonly kind: 'ledger'; readonly id: string }
   | { readonly kind: 'charge'; readonly charge: LedgerCharge }
   /** A charge that moved no money. */
   | { readonly kind: 'reply'; readonly key: string; readonly reply: LedgerReply }

@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type {
-  LedgerCancelReply,
-  LedgerChallenge,
-  LedgerCharge,
-  LedgerEntry,
-  LedgerRecords,
-  LedgerRefund,
-  LedgerRefundReply,
-  LedgerRefundRequest,
-  LedgerReply,
-  LedgerRequest,
-  SimulatedLedger,
+import {
+  type LedgerCancelReply,
+  type LedgerChallenge,
+  type LedgerCharge,
+  type LedgerEntry,
+  type LedgerRecords,
+  type LedgerRefund,
+  type LedgerRefundReply,
+  type LedgerRefundRequest,
+  type LedgerReply,
+  type LedgerRequest,
+  type SimulatedLedger,
+  unnamedLedger,
 } from './ledger.ts';
 import { entryOf, slowReplyMs } from './tokens.ts';
 
@@ -22,6 +23,8 @@ import { entryOf, slowReplyMs } from './tokens.ts';
  * key does nothing and returns the first reply.
  */
 export class MemoryLedger implements SimulatedLedger {
+  id: string = unnamedLedger;
+  #isNew = true;
   readonly charges: LedgerCharge[] = [];
   readonly refunds: LedgerRefund[] = [];
   readonly #chargesByPayment = new Map<string, LedgerCharge>();
@@ -89,6 +92,13 @@ export class MemoryLedger implements SimulatedLedger {
     return { ...challenge, reply: recorded(this.#chargeReplies.get(challenge.charge.key)) };
   }
 
+  async openChallenges(): Promise<readonly LedgerChallenge[]> {
+    await this.refresh();
+    return [...this.#challenges.values()].filter(
+      ({ charge }) => this.#chargeReplies.get(charge.key)?.kind === 'challenge',
+    );
+  }
+
   async decide(challengeId: string, isApproved: boolean): Promise<void> {
     await this.refresh();
     if (this.#challenges.has(challengeId)) await this.record({ kind: 'decision', challengeId, isApproved });
@@ -97,6 +107,11 @@ export class MemoryLedger implements SimulatedLedger {
   async records(): Promise<LedgerRecords> {
     await this.refresh();
     return this;
+  }
+
+  async ledgerId(): Promise<string> {
+    await this.refresh();
+    return this.id;
   }
 
   /** Applies the entries that other processes have recorded. A ledger in memory has none. */
@@ -108,7 +123,12 @@ export class MemoryLedger implements SimulatedLedger {
   }
 
   protected apply(entry: LedgerEntry): void {
+    const isFirst = this.#isNew;
+    this.#isNew = false;
     switch (entry.kind) {
+      case 'ledger':
+        if (isFirst) this.id = entry.id;
+        break;
       case 'charge':
         if (!this.#chargeReplies.has(entry.charge.key)) this.#applyCharge(entry.charge);
         break;

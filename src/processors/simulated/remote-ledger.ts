@@ -1,14 +1,16 @@
 import { sendOnce } from '../sending/send-once.ts';
-import type {
-  LedgerCancelReply,
-  LedgerCharge,
-  LedgerRecords,
-  LedgerRefund,
-  LedgerRefundReply,
-  LedgerRefundRequest,
-  LedgerReply,
-  LedgerRequest,
-  SimulatedLedger,
+import {
+  type LedgerCancelReply,
+  type LedgerChallenge,
+  type LedgerCharge,
+  type LedgerRecords,
+  type LedgerRefund,
+  type LedgerRefundReply,
+  type LedgerRefundRequest,
+  type LedgerReply,
+  type LedgerRequest,
+  type SimulatedLedger,
+  unnamedLedger,
 } from './ledger.ts';
 import { callMsMax } from './limits.ts';
 
@@ -52,12 +54,20 @@ export class RemoteLedger implements SimulatedLedger {
     return found;
   }
 
+  async openChallenges(): Promise<readonly LedgerChallenge[]> {
+    return (await this.#call<{ open: readonly LedgerChallenge[] }>('/open-challenges')).open;
+  }
+
   async decide(challengeId: string, isApproved: boolean): Promise<void> {
     await this.#call('/decisions', { challengeId, isApproved });
   }
 
   records(): Promise<LedgerRecords> {
     return this.#call('/records');
+  }
+
+  async ledgerId(): Promise<string> {
+    return (await this.records()).id ?? unnamedLedger;
   }
 
   async #call<Reply>(path: string, json?: unknown): Promise<Reply> {

@@ -5,13 +5,10 @@ import type {
   CancelOutcome,
   ChargeOutcome,
   ChargeRequest,
-  Check,
   ConnectedProcessor,
   LookUp,
   NotAttempted,
   Owner,
-  Period,
-  ProcessorCharge,
   RefundOutcome,
   RefundRequest,
   SoughtCharge,
@@ -19,12 +16,11 @@ import type {
   Unknown,
 } from '../processor.ts';
 import { NotSentError } from '../sending/send-once.ts';
+import { account, charges, check, late, openAttempts, unreachable } from './account.ts';
 import type { LedgerRefundReply, LedgerReply, SimulatedLedger } from './ledger.ts';
 
 /** The ledger never forgets a key. */
 const keyLifeMs = 365 * 24 * 60 * 60 * 1_000;
-const late: Unknown = { kind: 'unknown', detail: 'no reply in time' };
-const unreachable: Unknown = { kind: 'unknown', detail: 'the ledger could not be reached' };
 
 /**
  * A processor that moves no money, for trying things out and for crash drills. Only `serve --simulate` serves it, under
@@ -38,7 +34,9 @@ export function simulatedProcessor(
 ): ConnectedProcessor {
   return {
     name: 'simulated',
+    movesMoney: false,
     keyLifeMs,
+    cancelMsMax: 0,
     isSingleUse: () => false,
     charge: (request) => charge(ledger, challengeUrl, request),
     findCharge: (sought) => findCharge(ledger, challengeUrl, sought),
@@ -47,7 +45,8 @@ export function simulatedProcessor(
     findRefund: (sought) => findRefund(ledger, sought),
     findOwner: (chargeId, timeoutMs) => findOwner(ledger, chargeId, timeoutMs),
     charges: (period) => charges(ledger, period),
-    account: async () => ({ kind: 'account', id: 'simulated' }),
+    openAttempts: () => openAttempts(ledger),
+    account: (timeoutMs) => account(ledger, timeoutMs),
     check: (timeoutMs) => check(ledger, timeoutMs),
     readEvent: async () => ({ kind: 'not_configured' }),
   };
@@ -62,7 +61,11 @@ function charge(
 ): Promise<ChargeOutcome> {
   const { paymentId, processorKey: key, amount, currency, token, returnUrl, timeoutMs } = request;
   const returning = returnUrl === undefined ? {} : { returnUrl };
-  const recorded = request.request === undefined ? {} : { request: request.request };
+  const { request: recordedRequest, metadata } = request;
+  const recorded = {
+    ...(recordedRequest === undefined ? {} : { request: recordedRequest }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
   const charged = ledger
     .charge({ key, paymentId, amount, currency, token, ...returning, ...recorded })
     .then((reply) => outcomeOf(reply, challengeUrl), outcomeOfError);
@@ -118,7 +121,9 @@ function findCharge(
 
 async function madeFor(ledger: SimulatedLedger, paymentId: string): Promise<LookUp<ChargeOutcome>> {
   const made = await ledger.findCharge(paymentId);
-  return made === undefined ? { kind: 'absent' } : { kind: 'succeeded', chargeId: made.chargeId };
+  if (made === undefined) return { kind: 'absent' };
+  const { chargeId, amount, currency } = made;
+  return { kind: 'succeeded', chargeId, taken: { amount, currency } };
 }
 
 async function waitingFor(
@@ -153,18 +158,26 @@ export function challengesOf(ledger: SimulatedLedger): Challenges {
 
 function cancelCharge(
   ledger: SimulatedLedger,
-  { processorKey, timeoutMs }: CanceledCharge,
+  { processorKey, attemptId, timeoutMs }: CanceledCharge,
 ): Promise<CancelOutcome> {
-  const canceled = ledger.cancel(processorKey).then(
-    (reply): CancelOutcome => {
-      if (reply.kind === 'canceled') return reply;
-      const outcome = outcomeOf(reply, () => '');
-      if (outcome.kind === 'succeeded' || outcome.kind === 'declined') return outcome;
-      return outcome.kind === 'unknown' ? outcome : { kind: 'canceled' };
-    },
-    (): CancelOutcome => unreachable,
-  );
+  // A store that has adopted an attempt does not know the key of its request.
+  const key = attemptId === undefined ? Promise.resolve(processorKey) : keyOfChallenge(ledger, attemptId);
+  const canceled = key
+    .then((known) => ledger.cancel(known ?? processorKey))
+    .then(
+      (reply): CancelOutcome => {
+        if (reply.kind === 'canceled') return reply;
+        const outcome = outcomeOf(reply, () => '');
+        if (outcome.kind === 'succeeded' || outcome.kind === 'declined') return outcome;
+        return outcome.kind === 'unknown' ? outcome : { kind: 'canceled' };
+      },
+      (): CancelOutcome => unreachable,
+    );
   return inTime<CancelOutcome>(canceled, timeoutMs, late);
+}
+
+async function keyOfChallenge(ledger: SimulatedLedger, id: string): Promise<string | undefined> {
+  return (await ledger.findChallenge(id))?.charge.key;
 }
 
 function refund(ledger: SimulatedLedger, request: RefundRequest): Promise<RefundOutcome> {
@@ -214,23 +227,4 @@ function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number)
     timeoutMs,
     late,
   );
-}
-
-function check(ledger: SimulatedLedger, timeoutMs: number): Promise<Check> {
-  const checked = ledger.records().then(
-    (): Check => ({ kind: 'well' }),
-    (): Check => unreachable,
-  );
-  return inTime(checked, timeoutMs, late);
-}
-
-async function* charges(ledger: SimulatedLedger, { from, until }: Period): AsyncGenerator<ProcessorCharge> {
-  const { charges, refunds } = await ledger.records();
-  const refunded = new Map<string, number>();
-  for (const { chargeId, amount } of refunds) refunded.set(chargeId, (refunded.get(chargeId) ?? 0) + amount);
-  for (const { chargeId, paymentId, amount, currency, madeAt, request } of charges) {
-    if (madeAt < from || madeAt >= until) continue;
-    const amountRefunded = refunded.get(chargeId) ?? 0;
-    yield { chargeId, paymentId, amount, amountRefunded, currency, ...(request && { request }) };
-  }
 }

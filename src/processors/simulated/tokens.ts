@@ -24,9 +24,10 @@ export function entryOf(request: LedgerRequest): LedgerEntry {
   return { kind: 'charge', charge: refunds === undefined ? charge : { ...charge, refunds } };
 }
 
-function chargeOf({ key, paymentId, amount, currency, request }: LedgerRequest): LedgerCharge {
+function chargeOf({ key, paymentId, amount, currency, request, metadata }: LedgerRequest): LedgerCharge {
   const chargeId = `ch_simulated_${randomBytes(12).toString('hex')}`;
-  return { key, paymentId, amount, currency, chargeId, madeAt: Date.now(), ...(request && { request }) };
+  const recorded = { ...(request && { request }), ...(metadata && { metadata }) };
+  return { key, paymentId, amount, currency, chargeId, madeAt: Date.now(), ...recorded };
 }
 
 function challengeOf(request: LedgerRequest): LedgerEntry {

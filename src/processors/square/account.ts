@@ -1,5 +1,5 @@
 import { inTime } from '../in-time.ts';
-import type { Account } from '../processor.ts';
+import type { Account, Mode } from '../processor.ts';
 import type { Sends } from '../sending/sends.ts';
 import type { SharedListing } from '../sending/shared-listing.ts';
 import { type Json, objectOf, type SquareApi, SquareError, textOf } from './api.ts';
@@ -13,6 +13,8 @@ export interface SquareAccount {
   readonly locationId: string | undefined;
   /** How long a new payment may be missing from Square's lists. */
   readonly listLagMs: number;
+  /** Undefined if the address of the API does not show it. */
+  readonly mode: Mode | undefined;
 }
 
 export type Payments = SharedListing<Json>;
@@ -35,18 +37,19 @@ export function moneyOf(amount: number, currency: string): Json {
  * The merchant and the location, because payments are looked up in the list of one location
  * (https://developer.squareup.com/reference/square/locations-api/retrieve-location).
  */
-export async function account({ api, locationId }: SquareAccount, timeoutMs: number): Promise<Account> {
+export async function account({ api, locationId, mode }: SquareAccount, timeoutMs: number): Promise<Account> {
+  const inMode = mode === undefined ? {} : { mode };
   const read = api.get(`/v2/locations/${locationId ?? 'main'}`, {}, { timeoutMs }).then(
     (reply): Account => {
       const location = objectOf(reply.location);
       const [merchant, id] = [textOf(location.merchant_id), textOf(location.id)];
       if (merchant === undefined || id === undefined)
         return { kind: 'unknown', detail: 'no location in the reply' };
-      return { kind: 'account', id: `${merchant}/${id}` };
+      return { kind: 'account', id: `${merchant}/${id}`, ...inMode };
     },
     (error: unknown): Account =>
       error instanceof SquareError && error.status === 403
-        ? { kind: 'withheld' }
+        ? { kind: 'withheld', ...inMode }
         : { kind: 'unknown', detail: faultOf(error).detail },
   );
   return inTime<Account>(read, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });

@@ -1,3 +1,4 @@
+import type { Succeeded } from '../event.ts';
 import { inTime } from '../in-time.ts';
 import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
 import { locationQuery, moneyOf, type SquareAccount } from './account.ts';
@@ -52,28 +53,30 @@ const suffixTooLong: ChargeOutcome = {
   detail: 'the statement descriptor suffix is too long for Square',
 };
 
-export function outcomeOfPayment({ id, status, card_details }: Json): ChargeOutcome {
-  const failures = objectsOf(objectOf(card_details).errors).map(({ code }) => textOf(code));
-  return outcomeOfStatus(
-    textOf(status),
-    textOf(id),
-    failures.filter((code) => code !== undefined),
-  );
-}
-
 /**
  * The outcome of a payment, by its status (https://developer.squareup.com/reference/square/objects/Payment). An APPROVED
  * or PENDING payment is undecided.
  */
-export function outcomeOfStatus(
-  status: string | undefined,
-  chargeId: string | undefined,
-  failures: readonly string[],
-): ChargeOutcome {
-  if (status === 'COMPLETED' && chargeId !== undefined) return { kind: 'succeeded', chargeId };
-  if (status === 'FAILED' || status === 'CANCELED') return declined(failures);
+export function outcomeOfPayment(payment: Json): ChargeOutcome {
+  const [status, chargeId] = [textOf(payment.status), textOf(payment.id)];
+  if (status === 'COMPLETED' && chargeId !== undefined)
+    return { kind: 'succeeded', chargeId, ...takenBy(payment) };
+  if (status === 'FAILED' || status === 'CANCELED') {
+    const failures = objectsOf(objectOf(payment.card_details).errors).map(({ code }) => textOf(code));
+    return declined(failures.filter((code) => code !== undefined));
+  }
   const known = ['APPROVED', 'PENDING'].find((each) => each === status) ?? 'in no known status';
   return { kind: 'unknown', detail: `the payment is ${known}` };
+}
+
+/** The charged and refundable amount: it includes the tip if another system took one. */
+export function totalOf({ total_money, amount_money }: Json): Json {
+  return objectOf(total_money ?? amount_money);
+}
+
+function takenBy(payment: Json): Pick<Succeeded, 'taken'> {
+  const { amount, currency } = totalOf(payment);
+  return typeof amount === 'number' && typeof currency === 'string' ? { taken: { amount, currency } } : {};
 }
 
 function outcomeOfError(error: unknown): ChargeOutcome {

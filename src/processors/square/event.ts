@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../event.ts';
 import { type Json, objectOf, textOf } from './api.ts';
-import { outcomeOfStatus } from './charge.ts';
+import { outcomeOfPayment } from './charge.ts';
 import { paymentIdOf } from './look-up.ts';
 import { refundIdOf, stateOfRefund } from './refund.ts';
 
@@ -75,15 +75,9 @@ function changeOf(event: Json): ChargeChange | RefundChange | DisputeChange | un
   }
 }
 
-function chargeChange({ id, status, reference_id, card_details }: Json): ChargeChange | undefined {
-  const paymentId = paymentIdOf(textOf(reference_id));
-  const { errors } = objectOf(card_details);
-  const failures = Array.isArray(errors) ? errors.map((each) => textOf(objectOf(each).code)) : [];
-  const outcome = outcomeOfStatus(
-    textOf(status),
-    textOf(id),
-    failures.filter((code) => code !== undefined),
-  );
+function chargeChange(payment: Json): ChargeChange | undefined {
+  const paymentId = paymentIdOf(textOf(payment.reference_id));
+  const outcome = outcomeOfPayment(payment);
   if (paymentId === undefined || (outcome.kind !== 'succeeded' && outcome.kind !== 'declined'))
     return undefined;
   return { about: 'charge', paymentId, outcome };

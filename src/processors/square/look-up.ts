@@ -13,7 +13,7 @@ import type {
 } from '../processor.ts';
 import { locationQuery, type Payments, type SquareAccount } from './account.ts';
 import { type Json, objectOf, SquareError, textOf } from './api.ts';
-import { outcomeOfPayment } from './charge.ts';
+import { outcomeOfPayment, totalOf } from './charge.ts';
 import { faultOf } from './errors.ts';
 
 /** Square's maximum. */
@@ -23,7 +23,7 @@ const clockSlackMs = 300_000;
 /** For one page of a list, including the wait for a turn. */
 const pageMsMax = 60_000;
 /** No request arrives this long after its connection was closed. */
-const arrivalMsMax = 120_000;
+export const arrivalMsMax = 120_000;
 
 /** Yields the payments of our location in a period with their payment ids. */
 export async function* paymentsOf(account: SquareAccount, { from, until }: Period) {
@@ -121,8 +121,7 @@ export async function* charges(account: SquareAccount, period: Period): AsyncGen
   for await (const payment of listed(account, period)) {
     const madeAt = Date.parse(textOf(payment.created_at) ?? '');
     if (payment.status !== 'COMPLETED' || madeAt < period.from || madeAt >= period.until) continue;
-    // The charged and refundable amount: it includes the tip if another system took one.
-    const money = objectOf(payment.total_money ?? payment.amount_money);
+    const money = totalOf(payment);
     yield {
       chargeId: textOf(payment.id) ?? '',
       paymentId: paymentIdOf(textOf(payment.reference_id)),

@@ -72,5 +72,8 @@ function outcomeOfError(error: unknown): RefundOutcome {
     return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(fault)) return { kind: 'unknown', detail };
   const why = codes[0] === undefined ? '' : ` (${codes[0]})`;
-  return { kind: 'rejected', message: `Square rejected the refund${why}; nothing was refunded.`, detail };
+  const message = `Square rejected the refund${why}; nothing was refunded.`;
+  // https://developer.squareup.com/reference/square/enums/ErrorCode
+  const isDisputed = codes.includes('PAYMENT_NOT_REFUNDABLE_DUE_TO_DISPUTE');
+  return { kind: 'rejected', message, detail, isDisputed };
 }

@@ -1,4 +1,4 @@
-import type { ConnectedProcessor } from '../processor.ts';
+import type { ConnectedProcessor, Mode } from '../processor.ts';
 import { Pace } from '../sending/pace.ts';
 import { Sends } from '../sending/sends.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
@@ -8,7 +8,15 @@ import { charge } from './charge.ts';
 import { check } from './check.ts';
 import { faultOf } from './errors.ts';
 import { readEvent } from './event.ts';
-import { cancelCharge, charges, findCharge, findOwner, paymentsOf, weightOf } from './look-up.ts';
+import {
+  arrivalMsMax,
+  cancelCharge,
+  charges,
+  findCharge,
+  findOwner,
+  paymentsOf,
+  weightOf,
+} from './look-up.ts';
 import { findRefund, refund } from './refund.ts';
 
 export interface SquareSettings {
@@ -48,7 +56,7 @@ export async function squareProcessor(settings: SquareSettings): Promise<Connect
   const recoveryPace = new Pace(recoveryCallsPerSecondMax / (settings.processes ?? 1));
   const api = new SquareApi({ accessToken, apiBase, sends, recoveryPace });
   const listLagMs = settings.listLagMs ?? listLagMsDefault;
-  const square: SquareAccount = { api, sends, locationId, listLagMs };
+  const square: SquareAccount = { api, sends, locationId, listLagMs, mode: modeOf(apiBase) };
   const payments: Payments = new SharedListing({
     list: (period) => paymentsOf(square, period),
     weight: weightOf,
@@ -56,7 +64,10 @@ export async function squareProcessor(settings: SquareSettings): Promise<Connect
   });
   return {
     name: 'square',
+    movesMoney: true,
     keyLifeMs,
+    // A list without the payment is read again after its lag.
+    cancelMsMax: arrivalMsMax + listLagMs,
     isSingleUse,
     charge: (request) => charge(square, request),
     findCharge: (sought) => findCharge(square, payments, sought),
@@ -65,6 +76,8 @@ export async function squareProcessor(settings: SquareSettings): Promise<Connect
     findRefund: (sought) => findRefund(square, sought),
     findOwner: (chargeId, timeoutMs) => findOwner(square, chargeId, timeoutMs),
     charges: (period) => charges(square, period),
+    // Square's payments take no cardholder's authentication: each request ends by itself.
+    openAttempts: async function* () {},
     account: (timeoutMs) => account(square, timeoutMs),
     check: (timeoutMs) => check(square, timeoutMs),
     readEvent: async (delivery) => readEvent({ keys, url }, delivery),
@@ -77,4 +90,11 @@ export async function squareProcessor(settings: SquareSettings): Promise<Connect
  */
 function isSingleUse(token: string): boolean {
   return /^cnon:(?!(gift-)?card-nonce-)(?=.*[A-Z0-9])[A-Za-z0-9_-]{20,}$/.test(token);
+}
+
+/** https://developer.squareup.com/docs/devtools/sandbox/overview: the sandbox has an address of its own. */
+function modeOf(apiBase: string): Mode | undefined {
+  const { hostname } = new URL(apiBase);
+  if (hostname === 'connect.squareupsandbox.com') return 'test';
+  return hostname === 'connect.squareup.com' ? 'live' : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import { inTime } from '../in-time.ts';
 import type { CanceledCharge, CancelOutcome, Unknown } from '../processor.ts';
-import { detailOf, isOfAnotherRequest } from './errors.ts';
+import { detailOf, isOfAnotherRequest, isReplayed } from './errors.ts';
 import { findIntent, type Intents, outcomeOfFound, pageMsMax } from './look-up.ts';
 
 /** The metadata key that holds the id of the payment with the canceled charge. */
@@ -10,13 +10,16 @@ const canceledIdKey = 'counterfoil_canceled_payment_id';
 /** Above Stripe's minimum and a multiple of Stripe's unit in every currency. It is never confirmed. */
 const fenceAmount = 10_000;
 /** Stripe has recorded or rejected a received request this long after its caller's time-out. */
-const workMsMax = 60_000;
+export const workMsMax = 60_000;
 
 /**
- * Cancels a charge with an unknown outcome. It sends another request, for an unconfirmed intent, with the charge's
+ * Cancels a charge with an unknown outcome. It sends another request, the fence, for an unconfirmed intent, with the charge's
  * idempotency key. If Stripe accepts it, the charge never arrived, and Stripe will reject it if it still arrives
  * (https://docs.stripe.com/api/idempotent_requests: a key with other parameters is an error). If Stripe rejects it, the
  * charge has arrived: Stripe has recorded it, has stored an error without an intent, or is still working on it.
+ *
+ * Stripe also stores a server error of the fence, and replays it for a day. A replayed error proves that the key is taken, so
+ * that the charge can no longer be made with it. Stripe's records then show whether it was made before.
  */
 export async function cancelCharge(
   client: Stripe,
@@ -32,7 +35,7 @@ export async function cancelCharge(
 async function cancel(client: Stripe, intents: Intents, canceled: CanceledCharge): Promise<CancelOutcome> {
   const { attemptId } = canceled;
   if (attemptId !== undefined) return cancelAttempt(client, attemptId, canceled.timeoutMs);
-  if (await isKeyTaken(client, canceled)) return { kind: 'canceled' };
+  if ((await fence(client, canceled)) === 'accepted') return { kind: 'canceled' };
   const found = await findIntent(client, intents, canceled);
   if (!('kind' in found)) return cancelIntent(client, found);
   if (found.kind !== 'absent') return found;
@@ -40,11 +43,14 @@ async function cancel(client: Stripe, intents: Intents, canceled: CanceledCharge
   return { kind: 'unknown', detail: 'Stripe may still be working on it' };
 }
 
-/** @returns false if the charge has used the key; throws if that is unknown */
-async function isKeyTaken(
+/**
+ * @returns `accepted` if the charge never arrived; `taken` if no request can use the key any more, which the charge or an earlier
+ *   fence has used. Throws if that is unknown: an error that is not replayed may come from before the idempotency layer.
+ */
+async function fence(
   client: Stripe,
   { paymentId, processorKey, currency, timeoutMs }: CanceledCharge,
-): Promise<boolean> {
+): Promise<'accepted' | 'taken'> {
   const timeout = Math.min(timeoutMs, pageMsMax);
   try {
     const { id } = await client.paymentIntents.create(
@@ -58,18 +64,22 @@ async function isKeyTaken(
     );
     // An intent without a card cannot charge; canceling it only tidies the dashboard.
     await client.paymentIntents.cancel(id, {}, { timeout }).catch(() => undefined);
-    return true;
+    return 'accepted';
   } catch (error) {
-    if (isOfAnotherRequest(error)) return false;
+    if (isOfAnotherRequest(error) || isReplayed(error)) return 'taken';
     throw error;
   }
 }
 
-/** Cancels an intent that may still be confirmed. If it was decided meanwhile, returns that outcome. */
+/** Cancels an intent that may still be confirmed, also a declined one. If it was decided before, returns that outcome. */
 async function cancelIntent(client: Stripe, intent: Stripe.PaymentIntent): Promise<CancelOutcome> {
   const outcome = outcomeOfFound(intent);
-  if (outcome.kind === 'succeeded' || outcome.kind === 'declined') return outcome;
-  return cancelAttempt(client, intent.id, pageMsMax);
+  if (outcome.kind === 'succeeded') return outcome;
+  if (outcome.kind !== 'declined') return cancelAttempt(client, intent.id, pageMsMax);
+  const { openAttemptId, ...closed } = outcome;
+  if (openAttemptId === undefined) return closed;
+  const ended = await cancelAttempt(client, openAttemptId, pageMsMax);
+  return ended.kind === 'canceled' ? closed : ended;
 }
 
 /**

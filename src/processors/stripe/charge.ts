@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
+import type { Declined, Succeeded } from '../event.ts';
 import { inTime } from '../in-time.ts';
 import { type ChargeOutcome, type ChargeParam, type ChargeRequest, requestText } from '../processor.ts';
 import type { Sends } from '../sending/sends.ts';
-import { amountProblem, stripeAmount } from './amount.ts';
+import { amountProblem, isoAmount, stripeAmount } from './amount.ts';
 import { authenticationParameters, requiredAction } from './authentication.ts';
 import { detailOf, isDefiniteRejection, isServerError, wasTurnedAway } from './errors.ts';
 
@@ -137,20 +138,30 @@ function detailsOf({ description, statementDescriptorSuffix, receiptEmail }: Cha
 export function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
   const charge = intent.latest_charge;
   const chargeId = typeof charge === 'string' ? charge : charge?.id;
-  if (intent.status === 'succeeded' && chargeId !== undefined) return { kind: 'succeeded', chargeId };
+  if (intent.status === 'succeeded' && chargeId !== undefined)
+    return { kind: 'succeeded', chargeId, ...takenBy(intent) };
   if (intent.status === 'requires_payment_method' || intent.status === 'canceled') {
     const failure = intent.last_payment_error;
-    return declined(failure?.decline_code || failure?.code || 'generic_decline');
+    return declined(failure?.decline_code || failure?.code || 'generic_decline', openAttempt(intent));
   }
   if (intent.status === 'requires_action')
-    return requiredAction(intent) ?? declined('authentication_required');
+    return requiredAction(intent) ?? declined('authentication_required', openAttempt(intent));
   return { kind: 'unknown', detail: `the PaymentIntent is ${intent.status}` };
 }
 
+/** Empty for an intent without an amount: a success must not be lost for that. */
+function takenBy({ amount_received, currency }: Partial<Stripe.PaymentIntent>): Pick<Succeeded, 'taken'> {
+  if (amount_received === undefined || currency === undefined) return {};
+  const code = currency.toUpperCase();
+  return { taken: { amount: isoAmount(amount_received, code), currency: code } };
+}
+
 function outcomeOfError(error: unknown): ChargeOutcome {
-  const { statusCode, code, decline_code, param } = error as Partial<Stripe.errors.StripeError>;
+  const { statusCode, code, decline_code, param, payment_intent } =
+    error as Partial<Stripe.errors.StripeError>;
   const detail = detailOf(error);
-  if (statusCode === 402) return declined(decline_code || code || 'generic_decline');
+  if (statusCode === 402)
+    return declined(decline_code || code || 'generic_decline', openAttempt(payment_intent));
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(error)) return { kind: 'unknown', detail };
   const field = fieldOf(param);
@@ -174,6 +185,14 @@ function fieldOf(param: string | undefined): ChargeParam | undefined {
   return undefined;
 }
 
-function declined(declineCode: string): ChargeOutcome {
-  return { kind: 'declined', declineCode, authenticationRequired: declineCode === 'authentication_required' };
+type OpenAttempt = Pick<Declined, 'openAttemptId'>;
+
+/** A declined intent accepts another card until it is canceled (https://docs.stripe.com/payments/paymentintents/lifecycle). */
+function openAttempt(intent: Stripe.PaymentIntent | undefined): OpenAttempt {
+  return intent === undefined || intent.status === 'canceled' ? {} : { openAttemptId: intent.id };
+}
+
+function declined(declineCode: string, open: OpenAttempt): ChargeOutcome {
+  const authenticationRequired = declineCode === 'authentication_required';
+  return { kind: 'declined', declineCode, authenticationRequired, ...open };
 }

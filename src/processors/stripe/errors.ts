@@ -42,3 +42,12 @@ export function isServerError(error: unknown): boolean {
 export function isOfAnotherRequest(error: unknown): boolean {
   return (error as StripeError).type === 'StripeIdempotencyError';
 }
+
+/**
+ * Stripe stored this error under the idempotency key when it executed the same request before, and has not executed it again
+ * (https://docs.stripe.com/api/idempotent_requests: server errors are stored too).
+ */
+export function isReplayed(error: unknown): boolean {
+  const { headers } = error as StripeError;
+  return headers?.['idempotent-replayed'] === 'true';
+}

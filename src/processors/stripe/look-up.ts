@@ -3,6 +3,7 @@ import { inTime } from '../in-time.ts';
 import {
   type ChargeOutcome,
   type LookUp,
+  type OpenAttempt,
   type Owner,
   type Period,
   type ProcessorCharge,
@@ -121,14 +122,38 @@ export async function* charges(client: Stripe, { from, until }: Period): AsyncGe
   for await (const charge of client.charges.list({ created, limit: pageItems })) {
     if (charge.status !== 'succeeded' || !charge.captured) continue;
     const currency = charge.currency.toUpperCase();
-    const request = charge.metadata[requestKey];
     yield {
       chargeId: charge.id,
       paymentId: charge.metadata[paymentIdKey],
       amount: isoAmount(charge.amount, currency),
       amountRefunded: isoAmount(charge.amount_refunded, currency),
       currency,
-      ...(request === undefined ? {} : { request: requestOfText(request) }),
+      ...recorded(charge.metadata),
     };
   }
+}
+
+/** Intents that somebody with the client secret can still confirm (https://docs.stripe.com/payments/paymentintents/lifecycle). */
+const openStatuses: readonly string[] = [
+  'requires_action',
+  'requires_payment_method',
+  'requires_confirmation',
+];
+
+export async function* openAttempts(client: Stripe, period: Period): AsyncGenerator<OpenAttempt> {
+  for await (const { paymentId, found } of intentsOf(client, period)) {
+    if (paymentId === undefined || !openStatuses.includes(found.status)) continue;
+    const currency = found.currency.toUpperCase();
+    const amount = isoAmount(found.amount, currency);
+    yield { attemptId: found.id, paymentId, amount, currency, ...recorded(found.metadata) };
+  }
+}
+
+/** What the metadata has beside our payment id: the request, and what the caller sent. */
+function recorded(all: Stripe.Metadata): Pick<ProcessorCharge, 'request' | 'metadata'> {
+  const { [paymentIdKey]: _paymentId, [requestKey]: request, ...metadata } = all;
+  return {
+    ...(request === undefined ? {} : { request: requestOfText(request) }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+  };
 }

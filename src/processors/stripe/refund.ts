@@ -54,5 +54,7 @@ function outcomeOfError(error: unknown): RefundOutcome {
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(error)) return { kind: 'unknown', detail };
   const why = code === undefined ? '' : ` (${code})`;
-  return { kind: 'rejected', message: `Stripe rejected the refund${why}; nothing was refunded.`, detail };
+  const message = `Stripe rejected the refund${why}; nothing was refunded.`;
+  // https://docs.stripe.com/error-codes#charge-disputed
+  return { kind: 'rejected', message, detail, isDisputed: code === 'charge_disputed' };
 }

@@ -4,13 +4,13 @@ import { Pace } from '../sending/pace.ts';
 import { Sends } from '../sending/sends.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
 import { account } from './account.ts';
-import { cancelCharge } from './cancel.ts';
+import { cancelCharge, workMsMax } from './cancel.ts';
 import { charge, isSingleUse } from './charge.ts';
 import { check } from './check.ts';
 import { detailOf } from './errors.ts';
 import { readEvent } from './event.ts';
 import { stripeHttpClient } from './http-client.ts';
-import { charges, findCharge, findOwner, type Intents, intentsOf } from './look-up.ts';
+import { charges, findCharge, findOwner, type Intents, intentsOf, openAttempts } from './look-up.ts';
 import { findRefund, refund } from './refund.ts';
 
 export interface StripeSettings {
@@ -67,16 +67,19 @@ export async function stripeProcessor(settings: StripeSettings): Promise<Connect
   });
   return {
     name: 'stripe',
+    movesMoney: true,
     keyLifeMs,
+    cancelMsMax: workMsMax,
     isSingleUse,
     charge: (request) => charge(clientFor(request), sends, request),
     findCharge: (sought) => findCharge(recovery, intents, sought),
-    cancelCharge: (canceled) => cancelCharge(recovery, intents, canceled),
+    cancelCharge: (canceled) => cancelCharge(canceled.isUrgent ? buyers : recovery, intents, canceled),
     refund: (request) => refund(clientFor(request), sends, request),
     findRefund: (sought) => findRefund(recovery, sought),
     findOwner: (chargeId, timeoutMs) => findOwner(buyers, chargeId, timeoutMs),
     charges: (period) => charges(recovery, period),
-    account: (timeoutMs) => account(buyers, timeoutMs),
+    openAttempts: (period) => openAttempts(recovery, period),
+    account: (timeoutMs) => account(buyers, key, timeoutMs),
     check: (timeoutMs) => check(buyers, timeoutMs),
     readEvent: async (delivery) => readEvent(buyers, webhookSecrets, delivery),
   };

@@ -1,0 +1,214 @@
+import type { Write } from '../../storage/engine.ts';
+import { accountName } from '../charge-account.ts';
+import type { PaymentContext } from '../context.ts';
+import { adoptedBeforeMsDefault, recordsEnd, reservationMsMax } from '../limits.ts';
+import type { ItemProblem, Payment } from '../payment.ts';
+import { paymentsSince } from '../payment-store.ts';
+import { isFullyRefunded } from '../refund/amounts.ts';
+import { noteRead, openPayments, type Restored, restoreOf } from '../restored.ts';
+import { coveredBy, type NeededAccount, neededAccounts, type ReadableAccount } from './accounts.ts';
+import { endOpenAttempts } from './attempts.ts';
+import { type Adopted, adoptCharges } from './charges.ts';
+
+export interface AdoptionOptions {
+  /** Records from this time on are read, in milliseconds since 1970; by default 90 days before the backup. */
+  readonly from?: number | undefined;
+  /** Whether payments open although a repeated request may be charged again. */
+  readonly acceptUnknownKeys: boolean;
+  /** Names of accounts that the store began to charge with after the backup. */
+  readonly newAccounts: readonly string[];
+  /** Names of accounts whose records cannot be read any more: payments open without them, and not for them. */
+  readonly withoutAccounts: readonly string[];
+  /** Whether payments open although no processor is configured: for a service that takes no payments. */
+  readonly withoutProcessors: boolean;
+  /** The audit entry to commit with the opening. */
+  readonly audit: (backup: string) => Write;
+}
+
+export interface Adoption {
+  /** Undefined if the store was never restored. */
+  readonly restored: Restored | undefined;
+  /** Names of the accounts that were read now. */
+  readonly accounts: readonly string[];
+  readonly adopted: readonly Adopted[];
+  /** Attempts that cardholders could still have confirmed, and what became of them; also of earlier runs. */
+  readonly attempts: readonly Payment[];
+  /** Charges without the item that they pay for; also of earlier runs. */
+  readonly withoutItem: readonly {
+    readonly payment: Payment;
+    readonly problem: ItemProblem | 'item_exists';
+  }[];
+  /** Why payments stay shut; undefined if they are open. */
+  readonly rejection: Rejection | undefined;
+}
+
+export interface Rejection {
+  readonly code:
+    | 'account_unread'
+    | 'account_unknown'
+    | 'no_processor'
+    | 'keys_unknown'
+    | 'records_unreadable'
+    | 'period_too_late';
+  readonly message: string;
+}
+
+/**
+ * After a restore: takes over from the processors' records what the store lacks, and opens payments once the records of every
+ * account were read that the store has charged with. Each run reads the accounts whose keys are configured; what was read is
+ * remembered, so that two accounts of one processor are read in two runs. Nothing is adopted from an account that the store
+ * does not know. Safe to repeat, to kill at any moment, and to run twice at once.
+ */
+export async function adopt(context: PaymentContext, options: AdoptionOptions): Promise<Adoption> {
+  const restored = await restoreOf(context.engine);
+  const nothing = {
+    restored,
+    accounts: [],
+    adopted: [],
+    attempts: [],
+    withoutItem: [],
+    rejection: undefined,
+  };
+  if (restored === undefined) return nothing;
+  const lostSince = Math.min(Date.parse(restored.snapshotAt), Date.parse(restored.restoredAt), context.now());
+  const from = options.from ?? lostSince - adoptedBeforeMsDefault;
+  if (from > lostSince) return { ...nothing, rejection: tooLate(lostSince) };
+
+  const needed = await neededAccounts(context);
+  const adopted: Adopted[] = [];
+  const read: string[] = [];
+  const end = async (rejection: Rejection | undefined): Promise<Adoption> => {
+    return { restored, accounts: read, adopted, ...(await listed(context, from)), rejection };
+  };
+  const found = await readable(context, needed, options.newAccounts);
+  if ('code' in found) return end(found);
+  for (const { account, processor, covers } of found) {
+    const name = accountName(account);
+    try {
+      const period = { from, until: recordsEnd };
+      await endOpenAttempts(context, processor, account, period);
+      for await (const each of adoptCharges(context, processor, account, period)) adopted.push(each);
+    } catch (error) {
+      return end(unreadable(name, error as Error));
+    }
+    await noteRead(context.engine, [name, ...covers]);
+    read.push(name);
+  }
+  const rejection = await rejectionOf(context, needed, from, options);
+  if (rejection === undefined) {
+    const { withoutAccounts: without, audit } = options;
+    const at = new Date(context.now()).toISOString();
+    await openPayments(context.engine, { without, at, audit: audit(restored.backup) });
+  }
+  return end(rejection);
+}
+
+/** The accounts whose keys are configured, all of which the store has charged with; otherwise nothing is adopted from any. */
+async function readable(
+  context: PaymentContext,
+  needed: ReadonlyMap<string, NeededAccount>,
+  newAccounts: readonly string[],
+): Promise<readonly ReadableAccount[] | Rejection> {
+  const found: ReadableAccount[] = [];
+  for (const processor of context.processors.values()) {
+    if (processor === undefined) continue;
+    try {
+      const account = await context.accounts.required(processor);
+      const name = accountName(account);
+      const covers = await coveredBy(processor, account, needed);
+      const known = [...needed.values()].filter((each) => each.account.processor === processor.name);
+      if (known.length > 0 && covers.length === 0 && !newAccounts.includes(name)) return unknown(name, known);
+      found.push({ account, processor, covers });
+    } catch (error) {
+      return unreadable(processor.name, error as Error);
+    }
+  }
+  return found;
+}
+
+/** Why payments must not open yet, with what every run has read since the restore. */
+async function rejectionOf(
+  context: PaymentContext,
+  needed: ReadonlyMap<string, NeededAccount>,
+  from: number,
+  { withoutAccounts, withoutProcessors, acceptUnknownKeys }: AdoptionOptions,
+): Promise<Rejection | undefined> {
+  const { read = [], without = [] } = (await restoreOf(context.engine)) ?? {};
+  const settled = new Set([...read, ...without, ...withoutAccounts]);
+  const unread = [...needed.keys()].filter((name) => !settled.has(name));
+  if (unread.length > 0) return notRead(unread);
+  if (read.length === 0 && !withoutProcessors) return noProcessor;
+  if (acceptUnknownKeys) return undefined;
+  let count = 0;
+  for await (const { isKeyUnknown } of paymentsSince(context, from - reservationMsMax))
+    if (isKeyUnknown) count++;
+  return count === 0 ? undefined : keysUnknown(count);
+}
+
+/** What an operator has to look at, from the store, because a killed run has reported nothing. */
+async function listed(
+  context: PaymentContext,
+  from: number,
+): Promise<Pick<Adoption, 'attempts' | 'withoutItem'>> {
+  const attempts: Payment[] = [];
+  const withoutItem: Adoption['withoutItem'][number][] = [];
+  for await (const payment of paymentsSince(context, from - reservationMsMax)) {
+    if (payment.isAdopted && payment.authentication !== undefined) attempts.push(payment);
+    const problem = payment.itemProblem ?? (payment.item?.state === 'conflict' ? 'item_exists' : undefined);
+    const isPaid = payment.chargeId !== undefined && !isFullyRefunded(payment);
+    if (problem !== undefined && isPaid) withoutItem.push({ payment, problem });
+  }
+  return { attempts, withoutItem };
+}
+
+function tooLate(lostSince: number): Rejection {
+  const at = new Date(lostSince).toISOString();
+  return {
+    code: 'period_too_late',
+    message: `--from is later than the backup, of ${at}: the charges in between would stay unknown`,
+  };
+}
+
+function unreadable(name: string, { name: kind, message }: Error): Rejection {
+  return {
+    code: 'records_unreadable',
+    message: `the records of ${name} cannot be read (${kind}: ${message}); payments stay shut; run the command again`,
+  };
+}
+
+function unknown(name: string, known: readonly NeededAccount[]): Rejection {
+  const names = known.map(({ account }) => accountName(account)).join(', ');
+  return {
+    code: 'account_unknown',
+    message:
+      `the configured key belongs to ${name}, and the store has charged with ${names}: nothing was adopted. Configure the key of ` +
+      `that account and mode. If the service began to charge with ${name} after the backup, add --new-account ${name}`,
+  };
+}
+
+function notRead(names: readonly string[]): Rejection {
+  const flags = names.map((name) => `--without-account ${name}`).join(' ');
+  return {
+    code: 'account_unread',
+    message:
+      `the store has charged with ${names.join(', ')}, whose records were not read: payments stay shut. Run this again with the ` +
+      `key of each; what was read is remembered. To open payments without them, and never for them: ${flags}`,
+  };
+}
+
+const noProcessor: Rejection = {
+  code: 'no_processor',
+  message:
+    'no processor is configured here, so no records were read: payments stay shut. Run this with the settings of the service. ' +
+    'If it takes no payments, add --without-processors',
+};
+
+function keysUnknown(count: number): Rejection {
+  return {
+    code: 'keys_unknown',
+    message:
+      `${count} adopted payments have no idempotency key, because the processor's records do not hold it: a caller that repeats ` +
+      'one of these requests would be charged again. Payments stay shut. When no caller repeats them any more, run this with ' +
+      '--accept-unknown-keys',
+  };
+}

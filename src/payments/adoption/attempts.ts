@@ -1,0 +1,99 @@
+import type { OpenAttempt, Period, ProcessorAccount } from '../../processors/processor.ts';
+import { itemsOf } from '../../storage/item-text.ts';
+import { resolveAuthentication } from '../charge/authenticate.ts';
+import { accountOf, type ChargeAccount, noteAccount } from '../charge-account.ts';
+import { hasEnded } from '../charge-state.ts';
+import type { PaymentContext } from '../context.ts';
+import { isItemReservation, reserveItem } from '../fulfilment.ts';
+import { idsOf, openId, openSpace, restoreMarker } from '../ownership/marker.ts';
+import { madeAt, type Payment, paymentKeysSpace, paymentsSpace } from '../payment.ts';
+import { created, findPayment, textOf } from '../payment-store.ts';
+import { adoptedRoute } from './charges.ts';
+import { withItem } from './item.ts';
+
+/**
+ * Ends the attempts that the store lacks and that a cardholder could still confirm: each becomes a payment that waits for its
+ * cardholder and is canceled, and then ends by the normal way. One that was confirmed meanwhile succeeds, with its item.
+ * Safe to repeat. Rejects when the records cannot be read, or an attempt cannot be canceled.
+ */
+export async function endOpenAttempts(
+  context: PaymentContext,
+  processor: ProcessorAccount,
+  account: ChargeAccount,
+  period: Period,
+): Promise<void> {
+  for await (const attempt of processor.openAttempts(period)) {
+    // What the store knows, recovery ends.
+    if ((await findPayment(context, attempt.paymentId)) === undefined)
+      await adopt(context, waitingFor(context, account, attempt));
+  }
+  for (const payment of await adoptedAttempts(context, processor)) {
+    const after = await resolveAuthentication(context, payment);
+    if (!hasEnded(after.state)) throw new Error(`the attempt of ${payment.id} was not canceled`);
+  }
+}
+
+/** Also those that a killed command has adopted. */
+async function adoptedAttempts(context: PaymentContext, { name }: ProcessorAccount): Promise<Payment[]> {
+  const scan = await context.engine.scan(openSpace);
+  const found: Payment[] = [];
+  for await (const { id } of itemsOf(scan?.chunks ?? [])) {
+    const payment = await findPayment(context, idsOf(id).paymentId);
+    const isWaiting = payment?.isAdopted && payment.state === 'requires_action';
+    if (isWaiting && payment.processor === name) found.push(payment);
+  }
+  return found;
+}
+
+function waitingFor(context: PaymentContext, account: ChargeAccount, attempt: OpenAttempt): Payment {
+  const { paymentId: id, attemptId, amount, currency, request, metadata } = attempt;
+  const { route, keyEntry } = request ?? {};
+  const payment: Payment = {
+    id,
+    state: 'requires_action',
+    isAdopted: true,
+    ...accountOf(account),
+    route: route ?? adoptedRoute,
+    amount,
+    currency,
+    ...(metadata === undefined ? {} : { metadata }),
+    tokenDigest: '',
+    processorKey: '',
+    attempts: 1,
+    ...(keyEntry === undefined ? {} : { keyEntry }),
+    requestId: '',
+    createdAt: new Date(madeAt(id)).toISOString(),
+    wantedUntil: 0,
+    cancelRequestedAt: new Date(context.now()).toISOString(),
+    authentication: { attemptId, until: 0 },
+  };
+  return withItem(context, payment, route);
+}
+
+/** Commits the payment, its marker, its key and the hold of its item; without what another payment has. */
+async function adopt(context: PaymentContext, payment: Payment): Promise<void> {
+  const { id, keyEntry, item } = payment;
+  let key = keyEntry === undefined ? [] : [created(paymentKeysSpace, keyEntry, id)];
+  let adopted = payment;
+  let hold = item === undefined ? [] : reserveItem(item, id);
+  for (;;) {
+    const writes = [
+      created(paymentsSpace, id, textOf(adopted)),
+      restoreMarker(context, openId(id), payment),
+      noteAccount(payment),
+      ...key,
+      ...hold,
+    ];
+    const failure = await context.engine.commit(writes);
+    if (failure === undefined) return;
+    const failed = writes[failure.write];
+    // Another process was faster.
+    if (failed?.space === paymentsSpace) return;
+    if (failed?.space === paymentKeysSpace) key = [];
+    else if (failed !== undefined && isItemReservation(failed)) {
+      hold = [];
+      const { item: _held, ...rest } = payment;
+      adopted = { ...rest, itemProblem: 'item_held' };
+    } else throw new Error(`the attempt of ${id} could not be adopted: ${failure.reason}`);
+  }
+}

@@ -1,0 +1,189 @@
+import type { Period, ProcessorAccount, ProcessorCharge } from '../../processors/processor.ts';
+import type { Write } from '../../storage/engine.ts';
+import { successResponse } from '../charge/response.ts';
+import { settleCharge } from '../charge/settle.ts';
+import { accountOf, type ChargeAccount, noteAccount } from '../charge-account.ts';
+import type { PaymentContext } from '../context.ts';
+import { changeRevokingItem } from '../item-revocation.ts';
+import {
+  chargeEntry,
+  chargesSpace,
+  madeAt,
+  type PaidItem,
+  type Payment,
+  paymentKeysSpace,
+  paymentsSpace,
+} from '../payment.ts';
+import { created, findPayment, textOf } from '../payment-store.ts';
+import { withRefund } from '../refund/amounts.ts';
+import type { Refund } from '../refund-state.ts';
+import { withItem, withItemMade } from './item.ts';
+
+/** What the store has learned from the processor's records. */
+export interface Adopted {
+  readonly paymentId: string;
+  readonly chargeId: string;
+  /** `payment`: the store lacked it; `key`: with its idempotency key; `outcome`: the store had it open or declined; `refund`. */
+  readonly what: 'payment' | 'payment with its key' | 'outcome' | 'refund';
+  /** In the smallest unit of the currency; of a refund, what the store lacked. */
+  readonly amount: number;
+  readonly currency: string;
+  /** The item that was made with it. */
+  readonly item?: PaidItem;
+}
+
+/**
+ * Brings the store up to the processor's records of a period: charges of ours that it lacks become payments, with the items of
+ * their routes, charges that it believes open or declined end as they did, and refunds that it lacks are noted. Requests
+ * nothing. Safe to repeat, and in several processes at once. Rejects when the records cannot be read to their end.
+ */
+export async function* adoptCharges(
+  context: PaymentContext,
+  processor: ProcessorAccount,
+  account: ChargeAccount,
+  period: Period,
+): AsyncGenerator<Adopted> {
+  for await (const charge of processor.charges(period)) {
+    const { paymentId, chargeId, amount, currency } = charge;
+    if (paymentId === undefined) continue;
+    const found = { paymentId, chargeId, amount, currency };
+    const before = await findPayment(context, paymentId);
+    const isOurs = before?.processor === processor.name;
+    if (before === undefined) {
+      const created = await create(context, paymentOf(context, account, paymentId, charge));
+      if (created !== undefined)
+        yield {
+          ...found,
+          what: created.hasKey ? 'payment with its key' : 'payment',
+          ...itemOf(created.payment),
+        };
+    } else if (isOurs && before.chargeId === undefined) {
+      const outcome = { kind: 'succeeded', chargeId, taken: { amount, currency } } as const;
+      const settled = await settleCharge(context, paymentId, { outcome, basis: 'proof' });
+      yield { ...found, what: 'outcome', ...itemOf(settled) };
+    }
+    const refunded = await noteRefunds(context, paymentId, charge);
+    if (refunded > 0) yield { ...found, what: 'refund', amount: refunded };
+  }
+}
+
+function itemOf({ item }: Payment): Pick<Adopted, 'item'> {
+  return item?.state === 'made' ? { item } : {};
+}
+
+/** The item of its route is not made yet. */
+function paymentOf(
+  context: PaymentContext,
+  account: ChargeAccount,
+  id: string,
+  charge: ProcessorCharge,
+): Payment {
+  const { chargeId, amount, currency, request, metadata, amountRefunded } = charge;
+  const { route, keyEntry } = request ?? {};
+  const payment: Payment = {
+    id,
+    state: 'succeeded',
+    isAdopted: true,
+    ...(request === undefined ? { isKeyUnknown: true } : {}),
+    ...accountOf(account),
+    route: route ?? adoptedRoute,
+    amount,
+    currency,
+    ...(metadata === undefined ? {} : { metadata }),
+    tokenDigest: '',
+    processorKey: '',
+    attempts: 1,
+    ...(keyEntry === undefined ? {} : { keyEntry }),
+    requestId: '',
+    createdAt: new Date(madeAt(id)).toISOString(),
+    wantedUntil: 0,
+    chargeId,
+    response: successResponse(chargeId),
+    ...(amountRefunded === 0 ? {} : { refunds: [refundOf(chargeId, amountRefunded, amountRefunded)] }),
+  };
+  return withItem(context, payment, route);
+}
+
+/** The route of a charge whose records do not name one: that of the examples and of most services. */
+export const adoptedRoute = 'charge';
+
+/**
+ * Commits the payment with its charge id, its idempotency key and its item.
+ *
+ * @returns the payment, and whether its idempotency key is known now; undefined if another process has adopted it meanwhile
+ */
+async function create(
+  context: PaymentContext,
+  payment: Payment,
+): Promise<{ readonly payment: Payment; readonly hasKey: boolean } | undefined> {
+  const { id, processor, chargeId = '', keyEntry } = payment;
+  let made = withItemMade(context, payment);
+  let key = keyEntry === undefined ? [] : [created(paymentKeysSpace, keyEntry, id)];
+  for (;;) {
+    const writes = [
+      created(paymentsSpace, id, textOf(made.payment)),
+      created(chargesSpace, chargeEntry(processor, chargeId), id),
+      noteAccount(payment),
+      ...key,
+      ...(made.write === undefined ? [] : [made.write]),
+    ];
+    const failure = await context.engine.commit(writes);
+    if (failure === undefined) return { payment: made.payment, hasKey: key.length > 0 };
+    const failed = writes[failure.write];
+    if (failed?.space === paymentsSpace) return undefined;
+    if (failed === made.write) made = { payment: withItemState(made.payment, 'conflict') };
+    else if (failed === key[0] && failed !== undefined) key = await takenKey(context, failed, id);
+    else throw new Error(`payment ${id} could not be adopted: ${failed?.space} ${failure.reason}`);
+  }
+}
+
+function withItemState(payment: Payment, state: PaidItem['state']): Payment {
+  return payment.item === undefined ? payment : { ...payment, item: { ...payment.item, state } };
+}
+
+/**
+ * Another payment of the store has the key of a charge. It has lost the key since the backup, which happens only when it turned out that
+ * nothing was charged for it. Recovery must not charge it now: the charge was made for the request that repeated the key.
+ *
+ * @returns the write that takes the key; none if the other payment was charged all the same: then its response stays the one of the key
+ */
+async function takenKey(context: PaymentContext, key: Write, id: string): Promise<Write[]> {
+  const holder = await context.engine.get(key.space, key.id);
+  if (holder === undefined) return [key];
+  const { chargeId } = await settleCharge(context, holder, {
+    outcome: { kind: 'canceled', declineCode: 'canceled' },
+    basis: 'proof',
+  });
+  if (chargeId !== undefined) return [];
+  return [{ kind: 'put', space: key.space, id: key.id, value: id, makeSpace: true }];
+}
+
+/**
+ * Notes what the store lacks of the refunds of a charge, and deletes the item where the payment says so. While a refund of ours
+ * is open, recovery finds out its outcome.
+ *
+ * @returns the amount that the store lacked
+ */
+async function noteRefunds(
+  context: PaymentContext,
+  paymentId: string,
+  { chargeId, amountRefunded }: ProcessorCharge,
+): Promise<number> {
+  let lacking = 0;
+  await changeRevokingItem(context, paymentId, (before) => {
+    const { refunds = [] } = before;
+    const isOpen = refunds.some(({ state }) => state === 'calling' || state === 'in_doubt');
+    const known = refunds.filter(({ state }) => state === 'succeeded' || state === 'pending');
+    lacking = isOpen ? 0 : Math.max(0, amountRefunded - known.reduce((sum, { amount }) => sum + amount, 0));
+    if (before.chargeId !== chargeId) lacking = 0;
+    if (lacking === 0) return undefined;
+    return { payment: withRefund(before, refundOf(chargeId, amountRefunded, lacking)) };
+  });
+  return lacking;
+}
+
+/** @param total all refunds of the charge, which name this one: a repetition notes it once */
+function refundOf(chargeId: string, total: number, amount: number): Refund {
+  const id = `adopted_${chargeId}_${total}`;
+  return { id, state: 'succeeded', amount, createdAt: new Date().toISOString() };
+}

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errorFields } from '../../log.ts';
+import { findProcessor, type PaymentContext } from '../context.ts';
+import {
+  authenticationLookUpMsMax,
+  authenticationLookUpPauseMs,
+  authenticationPollMs,
+  clockStepMsMax,
+} from '../limits.ts';
+import type { Authentication, Payment } from '../payment.ts';
+import { changePayment, findPayment } from '../payment-store.ts';
+import { resolveAuthentication } from './authenticate.ts';
+
+/**
+ * Looks a charge up that waits for its cardholder, when a caller retrieves the payment, finds it by its idempotency key, or
+ * repeats the request. Callers at the same time share one look-up, in this process and in all others of the store, and the
+ * processor is called about once a second for each payment.
+ *
+ * @returns the payment after the look-up; unchanged if none may start now, or if the processor takes too long
+ */
+export async function refreshAuthentication(context: PaymentContext, payment: Payment): Promise<Payment> {
+  if (payment.state !== 'requires_action') return payment;
+  const lookedUp = context.lookUpPace.run(payment.id, () => lookUp(context, payment));
+  if (lookedUp === undefined) return payment;
+  return Promise.race([
+    context.inFlight.add(lookedUp),
+    sleep(authenticationLookUpMsMax, payment, { ref: false }),
+  ]);
+}
+
+async function lookUp(context: PaymentContext, payment: Payment): Promise<Payment> {
+  try {
+    const differs = await context.accounts.differs(payment, findProcessor(context, payment.processor));
+    if (differs !== 'no') return payment;
+    const { payment: found, isChanged } = await begin(context, payment);
+    return isChanged ? await resolveAuthentication(context, found) : await othersResult(context, found);
+  } catch (error) {
+    context.log.error('charge_not_recovered', { payment_id: payment.id, ...errorFields(error) });
+    return payment;
+  }
+}
+
+/** Records that this process looks the charge up, unless another one does, or has just done so. */
+function begin(
+  context: Pick<PaymentContext, 'engine' | 'now'>,
+  known: Payment,
+): ReturnType<typeof changePayment> {
+  const change = (payment: Payment) => {
+    const { state, authentication, attempts } = payment;
+    const now = context.now();
+    if (state !== 'requires_action' || authentication === undefined) return undefined;
+    const msSince = sinceLookUp(authentication, now);
+    if (msSince < authenticationLookUpPauseMs || isLookedUp(payment, now)) return undefined;
+    return { payment: { ...payment, authentication: { ...authentication, lookUp: { at: now, attempts } } } };
+  };
+  return changePayment(context, known.id, change, known);
+}
+
+/** Waits while another process looks the charge up. @returns the payment with its result */
+async function othersResult(
+  context: Pick<PaymentContext, 'engine' | 'now'>,
+  found: Payment,
+): Promise<Payment> {
+  let payment = found;
+  while (isLookedUp(payment, context.now())) {
+    await sleep(authenticationPollMs);
+    payment = (await findPayment(context, found.id)) ?? payment;
+  }
+  return payment;
+}
+
+/** Whether a look-up is under way. Its result counts an attempt; without one for this long, its process has died. */
+function isLookedUp({ state, authentication, attempts }: Payment, now: number): boolean {
+  if (state !== 'requires_action' || authentication?.lookUp?.attempts !== attempts) return false;
+  return sinceLookUp(authentication, now) < authenticationLookUpMsMax;
+}
+
+/** Milliseconds since the last look-up began. The clocks of two machines may differ a little; a time far ahead is not believed. */
+function sinceLookUp({ lookUp }: Authentication, now: number): number {
+  const ms = lookUp === undefined ? Infinity : now - lookUp.at;
+  return ms < -clockStepMsMax ? Infinity : ms;
+}
