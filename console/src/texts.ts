@@ -291,6 +291,7 @@ export const texts = {
     fields: {
       issuer: 'Issuer',
       clientId: 'Client id',
+      console: 'This console',
       redirectUri: 'Redirect URI',
       returnUrls: 'Return URLs',
       user: 'User id',
@@ -344,6 +345,8 @@ export const texts = {
       'integration.registered': 'Integration registered',
       'integration.replaced': 'Integration replaced',
       'integration.deleted': 'Integration removed',
+      'integration.approved': 'Integration approved for the console',
+      'integration.approval_withdrawn': 'Approval of an integration ended',
       'payment.refunded': 'Payment refunded',
       'payment.canceled': 'Payment canceled',
       'payment.resolved': 'Payment resolved',
@@ -352,6 +355,7 @@ export const texts = {
       'user.signed_out': 'User signed out',
       'user.deleted': 'User deleted',
       'sessions.ended': 'Sessions ended',
+      'table.dropped': 'Table deleted',
       'administrator.added': 'Administrator added',
       'administrator.changed': 'Administrator changed',
       'administrator.removed': 'Administrator removed',
@@ -421,14 +425,29 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
     deleteSure:
       'Nobody can sign in with it any more, and everybody who has is signed out. This cannot be undone.',
     deleteConfirm: 'Delete integration',
+    approval: {
+      yes: 'Accepts its sign-ins',
+      no: 'Does not accept its sign-ins',
+      approve: (name: string) => `Approve ${name}`,
+      withdraw: (name: string) => `Withdraw the approval of ${name}`,
+      approving: {
+        title: (name: string) => `Approve ${name} for this console?`,
+        sure: 'Whoever controls this client at the provider decides who signs in as an administrator. Compare it with the client that you registered there.',
+        submit: 'Approve this client',
+      },
+      withdrawing: {
+        title: (name: string) => `Withdraw the approval of ${name}?`,
+        sure: 'Its administrators are signed out of this console, and cannot sign in with it any more.',
+        submit: 'Withdraw approval',
+      },
+    },
   },
   apiKeys: {
     title: 'API keys',
     none: 'No API keys yet',
     noneYet:
-      'This service is open to programs on its machine. From the first key on, each request needs one, also this console.',
-    command: (address: string) =>
-      `curl ${address}/keys -H 'Content-Type: application/json' -d '{"name":"admin","scopes":["admin"]}'`,
+      'This service is open to every program on its machine, a proxy included. Make the first key there; from then on each request needs one, also this console.',
+    command: 'npx counterfoil keys create --name admin --scope admin',
     create: 'Create a key',
     rotate: (name: string) => `Rotate ${name}`,
     revoke: (name: string) => `Revoke ${name}`,
@@ -443,6 +462,7 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
       expires: 'Expires',
       revoked: 'Revoked',
       created: 'Created',
+      createdBy: 'Created by',
       previous: 'Previous secret valid until',
       id: 'Id',
     },
@@ -469,7 +489,6 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
       name: 'Name, to recognize it by',
       kind: 'Kind',
       scopes: 'What it may do',
-      first: 'The first key must be one for everything: no other key could make further ones.',
       tables: 'Only these tables, one to a line; empty for all',
       routes: 'Only these payment routes, as stripe/charge, one to a line; empty for all',
       origins: 'Origins of the pages that use it, one to a line',
@@ -480,7 +499,6 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
       title: (name: string) => `The key ${name}`,
       once: 'Copy it now, and keep it where only its program can read it. After this dialog is closed, nobody can see it again. If it is lost, rotate the key.',
       publishable: 'Copy it now into your pages. It is no secret, but the service stores only its hash.',
-      first: 'From now on, this console needs a key: sign in with this one.',
       copy: 'Copy',
       copied: 'Copied',
       notCopied: 'The browser does not allow it. Select the key, and copy it yourself.',
@@ -512,6 +530,8 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
     title: 'Operations',
     health: 'Health',
     ready: 'Ready',
+    paymentsShut:
+      'Ready, but payments are shut since a restore. Run npx counterfoil payments reconcile --adopt to open them.',
     version: 'Version',
     metrics: 'Metrics since this view was opened',
     measures: {

@@ -1,14 +1,10 @@
 import { ServiceError } from '../errors.ts';
+import { subjectPattern } from '../identity/provider.ts';
 import { randomBytes } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { type ActKind, audited, type Requester } from './audit.ts';
-import {
-  administratorNameCharactersMax,
-  administratorsMax,
-  issuerCharactersMax,
-  subjectCharactersMax,
-} from './limits.ts';
+import { administratorNameCharactersMax, administratorsMax, issuerCharactersMax } from './limits.ts';
 import { type Scope, scopes } from './scopes.ts';
 
 /** A person who may sign in to the console, as stored in `service:administrators` under the id of the user. */
@@ -18,23 +14,41 @@ export interface Administrator {
   /** As in the ID token, character by character. */
   readonly issuer: string;
   readonly subject: string;
+  /**
+   * The registration of the integration that they sign in with: its id, and `provider/name` for people. Absent for one who was added
+   * before administrators were bound to it, and who signs in no more until they are added again.
+   */
+  readonly registration?: { readonly id: string; readonly integration: string };
   readonly name?: string;
   readonly scopes: readonly Scope[];
-  /** New whenever the scopes change: a session of the console is bound to one, and ends with it. */
+  /** New whenever the scopes or the registration change: a session of the console is bound to one, and ends with it. */
   readonly grant: string;
   readonly addedAt: string;
 }
 
-export type AdministratorRequest = Pick<Administrator, 'id' | 'issuer' | 'subject' | 'name' | 'scopes'>;
+export type AdministratorRequest = Pick<Administrator, 'id' | 'issuer' | 'subject' | 'name' | 'scopes'> &
+  Required<Pick<Administrator, 'registration'>>;
+
+/**
+ * Whether an administrator signs in with this registration. Issuer and subject alone prove too little: the holder of another client
+ * of the same issuer can collect sign-ins of its users.
+ */
+export function isBoundTo({ registration }: Pick<Administrator, 'registration'>, id: string): boolean {
+  return registration !== undefined && registration.id === id;
+}
 
 /** An administrator as the command line shows one. */
-export function publicAdministrator({ id, issuer, subject, name, scopes: allowed, addedAt }: Administrator) {
-  return { user: id, issuer, subject, name: name ?? null, scopes: allowed, added_at: addedAt };
+export function publicAdministrator(administrator: Administrator) {
+  const { id, issuer, subject, registration, name, scopes: allowed, addedAt } = administrator;
+  const integration = registration?.integration ?? null;
+  return { user: id, issuer, subject, integration, name: name ?? null, scopes: allowed, added_at: addedAt };
 }
 
 const space = 'service:administrators';
 const namePattern = new RegExp(`^[^\\p{C}]{1,${administratorNameCharactersMax}}$`, 'u');
-const subjectPattern = new RegExp(`^[^\\p{C}]{1,${subjectCharactersMax}}$`, 'u');
+/** The issuer of sign-ins by GitHub, whose subjects are numbers: a login name can pass to another user. */
+const github = 'https://github.com';
+const githubSubjectPattern = /^[1-9]\d*$/;
 
 /** The administrators of the console. Each change is in one commit with its audit entry, and applies to the next request. */
 export class Administrators {
@@ -62,8 +76,15 @@ export class Administrators {
     return { administrator: JSON.parse(text) as Administrator, isUnchanged };
   }
 
-  async areAny(): Promise<boolean> {
-    return (await this.#read(1)).length > 0;
+  /** Whether a user may sign in to the console with a registration. */
+  async isOne(id: string, registration: string): Promise<boolean> {
+    const found = await this.find(id);
+    return found !== undefined && isBoundTo(found, registration);
+  }
+
+  /** The registrations that administrators are bound to, each once for each of them. */
+  async registrations(): Promise<readonly NonNullable<Administrator['registration']>[]> {
+    return (await this.list()).flatMap(({ registration }) => registration ?? []);
   }
 
   /** All of them, ordered by id. */
@@ -72,8 +93,8 @@ export class Administrators {
   }
 
   /**
-   * Adds an administrator, or changes the scopes and the name of one; durable when it resolves. Other scopes end the sessions
-   * of the console that the administrator has. Rejects with `invalid_request` if the request is not well formed, or if there
+   * Adds an administrator, or changes the scopes, the registration and the name of one; durable when it resolves. Other scopes, or
+   * another registration, end the sessions of the console that the administrator has. Rejects with `invalid_request` if the request is not well formed, or if there
    * are `administratorsMax`.
    */
   async add(request: AdministratorRequest, requester: Requester): Promise<Administrator> {
@@ -111,13 +132,15 @@ export class Administrators {
   }
 
   #changed(before: Administrator | undefined, request: AdministratorRequest): Administrator {
-    const { id, issuer, subject, name, scopes: requested } = request;
+    const { id, issuer, subject, registration, name, scopes: requested } = request;
     const allowed = scopes.filter((scope) => requested.includes(scope));
-    const isSame = before !== undefined && before.scopes.join() === allowed.join();
+    const isSame =
+      before !== undefined && before.scopes.join() === allowed.join() && isBoundTo(before, registration.id);
     return {
       id,
       issuer,
       subject,
+      registration: { id: registration.id, integration: registration.integration },
       ...(name === undefined ? {} : { name }),
       scopes: allowed,
       grant: isSame ? before.grant : randomBytes(12).toString('hex'),
@@ -142,7 +165,9 @@ function check({ issuer, subject, name, scopes: requested }: AdministratorReques
   if (issuer.length > issuerCharactersMax || !/^https?:\/\/[^\s\p{C}]+$/u.test(issuer))
     throw invalid('issuer', 'issuer must be a URL as in the ID token, such as https://accounts.google.com.');
   if (!subjectPattern.test(subject))
-    throw invalid('subject', `subject must be 1 to ${subjectCharactersMax} printable characters.`);
+    throw invalid('subject', 'subject must be 1 to 255 printable ASCII characters, as in the ID token.');
+  if (issuer === github && !githubSubjectPattern.test(subject))
+    throw invalid('subject', 'The subject of a user of GitHub is the number of their account, not its name.');
   if (name !== undefined && !namePattern.test(name))
     throw invalid('name', `name must be 1 to ${administratorNameCharactersMax} printable characters.`);
   if (requested.length === 0) throw invalid('scope', `An administrator needs a scope: ${scopes.join(', ')}.`);

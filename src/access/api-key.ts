@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { randomBytes } from '../random.ts';
+import type { Actor } from './audit.ts';
 import type { Scope } from './scopes.ts';
 
 /**
@@ -24,6 +25,8 @@ export interface ApiKey {
   /** Of a publishable key: pages of these origins (RFC 6454) may use it. */
   readonly origins?: readonly string[];
   readonly hash: string;
+  /** Those of `key-creators.ts`, its creator last; absent if it was made before creators were recorded. */
+  readonly creators?: readonly Actor[];
   readonly createdAt: string;
   readonly expiresAt?: string;
   readonly revokedAt?: string;

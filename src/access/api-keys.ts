@@ -3,6 +3,7 @@ import type { Engine, Write } from '../storage/engine.ts';
 import { type ApiKey, hasEnded, hashOf, newApiKeyId, newApiKeyText } from './api-key.ts';
 import { type Actor, type AdministrativeAct, audited, type Requester } from './audit.ts';
 import { type CreateKeyRequest, checkCreateKeyRequest } from './create-key-request.ts';
+import { creatorsBy, holderOf, wasCreatedBy } from './key-creators.ts';
 import {
   changeKeys,
   keyCreated,
@@ -12,7 +13,7 @@ import {
   readGeneration,
   readKeys,
 } from './key-store.ts';
-import { apiKeysMax } from './limits.ts';
+import { apiKeysMax, apiKeysOfHolderMax, keysRevokedAtOnce } from './limits.ts';
 
 /** A key and its text. The text cannot be shown again. */
 export interface ShownKey {
@@ -59,19 +60,27 @@ export class ApiKeys {
   /**
    * A page of all keys, in the order of their creation, and the `after` of the next page if there is one. Rejects with
    * `invalid_request` if `after` is not the id of a key.
+   *
+   * @param createdBy only keys that this creator has made (`wasCreatedBy`)
    */
-  async page(limit: number, after?: string): Promise<{ keys: ListedKey[]; next: string | undefined }> {
+  async page(
+    limit: number,
+    after?: string,
+    createdBy?: string,
+  ): Promise<{ keys: ListedKey[]; next: string | undefined }> {
     const all = (await readKeys(this.#engine)).sort(byCreation);
     const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
     if (after !== undefined && start === 0)
       throw invalid('after', 'after must be the next of the previous page.');
-    const keys = await this.#withLastUse(all.slice(start, start + limit));
-    return { keys, next: start + limit < all.length ? keys.at(-1)?.id : undefined };
+    const rest = all.slice(start).filter((key) => createdBy === undefined || wasCreatedBy(key, createdBy));
+    const keys = await this.#withLastUse(rest.slice(0, limit));
+    return { keys, next: limit < rest.length ? keys.at(-1)?.id : undefined };
   }
 
   /**
    * Rejects with `invalid_request` if the request contradicts itself, or if there are `apiKeysMax` keys that have not
-   * ended. The oldest key that has ended is deleted to make room.
+   * ended, or `apiKeysOfHolderMax` of its holder. The oldest key that has ended is deleted to make room, the holder's own if its
+   * share is full.
    *
    * @param replaces the id of the key that the new one replaces: a payment that was sent with the old key is not charged
    *   again when it is sent with the new one. Default: the latest key with the same name, which may have ended.
@@ -84,8 +93,9 @@ export class ApiKeys {
     return changeKeys(this.#engine, async (keys) => {
       const before = predecessorOf(keys, request, replaces);
       const held = await check(keys, before);
-      const key: ApiKey = before === undefined ? created : { ...created, shop: before.shop ?? before.id };
-      const room = keys.length < apiKeysMax ? [] : await keyDeleted(this.#engine, this.#oldestEnded(keys));
+      const made = { ...created, creators: creatorsBy(this.#requester.by, keys) };
+      const key: ApiKey = before === undefined ? made : { ...made, shop: before.shop ?? before.id };
+      const room = await this.#roomFor(key, keys);
       return {
         writes: [...held, ...room, keyCreated(key), this.#audited('key.created', id)],
         result: { key, text },
@@ -104,6 +114,35 @@ export class ApiKeys {
       const writes = [...held, keyReplaced(before, after), this.#audited('key.revoked', id)];
       return { writes, result: after };
     });
+  }
+
+  /** The valid keys that somebody has created, also through other keys. */
+  async validCreatedBy(creator: string): Promise<readonly ApiKey[]> {
+    const keys = await readKeys(this.#engine);
+    return keys.filter((key) => wasCreatedBy(key, creator) && !hasEnded(key, this.#now())).sort(byCreation);
+  }
+
+  /**
+   * Revokes all keys that somebody has created, also through other keys, until none of them is valid: the commit fails if such a
+   * key is created meanwhile, and then all are read again. @returns those that it has revoked
+   */
+  async revokeCreatedBy(creator: string): Promise<readonly ApiKey[]> {
+    const revoked: ApiKey[] = [];
+    for (;;) {
+      const some = await changeKeys(this.#engine, async (keys) => {
+        const next = keys
+          .filter((key) => wasCreatedBy(key, creator) && key.revokedAt === undefined)
+          .slice(0, keysRevokedAtOnce);
+        const after = next.map(({ previous: _, ...key }) => ({ ...key, revokedAt: this.#timestamp() }));
+        const writes = next.flatMap((before, n) => [
+          keyReplaced(before, after[n] as ApiKey),
+          this.#audited('key.revoked', before.id),
+        ]);
+        return { writes, result: after };
+      });
+      if (some.length === 0) return revoked;
+      revoked.push(...some);
+    }
   }
 
   /**
@@ -127,10 +166,19 @@ export class ApiKeys {
     });
   }
 
-  #oldestEnded(keys: readonly ApiKey[]): ApiKey {
+  /** What makes room for a new key. */
+  async #roomFor(key: ApiKey, keys: readonly ApiKey[]): Promise<readonly Write[]> {
+    const holder = holderOf(key);
+    const ofHolder = holder === undefined ? [] : keys.filter((each) => holderOf(each) === holder);
+    if (ofHolder.length >= apiKeysOfHolderMax)
+      return this.#oldestEndedDeleted(ofHolder, 'that you have made');
+    return keys.length < apiKeysMax ? [] : this.#oldestEndedDeleted(keys, 'already');
+  }
+
+  #oldestEndedDeleted(keys: readonly ApiKey[], which: string): Promise<Write[]> {
     const [oldest] = keys.filter((key) => hasEnded(key, this.#now())).sort(byCreation);
-    if (oldest !== undefined) return oldest;
-    throw invalid(undefined, `There are ${apiKeysMax} API keys already; revoke one that is not needed.`);
+    if (oldest !== undefined) return keyDeleted(this.#engine, oldest);
+    throw invalid(undefined, `There are ${keys.length} API keys ${which}; revoke one that is not needed.`);
   }
 
   #audited(what: AdministrativeAct['what'], on: string) {

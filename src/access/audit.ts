@@ -10,6 +10,8 @@ export const actKinds = [
   'integration.registered',
   'integration.replaced',
   'integration.deleted',
+  'integration.approved',
+  'integration.approval_withdrawn',
   'payment.refunded',
   'payment.canceled',
   'payment.resolved',
@@ -18,6 +20,7 @@ export const actKinds = [
   'user.signed_out',
   'user.deleted',
   'sessions.ended',
+  'table.dropped',
   'administrator.added',
   'administrator.changed',
   'administrator.removed',
@@ -62,6 +65,17 @@ export interface AdministrativeAct extends Requester {
   readonly what: ActKind;
   /** The id or name of the object; it must contain no secrets. */
   readonly on: string;
+  /** Of `payment.refunded`: the refund of the payment. Absent in entries of earlier versions. */
+  readonly refund?: AuditedRefund;
+}
+
+/** The money that a refund returns. */
+export interface AuditedRefund {
+  readonly id: string;
+  /** In the smallest unit of the currency. */
+  readonly amount: number;
+  /** ISO 4217. */
+  readonly currency: string;
 }
 
 /** An act as stored in `service:audit`; ids sort by time. */
@@ -77,7 +91,7 @@ export const auditSpace = 'service:audit';
  * @param now milliseconds since 1970
  */
 export function audited(
-  { what, on, by, administrator, requestId }: AdministrativeAct,
+  { what, on, by, administrator, requestId, refund }: AdministrativeAct,
   now = Date.now(),
 ): Write {
   const id = timeOrderedId('act', now);
@@ -89,6 +103,7 @@ export function audited(
     by,
     ...(administrator === undefined ? {} : { administrator }),
     ...(requestId === undefined ? {} : { requestId }),
+    ...(refund === undefined ? {} : { refund }),
   };
   return { kind: 'create', space: auditSpace, id, value: JSON.stringify(entry), makeSpace: true };
 }
@@ -100,7 +115,7 @@ export async function* auditTrail(engine: Pick<Engine, 'scan'>, since = 0): Asyn
 }
 
 /** An act as the command line and the HTTP interface show it. */
-export function publicAct({ id, at, what, on, by, administrator, requestId }: AuditEntry) {
+export function publicAct({ id, at, what, on, by, administrator, requestId, refund }: AuditEntry) {
   return {
     id,
     at,
@@ -108,6 +123,7 @@ export function publicAct({ id, at, what, on, by, administrator, requestId }: Au
     on,
     by,
     ...(administrator === undefined ? {} : { administrator }),
+    ...(refund === undefined ? {} : { refund }),
     request_id: requestId ?? null,
   };
 }

@@ -40,6 +40,8 @@ export interface OpenedConsoleSession extends ConsoleSession {
 export interface SignedInPerson {
   /** The id of the user. */
   readonly user: string;
+  /** The id of the registration of the integration that they have signed in with; it is approved. */
+  readonly registration: string;
   /** As in the ID token. */
   readonly name?: string;
 }

@@ -3,7 +3,7 @@ import { randomBytes } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
-import type { Administrator, Administrators } from './administrators.ts';
+import { type Administrator, type Administrators, isBoundTo } from './administrators.ts';
 import { hashOf } from './api-key.ts';
 import { type ActKind, audited } from './audit.ts';
 import {
@@ -87,7 +87,7 @@ export class ConsoleSessions {
   ): Promise<OpenedConsoleSession> {
     const { administrators, keys } = this.#context;
     const administrator = await administrators.find(proven.user);
-    if (administrator === undefined) throw noAdministrator;
+    if (administrator === undefined || !isBoundTo(administrator, proven.registration)) throw noAdministrator;
     const { id, grant } = administrator;
     const opened = this.#opened(callerAs(withName(administrator, proven)));
     const { expiresAt } = opened;
@@ -172,6 +172,7 @@ export class ConsoleSessions {
     ]);
     const hasEnded = administrator?.grant !== stored.grant || person?.user !== stored.administrator;
     if (administrator === undefined || person === undefined || hasEnded) return undefined;
+    if (!isBoundTo(administrator, person.registration)) return undefined;
     return callerAs(withName(administrator, person));
   }
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { ServiceError } from '../errors.ts';
-import type { Engine, Space } from '../storage/engine.ts';
+import type { Engine, Space, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { countedNetworks } from './counted-address.ts';
 import {
@@ -21,6 +21,12 @@ const dayMs = 24 * hourMs;
 interface Standing {
   readonly hour: number;
   readonly day: number;
+}
+
+/** Writes for the caller's commit, and what to do after it. */
+export interface CountChange {
+  readonly writes: readonly Write[];
+  readonly committed: () => void;
 }
 
 /** @returns when a bucket will be full, from when it was to be. @param stepMs the time in which it regains one card */
@@ -63,27 +69,40 @@ export class DeclineLimits {
     }
   }
 
-  /** Counts a card: its charge was declined, or its bank asks for the cardholder. */
-  async note(address: string): Promise<void> {
+  /**
+   * Counts a card: its charge was declined, or its bank asks for the cardholder. The caller commits the writes with what it knows
+   * of the card; they fail if the count has changed since.
+   */
+  count(address: string): Promise<CountChange> {
     const now = this.#options.now();
-    await this.#changeAll(address, (fullAt, stepMs) => Math.max(fullAt, now) + stepMs);
+    return this.#changeAll(address, (fullAt, stepMs) => Math.max(fullAt, now) + stepMs);
   }
 
   /**
-   * Takes back one `note`: the cardholder has authenticated the payment. What a bucket has regained by itself since then is not
+   * Takes back one `count`: the cardholder has authenticated the payment. What a bucket has regained by itself since then is not
    * given back once more: otherwise waiting challenges would gain an address more cards than its limit.
    *
-   * @param notedAt when it was noted or before, in milliseconds since 1970
+   * @param countedAt when it was counted or before, in milliseconds since 1970
    */
-  async giveBack(address: string, notedAt: number): Promise<void> {
-    const elapsedMs = this.#options.now() - notedAt;
-    await this.#changeAll(address, (fullAt, stepMs) => (elapsedMs < stepMs ? fullAt - stepMs : fullAt));
+  giveBack(address: string, countedAt: number): Promise<CountChange> {
+    const elapsedMs = this.#options.now() - countedAt;
+    return this.#changeAll(address, (fullAt, stepMs) => (elapsedMs < stepMs ? fullAt - stepMs : fullAt));
   }
 
-  async #changeAll(address: string, change: Change): Promise<void> {
-    if (this.#perHour === 0) return;
-    for (const { id, factor } of countedNetworks(address, declinesOfNetworkFactor))
-      await this.#change(id, factor, change);
+  isCount(write: Write): boolean {
+    return write.space === space;
+  }
+
+  async #changeAll(address: string, change: Change): Promise<CountChange> {
+    const networks = this.#perHour === 0 ? [] : countedNetworks(address, declinesOfNetworkFactor);
+    const changes = await Promise.all(networks.map(({ id, factor }) => this.#change(id, factor, change)));
+    return {
+      writes: changes.map(({ write }) => write),
+      committed: () => {
+        if (this.#options.cachedMs > 0)
+          for (const { write, after } of changes) this.#cached.set(write.id, after);
+      },
+    };
   }
 
   /** Deletes the counts of addresses that have full buckets. */
@@ -107,25 +126,20 @@ export class DeclineLimits {
     return standing;
   }
 
-  async #change(id: string, factor: number, change: Change): Promise<void> {
-    const { engine, cachedMs } = this.#options;
+  async #change(id: string, factor: number, change: Change) {
+    const before = await this.#options.engine.get(space, id);
+    const { hour, day } = before === undefined ? none : (JSON.parse(before) as Standing);
     const quota = this.#perHour * factor;
-    for (;;) {
-      const before = await engine.get(space, id);
-      const { hour, day } = before === undefined ? none : (JSON.parse(before) as Standing);
-      const after: Standing = {
-        hour: change(hour, hourMs / quota),
-        day: change(day, dayMs / (quota * declinesPerDayFactor)),
-      };
-      const value = JSON.stringify(after);
-      const write =
-        before === undefined
-          ? ({ kind: 'create', space, id, value, makeSpace: true } as const)
-          : ({ kind: 'replace', space, id, value, ifValue: before } as const);
-      if ((await engine.commit([write])) !== undefined) continue;
-      if (cachedMs > 0) this.#cached.set(id, after);
-      return;
-    }
+    const after: Standing = {
+      hour: change(hour, hourMs / quota),
+      day: change(day, dayMs / (quota * declinesPerDayFactor)),
+    };
+    const value = JSON.stringify(after);
+    const write: Write =
+      before === undefined
+        ? { kind: 'create', space, id, value, makeSpace: true }
+        : { kind: 'replace', space, id, value, ifValue: before };
+    return { write, after };
   }
 
   #waitMs(standing: Standing | undefined, factor: number, now: number): number {

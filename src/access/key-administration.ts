@@ -9,6 +9,13 @@ import type { KeyRing } from './key-ring.ts';
 import { lastUse } from './key-store.ts';
 import { administratorIdOf, type Caller, requesterOf } from './permission.ts';
 
+/**
+ * How the first key is made. The service has no other way: the sender of the first request would own it, and a proxy that
+ * leaves no mark makes a stranger look like a program on this machine.
+ */
+export const makeFirstKey =
+  'Make the first key on the machine of the service with "npx counterfoil keys create --name admin --scope admin".';
+
 /** Who requests a change of the keys, and the id of the request. */
 export interface KeyRequester {
   readonly caller: Caller;
@@ -56,26 +63,28 @@ export class KeyAdministration {
   }
 
   /** As `ApiKeys.page`. */
-  page(limit: number, after?: string): Promise<{ keys: ListedKey[]; next: string | undefined }> {
-    return new ApiKeys(this.#engine, 'service', this.#now).page(limit, after);
+  page(
+    limit: number,
+    after?: string,
+    createdBy?: string,
+  ): Promise<{ keys: ListedKey[]; next: string | undefined }> {
+    return new ApiKeys(this.#engine, 'service', this.#now).page(limit, after, createdBy);
   }
 
   /**
    * As `ApiKeys.create`. Rejects with `forbidden` if the caller's key does not cover the new one, or the one that it replaces; with
-   * `key_exists` if a valid key has the name, so that a repeated request makes no second key; with `invalid_request` if the first
-   * key of all lacks the scope `admin`; with `unauthenticated` if the caller's key has ended.
+   * `key_exists` if a valid key has the name, so that a repeated request makes no second key; with `forbidden` while there is no
+   * key, because only the command makes the first one; with `unauthenticated` if the caller's key has ended.
    */
   async create(by: KeyRequester, request: CreateKeyRequest, replaces?: string): Promise<ShownKey> {
     const made = await this.#keysOf(by).create(request, replaces, async (keys, predecessor) => {
       const holder = await this.#holderOf(by, keys);
-      if (holder === undefined) checkFirst(request);
-      else {
-        checkNew(holder, request);
-        if (predecessor !== undefined) checkPredecessor(holder.term, predecessor, replaces);
-      }
+      if (holder === undefined) throw noKeyYet;
+      checkNew(holder, request);
+      if (predecessor !== undefined) checkPredecessor(holder.term, predecessor, replaces);
       const isTaken = keys.some((key) => key.name === request.name && !hasEnded(key, this.#now()));
       if (isTaken) throw new ServiceError('key_exists', { param: 'name' });
-      return holder?.conditions ?? [];
+      return holder.conditions;
     });
     await this.#show();
     return made;
@@ -158,15 +167,6 @@ export class KeyAdministration {
   }
 }
 
-function checkFirst({ scopes }: CreateKeyRequest): void {
-  if (scopes.includes('admin')) return;
-  throw new ServiceError('invalid_request', {
-    param: 'scopes',
-    message:
-      'The first API key must have the scope admin: as soon as it exists, every request needs a key, and no other key could make one.',
-  });
-}
-
 function checkNew({ term, isReplaced }: Holder, request: CreateKeyRequest): void {
   const param = excessOf(term, request);
   if (param === undefined) return;
@@ -194,6 +194,10 @@ function checkPredecessor(holder: Rights, predecessor: ApiKey, replaces: string 
     }.`,
   });
 }
+
+const noKeyYet = new ServiceError('forbidden', {
+  message: `This service has no API key yet, and makes none over HTTP. ${makeFirstKey}`,
+});
 
 const callerEnded = new ServiceError('unauthenticated', {
   param: 'Authorization',

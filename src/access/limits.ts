@@ -2,6 +2,15 @@
 
 /** API keys of a service, including those that have ended: each process caches all of them. */
 export const apiKeysMax = 1_000;
+/**
+ * Keys that one holder has, those that have ended and those that its keys have made included: a quarter, so that three that are stolen
+ * leave room for others.
+ */
+export const apiKeysOfHolderMax = 250;
+/** Keys that one commit revokes, each with its audit entry: a transaction has at most 100 writes. */
+export const keysRevokedAtOnce = 40;
+/** Recorded creators of a key: a longer chain is one of successors, each made by the one before. */
+export const apiKeyCreatorsMax = 16;
 export const apiKeyNameCharactersMax = 100;
 /** Tables, routes or origins that one key can be limited to. */
 export const apiKeyLimitsMax = 100;
@@ -14,8 +23,6 @@ export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
 /** Administrators of the console: more people than run any service. Two that are added at once may exceed it by one. */
 export const administratorsMax = 1_000;
 export const administratorNameCharactersMax = 100;
-/** The longest `sub` of an ID token (OpenID Connect Core 1.0, 2). */
-export const subjectCharactersMax = 255;
 /** As of an integration. */
 export const issuerCharactersMax = 1_024;
 /** Maximum age of the cached keys when a request is authorized: a revocation is effective after this time. */

@@ -21,6 +21,7 @@ export function publicKey(key: ApiKey, now: number) {
     tables: key.tables ?? null,
     routes: key.routes ?? null,
     origins: key.origins ?? null,
+    created_by: key.creators?.at(-1) ?? null,
     created_at: key.createdAt,
     expires_at: key.expiresAt ?? null,
     revoked_at: key.revokedAt ?? null,

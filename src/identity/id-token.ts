@@ -1,26 +1,33 @@
 import { createHash } from 'node:crypto';
 import type { JWTHeaderParameters, JWTPayload } from 'jose';
 import { profileOf } from './claims.ts';
-import { clockToleranceSeconds } from './limits.ts';
-import { type Client, type ProvenIdentity, ProviderFailure } from './provider.ts';
+import { clockToleranceSeconds, tokenAgeSecondsMax } from './limits.ts';
+import { type Client, type ProvenIdentity, ProviderFailure, subjectPattern } from './provider.ts';
 
 /** The checks of an ID token that the libraries leave to the caller; its signature has been verified. */
 
 /** Microsoft tenants are GUIDs, and part of the issuer (Microsoft identity platform, ID token claims). */
 const tenant = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** OpenID Connect Core 1.0, 2: at most 255 ASCII characters. */
-const subjectPattern = /^[\x20-\x7e]{1,255}$/;
 const sessionCharactersMax = 255;
+
+/** What an ID token was issued with: its hashes, if it has any, must be of these. */
+export interface IssuedWith {
+  readonly accessToken: string;
+  /** The authorization code of the callback. */
+  readonly code: string;
+}
 
 export function checkIdToken(
   payload: JWTPayload,
   { typ, alg }: JWTHeaderParameters,
-  accessToken: string,
+  { accessToken, code }: IssuedWith,
 ): void {
   checkType(typ, ['jwt']);
   checkIssuedAt(payload);
-  checkAccessTokenHash(payload.at_hash, accessToken, alg);
+  // OpenID Connect Core 1.0, 3.1.3.6 and 3.3.2.11. Both claims are optional in the code flow.
+  checkHash(payload, 'at_hash', accessToken, alg);
+  checkHash(payload, 'c_hash', code, alg);
 }
 
 /** RFC 8725, 3.11: a token of another kind, such as an access token, is not valid here. */
@@ -28,17 +35,27 @@ export function checkType(typ: string | undefined, types: readonly string[]): vo
   if (typ !== undefined && !types.includes(typ.toLowerCase())) throw new ProviderFailure('untrusted', 'typ');
 }
 
+/** OpenID Connect Core 1.0, 3.1.3.7, 10: a token is neither from the future nor too old, whatever its `exp` says. */
 export function checkIssuedAt({ iat = 0 }: JWTPayload): void {
-  if (iat > Date.now() / 1_000 + clockToleranceSeconds) throw new ProviderFailure('untrusted', 'iat');
+  const ageSeconds = Date.now() / 1_000 - iat;
+  // An `iat` that is no number meets neither bound.
+  if (!(ageSeconds >= -clockToleranceSeconds && ageSeconds <= tokenAgeSecondsMax))
+    throw new ProviderFailure('untrusted', 'iat');
 }
 
-/** OpenID Connect Core 1.0, 3.1.3.6: the left half of the digest, with the hash of the signature algorithm. */
-function checkAccessTokenHash(given: unknown, accessToken: string, algorithm: string): void {
+/** A hash of a token or code: the left half of the digest, with the hash of the signature algorithm. */
+function checkHash(
+  payload: JWTPayload,
+  claim: 'at_hash' | 'c_hash',
+  hashed: string,
+  algorithm: string,
+): void {
+  const given = payload[claim];
   if (given === undefined) return;
   const bits = /\d{3}$/.exec(algorithm)?.[0] ?? '512';
-  const digest = createHash(`sha${bits}`).update(accessToken, 'ascii').digest();
+  const digest = createHash(`sha${bits}`).update(hashed, 'ascii').digest();
   const half = digest.subarray(0, digest.length / 2).toString('base64url');
-  if (given !== half) throw new ProviderFailure('untrusted', 'at_hash');
+  if (given !== half) throw new ProviderFailure('untrusted', claim);
 }
 
 /** Makes the checks of OpenID Connect Core 1.0, 3.1.3.7, that the libraries do not make. */

@@ -20,3 +20,8 @@ export const providersCachedMax = 1_000;
 export const profileClaimCharactersMax = 1_024;
 /** The clocks of good providers are right to the second. */
 export const clockToleranceSeconds = 30;
+/**
+ * How old an ID token or a logout token may be, whatever its `exp` says. ID tokens are issued in the exchange, and logout tokens
+ * live minutes; a day leaves room for a provider that delivers a logout late, and bounds how long its id is stored.
+ */
+export const tokenAgeSecondsMax = 24 * 60 * 60;

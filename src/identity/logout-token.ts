@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose';
 import { checkIssuedAt, checkType, providerSessionOf } from './id-token.ts';
-import { clockToleranceSeconds } from './limits.ts';
+import { clockToleranceSeconds, tokenAgeSecondsMax } from './limits.ts';
 import { type Logout, ProviderFailure } from './provider.ts';
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
@@ -9,7 +9,7 @@ const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 export function logoutOf(payload: JWTPayload, typ: string | undefined): Logout {
   checkType(typ, ['jwt', 'logout+jwt']);
   checkIssuedAt(payload);
-  const { iss = '', sub, sid, jti, exp = 0, events } = payload;
+  const { iss = '', sub, sid, jti, exp = 0, iat = 0, events } = payload;
   const isLogout = isObject(events) && isObject(events[logoutEvent]) && !('nonce' in payload);
   const isWhole = isText(jti) && isTextOrAbsent(sub) && isTextOrAbsent(sid) && (isText(sub) || isText(sid));
   if (!isLogout || !isWhole) throw new ProviderFailure('untrusted', 'logout_token');
@@ -18,7 +18,7 @@ export function logoutOf(payload: JWTPayload, typ: string | undefined): Logout {
     ...(sub === undefined ? {} : { subject: sub }),
     ...(sid === undefined ? {} : { providerSession: providerSessionOf(sid as string) }),
     id: jti,
-    expiresAt: (exp + clockToleranceSeconds) * 1_000,
+    expiresAt: (Math.min(exp, iat + tokenAgeSecondsMax) + clockToleranceSeconds) * 1_000,
   };
 }
 

@@ -11,10 +11,8 @@ import {
   clockTolerance,
   customFetch,
   discovery,
-  fetchUserInfo,
 } from 'openid-client';
 import { isLoopback } from '../origins.ts';
-import { profileOf } from './claims.ts';
 import { asFailure } from './failures.ts';
 import { checkIdToken, identityOf } from './id-token.ts';
 import {
@@ -28,9 +26,10 @@ import {
 import { logoutOf } from './logout-token.ts';
 import type { Fetch } from './outbound.ts';
 import { pkceChallenge } from './pkce.ts';
-import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
+import { type Client, type IdentityProvider, ProviderFailure } from './provider.ts';
 import { providerKeys } from './provider-keys.ts';
 import { TtlCache } from './ttl-cache.ts';
+import { withUserinfo } from './userinfo.ts';
 
 export interface OidcOptions {
   /** Whether the operator has named a host; the service may call it over http. */
@@ -108,16 +107,13 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
           clockTolerance: clockToleranceSeconds,
           requiredClaims: ['iss', 'sub', 'exp', 'iat'],
         });
-        checkIdToken(payload, protectedHeader, tokens.access_token);
+        const code = parameters.get('code') ?? '';
+        checkIdToken(payload, protectedHeader, { accessToken: tokens.access_token, code });
         const identity = identityOf(payload, client);
-        if (
-          isWhole(identity, client.scopes) ||
-          configuration.serverMetadata().userinfo_endpoint === undefined
-        )
-          return identity;
-        // The library checks that userinfo has the same subject (OpenID Connect Core 1.0, 5.3.2).
-        const userinfo = await fetchUserInfo(configuration, tokens.access_token, identity.subject);
-        return withProfile(identity, profileOf(userinfo));
+        return await withUserinfo(identity, client.scopes, {
+          configuration,
+          accessToken: tokens.access_token,
+        });
       } catch (error) {
         return fail(error);
       }
@@ -149,19 +145,6 @@ export function oidcProvider(options: OidcOptions): IdentityProvider {
       }
     },
   };
-}
-
-/** Whether the ID token already has all requested claims, so that userinfo is not needed. */
-function isWhole({ name, email }: ProvenIdentity, scopes: readonly string[]): boolean {
-  const lacksName = name === undefined && scopes.includes('profile');
-  const lacksEmail = email === undefined && scopes.includes('email');
-  return !lacksName && !lacksEmail;
-}
-
-/** Adds the claims that the ID token lacks. An e-mail address and its verified flag come from the same source. */
-function withProfile(identity: ProvenIdentity, userinfo: ReturnType<typeof profileOf>): ProvenIdentity {
-  const { email: _email, emailVerified: _verified, ...rest } = userinfo;
-  return { ...(identity.email === undefined ? userinfo : rest), ...identity };
 }
 
 function fail(error: unknown): never {

@@ -26,6 +26,9 @@ export interface IdentityProvider {
   readLogoutToken(client: Client, token: string): Promise<Logout>;
 }
 
+/** What a `sub` of an ID token may be: at most 255 ASCII characters (OpenID Connect Core 1.0, 2), none a control character. */
+export const subjectPattern = /^[\x20-\x7e]{1,255}$/;
+
 /** A logout at the provider: of a user, of one session at the provider, or of one session of a user. */
 export interface Logout {
   readonly issuer: string;

@@ -3,25 +3,16 @@ import { ServiceError } from '../errors.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
-import { accessEndingsSpace, deletionId } from './ending-markers.ts';
+import { EndingMarkers, type Extent, type Marker } from './ending-markers.ts';
 import { isUserKey, userKeyOf } from './identity.ts';
 import { endingRecoveryMs, refreshFamiliesPerUserMax, sessionsPerUserMax } from './limits.ts';
-import { digestOf } from './random-text.ts';
+import { RecentEndings } from './recent-endings.ts';
 import type { Session } from './session.ts';
 import { matches, matchesFamily, type SessionFilter } from './session-filter.ts';
 import { sessionsSpace } from './sessions.ts';
 import { type RefreshFamily, refreshFamiliesSpace } from './tokens/refresh-family.ts';
 import { userRecords } from './user-records.ts';
 import { type StoredUser, usersSpace } from './users.ts';
-
-/** The access that ends. */
-interface Extent {
-  readonly filter: SessionFilter;
-  /** Whether to delete the user's record as well; the filter then names the user. */
-  readonly deletesUser?: boolean;
-  /** The public id of the session that ends last, so that the user it belongs to can retry. */
-  readonly last?: string;
-}
 
 export interface Ending extends Extent {
   /** Written to the audit if anything ends. */
@@ -30,17 +21,11 @@ export interface Ending extends Extent {
   readonly also?: Write;
 }
 
-/** An ending that takes more than one commit. It is stored in `service:access-endings` until it is complete. */
-interface StoredEnding extends Extent {
-  /** Milliseconds since 1970. */
-  readonly beganAt: number;
-}
-
-const space = accessEndingsSpace;
-
 /** The deletions for one user, in order. */
 interface Doomed {
   readonly writes: readonly Write[];
+  /** Rejected if the user has signed in since this was read. */
+  readonly checks: readonly Write[];
   readonly sessions: number;
 }
 
@@ -57,37 +42,41 @@ interface Access {
 export class AccessEnding {
   readonly #engine: Engine;
   readonly #now: () => number;
+  readonly #markers: EndingMarkers;
+  /** What ended lately, for sign-ins that are under way. */
+  readonly recent: RecentEndings;
 
   constructor(engine: Engine, now: () => number) {
     this.#engine = engine;
     this.#now = now;
+    this.#markers = new EndingMarkers(engine, now);
+    this.recent = new RecentEndings(engine, now);
   }
 
-  /** Throws `precondition_failed` if the engine rejects `also`. @returns how many sessions ended */
+  /**
+   * Ends the access that meets the conditions. A sign-in that is under way and meets them opens no session afterwards
+   * (`RecentEndings`). Throws `precondition_failed` if the engine rejects `also`. @returns how many sessions ended
+   */
   async end(ending: Ending): Promise<number> {
     const { filter, act, also, ...extent } = ending;
     const recorded = also === undefined ? [] : [also];
-    const audit = audited(act, this.#now());
-    for (let { user } = filter; user !== undefined; ) {
-      const doomed = await this.#doomed(user, ending);
-      const writes = [...recorded, ...doomed.writes, ...(doomed.writes.length > 0 ? [audit] : [])];
-      if (writes.length > commitWritesMax) break;
+    for (;;) {
+      const added = await this.recent.addition(filter);
+      const first = added === undefined ? recorded : [...recorded, added];
+      const { user } = filter;
+      const doomed = user === undefined ? undefined : await this.#doomed(user, ending);
+      const audit = doomed === undefined || doomed.writes.length === 0 ? [] : [audited(act, this.#now())];
+      const whole = [...first, ...(doomed?.writes ?? []), ...(doomed?.checks ?? []), ...audit];
+      const isOne = doomed !== undefined && whole.length <= commitWritesMax;
+      const marked = isOne ? undefined : await this.#markers.store({ ...extent, filter, act });
+      const writes = marked === undefined ? whole : [...first, marked.write];
       const rejection = writes.length === 0 ? undefined : await this.#engine.commit(writes);
-      if (rejection === undefined) return doomed.sessions;
+      if (rejection !== undefined && rejection.write < recorded.length)
+        throw new ServiceError('precondition_failed');
       // A record has changed in the meantime: read again.
-      if (rejection.write < recorded.length) throw new ServiceError('precondition_failed');
+      if (rejection !== undefined) continue;
+      return marked === undefined ? (doomed?.sessions ?? 0) : this.#finish(marked, ending);
     }
-    const isAny = filter.user !== undefined || (await this.#isAny(filter));
-    const id = markerId(ending);
-    const stored: StoredEnding = { ...extent, filter, beganAt: this.#now() };
-    const marker: Write = { kind: 'create', space, id, value: JSON.stringify(stored), makeSpace: true };
-    const begins = isAny ? [...recorded, marker, audit] : recorded;
-    let rejection = begins.length === 0 ? undefined : await this.#engine.commit(begins);
-    // The same ending has begun before, and is in the audit.
-    if (rejection?.write === recorded.length)
-      rejection = recorded.length === 0 ? undefined : await this.#engine.commit(recorded);
-    if (rejection !== undefined) throw new ServiceError('precondition_failed');
-    return isAny ? this.#finish(id, ending) : 0;
   }
 
   /** Ends all access of a user and erases the profile. Throws `user_not_found`. */
@@ -113,26 +102,27 @@ export class AccessEnding {
 
   /** Finishes the endings of processes that have died. Only sessions and tokens from before an ending began end. */
   async recover(signal: AbortSignal): Promise<void> {
-    for await (const page of pagesOf(this.#engine, space)) {
-      for (const { id, name } of page) {
-        const { beganAt, filter, ...extent } = JSON.parse(name) as StoredEnding;
-        // A session created in the same millisecond may be older than the ending.
-        const createdBefore = Math.min(beganAt + 1, filter.createdBefore ?? Number.POSITIVE_INFINITY);
-        if (signal.aborted) return;
-        if (Math.abs(this.#now() - beganAt) >= endingRecoveryMs)
-          await this.#finish(id, { ...extent, filter: { ...filter, createdBefore } });
-      }
+    for await (const { extent, beganAt, ...marker } of this.#markers.all()) {
+      if (signal.aborted) return;
+      if (Math.abs(this.#now() - beganAt) < endingRecoveryMs) continue;
+      const { filter } = extent;
+      // A session created in the same millisecond may be older than the ending.
+      const createdBefore = Math.min(beganAt + 1, filter.createdBefore ?? Number.POSITIVE_INFINITY);
+      await this.#finish(marker, { ...extent, filter: { ...filter, createdBefore } });
     }
   }
 
-  async #finish(marker: string, extent: Extent): Promise<number> {
+  /** Ends what a stored ending means, and removes it, unless it has been stored anew meanwhile. */
+  async #finish({ id, text }: Marker, extent: Extent): Promise<number> {
     const { user } = extent.filter;
-    let sessions = 0;
-    if (user !== undefined) sessions = await this.#endBitByBit(user, extent);
-    else
-      for await (const each of this.#usersOf(extent.filter))
-        sessions += await this.#endBitByBit(each, extent);
-    await this.#engine.commit([{ kind: 'delete', space, id: marker }]);
+    let [sessions, current]: [number, string | undefined] = [0, text];
+    for await (const each of user === undefined ? this.#usersOf(extent.filter) : [user]) {
+      current = await this.#markers.recordAct(id, current);
+      // Another process has finished it.
+      if (current === undefined) return sessions;
+      sessions += await this.#endBitByBit(each, extent);
+    }
+    await this.#markers.remove({ id, text: current });
     return sessions;
   }
 
@@ -151,8 +141,8 @@ export class AccessEnding {
   }
 
   async #doomed(user: string, { filter, deletesUser = false, last }: Extent): Promise<Doomed> {
-    // Read first: a sign-in changes the record, so the engine rejects the deletion if a session has begun since.
-    const record = deletesUser ? await this.#engine.get(usersSpace, user) : undefined;
+    // Read first: a sign-in changes the record, so the engine rejects the commit if a session has begun since.
+    const record = await this.#engine.get(usersSpace, user);
     const access = await this.#accessOf(user);
     const sessions = access.sessions.filter(({ session }) => matches(session, filter));
     const ids = new Set(sessions.map(({ session }) => session.id));
@@ -161,9 +151,13 @@ export class AccessEnding {
     for (const isLast of [false, true])
       for (const { id, session } of sessions)
         if ((session.id === last) === isLast) writes.push({ kind: 'delete', space: sessionsSpace, id });
-    if (record !== undefined && isBefore(record, filter.createdBefore))
-      writes.push({ kind: 'delete', space: usersSpace, id: user, ifValue: record });
-    return { writes, sessions: sessions.length };
+    const deletesRecord = deletesUser && record !== undefined && isBefore(record, filter.createdBefore);
+    if (deletesRecord) writes.push({ kind: 'delete', space: usersSpace, id: user, ifValue: record });
+    const checks: Write[] =
+      deletesRecord || filter.session !== undefined
+        ? []
+        : [{ kind: 'check', space: usersSpace, id: user, ifValue: record ?? null }];
+    return { writes, checks, sessions: sessions.length };
   }
 
   /** Returns no family without its session, unless the session ended earlier. */
@@ -187,11 +181,6 @@ export class AccessEnding {
     return sessions;
   }
 
-  async #isAny(filter: SessionFilter): Promise<boolean> {
-    for await (const _ of this.#usersOf(filter)) return true;
-    return false;
-  }
-
   /** Users with a session that matches, then users with tokens that match. */
   async *#usersOf(filter: SessionFilter): AsyncGenerator<string> {
     const isMeant = {
@@ -210,12 +199,6 @@ export class AccessEnding {
       }
     }
   }
-}
-
-/** The same ending has the same id, so that a repeated request continues it. */
-function markerId({ filter, deletesUser }: Extent): string {
-  if (deletesUser && filter.user !== undefined) return deletionId(filter.user);
-  return `end.${digestOf(JSON.stringify(Object.entries(filter).toSorted()))}`;
 }
 
 function isBefore(record: string, time: number | undefined): boolean {

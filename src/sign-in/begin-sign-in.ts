@@ -1,3 +1,4 @@
+import { ServiceError } from '../errors.ts';
 import { addressesOf, type SignInContext } from './context.ts';
 import { asSignInError } from './finish-sign-in.ts';
 import type { BegunSignIn, SignInRequest } from './pending-sign-ins.ts';
@@ -14,14 +15,16 @@ export interface SignInLink {
   readonly returnTo?: string | undefined;
   readonly codeChallenge?: string | undefined;
   readonly codeChallengeMethod?: string | undefined;
+  /** The app receives it beside the code, unchanged. */
+  readonly state?: string | undefined;
   /** Whether the page of the console begins it; no link can. */
   readonly isForConsole?: true;
 }
 
 /**
  * Begins a sign-in. Checks that the integration exists, that the address to return to is allowed, and that the metadata of
- * the provider is available. Nothing is written. Throws SignInError, `provider_not_found`, `integration_not_found` and
- * `invalid_request`.
+ * the provider is available. Nothing is written. Throws SignInError, `provider_not_found`, `integration_not_found`,
+ * `invalid_request`, and `forbidden` for a sign-in to the console with an integration that is not approved for it.
  *
  * @returns the address to send the browser to, and the cookie that it must store
  */
@@ -31,6 +34,7 @@ export async function beginSignIn(
 ): Promise<BegunSignIn & { readonly authorizationUrl: string }> {
   const integration = await context.integrations.findClient(link.provider, link.name);
   const { provider, name, clientId, returnUrls, registrationId } = integration;
+  if (link.isForConsole && integration.consoleApproval === undefined) throw notApproved;
   const home = `${context.origin}${context.prefix}/v3/auth/session`;
   const returnTo = returnAddress(link.returnTo, { origin: context.origin, returnUrls, home });
   const codeChallenge = appChallenge(link, returnTo.isOurs);
@@ -45,17 +49,25 @@ export async function beginSignIn(
     ...(registrationId === undefined ? {} : { registrationId }),
     returnTo,
     ...(codeChallenge === undefined ? {} : { codeChallenge }),
+    ...(link.state === undefined ? {} : { appState: link.state }),
     ...(link.isForConsole === undefined ? {} : { isForConsole: link.isForConsole }),
   };
   const begun = context.pending.seal(request, checks);
   return { ...begun, authorizationUrl: authorizationUrl.href };
 }
 
-/** An app on another origin receives a code, so it must send a challenge; a link to our own origin must not. */
+const notApproved = new ServiceError('forbidden', {
+  param: 'name',
+  message:
+    'The console accepts only integrations that an administrator has approved; this is not one of them.',
+});
+
+/** An app on another origin receives a code, so it must send a challenge; a link to our own origin has neither a challenge nor a state. */
 function appChallenge(link: SignInLink, isOurs: boolean): string | undefined {
-  const { codeChallenge, codeChallengeMethod } = link;
+  const { codeChallenge, codeChallengeMethod, state } = link;
   if (isOurs) {
-    if (codeChallenge === undefined && codeChallengeMethod === undefined) return undefined;
+    if (codeChallenge === undefined && codeChallengeMethod === undefined && state === undefined)
+      return undefined;
     throw new SignInError('app_challenge', 'not expected');
   }
   if (codeChallengeMethod === 'S256' && isChallenge(codeChallenge ?? '')) return codeChallenge;
@@ -79,11 +91,15 @@ export function againUrl(
   return request === undefined ? signInUrl : `${signInUrl}?${linkQuery(request, context.origin)}`;
 }
 
-function linkQuery({ returnTo: { url, isOurs }, codeChallenge }: SignInRequest, origin: string): string {
+function linkQuery(
+  { returnTo: { url, isOurs }, codeChallenge, appState }: SignInRequest,
+  origin: string,
+): string {
   const query = new URLSearchParams({ return_to: isOurs ? url.slice(origin.length) : url });
   if (codeChallenge !== undefined) {
     query.set('code_challenge', codeChallenge);
     query.set('code_challenge_method', 'S256');
   }
+  if (appState !== undefined) query.set('state', appState);
   return query.toString();
 }

@@ -8,6 +8,8 @@ import { findRegistration } from './stored-integration.ts';
 export interface SignedInPerson {
   /** The id of the user. */
   readonly user: string;
+  /** The id of the registration that they have signed in with. */
+  readonly registration: string;
   readonly name?: string;
 }
 
@@ -43,13 +45,13 @@ export class ConsoleSignIns {
       const exchanged: Session = { ...session, console: 'exchanged', endsAt: until };
       return { kind: 'replace', space, id, value: JSON.stringify(exchanged), ifValue: text };
     };
-    return { ...personOf(session), id, use };
+    return { ...found.person, id, use };
   }
 
   /** Who made an exchanged sign-in; undefined if it has ended. */
   async find(id: string): Promise<SignedInPerson | undefined> {
     const found = await this.#read(id, 'exchanged');
-    return found && personOf(found.session);
+    return found?.person;
   }
 
   /** The write that ends an exchanged sign-in; rejected if it has ended. */
@@ -64,12 +66,15 @@ export class ConsoleSignIns {
     if (session.console !== state || isOver(session, this.#now())) return undefined;
     const { provider, integration } = session.identity;
     const registration = await findRegistration(this.#engine, provider, integration);
-    const isCurrent = registration !== undefined && registration.id === session.registrationId;
-    return isCurrent ? { text, session } : undefined;
+    // Nobody stays in by a registration that is replaced, or not approved any more, even if it is approved again.
+    if (registration?.id === undefined || registration.id !== session.registrationId) return undefined;
+    const { consoleApproval: approval } = registration;
+    if (approval === undefined || approval !== session.consoleApproval) return undefined;
+    return { text, session, person: personOf(session, registration.id) };
   }
 }
 
-function personOf({ identity }: Session): SignedInPerson {
+function personOf({ identity }: Session, registration: string): SignedInPerson {
   const { name } = identity;
-  return { user: userKey(identity), ...(name === undefined ? {} : { name }) };
+  return { user: userKey(identity), registration, ...(name === undefined ? {} : { name }) };
 }

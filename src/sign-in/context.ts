@@ -2,6 +2,7 @@ import type { IdentityProvider } from '../identity/provider.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { AccessEnding } from './access-ending.ts';
+import type { ConsoleApprovals } from './console-approvals.ts';
 import type { Integrations } from './integrations.ts';
 import type { OneTimeIds } from './one-time-ids.ts';
 import type { PendingSignIns } from './pending-sign-ins.ts';
@@ -20,8 +21,9 @@ export interface SignInContext {
   readonly accessEnding: AccessEnding;
   readonly providers: Readonly<Record<ProviderName, IdentityProvider>>;
   readonly appTokens: AppTokens;
-  /** Whether a user may sign in to the console. */
-  readonly isAdministrator: (user: string) => Promise<boolean>;
+  /** Whether a user may sign in to the console with a registration. */
+  readonly isAdministrator: (user: string, registration: string) => Promise<boolean>;
+  readonly consoleApprovals: ConsoleApprovals;
   /** The public origin of the service, and the path in front of `/v3`. */
   readonly origin: string;
   readonly prefix: string;

@@ -12,8 +12,9 @@ export interface ProviderLogout {
 }
 
 /**
- * Ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0): the sign-ins of a user by this
- * integration, or those of one session at the provider. A token is valid once. Throws `provider_not_found`,
+ * Ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0): the sign-ins of a user by the client of
+ * this integration, or those of one session at the provider. The same client may be registered under several names; the
+ * provider knows one, so all of them are meant. A token is valid once for each client, as it may name several. Throws `provider_not_found`,
  * `integration_not_found`, and `invalid_request` (2.8), also if the provider's keys cannot be read.
  */
 export async function endByProvider(
@@ -29,11 +30,16 @@ export async function endByProvider(
   const user = subject === undefined ? undefined : userKey({ issuer, subject });
   const integration = `${client.provider}/${client.name}`;
   const filter: SessionFilter = {
-    integration,
+    issuer,
+    integrations: await context.integrations.ofClient(client.clientId),
     ...(user === undefined ? {} : { user }),
     ...(providerSession === undefined ? {} : { providerSession }),
   };
-  const id = { kind: 'logout_token', id: `${issuer} ${logout.id}`, expiresAt: logout.expiresAt } as const;
+  const id = {
+    kind: 'logout_token',
+    id: `${issuer} ${client.clientId} ${logout.id}`,
+    expiresAt: logout.expiresAt,
+  } as const;
   await context.accessEnding
     .end({
       filter,

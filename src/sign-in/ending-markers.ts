@@ -1,7 +1,114 @@
+import { type AdministrativeAct, audited } from '../access/audit.ts';
+import type { Engine, Write } from '../storage/engine.ts';
+import { pagesOf } from '../storage/item-text.ts';
+import { digestOf, randomText } from './random-text.ts';
+import type { SessionFilter } from './session-filter.ts';
+
 /** Stores endings of access that take more than one commit until they are complete. */
 export const accessEndingsSpace = 'service:access-endings';
+const space = accessEndingsSpace;
+
+/** The access that ends. */
+export interface Extent {
+  readonly filter: SessionFilter;
+  /** Whether to delete the user's record as well; the filter then names the user. */
+  readonly deletesUser?: boolean;
+  /** The public id of the session that ends last, so that the user it belongs to can retry. */
+  readonly last?: string;
+}
+
+/** An ending that takes more than one commit. It is stored in `service:access-endings` until it is complete. */
+interface StoredEnding extends Extent {
+  /** When it was last requested, in milliseconds since 1970. */
+  readonly beganAt: number;
+  /** Distinguishes it from a repeated request, which stores it again. */
+  readonly attempt?: string;
+  /** Absent once it is in the audit. */
+  readonly act?: AdministrativeAct;
+}
+
+/** The record of an ending that is not complete. */
+export interface Marker {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** The endings of access that are not complete. */
+export class EndingMarkers {
+  readonly #engine: Engine;
+  readonly #now: () => number;
+
+  constructor(engine: Engine, now: () => number) {
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  /**
+   * The write that stores an ending. The same ending may be stored already, by a process that has died: it is then stored anew,
+   * because this one also ends what began since. The engine rejects the write if that one changes meanwhile; then call again.
+   */
+  async store(
+    ending: Extent & { readonly act: AdministrativeAct },
+  ): Promise<Marker & { readonly write: Write }> {
+    const { act, ...extent } = ending;
+    const id = markerId(ending);
+    const ifValue = await this.#engine.get(space, id);
+    const before = ifValue === undefined ? undefined : (JSON.parse(ifValue) as StoredEnding);
+    const stored: StoredEnding = {
+      ...extent,
+      beganAt: Math.max(this.#now(), before?.beganAt ?? 0),
+      attempt: randomText().slice(0, 22),
+      // The same ending is in the audit once.
+      ...(before === undefined || before.act !== undefined ? { act } : {}),
+    };
+    const text = JSON.stringify(stored);
+    const write: Write =
+      ifValue === undefined
+        ? { kind: 'create', space, id, value: text, makeSpace: true }
+        : { kind: 'replace', space, id, value: text, ifValue };
+    return { id, text, write };
+  }
+
+  /**
+   * Writes the act of a stored ending to the audit, before the first access ends. Returns the record's text afterwards; the given
+   * one if it was stored anew meanwhile, and undefined if it is complete.
+   */
+  async recordAct(id: string, text: string): Promise<string | undefined> {
+    for (;;) {
+      const ifValue = await this.#engine.get(space, id);
+      if (ifValue === undefined) return undefined;
+      const { act, ...recorded } = JSON.parse(ifValue) as StoredEnding;
+      if (act === undefined) return text;
+      const value = JSON.stringify(recorded);
+      const write: Write = { kind: 'replace', space, id, value, ifValue };
+      if ((await this.#engine.commit([write, audited(act, this.#now())])) === undefined)
+        return ifValue === text ? value : text;
+    }
+  }
+
+  /** Removes an ending that is complete, unless it has been stored anew since. */
+  async remove({ id, text }: Marker): Promise<void> {
+    await this.#engine.commit([{ kind: 'delete', space, id, ifValue: text }]);
+  }
+
+  /** All of them, with what they end and when they were last requested, in milliseconds since 1970. */
+  async *all(): AsyncGenerator<Marker & { readonly extent: Extent; readonly beganAt: number }> {
+    for await (const page of pagesOf(this.#engine, space)) {
+      for (const { id, name: text } of page) {
+        const { beganAt, attempt: _attempt, act: _act, ...extent } = JSON.parse(text) as StoredEnding;
+        yield { id, text, extent, beganAt };
+      }
+    }
+  }
+}
 
 /** The id of the marker of a user deletion. */
 export function deletionId(user: string): string {
   return `delete.${user}`;
+}
+
+/** The same ending has the same id, so that a repeated request continues it. */
+function markerId({ filter, deletesUser }: Extent): string {
+  if (deletesUser && filter.user !== undefined) return deletionId(filter.user);
+  return `end.${digestOf(JSON.stringify(Object.entries(filter).toSorted()))}`;
 }

@@ -1,4 +1,5 @@
 import { audited, type Requester } from '../access/audit.ts';
+import { ServiceError } from '../errors.ts';
 import { type Checks, type ProvenIdentity, ProviderFailure } from '../identity/provider.ts';
 import { addressesOf, type SignInContext } from './context.ts';
 import { currentSession } from './current-session.ts';
@@ -62,38 +63,53 @@ export async function finishSignIn(
   const client = await context.integrations.findClient(provider, name);
   const state = stateOf(parameters);
   if (await isBack(context, state, callback.sessionCookie)) return undefined;
-  const { request, checks } = context.pending.read(state, callback.cookieOf);
+  const { request, checks, begunAt } = context.pending.read(state, callback.cookieOf);
   callback.onFound(request);
   // Before the exchange: of callers that race for the state, only the winner may spend the code.
   await context.pending.use(state);
   const { providerSession, ...profile } = await prove(context, client, request, parameters, checks);
   const identity = { ...profile, provider: client.provider, integration: client.name };
   const user = userKey(identity);
-  const app = await appRequestOf(context, request);
+  const { recent } = context.accessEnding;
+  const proven = {
+    identity,
+    createdAt: context.now(),
+    ...(providerSession === undefined ? {} : { providerSession }),
+  };
+  // Before a session of another user ends for this sign-in.
+  await recent.checks(proven, begunAt);
+  await appRequestOf(context, request);
   const requester = { by: 'user', requestId: callback.requestId } as const;
   const isForConsole = request.isForConsole === true;
   if (!isForConsole) await endSessionOfOther(context, identity, callback.sessionCookie, requester);
-  else if (!(await context.isAdministrator(user))) throw new NotAdministrator(identity);
+  else await checkAdministrator(context, client, identity);
   let code: string | undefined;
   const opened = await context.sessions.begin(
     {
       identity,
       ...(isForConsole
-        ? { console: 'proven', endsAt: context.now() + consoleProofMs }
+        ? {
+            console: 'proven',
+            consoleApproval: client.consoleApproval,
+            endsAt: context.now() + consoleProofMs,
+          }
         : { cookieBefore: callback.sessionCookie }),
       ...(client.registrationId === undefined ? {} : { registrationId: client.registrationId }),
       ...(providerSession === undefined ? {} : { providerSession }),
       stateDigest: digestOf(state),
     },
     async (session) => {
+      // Again for each commit: what was taken away in the meantime stays away.
+      const unended = await recent.checks(session, begunAt);
+      const app = await appRequestOf(context, request);
       const issued = app === undefined ? undefined : context.appTokens.newCode(session, app);
       code = issued?.code;
       const act = audited({ what: 'user.signed_in', on: user, ...requester }, context.now());
-      return [await context.users.signedIn(identity), act, ...(issued?.writes ?? [])];
+      return [await context.users.signedIn(identity), act, ...(issued?.writes ?? []), ...unended];
     },
   );
   if (!opened.isRenewed || code !== undefined) await context.accessEnding.trim(user);
-  return { ...opened, isForConsole, location: locationOf(request.returnTo.url, code) };
+  return { ...opened, isForConsole, location: locationOf(request, code) };
 }
 
 /** Exchanges the code, if the response belongs to the integration and the client that the sign-in began with. */
@@ -114,6 +130,17 @@ async function prove(
   return context.providers[client.provider]
     .finish({ ...client, redirectUri }, parameters, checks)
     .catch(asSignInError);
+}
+
+/** The integration was read before the exchange of the code, so the client that proved the identity is the approved one. */
+async function checkAdministrator(
+  context: SignInContext,
+  { consoleApproval, registrationId }: IntegrationClient,
+  identity: Identity,
+): Promise<void> {
+  if (consoleApproval === undefined || registrationId === undefined) throw new SignInError('not_approved');
+  if (!(await context.isAdministrator(userKey(identity), registrationId)))
+    throw new NotAdministrator(identity);
 }
 
 /** Whether this browser is already signed in by the sign-in with this state. */
@@ -144,25 +171,30 @@ function stateOf(parameters: URLSearchParams): string {
   return state;
 }
 
-/** The code request of an app on another origin; undefined if the browser returns to our own. */
+/**
+ * The code request of an app on another origin; undefined if the browser returns to our own. Throws if the integration, its
+ * registration or that address has been taken away since the sign-in began.
+ */
 async function appRequestOf(
   { integrations }: SignInContext,
   request: SignInRequest,
 ): Promise<AppRequest | undefined> {
   const { returnTo, codeChallenge } = request;
-  if (returnTo.isOurs) return undefined;
-  if (codeChallenge === undefined) throw new SignInError('return_address');
-  // The integration may have been registered again since the sign-in began, or without this address.
   const registration = await integrations.findRegistration(request.provider, request.integration);
-  if (registration?.id !== request.registrationId || !registration?.returnUrls.includes(returnTo.url))
+  if (registration === undefined)
+    throw new ServiceError('integration_not_found', { param: 'INTEGRATION_NAME' });
+  if (registration.id !== request.registrationId) throw new SignInError('other_provider', 'client');
+  if (returnTo.isOurs) return undefined;
+  if (codeChallenge === undefined || !registration.returnUrls.includes(returnTo.url))
     throw new SignInError('return_address', 'no longer registered');
   return { returnUrl: returnTo.url, codeChallenge };
 }
 
-/** Appends the code. The registered address is not normalized. */
-function locationOf(url: string, code: string | undefined): string {
+/** Appends the code, and the state of the app. The registered address is not normalized. */
+function locationOf({ returnTo: { url }, appState }: SignInRequest, code: string | undefined): string {
   if (code === undefined) return url;
-  return `${url}${url.includes('?') ? '&' : '?'}code=${encodeURIComponent(code)}`;
+  const state = appState === undefined ? '' : `&state=${encodeURIComponent(appState)}`;
+  return `${url}${url.includes('?') ? '&' : '?'}code=${encodeURIComponent(code)}${state}`;
 }
 
 /** Converts a ProviderFailure into a SignInError, and throws it. */

@@ -4,15 +4,15 @@ import { ServiceError } from '../errors.ts';
 import type { Client } from '../identity/provider.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine, Write } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
+import { itemsOf, pagesOf } from '../storage/item-text.ts';
 import { integrationNameCharactersMax, integrationsPageMax } from './limits.ts';
 import { identityProviders, isProviderName, type ProviderName } from './providers.ts';
-import { randomText } from './random-text.ts';
 import { type Registration, type RegistrationFields, readRegistration } from './registration.ts';
 import {
   type BoundRegistration,
   findRegistration,
   type Integration,
+  newRegistrationId,
   type StoredIntegration,
   secretPlace,
   shown,
@@ -22,13 +22,18 @@ import {
 /** A page of integrations; `next` is undefined on the last page. */
 /** An integration with its decrypted secret. */
 export type IntegrationClient = Integration &
-  Omit<Client, 'redirectUri'> & { readonly registrationId: string | undefined };
+  Omit<Client, 'redirectUri'> & {
+    readonly registrationId: string | undefined;
+    /** The id of its approval for the console; undefined if it has none. */
+    readonly consoleApproval: string | undefined;
+  };
 
 export interface IntegrationPage {
   readonly integrations: readonly Integration[];
   readonly next: string | undefined;
 }
 
+const approvalWithdrawn = 'integration.approval_withdrawn' as const;
 const namePattern = new RegExp(`^[a-z0-9-]{1,${integrationNameCharactersMax}}$`);
 
 /** The registry of sign-in integrations. */
@@ -92,30 +97,40 @@ export class Integrations {
 
   /**
    * Replaces the credentials, return URLs and scopes of an integration; durable when it resolves. Another issuer makes it
-   * another registration: sessions and tokens of the previous one end.
+   * another registration: sessions and tokens of the previous one end, and its approval for the console. The approval also ends
+   * with another client, unless the requester may approve that one.
    * Throws `provider_not_found`, `invalid_request`, `integration_not_found`.
    */
   async replace(
     provider: string,
     name: string,
     fields: RegistrationFields,
-    requester: Requester,
+    { mayApprove = false, ...requester }: Requester & { readonly mayApprove?: boolean },
   ): Promise<Integration> {
     const known = checkPlace(provider, name);
     const registration = readRegistration(known, fields, this.#isNamed);
     for (;;) {
       const text = await this.#engine.get(space, `${known}/${name}`);
       if (text === undefined) throw notFound();
-      const { createdAt, issuer, registrationId } = JSON.parse(text) as StoredIntegration;
+      const before = JSON.parse(text) as StoredIntegration;
+      const { createdAt, issuer, registrationId, consoleApproval } = before;
       const { registrationId: newId, ...made } = this.#newIntegration(known, name, registration);
       // Another issuer has other users. Without an id, the registration stays without one, as its sessions and tokens do.
       const id = issuer === made.issuer ? registrationId : newId;
-      const integration = { ...made, createdAt, ...(id === undefined ? {} : { registrationId: id }) };
+      const keepsApproval = issuer === made.issuer && (before.clientId === made.clientId || mayApprove);
+      const integration = {
+        ...made,
+        createdAt,
+        ...(id === undefined ? {} : { registrationId: id }),
+        ...(keepsApproval && consoleApproval !== undefined ? { consoleApproval } : {}),
+      };
+      const endsApproval = consoleApproval !== undefined && !keepsApproval;
       const value = JSON.stringify(integration);
       const write: Write = { kind: 'replace', space, id: `${known}/${name}`, value, ifValue: text };
       // On a concurrent replacement or removal, read again.
-      const act = audited({ what: 'integration.replaced', on: write.id, ...requester }, this.#now());
-      if ((await this.#engine.commit([write, act])) === undefined) return shown(integration);
+      const whats = ['integration.replaced' as const, ...(endsApproval ? [approvalWithdrawn] : [])];
+      const acts = whats.map((what) => audited({ what, on: write.id, ...requester }, this.#now()));
+      if ((await this.#engine.commit([write, ...acts])) === undefined) return shown(integration);
     }
   }
 
@@ -132,7 +147,8 @@ export class Integrations {
     const stored = await this.#find(`${known}/${name}`);
     if (stored === undefined) throw notFound();
     const clientSecret = this.#sealer.open(stored.sealedSecret, secretPlace(known, name));
-    return { ...shown(stored), clientSecret, registrationId: stored.registrationId };
+    const { registrationId, consoleApproval } = stored;
+    return { ...shown(stored), clientSecret, registrationId, consoleApproval: consoleApproval?.id };
   }
 
   /** Removes the registration; its sessions end. Throws as `find` does. */
@@ -171,6 +187,15 @@ export class Integrations {
     return { integrations, next: undefined };
   }
 
+  /** All integrations with this client id, as `<provider>/<name>`: a client may be registered under several names. */
+  async ofClient(clientId: string): Promise<readonly string[]> {
+    const names: string[] = [];
+    for await (const page of pagesOf(this.#engine, space))
+      for (const { id, name: text } of page)
+        if ((JSON.parse(text) as StoredIntegration).clientId === clientId) names.push(id);
+    return names;
+  }
+
   async #find(id: string): Promise<StoredIntegration | undefined> {
     const text = await this.#engine.get(space, id);
     return text === undefined ? undefined : (JSON.parse(text) as StoredIntegration);
@@ -187,7 +212,7 @@ export class Integrations {
       ...(returnUrls.length === 0 ? {} : { returnUrls }),
       ...(scopes === identityProviders[provider].defaultScopes ? {} : { scopes }),
       sealedSecret: this.#sealer.seal(clientSecret, secretPlace(provider, name)),
-      registrationId: randomText().slice(0, 22),
+      registrationId: newRegistrationId(),
     };
   }
 

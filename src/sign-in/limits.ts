@@ -20,6 +20,10 @@ export const callbackCharactersMax = 8 * 1024;
 export const signOutUrlMsMax = 2_000;
 /** If an ending of access is incomplete after this time, its process has died. */
 export const endingRecoveryMs = 60 * 1_000;
+/** How long an ending of access is remembered for sign-ins that are under way: twice as long as one may take, as used states are. */
+export const endingsRememberedMs = 2 * signInMsMax;
+/** Endings of one user, or of one session at a provider, that are remembered apart from each other; people sign out a few times. */
+export const endingsRememberedMax = 16;
 /** Browsers per user; above this, the oldest session ends. */
 export const sessionsPerUserMax = 100;
 /** Apps per user; above this, the oldest tokens end. */
@@ -38,6 +42,11 @@ export const sessionsCachedMax = 5_000;
 export const consoleProofMs = 60 * 1_000;
 /** RFC 6749, 4.1.2, recommends at most ten minutes for a code; an app exchanges it at once. */
 export const signInCodeMs = 60 * 1_000;
+/**
+ * For how long the same exchange of a code returns the same tokens: a page that runs it twice at once, or lost the response, asks
+ * again within one time-out. As long as for a refresh token.
+ */
+export const exchangeRepeatMsMax = 10 * 1_000;
 /** How long a stolen access token works: apps verify tokens without calling the service. */
 export const accessTokenMs = 10 * 60 * 1_000;
 /** After this time the user signs in again, however often the app refreshed. */

@@ -20,6 +20,8 @@ export interface SignInRequest {
   readonly returnTo: { readonly url: string; readonly isOurs: boolean };
   /** For an app on another origin: the PKCE challenge (S256) that its code is bound to. */
   readonly codeChallenge?: string;
+  /** For an app on another origin: its own text, which it receives beside the code (RFC 6749, 4.1.1). */
+  readonly appState?: string;
   /** Whether the page of the console began it. The browser then gets no session of the app. */
   readonly isForConsole?: true;
 }
@@ -74,19 +76,20 @@ export class PendingSignIns {
     return { checks, cookieSuffix: cookieSuffixOf(state), cookie };
   }
 
-  /** Opens the cookie of a state. Throws `callback`, `unknown_state` (expired) or `other_browser`. */
+  /** Opens the cookie of a state. `begunAt` is in milliseconds since 1970. Throws `callback`, `unknown_state` (expired) or `other_browser`. */
   read(
     state: string,
     cookieOf: (cookieSuffix: string) => string | undefined,
-  ): { readonly request: SignInRequest; readonly checks: Checks } {
+  ): { readonly request: SignInRequest; readonly checks: Checks; readonly begunAt: number } {
     if (!statePattern.test(state)) throw new SignInError('callback', 'state');
-    const age = this.#context.now() - timeOf(state);
+    const begunAt = timeOf(state);
+    const age = this.#context.now() - begunAt;
     if (age > signInMsMax || age < -clockToleranceSeconds * 1_000)
       throw new SignInError('unknown_state', 'expired');
     const cookie = cookieOf(cookieSuffixOf(state));
     if (cookie === undefined) throw new SignInError('other_browser');
     const { nonce, codeVerifier, ...request } = this.#open(cookie, state);
-    return { request, checks: { state, nonce, codeVerifier } };
+    return { request, checks: { state, nonce, codeVerifier }, begunAt };
   }
 
   /**

@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts';
-import { isLoopback } from '../origins.ts';
+import { webOriginOf } from '../origins.ts';
 import { type CredentialFields, type Credentials, readCredentials } from './credentials.ts';
 import { returnUrlCharactersMax, returnUrlsMax, scopeCharactersMax, scopesMax } from './limits.ts';
 import { identityProviders, type ProviderName } from './providers.ts';
@@ -56,9 +56,8 @@ function checkReturnUrls(urls: readonly string[]): readonly string[] {
 function isReturnUrl(text: string): boolean {
   if (text.length > returnUrlCharactersMax || !URL.canParse(text)) return false;
   const url = new URL(text);
-  const isSafe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
   return (
-    isSafe &&
+    webOriginOf(url) !== undefined &&
     url.href === text &&
     url.username === '' &&
     url.password === '' &&

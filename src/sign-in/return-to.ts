@@ -1,3 +1,4 @@
+import { webOriginOf } from '../origins.ts';
 import { returnUrlCharactersMax } from './limits.ts';
 import { SignInError } from './sign-in-error.ts';
 
@@ -21,7 +22,8 @@ export function returnAddress(
   { origin, returnUrls, home }: { origin: string; returnUrls: readonly string[]; home: string },
 ): ReturnAddress {
   if (requested === undefined) return { url: home, isOurs: true };
-  if (returnUrls.includes(requested)) return { url: requested, isOurs: new URL(requested).origin === origin };
+  if (returnUrls.includes(requested))
+    return { url: requested, isOurs: webOriginOf(new URL(requested)) === origin };
   const url = pathOnOrigin(requested, origin);
   if (url === undefined) throw new SignInError('return_address');
   return { url, isOurs: true };
@@ -37,5 +39,5 @@ function pathOnOrigin(text: string, origin: string): string | undefined {
   // Percent-encoding may have made it longer.
   if (url.href.length - origin.length > returnUrlCharactersMax) return undefined;
   // Resolving dot segments can leave two slashes at the front.
-  return url.origin === origin && !url.pathname.startsWith('//') ? url.href : undefined;
+  return webOriginOf(url) === origin && !url.pathname.startsWith('//') ? url.href : undefined;
 }

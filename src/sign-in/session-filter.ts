@@ -8,6 +8,10 @@ export interface SessionFilter {
   readonly user?: string;
   /** `<provider>/<name>` */
   readonly integration?: string;
+  /** As `integration`, any of several. */
+  readonly integrations?: readonly string[];
+  /** The issuer of the user. */
+  readonly issuer?: string;
   /** The public id of a session. */
   readonly session?: string;
   /** The id of the session at the provider (`sid`). */
@@ -17,7 +21,7 @@ export interface SessionFilter {
 }
 
 /** The fields that conditions read, common to sessions and refresh token families. */
-type Filtered = Pick<Session, 'identity' | 'providerSession' | 'createdAt'>;
+export type Filtered = Pick<Session, 'identity' | 'providerSession' | 'createdAt'>;
 
 export function matches(session: Session, filter: SessionFilter): boolean {
   return meets(session, filter) && (filter.session === undefined || filter.session === session.id);
@@ -38,9 +42,10 @@ export function matchesFamily(
   return meets(family, filter) && (filter.session === undefined || filter.session === family.sessionId);
 }
 
-function meets(
+/** Whether a session or a refresh token family meets all conditions but that of the session's own id. */
+export function meets(
   each: Filtered,
-  { user, integration, providerSession, createdBefore }: SessionFilter,
+  { user, integration, integrations, issuer, providerSession, createdBefore }: SessionFilter,
 ): boolean {
   // If the filter names the user, a sign-in without a provider session may belong to the session that the filter names.
   const isOther = each.providerSession !== providerSession;
@@ -48,6 +53,8 @@ function meets(
   return (
     (user === undefined || user === userKey(each.identity)) &&
     (integration === undefined || integration === integrationOf(each)) &&
+    (integrations === undefined || integrations.includes(integrationOf(each))) &&
+    (issuer === undefined || issuer === each.identity.issuer) &&
     (providerSession === undefined || !isOther || isUnknown) &&
     (createdBefore === undefined || each.createdAt < createdBefore)
   );

@@ -17,6 +17,8 @@ export interface Session {
    * session of its own, then `exchanged`. That session ends with this record.
    */
   readonly console?: 'proven' | 'exchanged';
+  /** Of a sign-in to the console: the id of the approval of its integration, which it ends with. */
+  readonly consoleApproval?: string;
   /** Milliseconds since 1970; of a sign-in to the console, which ends earlier than a session of the app. */
   readonly endsAt?: number;
   /** Milliseconds since 1970. */

@@ -34,6 +34,11 @@ const kinds = {
     title: 'This sign-in is over',
     text: 'It was already used, or it took longer than ten minutes. Start again.',
   },
+  ended: {
+    code: 'invalid_request',
+    title: 'You were signed out meanwhile',
+    text: 'While this sign-in was under way, you were signed out everywhere, at the provider or by an operator. Start again.',
+  },
   other_browser: {
     code: 'invalid_request',
     title: 'This sign-in was started in another browser',
@@ -52,7 +57,12 @@ const kinds = {
   not_administrator: {
     code: 'forbidden',
     title: 'You are not an administrator',
-    text: 'The provider has confirmed who you are, but you may not use the console of this service. An administrator can add you by these two values.',
+    text: 'The provider has confirmed who you are, but you may not use the console of this service. An administrator can add you by these values.',
+  },
+  not_approved: {
+    code: 'forbidden',
+    title: 'This integration is not approved',
+    text: 'The console accepts only integrations that an administrator has approved. You are not signed in.',
   },
   rejected: {
     code: 'identity_provider_error',
@@ -90,9 +100,9 @@ export class SignInError extends ServiceError {
 
 /** The sign-in to the console of a person who is no administrator. The page shows who they are, so that somebody can add them. */
 export class NotAdministrator extends SignInError {
-  readonly identity: Pick<Identity, 'issuer' | 'subject'>;
+  readonly identity: Identity;
 
-  constructor(identity: Pick<Identity, 'issuer' | 'subject'>) {
+  constructor(identity: Identity) {
     super('not_administrator');
     this.identity = identity;
   }

@@ -2,6 +2,7 @@ import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { SecretPlace } from '../secrets/secret-place.ts';
 import type { Engine } from '../storage/engine.ts';
 import { identityProviders, type ProviderName } from './providers.ts';
+import { randomText } from './random-text.ts';
 
 /** A registered integration without its secret. */
 export interface Integration {
@@ -12,21 +13,27 @@ export interface Integration {
   readonly returnUrls: readonly string[];
   readonly scopes: readonly string[];
   readonly createdAt: string;
+  /** Since when the console accepts its sign-ins; absent if it does not. */
+  readonly consoleApprovedAt?: string;
 }
 
 /** The record in `service:integrations`, under `<provider>/<name>`. */
-export interface StoredIntegration extends Omit<Integration, 'returnUrls' | 'scopes'> {
+export interface StoredIntegration extends Omit<Integration, 'returnUrls' | 'scopes' | 'consoleApprovedAt'> {
   /** Both are absent if they have the default value, as in records from before these fields existed. */
   readonly returnUrls?: readonly string[];
   readonly scopes?: readonly string[];
   readonly sealedSecret: string;
   /** Unique among all registrations; absent if it was registered before registration ids existed. */
   readonly registrationId?: string;
+  /** That of `ConsoleApprovals`. Sign-ins to the console are bound to its id, which is new with each approval. */
+  readonly consoleApproval?: { readonly id: string; readonly at: string };
 }
 
 /** The registration that tokens are bound to: they end with it. */
 export interface BoundRegistration {
   readonly id: string | undefined;
+  /** The id of its approval for the console; undefined if it has none. */
+  readonly consoleApproval?: string | undefined;
   readonly returnUrls: readonly string[];
 }
 
@@ -50,8 +57,8 @@ export async function findRegistration(
 ): Promise<BoundRegistration | undefined> {
   const text = await engine.get(integrationsSpace, `${provider}/${name}`);
   if (text === undefined) return undefined;
-  const { registrationId: id, returnUrls = [] } = JSON.parse(text) as StoredIntegration;
-  return { id, returnUrls };
+  const { registrationId: id, consoleApproval, returnUrls = [] } = JSON.parse(text) as StoredIntegration;
+  return { id, consoleApproval: consoleApproval?.id, returnUrls };
 }
 
 /** The public fields, listed by name, so that no other field can leak. */
@@ -63,6 +70,7 @@ export function shown({
   returnUrls = [],
   scopes,
   createdAt,
+  consoleApproval,
 }: StoredIntegration) {
   return {
     name,
@@ -72,7 +80,13 @@ export function shown({
     returnUrls,
     scopes: scopes ?? identityProviders[provider].defaultScopes,
     createdAt,
+    ...(consoleApproval === undefined ? {} : { consoleApprovedAt: consoleApproval.at }),
   } satisfies Integration;
+}
+
+/** Unique among all registrations. */
+export function newRegistrationId(): string {
+  return randomText().slice(0, 22);
 }
 
 export function secretPlace(provider: ProviderName, name: string): SecretPlace {

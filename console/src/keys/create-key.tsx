@@ -1,7 +1,6 @@
 import type { ShownApiKey } from '@counterfoil/client/operator';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../parts/dialog.tsx';
-import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
 import { KeyForm } from './key-form.tsx';
 import { ShownSecret } from './shown-secret.tsx';
@@ -10,7 +9,6 @@ const { create, shown } = texts.apiKeys;
 
 /** Creates a key, and shows it once. */
 export default function CreateKey({ close }: { readonly close: () => void }) {
-  const { session } = useConnection();
   const [made, setMade] = useState<ShownApiKey>();
   const [isSending, setSending] = useState(false);
   return (
@@ -23,7 +21,7 @@ export default function CreateKey({ close }: { readonly close: () => void }) {
       {made === undefined ? (
         <KeyForm isSending={isSending} setSending={setSending} close={close} created={setMade} />
       ) : (
-        <ShownSecret made={made} note={session.mode === 'open' ? shown.first : undefined} close={close} />
+        <ShownSecret made={made} close={close} />
       )}
     </Dialog>
   );

@@ -55,6 +55,12 @@ export function KeyCard({
               </div>
             ),
         )}
+        {apiKey.created_by !== null && (
+          <div>
+            <dt>{fields.createdBy}</dt>
+            <dd class="code">{apiKey.created_by}</dd>
+          </div>
+        )}
         <div>
           <dt>{fields.id}</dt>
           <dd class="code">{id}</dd>

@@ -20,10 +20,8 @@ interface KeyFormProps {
 /** What a new key may do. It offers what the key of the session can give; what the service says of a field is shown there. */
 export function KeyForm({ isSending, setSending, close, created }: KeyFormProps) {
   const { client, session } = useConnection();
-  // The first key of a service must be one for everything.
-  const isFirst = session.mode === 'open';
   const [kind, setKind] = useState<'secret' | 'publishable'>('secret');
-  const [chosen, setChosen] = useState<readonly Scope[]>(isFirst ? ['admin'] : []);
+  const [chosen, setChosen] = useState<readonly Scope[]>([]);
   const [error, setError] = useState<unknown>();
   const form = useRef<HTMLFormElement>(null);
   const scopes: readonly Scope[] = kind === 'publishable' ? ['payments:create'] : chosen;
@@ -63,7 +61,7 @@ export function KeyForm({ isSending, setSending, close, created }: KeyFormProps)
   return (
     <form ref={form} onSubmit={(event) => void submit(event)}>
       <Text label={labels.name} name="name" problem={problemOf('name')} />
-      {!isFirst && may(session, 'payments:create') && (
+      {may(session, 'payments:create') && (
         <Field label={labels.kind} problem={problemOf('kind')}>
           <select
             value={kind}
@@ -77,10 +75,9 @@ export function KeyForm({ isSending, setSending, close, created }: KeyFormProps)
           </select>
         </Field>
       )}
-      {isFirst && <p>{labels.first}</p>}
       {kind === 'secret' && (
         <ScopeChoice
-          offered={isFirst ? ['admin'] : scopesToGive(session)}
+          offered={scopesToGive(session)}
           chosen={chosen}
           choose={setChosen}
           problem={problemOf('scopes')}

@@ -39,11 +39,11 @@ export default function KeysView() {
       {error !== null && <Problem error={error} again={() => void refetch()} />}
       {data === undefined && error === null && <p>{texts.loading}</p>}
       {data?.length === 0 && (
-        <Empty title={apiKeys.none} command={apiKeys.command(`${location.origin}${session.base_path}/v3`)}>
+        <Empty title={apiKeys.none} command={apiKeys.command}>
           <p>{apiKeys.noneYet}</p>
         </Empty>
       )}
-      {may(session, 'keys:write') && (
+      {session.mode !== 'open' && may(session, 'keys:write') && (
         <button type="button" onClick={() => setOpened({ what: 'create' })}>
           {apiKeys.create}
         </button>

@@ -9,12 +9,21 @@ import { texts } from '../texts.ts';
 const Plots = lazy(() => import('./plots.tsx'));
 const Doctor = lazy(() => import('./doctor.tsx'));
 
+interface Ready {
+  /** What is 503 although the service is ready. */
+  readonly shut?: readonly string[];
+}
+
+function readyText({ shut = [] }: Ready): string {
+  return shut.includes('payments') ? texts.operations.paymentsShut : texts.operations.ready;
+}
+
 /** Whether the service is ready, what its doctor finds, and what its metrics say. */
 export default function OperationsView() {
   const { session, calls } = useConnection();
-  const { isSuccess, error, refetch } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: ['ready'],
-    queryFn: ({ signal }) => calls.text('/readyz', signal),
+    queryFn: async ({ signal }) => JSON.parse(await calls.text('/readyz', signal)).body as Ready,
     refetchInterval: metricsMs,
   });
   return (
@@ -24,7 +33,9 @@ export default function OperationsView() {
         <div>
           <dt>{texts.operations.health}</dt>
           <dd>
-            <span role="status">{isSuccess && error === null ? texts.operations.ready : texts.loading}</span>
+            <span role="status">
+              {data !== undefined && error === null ? readyText(data) : texts.loading}
+            </span>
           </dd>
         </div>
         <div>

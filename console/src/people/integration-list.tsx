@@ -9,19 +9,23 @@ import { texts } from '../texts.ts';
 import { type Integration, labelOf } from './integration.ts';
 
 const IntegrationDialog = lazy(() => import('./integration-dialog.tsx'));
+const ApproveIntegration = lazy(() => import('./approve-integration.tsx'));
 const DeleteIntegration = lazy(() => import('./delete-integration.tsx'));
 
 interface Opened {
-  readonly what: 'form' | 'delete';
+  readonly what: 'form' | 'delete' | 'approve';
   /** Undefined for a new one. */
   readonly integration: Integration | undefined;
 }
 
-/** The sign-in integrations, each with the address that its provider must know, and a link to try it; to add, edit and delete. */
+const { approval } = texts.integration;
+
+/** The sign-in integrations, each with the address that its provider must know, and a link to try it; to add, edit, approve for this console and delete. */
 export function IntegrationList() {
   const { calls, session } = useConnection();
   const [opened, setOpened] = useState<Opened>();
   const canWrite = may(session, 'integrations:write');
+  const canApprove = session.mode !== 'open' && may(session, 'admin');
   const { data, error, refetch } = useQuery({
     queryKey: ['integrations'],
     queryFn: ({ signal }) => calls.list<Integration>('/v3/service/auth', signal),
@@ -50,6 +54,7 @@ export function IntegrationList() {
                   [fields.clientId, integration.client_id],
                   [fields.redirectUri, integration.redirect_uri],
                   [fields.returnUrls, integration.return_urls.join('\n')],
+                  [fields.console, integration.console_approved_at === null ? approval.no : approval.yes],
                 ] as const
               ).map(
                 ([name, value]) =>
@@ -69,6 +74,13 @@ export function IntegrationList() {
             </p>
             {canWrite && (
               <div class="actions">
+                {canApprove && (
+                  <button type="button" onClick={() => setOpened({ what: 'approve', integration })}>
+                    {(integration.console_approved_at === null ? approval.approve : approval.withdraw)(
+                      labelOf(integration),
+                    )}
+                  </button>
+                )}
                 <button type="button" onClick={() => setOpened({ what: 'form', integration })}>
                   {texts.people.editIntegration(labelOf(integration))}
                 </button>
@@ -104,9 +116,8 @@ function OpenedDialog({
   readonly close: () => void;
   readonly changed: () => void;
 }) {
-  return what === 'delete' && integration !== undefined ? (
-    <DeleteIntegration integration={integration} {...props} />
-  ) : (
-    <IntegrationDialog integration={integration} {...props} />
-  );
+  if (integration === undefined || what === 'form')
+    return <IntegrationDialog integration={integration} {...props} />;
+  const Dialog = what === 'delete' ? DeleteIntegration : ApproveIntegration;
+  return <Dialog integration={integration} {...props} />;
 }

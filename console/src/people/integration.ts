@@ -8,6 +8,8 @@ export interface Integration {
   readonly sign_in_url: string;
   readonly return_urls: readonly string[];
   readonly scopes: readonly string[];
+  /** Since when the console accepts its sign-ins; null if it does not. */
+  readonly console_approved_at: string | null;
 }
 
 /** The providers that the service knows. Only one of `oidc` has an issuer to name. */

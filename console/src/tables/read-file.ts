@@ -65,6 +65,15 @@ function itemOf(line: string, number: number): Item {
     // Reported below.
   }
   const { id, name } = value ?? {};
-  if (typeof id !== 'string' || typeof name !== 'string') throw new InputError(texts.transfer.noItem(number));
+  if (typeof id !== 'string' || typeof name !== 'string' || !hasTwoStrings(line))
+    throw new InputError(texts.transfer.noItem(number));
   return { id, name };
+}
+
+/**
+ * Whether a line of JSON is an object of two strings. `JSON.parse` keeps the last of equal keys: an item with other fields, or with
+ * one of them twice, would be written without what it drops.
+ */
+function hasTwoStrings(line: string): boolean {
+  return /^\s*\{\s*:\s*,\s*:\s*\}\s*$/.test(line.replace(/"(?:[^"\\]|\\.)*"/g, ''));
 }

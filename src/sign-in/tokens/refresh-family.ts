@@ -42,6 +42,12 @@ export function newFamilyId(identity: Identity): string {
   return `${userKey(identity)}.${randomBytes(16).toString('base64url')}`;
 }
 
+/** The origin of the app; for a private-use URI scheme (RFC 8252, 7.1), which has no origin, the scheme. */
+export function audienceOf(returnUrl: string): string {
+  const { origin, protocol } = new URL(returnUrl);
+  return origin === 'null' ? protocol : origin;
+}
+
 /** The family id and the random part of a refresh token; undefined if it is malformed. */
 export function partsOf(token: string): { readonly family: string; readonly random: string } | undefined {
   const [, family, random] = tokenPattern.exec(token) ?? [];
@@ -79,6 +85,16 @@ export function refreshed(family: RefreshFamily, random: string, now: number): R
   const isRepeat = tokens?.previous === used && Math.abs(now - tokens.rotatedAt) <= refreshRepeatMsMax;
   if (!isRepeat || tokens.salt === undefined) return { kind: 'reused' };
   return { kind: 'repeated', random: successor(random, tokens.salt) };
+}
+
+/**
+ * The valid token of a family that began with the given one: itself, or its successor if it was used since. Undefined if the
+ * successor was used, too.
+ */
+export function currentToken({ tokens }: RefreshFamily, first: string): string | undefined {
+  const used = digest(first);
+  if (tokens?.current === used) return first;
+  return tokens?.previous === used && tokens.salt !== undefined ? successor(first, tokens.salt) : undefined;
 }
 
 /** Whether it has expired; without an exchange of its code it expires with the code. */

@@ -1,6 +1,7 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { pkceChallenge } from '../../identity/pkce.ts';
-import { signInCodeMs } from '../limits.ts';
+import { decrypt, encrypt } from '../../secrets/aes-gcm.ts';
+import { exchangeRepeatMsMax, signInCodeMs } from '../limits.ts';
 
 /** The record of a one-time code in `service:sign-in-codes`, under its hash; the code itself is not stored. */
 export interface SignInCode {
@@ -13,6 +14,26 @@ export interface SignInCode {
   readonly issuedAt: number;
   /** The record stays until the code expires, so that a second use is distinct from an unknown code. */
   readonly isUsed?: true;
+  /** The exchange, while it can be repeated: for `exchangeRepeatMsMax`. Then it is erased. */
+  readonly exchange?: {
+    /** Milliseconds since 1970. */
+    readonly at: number;
+    /** The tokens, sealed by what only their app has: the code and its verifier. */
+    readonly sealedTokens: string;
+  };
+}
+
+/** What an app sends to exchange a code. */
+export interface SentCode {
+  readonly code: string;
+  readonly codeVerifier: string;
+  readonly returnUrl: string;
+}
+
+/** The tokens that an exchange returned. */
+export interface ExchangedTokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
 }
 
 export const signInCodesSpace = 'service:sign-in-codes';
@@ -37,9 +58,43 @@ export function isExpired({ issuedAt }: SignInCode, now: number): boolean {
 /** Whether the sender of a code began its sign-in (RFC 7636, 4.6), for the same return URL. */
 export function isFor(
   { codeChallenge, returnUrl }: SignInCode,
-  sent: { readonly codeVerifier: string; readonly returnUrl: string },
+  sent: Pick<SentCode, 'codeVerifier' | 'returnUrl'>,
 ): boolean {
   if (!verifierPattern.test(sent.codeVerifier) || sent.returnUrl !== returnUrl) return false;
   const challenge = pkceChallenge(sent.codeVerifier);
   return timingSafeEqual(Buffer.from(challenge), Buffer.from(codeChallenge));
+}
+
+/** Whether an exchange is so recent that the same one may be a repetition. A clock that was set back makes none recent. */
+export function isRepeatable({ exchange }: SignInCode, now: number): boolean {
+  return exchange !== undefined && Math.abs(now - exchange.at) <= exchangeRepeatMsMax;
+}
+
+/** The record of a code after its exchange. */
+export function exchanged(code: SignInCode, tokens: ExchangedTokens, sent: SentCode, at: number): SignInCode {
+  const { accessToken, refreshToken } = tokens;
+  const text = Buffer.from(JSON.stringify({ accessToken, refreshToken }));
+  return {
+    ...code,
+    isUsed: true,
+    exchange: { at, sealedTokens: encrypt(keyOf(sent), text, Buffer.from(codeId(sent.code))) },
+  };
+}
+
+/** The tokens of the exchange of a code; undefined if they are erased. Call `isFor` first: another sender has another key. */
+export function tokensOf({ exchange }: SignInCode, sent: SentCode): ExchangedTokens | undefined {
+  if (exchange === undefined) return undefined;
+  const text = decrypt(keyOf(sent), exchange.sealedTokens, Buffer.from(codeId(sent.code)));
+  return JSON.parse(text.toString()) as ExchangedTokens;
+}
+
+/** The record without the tokens of the exchange. */
+export function erased({ exchange: _exchange, ...code }: SignInCode): SignInCode {
+  return code;
+}
+
+/** A key from the code and the verifier (RFC 5869), neither of which the store has. It seals once. */
+function keyOf({ code, codeVerifier }: SentCode): Buffer {
+  const secret = JSON.stringify([code, codeVerifier]);
+  return Buffer.from(hkdfSync('sha256', secret, '', 'counterfoil exchange of a code', 32));
 }

@@ -9,6 +9,8 @@ import type { BoundRegistration } from '../stored-integration.ts';
 import { signAccessToken } from './access-token.ts';
 import type { AppRequest, AppTokens } from './app-tokens.ts';
 import {
+  audienceOf,
+  currentToken,
   isOver,
   newFamilyId,
   partsOf,
@@ -17,17 +19,28 @@ import {
   refreshFamiliesSpace,
   withFirstToken,
 } from './refresh-family.ts';
-import { codeId, isChallenge, isExpired, isFor, type SignInCode, signInCodesSpace } from './sign-in-code.ts';
-import type { SigningKeys } from './signing-keys.ts';
-
-/** The body as received; `grant_type` determines which other fields are required. */
-export interface TokenRequest {
-  readonly grant_type: 'authorization_code' | 'refresh_token';
-  readonly code?: string;
-  readonly code_verifier?: string;
-  readonly return_url?: string;
-  readonly refresh_token?: string;
-}
+import {
+  codeId,
+  erased,
+  exchanged,
+  isChallenge,
+  isExpired,
+  isFor,
+  isRepeatable,
+  type SentCode,
+  type SignInCode,
+  signInCodesSpace,
+  tokensOf,
+} from './sign-in-code.ts';
+import type { Signer, SigningKeys } from './signing-keys.ts';
+import {
+  codeFields,
+  invalid,
+  invalidCode,
+  invalidToken,
+  refreshField,
+  type TokenRequest,
+} from './token-request.ts';
 
 export interface GrantedTokens {
   readonly accessToken: string;
@@ -108,15 +121,9 @@ export class TokenGrants implements AppTokens {
       registrationId === registration.id &&
       (returnUrl === undefined || registration.returnUrls.includes(returnUrl));
     const validate: Validate = (family) => (isOurs(family) ? (isGood(family) ? 'good' : 'ended') : 'foreign');
-    const redeemed =
-      request.grant_type === 'authorization_code'
-        ? await this.#redeemCode(codeFields(request), validate)
-        : await this.#redeemToken(refreshField(request), validate);
-    const { familyId, family, random } = redeemed;
-    const { issuer, now } = this.#context;
-    const { identity, audience } = family;
-    const accessToken = await signAccessToken(signer, { identity, audience, issuer, now: now() });
-    return { accessToken, refreshToken: `${familyId}.${random}`, expiresInSeconds: accessTokenMs / 1_000 };
+    return request.grant_type === 'authorization_code'
+      ? this.#exchange(codeFields(request), validate, signer)
+      : this.#granted(await this.#redeemToken(refreshField(request), validate), signer);
   }
 
   /**
@@ -134,51 +141,89 @@ export class TokenGrants implements AppTokens {
     if (identity.provider === provider && identity.integration === integration) await this.#remove(family);
   }
 
-  /** Removes expired codes, families and keys. */
+  /** Removes expired refresh tokens and keys. */
   async sweep(): Promise<void> {
     const { engine, now, keys } = this.#context;
-    const isPast = {
-      [signInCodesSpace]: (text: string) => isExpired(JSON.parse(text) as SignInCode, now()),
-      [refreshFamiliesSpace]: (text: string) => isOver(JSON.parse(text) as RefreshFamily, now()),
-    };
-    for (const space of [signInCodesSpace, refreshFamiliesSpace] as const) {
-      for await (const page of pagesOf(engine, space)) {
-        const past = page.filter(({ name }) => isPast[space](name));
-        await Promise.all(
-          past.map(({ id, name }) => engine.commit([{ kind: 'delete', space, id, ifValue: name }])),
-        );
-      }
+    for await (const page of pagesOf(engine, refreshFamiliesSpace)) {
+      const past = page.filter(({ name }) => isOver(JSON.parse(name) as RefreshFamily, now()));
+      await Promise.all(
+        past.map(({ id, name }) =>
+          engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id, ifValue: name }]),
+        ),
+      );
     }
     await keys.sweep();
   }
 
-  async #redeemCode(
-    sent: { readonly code: string; readonly codeVerifier: string; readonly returnUrl: string },
-    validate: Validate,
-  ): Promise<Redeemed> {
+  /** Removes expired codes, and erases the tokens of exchanges that cannot be repeated any more. */
+  async sweepCodes(): Promise<void> {
+    const { engine, now } = this.#context;
+    for await (const page of pagesOf(engine, signInCodesSpace)) {
+      const writes = page.flatMap(({ id, name: text }): Write[] => {
+        const code = JSON.parse(text) as SignInCode;
+        if (isExpired(code, now())) return [{ kind: 'delete', space: signInCodesSpace, id, ifValue: text }];
+        const isLeft = code.exchange === undefined || isRepeatable(code, now());
+        return isLeft ? [] : [replaced(signInCodesSpace, id, text, erased(code))];
+      });
+      await Promise.all(writes.map((write) => engine.commit([write])));
+    }
+  }
+
+  /** Exchanges a code, or repeats its exchange. */
+  async #exchange(sent: SentCode, validate: Validate, signer: Signer): Promise<GrantedTokens> {
     const { engine, now } = this.#context;
     const id = codeId(sent.code);
     for (;;) {
       const codeText = await engine.get(signInCodesSpace, id);
       const code = codeText === undefined ? undefined : (JSON.parse(codeText) as SignInCode);
       if (code === undefined || codeText === undefined || isExpired(code, now())) throw invalidCode();
-      if (code.isUsed) {
-        // RFC 6749, 4.1.2: two callers have the code, so one of them is not the app.
-        await this.#remove(code.family);
-        throw invalidCode('a code was used twice: its tokens have ended');
-      }
       const familyText = await engine.get(refreshFamiliesSpace, code.family);
       const begun = familyText === undefined ? undefined : (JSON.parse(familyText) as RefreshFamily);
       if (begun === undefined || familyText === undefined)
-        throw invalidCode('signed out before the exchange');
+        throw invalidCode('signed out before the exchange, or used before');
+      if (code.isUsed) return this.#repeated(code, begun, sent, validate);
       if (validate(begun) !== 'good' || !isFor(code, sent)) throw invalidCode();
       const { family, random } = withFirstToken(begun, now());
+      const granted = await this.#granted({ familyId: code.family, family, random }, signer);
       const rejection = await engine.commit([
-        replaced(signInCodesSpace, id, codeText, { ...code, isUsed: true }),
+        replaced(signInCodesSpace, id, codeText, exchanged(code, granted, sent, now())),
         replaced(refreshFamiliesSpace, code.family, familyText, family),
       ]);
-      if (rejection === undefined) return { familyId: code.family, family, random };
+      if (rejection === undefined) return granted;
+      // Another request has exchanged it meanwhile, or the person has signed out: read again.
     }
+  }
+
+  /** The same tokens for the same app, within `exchangeRepeatMsMax`. Else a replay ends them (RFC 6749, 4.1.2; RFC 9700, 2.1.1). */
+  async #repeated(
+    code: SignInCode,
+    family: RefreshFamily,
+    sent: SentCode,
+    validate: Validate,
+  ): Promise<GrantedTokens> {
+    const now = this.#context.now();
+    const isSame = isRepeatable(code, now) && validate(family) === 'good' && isFor(code, sent);
+    const tokens = isSame ? tokensOf(code, sent) : undefined;
+    const first = tokens === undefined ? undefined : partsOf(tokens.refreshToken)?.random;
+    // The app may have refreshed meanwhile. There is one valid refresh token, and both callers have the same.
+    const random = first === undefined ? undefined : currentToken(family, first);
+    if (tokens === undefined || random === undefined) {
+      await this.#remove(code.family);
+      throw invalidCode('a code was used twice: its tokens have ended');
+    }
+    const passedMs = Math.max(0, now - (code.exchange?.at ?? now));
+    return {
+      accessToken: tokens.accessToken,
+      refreshToken: `${code.family}.${random}`,
+      expiresInSeconds: Math.ceil((accessTokenMs - passedMs) / 1_000),
+    };
+  }
+
+  async #granted({ familyId, family, random }: Redeemed, signer: Signer): Promise<GrantedTokens> {
+    const { issuer, now } = this.#context;
+    const { identity, audience } = family;
+    const accessToken = await signAccessToken(signer, { identity, audience, issuer, now: now() });
+    return { accessToken, refreshToken: `${familyId}.${random}`, expiresInSeconds: accessTokenMs / 1_000 };
   }
 
   async #redeemToken(token: string, validate: Validate): Promise<Redeemed> {
@@ -209,49 +254,6 @@ export class TokenGrants implements AppTokens {
   async #remove(family: string): Promise<void> {
     await this.#context.engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id: family }]);
   }
-}
-
-function codeFields({ code, code_verifier, return_url, refresh_token }: TokenRequest) {
-  if (refresh_token !== undefined) throw unexpected('refresh_token', 'authorization_code');
-  return {
-    code: required('code', code),
-    codeVerifier: required('code_verifier', code_verifier),
-    returnUrl: required('return_url', return_url),
-  };
-}
-
-function refreshField({ refresh_token, ...others }: TokenRequest): string {
-  for (const name of ['code', 'code_verifier', 'return_url'] as const)
-    if (others[name] !== undefined) throw unexpected(name, 'refresh_token');
-  return required('refresh_token', refresh_token);
-}
-
-function required(name: string, value: string | undefined): string {
-  if (value === undefined) throw invalid(name, `${name} is required.`);
-  return value;
-}
-
-function unexpected(name: string, grant: string): ServiceError {
-  return invalid(name, `${name} is not allowed with grant_type "${grant}".`);
-}
-
-function invalid(param: string, message: string, detail?: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message, detail });
-}
-
-function invalidCode(detail?: string): ServiceError {
-  const why = 'it was used, has expired, or belongs to another integration, return_url or code_verifier';
-  return invalid('code', `code is invalid: ${why}. Sign in again.`, detail);
-}
-
-function invalidToken(detail?: string): ServiceError {
-  return invalid('refresh_token', 'refresh_token is invalid or has expired. Sign in again.', detail);
-}
-
-/** The origin of the app; for a private-use URI scheme (RFC 8252, 7.1), which has no origin, the scheme. */
-function audienceOf(returnUrl: string): string {
-  const { origin, protocol } = new URL(returnUrl);
-  return origin === 'null' ? protocol : origin;
 }
 
 type TokenSpace = typeof signInCodesSpace | typeof refreshFamiliesSpace;

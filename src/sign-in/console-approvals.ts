@@ -1,0 +1,172 @@
+import { audited, type Requester } from '../access/audit.ts';
+import { ServiceError } from '../errors.ts';
+import type { Engine, Write } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import { randomText } from './random-text.ts';
+import {
+  type Integration,
+  newRegistrationId,
+  type StoredIntegration,
+  shown,
+  integrationsSpace as space,
+} from './stored-integration.ts';
+
+/** What the sender of an approval has looked at: only this client is approved, not one that has just taken its place. */
+export interface ApprovedClient {
+  readonly clientId: string;
+  /** Of an integration that names one (`oidc`). */
+  readonly issuer?: string | undefined;
+}
+
+/** A registration that administrators are bound to. */
+export interface ConsoleRegistration {
+  readonly id: string;
+  /** `provider/name` */
+  readonly integration: string;
+}
+
+/**
+ * Which integrations the console accepts. A key with `integrations:write` can register a client whose sign-ins its holder controls,
+ * with an issuer at which administrators are; so a key with the scope `admin`, or the command line, must approve a client first.
+ *
+ * An approval is a field of the stored integration. It ends in the commit that removes the integration or gives it another issuer,
+ * and when a key without the scope `admin` gives it another client. Each approval has an id; what was begun under another one is void.
+ */
+export class ConsoleApprovals {
+  readonly #engine: Engine;
+  readonly #now: () => number;
+
+  constructor(engine: Engine, now: () => number) {
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  /**
+   * Approves the client of an integration; durable when it resolves. An approval that stands stays as it is. Rejects with
+   * `integration_not_found`; with `precondition_failed` if the integration has another client or issuer; and with `forbidden` for a
+   * caller of an open service, because a stranger behind a proxy may look like one.
+   */
+  async approve(
+    provider: string,
+    name: string,
+    client: ApprovedClient,
+    requester: Requester,
+  ): Promise<Integration> {
+    if (requester.by === 'open') throw openService;
+    return this.#change(provider, name, 'integration.approved', requester, (stored) => {
+      if (stored.clientId !== client.clientId) throw otherClient('client_id');
+      if (stored.issuer !== client.issuer) throw otherClient('issuer');
+      if (stored.consoleApproval !== undefined) return undefined;
+      const consoleApproval = { id: randomText().slice(0, 22), at: new Date(this.#now()).toISOString() };
+      // Administrators are bound to the id, so a registration from before registration ids existed gets one.
+      return { ...stored, registrationId: stored.registrationId ?? newRegistrationId(), consoleApproval };
+    });
+  }
+
+  /** Ends an approval, and with it the sessions of the console that depend on it. Rejects with `integration_not_found`. */
+  withdraw(provider: string, name: string, requester: Requester): Promise<Integration> {
+    return this.#change(provider, name, 'integration.approval_withdrawn', requester, (stored) => {
+      const { consoleApproval, ...rest } = stored;
+      return consoleApproval === undefined ? undefined : rest;
+    });
+  }
+
+  /** All integrations, approved or not, by provider and name. For commands: it reads all of them. */
+  async list(): Promise<readonly Integration[]> {
+    return (await this.#all()).map(shown);
+  }
+
+  /**
+   * The approved registration that a new administrator is bound to. Rejects with `invalid_request` if it is not approved, or,
+   * without a name, unless exactly one integration is approved.
+   *
+   * @param integration `provider/name`; by default the only one that is approved
+   */
+  async registrationFor(integration?: string): Promise<ConsoleRegistration> {
+    if (integration !== undefined) {
+      const found = await this.#registration(integration);
+      if (found === undefined)
+        throw invalid(`${integration} is not approved for the console. ${howToApprove}`);
+      return found;
+    }
+    const approved = (await this.#all()).flatMap((stored) => registrationOf(stored) ?? []);
+    const [only] = approved;
+    if (only === undefined) throw invalid(`No integration is approved for the console. ${howToApprove}`);
+    if (approved.length === 1) return only;
+    const names = approved.map((each) => each.integration).join(', ');
+    throw invalid(`Several integrations are approved for the console: name one of ${names}.`);
+  }
+
+  /** Those of the integrations that are approved, and still have the registration that somebody is bound to. */
+  async accepted(bound: readonly ConsoleRegistration[]): Promise<readonly ConsoleRegistration[]> {
+    const distinct = new Map(bound.map((each) => [`${each.integration} ${each.id}`, each]));
+    const found = await Promise.all(
+      [...distinct.values()].map(async (each) => {
+        const current = await this.#registration(each.integration);
+        return current?.id === each.id ? [current] : [];
+      }),
+    );
+    return found.flat();
+  }
+
+  async #registration(integration: string): Promise<ConsoleRegistration | undefined> {
+    const text = await this.#engine.get(space, integration);
+    return text === undefined ? undefined : registrationOf(JSON.parse(text) as StoredIntegration);
+  }
+
+  async #change(
+    provider: string,
+    name: string,
+    what: 'integration.approved' | 'integration.approval_withdrawn',
+    requester: Requester,
+    changed: (stored: StoredIntegration) => StoredIntegration | undefined,
+  ): Promise<Integration> {
+    const id = `${provider}/${name}`;
+    for (;;) {
+      const text = await this.#engine.get(space, id);
+      if (text === undefined) throw new ServiceError('integration_not_found', { param: 'INTEGRATION_NAME' });
+      const before = JSON.parse(text) as StoredIntegration;
+      const after = changed(before);
+      if (after === undefined) return shown(before);
+      const write: Write = { kind: 'replace', space, id, value: JSON.stringify(after), ifValue: text };
+      const act = audited({ what, on: id, ...requester }, this.#now());
+      if ((await this.#engine.commit([write, act])) === undefined) return shown(after);
+      // Somebody else has changed it meanwhile: read it again, and compare the client again.
+    }
+  }
+
+  async #all(): Promise<readonly StoredIntegration[]> {
+    const scan = await this.#engine.scan(space);
+    const found: StoredIntegration[] = [];
+    for await (const { name } of itemsOf(scan?.chunks ?? []))
+      found.push(JSON.parse(name) as StoredIntegration);
+    return found;
+  }
+}
+
+/** Undefined unless it is approved. */
+function registrationOf(stored: StoredIntegration): ConsoleRegistration | undefined {
+  const { registrationId: id, consoleApproval, provider, name } = stored;
+  if (consoleApproval === undefined || id === undefined) return undefined;
+  return { id, integration: `${provider}/${name}` };
+}
+
+const howToApprove =
+  'Approve it first with "npx counterfoil integrations approve PROVIDER/NAME --client-id ID".';
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('invalid_request', { param: 'integration', message });
+}
+
+function otherClient(param: string): ServiceError {
+  return new ServiceError('precondition_failed', {
+    param,
+    message: `The integration has another ${param} than this one; nothing was approved. Look at the integration again.`,
+  });
+}
+
+const openService = new ServiceError('forbidden', {
+  message:
+    'A service without API keys approves no integration over HTTP. Approve it on the machine of the service with ' +
+    '"npx counterfoil integrations approve PROVIDER/NAME --client-id ID".',
+});
