@@ -252,5 +252,9 @@ export class TransientError extends Error {
   }
 }
 
-/** The store cannot be used because its file is damaged; other settings do not help. */
+/** The store cannot be used because its file is damaged; other settings do not help, and `damageAdvice` does. */
 export class DamagedStoreError extends SettingsError {}
+
+/** What an operator does about a damaged store. */
+export const damageAdvice =
+  'restore a backup into an empty data folder (counterfoil restore), or save what can be read (counterfoil recover)';

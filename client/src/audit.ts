@@ -17,6 +17,8 @@ export interface Act {
   readonly by: string;
   /** Who `administrator:ID` was at the time of the act. */
   readonly administrator?: { readonly issuer: string; readonly subject: string; readonly name?: string };
+  /** Of `payment.refunded`; the amount is in the smallest unit of the currency. */
+  readonly refund?: { readonly id: string; readonly amount: number; readonly currency: string };
   readonly request_id: string | null;
 }
 

@@ -5,12 +5,14 @@ import type { CallOptions } from './tables.ts';
 /** A backup at the target, as its manifest describes it; what an unusable one does not say is null. */
 export interface Backup {
   readonly name: string;
-  /** `unusable`: its file is missing or has another size, or another version of the service wrote its manifest. */
+  /** `unusable`: its file is missing or has another size, or its manifest is damaged or of another version of the service. */
   readonly state: 'good' | 'unusable';
   readonly time: string | null;
   /** The number of the last commit in it. */
   readonly position: number | null;
   readonly last_commit_at: string | null;
+  /** The store that it is of: a restored or copied store has another id. */
+  readonly store_id: string | null;
   readonly items: number | null;
   readonly bytes: number | null;
 }
@@ -27,7 +29,7 @@ export interface BackupReport {
   readonly keep: number | null;
   /** The backup that the process which responds is making. */
   readonly running: { readonly since: string } | null;
-  /** The newest good one. */
+  /** The newest good one of this store. */
   readonly newest: { readonly name: string; readonly time: string; readonly age_seconds: number } | null;
   /** Null if continuous backup is off. */
   readonly continuous: {
@@ -47,7 +49,7 @@ export interface BackupReport {
   /** Why the target cannot be listed now; then `total` is null. */
   readonly problem: string | null;
   readonly total: number | null;
-  /** The newest 100, newest first. */
+  /** The newest 100 by their commits, newest first, after those that are unusable and before those of other stores. */
   readonly backups: readonly Backup[];
 }
 

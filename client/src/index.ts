@@ -29,6 +29,7 @@ export type {
   RefundResult,
   RefundStatus,
   RequiresAction,
+  RetrieveRequest,
   Succeeded,
 } from './payments.ts';
 export type { MoneyOptions, UnknownOutcome } from './settle.ts';

@@ -29,6 +29,8 @@ interface KeyFields {
   readonly routes: readonly string[] | null;
   /** Of a publishable key: the origins of the pages that may use it. */
   readonly origins: readonly string[] | null;
+  /** `key:ID`, `administrator:ID` or `cli`; null if it was made before this was recorded. */
+  readonly created_by: string | null;
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly revoked_at: string | null;
@@ -51,6 +53,8 @@ export interface ListKeys extends CallOptions {
   readonly limit?: number;
   /** `next` of the previous page. */
   readonly after?: string;
+  /** Only keys that this key or administrator has created, also through other keys: a `created_by`, or the id in it. */
+  readonly createdBy?: string;
 }
 
 export interface ApiKeyPage {
@@ -92,8 +96,8 @@ export class Keys {
     this.#http = http;
   }
 
-  async list({ signal, limit, after }: ListKeys = {}): Promise<ApiKeyPage> {
-    const call = { method: 'GET', path: '/v3/keys', query: { limit, after }, signal };
+  async list({ signal, limit, after, createdBy }: ListKeys = {}): Promise<ApiKeyPage> {
+    const call = { method: 'GET', path: '/v3/keys', query: { limit, after, created_by: createdBy }, signal };
     const { body, next } = await sendAgain<ApiKey[]>(this.#http, call);
     return { keys: body, next };
   }

@@ -1,7 +1,13 @@
 import { CounterfoilError } from './error.ts';
 import { type Http, path } from './http.ts';
 import { sendAgain } from './retry.ts';
-import { type MoneyOptions, settle, type UnknownOutcome } from './settle.ts';
+import {
+  clientSecretHeader,
+  clientSecretOf,
+  type MoneyOptions,
+  settle,
+  type UnknownOutcome,
+} from './settle.ts';
 import type { CallOptions } from './tables.ts';
 
 /** Where a payment is made: `/stage/payment/<processor>/<route>`. */
@@ -30,7 +36,13 @@ export interface PayRequest extends PaymentPlace, MoneyOptions {
   readonly receipt_email?: string;
 }
 
-export interface Succeeded {
+/** A payment that a page has requested with a publishable key. */
+interface OfPage {
+  /** Reads the payment without a key (`payments.get`); undefined unless a publishable key has requested it. */
+  readonly clientSecret?: string | undefined;
+}
+
+export interface Succeeded extends OfPage {
   readonly status: 'succeeded';
   readonly idempotencyKey: string;
   readonly paymentId: string;
@@ -38,7 +50,7 @@ export interface Succeeded {
 }
 
 /** Nothing was charged, and this idempotency key never charges. */
-export interface Declined {
+export interface Declined extends OfPage {
   readonly status: 'declined';
   readonly idempotencyKey: string;
   readonly paymentId: string;
@@ -54,7 +66,7 @@ export interface NextAction {
 }
 
 /** Nothing is charged until the cardholder has authenticated. */
-export interface RequiresAction {
+export interface RequiresAction extends OfPage {
   readonly status: 'requires_action';
   readonly idempotencyKey: string;
   readonly paymentId: string;
@@ -179,6 +191,11 @@ export interface PaymentRequest extends PaymentPlace, CallOptions {
   readonly paymentId: string;
 }
 
+export interface RetrieveRequest extends PaymentRequest {
+  /** From the result of `pay`: a page reads the one payment with it, and needs no key that may read payments. */
+  readonly clientSecret?: string | undefined;
+}
+
 export function pay(http: Http, request: PayRequest): Promise<PayResult> {
   const { amount, currency, token, metadata, description, statement_descriptor_suffix, receipt_email } =
     request;
@@ -197,21 +214,25 @@ export function pay(http: Http, request: PayRequest): Promise<PayResult> {
     success: ({ body, headers }, idempotencyKey) => {
       const chargeId = body?.message?.charge_id;
       if (typeof chargeId !== 'string') return undefined;
-      return { status: 'succeeded', idempotencyKey, paymentId: headers.get('payment-id') ?? '', chargeId };
+      const paymentId = headers.get('payment-id') ?? '';
+      const clientSecret = clientSecretOf({ headers });
+      return { status: 'succeeded', idempotencyKey, paymentId, clientSecret, chargeId };
     },
     failure: (error, idempotencyKey) => {
       if (error.code !== 'card_declined' && error.code !== 'authentication_required') return undefined;
       const { next_action: nextAction } = error.body;
       const paymentId = error.headers?.get('payment-id') ?? '';
+      const clientSecret = clientSecretOf(error);
       return nextAction === undefined
         ? {
             status: 'declined',
             idempotencyKey,
             paymentId,
+            clientSecret,
             declineCode: error.declineCode,
             error,
           }
-        : { status: 'requires_action', idempotencyKey, paymentId, nextAction };
+        : { status: 'requires_action', idempotencyKey, paymentId, clientSecret, nextAction };
     },
   });
 }
@@ -253,8 +274,10 @@ export class Payments {
     return (await sendAgain<Price>(this.#http, call)).body;
   }
 
-  async get({ paymentId, signal, ...place }: PaymentRequest): Promise<Payment> {
-    const call = { method: 'GET', path: path(pathOf(place), paymentId), signal };
+  /** The payment as it is now. One that waits for its cardholder is looked up at the processor, at most once a second. */
+  async get({ paymentId, clientSecret, signal, ...place }: RetrieveRequest): Promise<Payment> {
+    const headers = { [clientSecretHeader]: clientSecret };
+    const call = { method: 'GET', path: path(pathOf(place), paymentId), headers, signal };
     return (await sendAgain<Payment>(this.#http, call)).body;
   }
 

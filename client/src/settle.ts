@@ -17,6 +17,8 @@ export interface UnknownOutcome {
   readonly idempotencyKey: string;
   /** Undefined if no response named the payment. */
   readonly paymentId: string | undefined;
+  /** Reads the payment without a key (`payments.get`); undefined unless a publishable key has requested it. */
+  readonly clientSecret?: string | undefined;
   /**
    * - `deadline`, `aborted`: the client stopped waiting.
    * - `needs_review`: the service could not find out, so a person must look.
@@ -61,6 +63,7 @@ export async function settle<Body, Result>(
   let mayHaveMoved = false;
   let failures = 0;
   let paymentId: string | undefined;
+  let clientSecret: string | undefined;
   for (let attempt = 0; ; attempt++) {
     let error: CounterfoilError;
     try {
@@ -74,13 +77,14 @@ export async function settle<Body, Result>(
       error = thrown;
     }
     paymentId = error.headers?.get('payment-id') ?? paymentId;
+    clientSecret = clientSecretOf(error) ?? clientSecret;
     const result = failure(error, idempotencyKey);
     if (result !== undefined) return result;
     mayHaveMoved ||= mayMove(error, givenKey);
     if (failing.includes(error.code)) failures++;
     const end = (reason: UnknownOutcome['reason']): UnknownOutcome => {
       if (!mayHaveMoved) throw error;
-      return { status: 'unknown', idempotencyKey, paymentId, reason, error };
+      return { status: 'unknown', idempotencyKey, paymentId, clientSecret, reason, error };
     };
     if (signal?.aborted) return end('aborted');
     if (error.code === 'payment_outcome_unknown' && !error.retryable) return end('needs_review');
@@ -94,19 +98,26 @@ export async function settle<Body, Result>(
   }
 }
 
+export const clientSecretHeader = 'payment-client-secret';
+
+/** The secret that reads the payment of a response. */
+export function clientSecretOf({ headers }: { readonly headers: Headers | undefined }): string | undefined {
+  return headers?.get(clientSecretHeader) ?? undefined;
+}
+
 /**
  * Whether the payment that an error names still has no outcome. Only a publishable key gets the secret that reads it, which
  * counts as no charge; once the payment has an outcome, the same request returns it.
  */
 async function isOpen(http: Http, call: Call, { headers }: CounterfoilError): Promise<boolean> {
-  const secret = headers?.get('payment-client-secret');
-  if (!secret) return false;
+  const secret = clientSecretOf({ headers });
+  if (secret === undefined) return false;
   const path = `${call.path}/${headers?.get('payment-id')}`;
   const read = {
     ...call,
     method: 'GET',
     path,
-    headers: { 'payment-client-secret': secret },
+    headers: { [clientSecretHeader]: secret },
     body: undefined,
   };
   const found = await http.send<{ readonly status: string }>(read).catch(() => undefined);

@@ -2,7 +2,7 @@ import { CounterfoilError, clientError, invalid } from './error.ts';
 import { type Http, path } from './http.ts';
 import { sendAgain } from './retry.ts';
 import type { CallOptions } from './tables.ts';
-import { sleep } from './time.ts';
+import { sleep, withinTime } from './time.ts';
 
 export type IdentityProvider = 'google' | 'microsoft' | 'github' | 'oidc';
 
@@ -43,6 +43,7 @@ export interface Session {
 
 interface Pending extends SignInRequest {
   readonly verifier: string;
+  readonly state: string;
 }
 
 interface SignedIn extends Tokens, Pick<SignInRequest, 'provider' | 'integration'> {}
@@ -53,6 +54,8 @@ interface TokenBody {
   readonly expires_in: number;
 }
 
+/** Begun sign-ins that are kept, of as many tabs with one storage. */
+const pendingMax = 5;
 /** An access token that is valid for a shorter time is refreshed first. */
 const remainingMsMin = 60_000;
 /** Browsers show what another tab has stored a moment after that tab has released its lock. */
@@ -70,6 +73,7 @@ export class SignIn {
   readonly #pendingKey: string;
   readonly #tokensKey: string;
   #refreshing: Promise<string | undefined> | undefined;
+  #exchange: { readonly code: string; readonly tokens: Promise<Tokens> } | undefined;
 
   /** @internal */
   constructor(http: Http, storage: TokenStorage = memory()) {
@@ -79,35 +83,67 @@ export class SignIn {
     this.#tokensKey = `counterfoil ${http.url} tokens`;
   }
 
-  /** The URL to send the browser to. The verifier is kept in the storage for `exchange`. */
+  /** The URL to send the browser to. The verifier is kept in the storage for `exchange`, beside those of other tabs. */
   async url({ provider, integration, returnUrl }: SignInRequest): Promise<string> {
-    const verifier = base64url(crypto.getRandomValues(new Uint8Array(32)));
+    const verifier = randomText(32);
     const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
-    const pending: Pending = { provider, integration, returnUrl, verifier };
-    await this.#storage.setItem(this.#pendingKey, JSON.stringify(pending));
+    const state = randomText(16);
+    const pending = { provider, integration, returnUrl, verifier, state };
+    await this.#changePending((others) => [pending, ...others].slice(0, pendingMax));
     const query = new URLSearchParams({
       return_to: returnUrl,
       code_challenge: base64url(new Uint8Array(digest)),
       code_challenge_method: 'S256',
+      state,
     });
     return `${this.#http.url}${path('/v3/auth', provider, integration, 'sign-in')}?${query}`;
   }
 
-  /** Exchanges the code of the return URL for tokens, and stores them. @param url where the browser has arrived */
+  /**
+   * Exchanges the code of the return URL for tokens, and stores them. A code can be used once: further calls with it return the
+   * same tokens, until `signOut`. An abort stops the wait, and not the exchange, which another call may share.
+   *
+   * @param url where the browser has arrived
+   */
   async exchange(url: string | URL, { signal }: CallOptions = {}): Promise<Tokens> {
-    const code = new URL(url).searchParams.get('code');
+    const { searchParams } = new URL(url);
+    const code = searchParams.get('code');
     if (code === null) throw invalid('code', 'The URL has no code.');
-    const pending = await this.#read<Pending>(this.#pendingKey);
+    if (this.#exchange?.code !== code) {
+      const tokens = this.#exchangeCode(code, searchParams.get('state'));
+      this.#exchange = { code, tokens };
+      tokens.catch(() => {
+        // A network may be back, and a sign-in may have been started.
+        if (this.#exchange?.tokens === tokens) this.#exchange = undefined;
+      });
+    }
+    const { tokens } = this.#exchange;
+    return signal === undefined ? tokens : withinTime(signal, Infinity, () => tokens);
+  }
+
+  async #exchangeCode(code: string, state: string | null): Promise<Tokens> {
+    const pending = (await this.#pending()).find((begun) => begun.state === state);
     if (pending === undefined) throw invalid('code_verifier', 'No sign-in was started with this storage.');
     const { provider, integration, returnUrl, verifier } = pending;
     const { body } = await sendAgain<TokenBody>(this.#http, {
       method: 'POST',
       path: path('/v3/auth', provider, integration, 'token'),
       body: { grant_type: 'authorization_code', code, code_verifier: verifier, return_url: returnUrl },
-      signal,
     });
-    await this.#storage.removeItem(this.#pendingKey);
+    await this.#changePending((all) => all.filter((begun) => begun.state !== state));
     return this.#store(pending, body);
+  }
+
+  async #pending(): Promise<readonly Pending[]> {
+    return (await this.#read<readonly Pending[]>(this.#pendingKey)) ?? [];
+  }
+
+  #changePending(change: (begun: readonly Pending[]) => readonly Pending[]): Promise<unknown> {
+    return exclusively(this.#pendingKey, async () => {
+      const changed = change(await this.#pending());
+      if (changed.length === 0) await this.#storage.removeItem(this.#pendingKey);
+      else await this.#storage.setItem(this.#pendingKey, JSON.stringify(changed));
+    });
   }
 
   /**
@@ -135,6 +171,7 @@ export class SignIn {
 
   /** Revokes the refresh token and forgets the tokens. An access token stays valid until it expires. */
   async signOut({ signal }: CallOptions = {}): Promise<void> {
+    this.#exchange = undefined;
     await exclusively(this.#tokensKey, async () => {
       const tokens = await this.#read<SignedIn>(this.#tokensKey);
       if (tokens === undefined) return;
@@ -217,6 +254,10 @@ async function exclusively<Result>(name: string, run: (lookMs: number) => Promis
     lock === null ? undefined : { result: await run(releasedMsMax) },
   );
   return taken === undefined ? locks.request(name, {}, () => run(otherTabMsMax)) : taken.result;
+}
+
+function randomText(bytes: number): string {
+  return base64url(crypto.getRandomValues(new Uint8Array(bytes)));
 }
 
 function base64url(bytes: Uint8Array): string {

@@ -43,3 +43,37 @@ test('an abort while it reads the payment gives an unknown outcome', async (t) =
   const result = await paying;
   assert.deepEqual([result.status, 'reason' in result && result.reason], ['unknown', 'aborted']);
 });
+
+test('a page reads its payment with the client secret of the result, whatever the result', async (t) => {
+  const { client, sent } = await start(t);
+  for (const token of ['tok_paid', 'tok_card_declined', 'tok_lost_reply']) {
+    const result = await client.pay({ ...payment, token });
+    const { paymentId = '', clientSecret } = result;
+    assert.match(clientSecret ?? '', /^pcs_/, result.status);
+    const found = await client.payments.get({ processor: 'simulated', paymentId, clientSecret });
+    assert.deepEqual([found.id, found.status], [paymentId, result.status]);
+    const place = { processor: 'simulated', paymentId } as const;
+    await assert.rejects(client.payments.get(place), { code: 'forbidden' });
+    await assert.rejects(client.payments.get({ ...place, clientSecret: 'pcs_wrong' }), {
+      code: 'unauthenticated',
+    });
+  }
+  assert.ok(sent.length > 0);
+});
+
+test('after a challenge, the page has the outcome at its first look', async (t) => {
+  const { client } = await start(t);
+  const challenged = { ...payment, token: 'tok_requires_action', returnUrl: `${origin}/paid` } as const;
+  const result = await client.pay(challenged);
+  assert.ok(result.status === 'requires_action');
+  const { paymentId, clientSecret, idempotencyKey, nextAction } = result;
+  const form = {
+    method: 'POST',
+    body: new URLSearchParams({ decision: 'approve' }),
+    redirect: 'manual',
+  } as const;
+  assert.equal((await fetch(nextAction.url, form)).status, 303);
+  const found = await client.payments.get({ processor: 'simulated', paymentId, clientSecret });
+  assert.equal(found.status, 'succeeded');
+  assert.equal((await client.pay({ ...challenged, idempotencyKey })).status, 'succeeded');
+});

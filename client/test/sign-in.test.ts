@@ -54,11 +54,71 @@ test('signs in to an app on another origin with PKCE, and signs out', async (t) 
   );
   assert.equal(payload.client_id, 'oidc/web');
   assert.equal(await client.signIn.accessToken(), tokens.accessToken);
-  await assert.rejects(client.signIn.exchange(arrived), { code: 'invalid_request', param: 'code_verifier' });
+  assert.deepEqual(await client.signIn.exchange(arrived), tokens, 'a code is exchanged once');
   await assert.rejects(client.signIn.exchange(returnUrl), { code: 'invalid_request', param: 'code' });
   await client.signIn.signOut();
   assert.equal(await client.signIn.accessToken(), undefined);
   assert.equal(storage.values.size, 0);
+  await assert.rejects(client.signIn.exchange(arrived), { code: 'invalid_request', param: 'code_verifier' });
+});
+
+test('calls with one code share its exchange, and stay signed in, also if the first of them is aborted', async (t) => {
+  const { client, arrive, responses, storage } = await start(t);
+  const arrived = await arrive();
+  const controller = new AbortController();
+  // As React's StrictMode runs an effect: it is cleaned up and run again.
+  const exchanging = client.signIn.exchange(arrived, { signal: controller.signal });
+  const first = assert.rejects(exchanging, { code: 'aborted' });
+  controller.abort();
+  const tokens = await Promise.all([client.signIn.exchange(arrived), client.signIn.exchange(arrived)]);
+  await first;
+  assert.deepEqual(tokens[1], tokens[0]);
+  assert.equal(responses.filter(({ url }) => url.endsWith('/token')).length, 1);
+  // Another sign-in has begun: the old code must not be sent with its verifier.
+  await client.signIn.url(request);
+  assert.deepEqual(await client.signIn.exchange(arrived), tokens[0]);
+  storage.expire();
+  assert.ok(await client.signIn.accessToken(), 'the service has not ended the sign-in');
+});
+
+test('two tabs that begin a sign-in both succeed, in either order, and a code without its sign-in is not sent', async (t) => {
+  const { open, client, responses, storage } = await start(t);
+  for (const order of [
+    [0, 1],
+    [1, 0],
+  ]) {
+    const tabs = [open(), open()];
+    // Both begin before either has returned.
+    const links = await Promise.all(tabs.map((tab) => tab.signIn.url(request)));
+    const arrived = links.map((link) =>
+      new Browser().follow(link, (url) => url.startsWith(returnUrl)).then(({ url }) => url),
+    );
+    for (const tab of order) assert.ok(await tabs[tab]?.signIn.exchange((await arrived[tab]) ?? ''));
+    assert.deepEqual(
+      [...storage.values.keys()].map((key) => key.split(' ').at(-1)),
+      ['tokens'],
+    );
+  }
+  await client.signIn.url(request);
+  const before = responses.length;
+  for (const url of [`${returnUrl}&code=stolen`, `${returnUrl}&code=stolen&state=unknown`])
+    await assert.rejects(client.signIn.exchange(url), { code: 'invalid_request', param: 'code_verifier' });
+  assert.equal(responses.length, before);
+  for (let begun = 0; begun < 20; begun++) await client.signIn.url(request);
+  const [pending] = storage.values.entries().filter(([key]) => key.endsWith('pending'));
+  assert.equal(JSON.parse(pending?.[1] ?? '').length, 5, 'begun sign-ins that are kept');
+});
+
+test('an exchange that failed may be tried again with the same code', async (t) => {
+  const { origin, arrive, storage } = await start(t);
+  let isDown = true;
+  const send = (url: string, init: RequestInit) =>
+    isDown ? Promise.reject(new TypeError('down')) : fetch(url, init);
+  const client = new Counterfoil({ url: origin, storage, fetch: send });
+  const arrived = await arrive();
+  await assert.rejects(client.signIn.exchange(arrived), { code: 'network_error' });
+  isDown = false;
+  assert.ok((await client.signIn.exchange(arrived)).accessToken);
 });
 
 test('refreshes once for concurrent calls, also of several tabs', async (t) => {

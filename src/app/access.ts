@@ -6,7 +6,7 @@ import { CallLimits } from '../access/call-limits.ts';
 import { challengeOf } from '../access/challenge.ts';
 import { ConsoleSessions } from '../access/console-sessions.ts';
 import { DeclineLimits } from '../access/decline-limits.ts';
-import { KeyAdministration } from '../access/key-administration.ts';
+import { KeyAdministration, makeFirstKey } from '../access/key-administration.ts';
 import { KeyRing } from '../access/key-ring.ts';
 import { SettingsError } from '../errors.ts';
 import type { AppOptions } from '../http/server/app.ts';
@@ -17,7 +17,9 @@ import { ConsoleCookies } from '../http/server/console-cookies.ts';
 import { CrossOrigin } from '../http/server/cors.ts';
 import { type Log, openLog } from '../log.ts';
 import { isLoopback } from '../origins.ts';
+import type { ConnectedProcessor } from '../processors/processor.ts';
 import type { Settings } from '../settings/schema.ts';
+import { ConsoleApprovals } from '../sign-in/console-approvals.ts';
 import { ConsoleSignIns } from '../sign-in/console-sign-ins.ts';
 import type { Engine } from '../storage/engine.ts';
 import { existingStore, openEngine } from './adapters.ts';
@@ -41,20 +43,28 @@ export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAdd
   readonly isOpen: () => boolean;
 };
 
-/** Throws SettingsError if other machines can reach the service, or it moves real money, and no API key was ever made. */
+/**
+ * Throws SettingsError if other machines can reach the service, also through a proxy that the settings speak of, or it moves real
+ * money, and no API key was ever made.
+ *
+ * @param processors those that the service serves; undefined for one without a key
+ */
 export async function openAccess(
   settings: Settings,
   engine: Engine,
+  processors: Iterable<Pick<ConnectedProcessor, 'name' | 'movesMoney'> | undefined>,
   log: Log,
   now: () => number,
 ): Promise<Access> {
-  const { host, payments, corsOrigins, trustedProxies, limits, publicUrl } = settings;
-  const reachable = [host, payments.host ?? host].find((address) => !isLoopback(address));
-  const hasProcessor = settings.stripe.key !== undefined || settings.square.accessToken !== undefined;
+  const { corsOrigins, trustedProxies, limits, publicUrl } = settings;
+  const reachable = reachableAddress(settings);
+  // Only a clear no opens the service: an adapter without the field closes it.
+  const real = [...processors].find((each) => each !== undefined && each.movesMoney !== false);
   const isHttpsOnly = publicUrl?.startsWith('https:') ?? false;
-  const isNeverOpen = reachable !== undefined || hasProcessor;
+  const whyKeys = reasonForKeys(settings, real?.name);
+  const isNeverOpen = whyKeys !== undefined;
   if (isNeverOpen && !(await new ApiKeys(engine, 'service').wereEverMade()))
-    throw new SettingsError([noKeyYet(reachable)]);
+    throw new SettingsError([`${whyKeys}, and there is no API key yet. ${makeFirstKey}`]);
   const keys = new KeyRing(engine, now);
   await keys.refresh();
   for (const key of keys.publishable) {
@@ -114,17 +124,34 @@ export function openDeclineLimits(
   });
 }
 
-function noKeyYet(reachable: string | undefined): string {
-  const make = 'make one first: npx counterfoil keys create --name admin --scope admin';
-  return reachable === undefined
-    ? `stripe.key, square.accessToken: a service that moves real money needs an API key, and there is none yet; ${make}`
-    : `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines, and there is no API key ` +
-        `yet; ${make}`;
+/** The first address to listen on that other machines can reach. */
+function reachableAddress({ host, payments }: Settings): string | undefined {
+  return [host, payments.host ?? host].find((address) => !isLoopback(address));
+}
+
+/**
+ * Why a service needs an API key from the start, as the beginning of a sentence; undefined if it does not.
+ *
+ * @param processor one that moves real money
+ */
+function reasonForKeys(settings: Settings, processor: string | undefined): string | undefined {
+  const { trustedProxies, publicUrl } = settings;
+  const reachable = reachableAddress(settings);
+  if (reachable !== undefined)
+    return `host (HOST, COUNTERFOIL_PAYMENT_HOST): ${reachable} can be reached from other machines`;
+  if (processor !== undefined) return `${processor}: a service that moves real money needs an API key`;
+  if (trustedProxies.length > 0)
+    return 'trustedProxies (COUNTERFOIL_TRUSTED_PROXIES): a proxy lets other machines reach the service';
+  // A page on loopback can be opened on this machine only: the examples and development servers have one.
+  if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname))
+    return `publicUrl (COUNTERFOIL_PUBLIC_URL): ${publicUrl} can be reached from other machines`;
+  return undefined;
 }
 
 export interface OfflineAccess {
   readonly keys: ApiKeys;
   readonly administrators: Administrators;
+  readonly approvals: ConsoleApprovals;
   /** The administrative acts. @param since milliseconds since 1970 */
   trail(since?: number): AsyncGenerator<AuditEntry>;
   close(): Promise<void>;
@@ -142,6 +169,7 @@ export async function openOfflineAccess(settings: Settings, makesStore: boolean)
   return {
     keys: new ApiKeys(engine, 'cli'),
     administrators: new Administrators(engine, Date.now),
+    approvals: new ConsoleApprovals(engine, Date.now),
     trail: (since) => auditTrail(engine, since),
     close: async () => {
       await engine.close();

@@ -7,6 +7,7 @@ import { consoleSignInRoutes } from '../http/routes/console-sign-in.ts';
 import { type DoctorReport, doctorRoutes } from '../http/routes/doctor.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
 import { operationRoutes } from '../http/routes/health.ts';
+import { integrationApprovalRoutes } from '../http/routes/integration-approval.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
 import { metricsRoutes } from '../http/routes/metrics.ts';
@@ -40,7 +41,7 @@ export interface AppContext extends Pick<AppOptions, 'log' | 'metrics' | 'isStop
   readonly domains: Domains;
   readonly access: Access;
   /** Throws `unavailable` if the service cannot work now. */
-  readonly checkReady: () => Promise<void>;
+  readonly checkReady: () => Promise<readonly string[]>;
   readonly backups: BackupOperations;
   readonly reconciliations: Reconciliations;
   /** Runs the checks of `doctor`. */
@@ -91,6 +92,7 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
     tableListRoutes(domains.tables, basePath, tables.aliases),
     integrationRoutes(signIn),
     integrationListRoutes(signIn),
+    integrationApprovalRoutes(signIn),
     signInRoutes(signIn, (request) => access.authorizer.takeSignIn(request, now()), access.console?.cookies),
     sessionRoutes(signIn),
     signInTokenRoutes(signIn.appTokens, signIn.signingKeys, basePath),

@@ -6,12 +6,19 @@ import type { Settings } from '../settings/schema.ts';
 import { optional } from './optional.ts';
 
 export type { LastFailure } from '../storage/lmdb/backup/last-failure.ts';
-export { backupsIn, type DescribedBackups, describeBackups } from '../storage/lmdb/backup/listing.ts';
+export {
+  backupsByStore,
+  backupsIn,
+  type DescribedBackups,
+  describeBackups,
+} from '../storage/lmdb/backup/listing.ts';
 export { makeBackup } from '../storage/lmdb/backup/make.ts';
 export { isName as isBackupName } from '../storage/lmdb/backup/manifest.ts';
+export { claimTarget, whyRejected } from '../storage/lmdb/backup/owner.ts';
 export type { ShippingProgress } from '../storage/lmdb/backup/progress.ts';
 export { restoreBackup } from '../storage/lmdb/backup/restore.ts';
 export { endShipping, Shipper } from '../storage/lmdb/backup/shipper.ts';
+export { settledStoreId } from '../storage/lmdb/backup/store-id.ts';
 
 /** As `adapters.ts`, for backups: the targets, and what copies the embedded store to them. */
 

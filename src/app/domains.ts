@@ -10,6 +10,7 @@ import type { Challenges } from '../processors/challenges.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { AccessEnding } from '../sign-in/access-ending.ts';
+import { ConsoleApprovals } from '../sign-in/console-approvals.ts';
 import type { SignInContext } from '../sign-in/context.ts';
 import { Integrations } from '../sign-in/integrations.ts';
 import { OneTimeIds } from '../sign-in/one-time-ids.ts';
@@ -20,7 +21,7 @@ import { TokenGrants } from '../sign-in/tokens/token-grants.ts';
 import { Users } from '../sign-in/users.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Tables } from '../tables/tables.ts';
-import { openIdentityProviders, openProcessors, privateHosts } from './adapters.ts';
+import { openIdentityProviders, privateHosts } from './adapters.ts';
 
 /** Builds each domain from the settings. */
 
@@ -38,15 +39,18 @@ export async function openDomains(
   {
     origin,
     isAdministrator,
+    challenges,
     ...parts
-  }: Omit<PaymentOptions, 'tables'> & Pick<SignInOptions, 'origin' | 'isAdministrator'>,
+  }: Omit<PaymentOptions, 'tables'> &
+    Pick<SignInOptions, 'origin' | 'isAdministrator'> &
+    Pick<Domains, 'challenges'>,
 ): Promise<Domains> {
   const tables = openTables(settings, parts.engine);
   return {
     tables,
     payments: await openPayments(settings, { ...parts, tables }),
     signIn: openSignIn(settings, { ...parts, origin, isAdministrator }),
-    challenges: parts.simulation?.challenges,
+    challenges,
   };
 }
 
@@ -90,6 +94,7 @@ export function openSignIn(
     sessions: new Sessions(engine, now),
     users: new Users(engine, now),
     accessEnding: new AccessEnding(engine, now),
+    consoleApprovals: new ConsoleApprovals(engine, now),
     providers: openIdentityProviders(settings),
     appTokens,
     isAdministrator,
@@ -108,27 +113,24 @@ interface PaymentOptions
     'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now' | 'triedCards'
   > {
   readonly tables: Tables;
-  /** Undefined if the simulated processor is not served. */
-  readonly simulation: Parameters<typeof openProcessors>[1];
+  readonly processors: PaymentContext['processors'];
   readonly ownerSilenceMsMax?: number | undefined;
-  readonly processes?: number | undefined;
 }
 
 /** The context of payments, with every processor that has a key. */
 export async function openPayments(
   settings: Settings,
-  { tables, simulation, ownerSilenceMsMax, processes, ...parts }: PaymentOptions,
+  { tables, ownerSilenceMsMax, ...parts }: PaymentOptions,
 ): Promise<PaymentContext> {
   const itemWrite: PaymentContext['itemWrite'] = (table, item) => tables.creation(table, item);
   return {
     ...parts,
-    processors: await openProcessors(settings, simulation, processes),
     routes: routesOf(settings),
     prices: new Prices({ engine: parts.engine, log: parts.log, itemWrite }),
     heartbeats: new Heartbeats(parts.engine, ownerSilenceMsMax),
     replayCache: new ReplayCache(),
     paymentsOpen: new PaymentsOpen(parts.engine),
-    accounts: new Accounts(),
+    accounts: new Accounts(parts.engine),
     lookUpPace: new LookUpPace(),
     authenticationMs: settings.payments.authenticationSeconds * 1_000,
     wantedMs: settings.payments.retrySeconds * 1_000,

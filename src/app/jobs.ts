@@ -2,7 +2,7 @@ import { type Repeated, repeat } from '../lifecycle.ts';
 import type { Log } from '../log.ts';
 import { Recovery } from '../payments/recovery/recovery.ts';
 import type { Settings } from '../settings/schema.ts';
-import { endingRecoveryMs } from '../sign-in/limits.ts';
+import { endingRecoveryMs, exchangeRepeatMsMax } from '../sign-in/limits.ts';
 import type { Access } from './access.ts';
 import type { Domains } from './domains.ts';
 import {
@@ -26,9 +26,11 @@ export function startJobs(
   return [
     repeat(recoveryMs, (signal) => recovery.round(signal), log),
     repeat(oneTimeIdSweepMs, (signal) => signIn.oneTimeIds.sweep(signal), log),
+    repeat(oneTimeIdSweepMs, (signal) => signIn.accessEnding.recent.sweep(signal), log),
     repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
     repeat(endingRecoveryMs, (signal) => signIn.accessEnding.recover(signal), log),
     repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
+    repeat(exchangeRepeatMsMax, () => signIn.appTokens.sweepCodes(), log),
     repeat(declinesSweepMs, () => declines.sweep(), log),
     ...(console === undefined ? [] : [repeat(sessionSweepMs, () => console.sessions.sweep(), log)]),
   ];

@@ -6,11 +6,11 @@ export const startPatienceMsMax = 60_000;
 export const startPauseMs = 1_000;
 /** How often recovery looks for open charges and refunds that are due. */
 export const recoveryIntervalMs = 1_000;
-/** How often expired states and logout tokens are removed. */
+/** How often expired states and logout tokens, and endings of access that are older than any sign-in, are removed. */
 export const oneTimeIdSweepMs = 60 * 1_000;
 /** How often expired sessions are removed, only to save disk space. */
 export const sessionSweepMs = 60 * 60 * 1_000;
-/** How often expired codes and refresh tokens are removed; they are rejected in any case. */
+/** How often expired refresh tokens and signing keys are removed; they are rejected in any case. */
 export const tokenSweepIntervalMs = 10 * 60 * 1_000;
 /** How old the counts of other processes may be on an engine that bills each read. */
 export const distantDeclinesCachedMs = 10_000;

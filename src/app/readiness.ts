@@ -12,13 +12,14 @@ export const readyChecks = {
   store_read: 'The store cannot be read.',
   store_write: 'The store cannot be written.',
   disk: 'The disk is full, or nearly so: nothing can be written. Make room on it.',
-  payments:
-    'The store was restored from a backup, and payments are shut. Run counterfoil payments reconcile --adopt.',
   master_keys:
     'The master keys that the secrets of the store need cannot be read. Run counterfoil doctor to see why.',
 } as const;
 
 export type ReadyCheck = keyof typeof readyChecks;
+
+/** What may be shut while the service is ready: these requests are 503, and all others are served. */
+export type ShutPart = 'payments';
 
 /** @param details the cause of each failed check, for the log */
 function notReady(details: ReadonlyMap<ReadyCheck, string>): ServiceError {
@@ -41,13 +42,15 @@ export interface ReadyParts {
 
 /**
  * Checks that the service can work now: the store is readable and writable, the disk has room, the master keys are
- * readable. It costs only a read of the store and a look at two files, because anyone may call it. Throws ServiceError
- * `unavailable` with the failed checks.
+ * readable. It costs only a read of the store and a look at two files, because anyone may call it. Payments that are shut
+ * after a restore are no failure: a load balancer would take tables and sign-in away, too.
+ *
+ * @returns what is shut. Throws ServiceError `unavailable` with the failed checks
  */
 export async function checkReady(
   { engine, masterKeys, isShedding = () => false, checkMsMax = readyMsMax }: ReadyParts,
   isStopping: boolean,
-): Promise<void> {
+): Promise<readonly ShutPart[]> {
   if (isStopping) throw notReady(new Map([['running', 'stopping']]));
   const failed = new Map<ReadyCheck, string>();
   if (isShedding()) failed.set('load', 'requests are shed');
@@ -57,19 +60,17 @@ export async function checkReady(
     const isFull = cause instanceof ServiceError && cause.code === 'storage_full';
     failed.set(isFull ? 'disk' : check, (cause as Error).message);
   };
+  let shut: readonly ShutPart[] = [];
+  const lookAtPayments = async () => {
+    if ((await restoredOf(engine)) !== undefined) shut = ['payments'];
+  };
   await Promise.all([
-    run('store_read', () => engine.get('service:sealing', 'probe')).then(() =>
-      failed.has('store_read') ? undefined : run('payments', () => checkPayments(engine)),
-    ),
+    run('store_read', lookAtPayments),
     run('store_write', () => engine.checkWritable()),
     run('master_keys', () => checkMasterKeys(engine, masterKeys)),
   ]);
   if (failed.size > 0) throw notReady(failed);
-}
-
-async function checkPayments(engine: Engine): Promise<void> {
-  const restored = await restoredOf(engine);
-  if (restored !== undefined) throw new Error(`restored from ${restored.backup}, and not reconciled`);
+  return shut;
 }
 
 /** Checks only a key file. Keys from the settings are in memory, and a command runs only at start. */

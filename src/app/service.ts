@@ -16,6 +16,7 @@ import {
   metricsText,
   openEngine,
   openMetrics,
+  openProcessors,
   openSimulation,
   openTraces,
 } from './adapters.ts';
@@ -91,7 +92,11 @@ export async function startService(settings: Settings, options: ServiceOptions):
       openStore(settings, options, { log, metrics: prometheus.metrics }),
     );
     engine = store;
-    const access = await openAccess(settings, store, log, now);
+    const simulation = options.simulate
+      ? openSimulation(settings, paymentOriginOf(settings, listeners))
+      : undefined;
+    const processors = await openProcessors(settings, simulation, options.processes);
+    const access = await openAccess(settings, store, processors.values(), log, now);
     const keys = await withPatience(log, () => openMasterKeys(store, masterKeys, now()));
     const sealer = new Sealer(keys);
     const inFlight = new InFlight();
@@ -103,13 +108,11 @@ export async function startService(settings: Settings, options: ServiceOptions):
       inFlight,
       traces,
       triedCards: access.declines,
-      simulation: options.simulate
-        ? openSimulation(settings, paymentOriginOf(settings, listeners))
-        : undefined,
+      processors,
+      challenges: simulation?.challenges,
       ownerSilenceMsMax: options.ownerSilenceMsMax,
-      processes: options.processes,
-      origin: settings.publicUrl ?? listeners.main.origin,
-      isAdministrator: async (user) => (await access.administrators.find(user)) !== undefined,
+      origin: settings.publicUrl ?? listeners.origin,
+      isAdministrator: (user, registration) => access.administrators.isOne(user, registration),
     });
 
     let isStopping = false;
@@ -142,10 +145,11 @@ export async function startService(settings: Settings, options: ServiceOptions):
     });
     backups = await startBackups(settings, { ...shared, engine: store });
     const jobs = startJobs(settings, domains, access, log);
+    await listeners.begin();
 
     return {
-      origin: listeners.main.origin,
-      paymentOrigin: listeners.payments.origin,
+      origin: listeners.origin,
+      paymentOrigin: listeners.paymentOrigin,
       isOpen: access.isOpen(),
       routes: apps.flatMap(({ routes }) => routes),
       stop: async () => {
@@ -215,6 +219,6 @@ async function inTime(finishWork: () => Promise<void>, closeStore: () => Promise
 }
 
 /** The public URL is that of the main listener. */
-function paymentOriginOf({ publicUrl }: Settings, { areSeparate, main, payments }: Listeners): string {
-  return areSeparate ? payments.origin : (publicUrl ?? main.origin);
+function paymentOriginOf({ publicUrl }: Settings, { areSeparate, origin, paymentOrigin }: Listeners): string {
+  return areSeparate ? paymentOrigin : (publicUrl ?? origin);
 }

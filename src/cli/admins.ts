@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { type Administrator, publicAdministrator } from '../access/administrators.ts';
+import { publicKey } from '../access/public-key.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
 import type { OfflineAccess } from '../app/access.ts';
 import { userKey } from '../sign-in/identity.ts';
 import { describe, type JsonOption, repeatable, subcommand, withOpened } from './command.ts';
-import { printListing, printResult } from './output/print.ts';
+import { hint, printListing, printResult } from './output/print.ts';
 import type { Column } from './output/table.ts';
 
 const issuerArgument = [
@@ -24,6 +25,7 @@ export function defineAdmins(command: Command): void {
     description: 'Let a person sign in to the console, or change their scopes and name.',
     examples: [
       'admins add https://accounts.google.com 113427465539012345678 --name Ada',
+      'admins add https://login.example 583231 --integration oidc/staff',
       'admins add https://github.com 583231 --scope payments:read --scope payments:refund',
     ],
   })
@@ -31,6 +33,10 @@ export function defineAdmins(command: Command): void {
     .argument(...subjectArgument)
     .addOption(
       repeatable('--scope <scope>', 'what they may do, by default admin; repeat it for several', scopes),
+    )
+    .option(
+      '--integration <provider/name>',
+      'the approved integration that they sign in with; by default the only one',
     )
     .option('--name <name>', 'a name for the audit; by default that of their ID token')
     .action(add);
@@ -55,27 +61,33 @@ async function withAccess<Result>(work: (access: OfflineAccess) => Promise<Resul
 
 interface AddOptions extends JsonOption {
   readonly scope?: readonly Scope[];
+  readonly integration?: string;
   readonly name?: string;
 }
 
 async function add(
   issuer: string,
   subject: string,
-  { json, scope = ['admin'], name }: AddOptions,
+  { json, scope = ['admin'], integration, name }: AddOptions,
 ): Promise<void> {
   const id = userKey({ issuer, subject });
   const named = name === undefined ? {} : { name };
-  const added = await withAccess(({ administrators }) =>
-    administrators.add({ id, issuer, subject, scopes: scope, ...named }, { by: 'cli' }),
-  );
+  const added = await withAccess(async ({ administrators, approvals }) => {
+    const registration = await approvals.registrationFor(integration);
+    const request = { id, issuer, subject, registration, scopes: scope, ...named };
+    return administrators.add(request, { by: 'cli' });
+  });
   const allowed = added.scopes.join(' ');
-  printResult(json, publicAdministrator(added), `${subject} of ${issuer} is an administrator: ${allowed}`);
+  const by = added.registration?.integration;
+  const text = `${subject} of ${issuer} is an administrator by ${by}: ${allowed}`;
+  printResult(json, publicAdministrator(added), text);
 }
 
 const columns: readonly Column<Administrator>[] = [
   { title: 'NAME', cell: ({ name }) => name },
   { title: 'ISSUER', cell: ({ issuer }) => issuer },
   { title: 'SUBJECT', cell: ({ subject }) => subject },
+  { title: 'INTEGRATION', cell: ({ registration }) => registration?.integration ?? 'none: add again' },
   { title: 'ADDED', cell: ({ addedAt }) => addedAt },
   { title: 'ALLOWS', cell: ({ scopes: allowed }) => allowed.join(' ') },
 ];
@@ -90,6 +102,18 @@ async function list({ json }: JsonOption): Promise<void> {
 
 async function remove(issuer: string, subject: string, { json }: JsonOption): Promise<void> {
   const id = userKey({ issuer, subject });
-  const removed = await withAccess(({ administrators }) => administrators.remove(id, { by: 'cli' }));
-  printResult(json, publicAdministrator(removed), `${subject} of ${issuer} is no administrator any more`);
+  const { removed, left } = await withAccess(async ({ administrators, keys }) => {
+    const removed = await administrators.remove(id, { by: 'cli' });
+    // After the removal: from then on they make no more.
+    return { removed, left: await keys.validCreatedBy(`administrator:${id}`) };
+  });
+  const result = {
+    ...publicAdministrator(removed),
+    valid_keys: left.map((key) => publicKey(key, Date.now())),
+  };
+  printResult(json, result, `${subject} of ${issuer} is no administrator any more`);
+  if (json || left.length === 0) return;
+  hint(`These API keys of theirs stay valid:`);
+  for (const { id: key, name } of left) hint(`  ${key} (${name})`);
+  hint(`To revoke them: npx counterfoil keys revoke --created-by administrator:${id}`);
 }

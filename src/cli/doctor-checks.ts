@@ -1,5 +1,6 @@
 import { openProcessors } from '../app/adapters.ts';
 import { addressCheck } from '../app/doctor/address.ts';
+import { administratorsCheck } from '../app/doctor/administrators.ts';
 import { backupsCheck } from '../app/doctor/backups.ts';
 import { type Finding, ok, worstOf } from '../app/doctor/finding.ts';
 import {
@@ -81,6 +82,7 @@ async function examineData(
     ...diskCheck(settings),
     await addressCheck(settings),
     ...(await publishableKeysCheck(settings, engine, now)),
+    ...(await administratorsCheck(engine, Date.now)),
     ...(await processorsCheck(await openProcessors(settings, undefined), engine)),
     ...(await backupsCheck(settings, now)),
   ];

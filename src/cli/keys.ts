@@ -41,10 +41,14 @@ export function defineKeys(command: Command): void {
     )
     .action(rotate);
   subcommand(command, 'revoke', {
-    description: 'End a key at once.',
-    examples: ['keys revoke 0123456789abcdef'],
+    description: 'End a key at once, or all keys that somebody has created.',
+    examples: ['keys revoke 0123456789abcdef', 'keys revoke --created-by administrator:4bV…'],
   })
-    .argument(...keyArgument)
+    .argument('[key]', keyArgument[1])
+    .option(
+      '--created-by <creator>',
+      'instead, every key that this key or administrator has created, also through other keys',
+    )
     .action(revoke);
 }
 
@@ -160,6 +164,7 @@ const columns: readonly Column<ListedKey>[] = [
   { title: 'NAME', cell: ({ name }) => name },
   { title: 'LAST USED', cell: ({ lastUsedAt }) => lastUsedAt ?? 'never' },
   { title: 'EXPIRES', cell: ({ expiresAt }) => expiresAt ?? 'never' },
+  { title: 'CREATED BY', cell: ({ creators = [] }) => creators.at(-1) ?? 'unknown' },
   { title: 'CREATED', cell: ({ createdAt }) => createdAt },
   { title: 'ALLOWS', cell: allows },
 ];
@@ -187,7 +192,25 @@ async function rotate(
   show(await withAccess(false, ({ keys }) => keys.rotate(id, overlap)), json);
 }
 
-async function revoke(id: string, { json }: JsonOption): Promise<void> {
+async function revoke(
+  id: string | undefined,
+  { json, createdBy }: JsonOption & { readonly createdBy?: string },
+): Promise<void> {
+  if ((id === undefined) === (createdBy === undefined))
+    throw new UsageError('keys revoke: name either a key or --created-by');
+  if (createdBy !== undefined) return revokeCreatedBy(createdBy, json);
+  if (id === undefined) return;
   const key = await withAccess(false, ({ keys }) => keys.revoke(id));
   printResult(json, publicKey(key, Date.now()), `API key ${id} (${key.name}) is revoked`);
+}
+
+async function revokeCreatedBy(creator: string, json: boolean | undefined): Promise<void> {
+  const revoked = await withAccess(false, ({ keys }) => keys.revokeCreatedBy(creator));
+  printResult(
+    json,
+    { revoked: revoked.map((key) => publicKey(key, Date.now())) },
+    revoked.length === 0
+      ? `No key by ${creator} was valid`
+      : revoked.map(({ id, name }) => `API key ${id} (${name}) is revoked`),
+  );
 }

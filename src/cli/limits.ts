@@ -13,10 +13,6 @@ export const tableRowsMeasuredMax = 500;
 export const paymentsListedDefault = 100;
 /** Bytes of a line of an imported file: an item of 400 KB in which every byte is written as six characters. */
 export const importedLineBytesMax = 4 * 1024 * 1024;
-/** How long before its backup a restored store looks for refunds of charges that it knows: most are made in this time. */
-export const adoptedBeforeMsDefault = 90 * 24 * 60 * 60 * 1_000;
-/** A payment gets its id this long before its reservation at most: it may be older than a snapshot that lacks it. */
-export const reservationMsMax = 60 * 1_000;
 /** Batches that an import writes to the store at once: they share flushes, and the writer never waits for the next ones. */
 export const storeBatchesAtOnce = 64;
 /** Batches that an import sends to a service at once: enough to share its flushes, few enough to leave it to others. */

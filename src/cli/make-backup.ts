@@ -16,14 +16,15 @@ import { UsageError, WorkFailed } from './problems.ts';
 export interface BackupCommandOptions extends JsonOption {
   readonly list?: boolean;
   readonly keep?: number;
+  readonly takeOver?: boolean;
 }
 
 type Backup = Awaited<ReturnType<typeof backupsIn>>[number];
 
 /** `counterfoil backup`: exits with 0, or with 1 if no backup could be made; then none is listed. */
 export async function backup(target: string, options: BackupCommandOptions): Promise<void> {
-  if (options.list && options.keep !== undefined)
-    throw new UsageError('backup: --list deletes nothing, so it takes no --keep');
+  if (options.list && (options.keep !== undefined || options.takeOver))
+    throw new UsageError('backup: --list changes nothing, so it takes neither --keep nor --take-over');
   const settings = await commandSettings();
   const opened = await openTarget(settings, target);
   try {
@@ -38,13 +39,14 @@ export async function backup(target: string, options: BackupCommandOptions): Pro
 async function make(
   settings: Settings,
   target: BackupTarget,
-  { json, keep }: BackupCommandOptions,
+  { json, keep, takeOver: takesOver = false }: BackupCommandOptions,
 ): Promise<void> {
   lowerPriority();
   const bar = new ProgressBar();
   const progress = (done: number, total: number) => bar.show(done, total, 'verifying');
-  const { deleted, ...made } = await makeBackup(existingStore(settings), target, { keep, progress }).finally(
-    () => bar.clear(),
+  const options = { keep, takesOver, progress };
+  const { deleted, ...made } = await makeBackup(existingStore(settings), target, options).finally(() =>
+    bar.clear(),
   );
   const source = masterKeySource(settings);
   const place = isKeyFile(source) ? resolve(sourceName(source)) : sourceName(source);
@@ -64,6 +66,7 @@ async function list(target: BackupTarget, { json }: BackupCommandOptions): Promi
     { title: 'ITEMS', cell: (made) => `${itemsOf(made)}`, align: 'right' },
     { title: 'BYTES', cell: ({ bytes }) => `${bytes}`, align: 'right' },
     { title: 'POSITION', cell: ({ position }) => `${position}`, align: 'right' },
+    { title: 'STORE', cell: ({ store_id }) => store_id ?? '' },
   ];
   await printListing(await backupsIn(target), {
     ...{ json, columns, none: 'No backups.' },

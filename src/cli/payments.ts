@@ -102,6 +102,18 @@ function defineReconcile(command: Command): void {
       '--accept-unknown-keys',
       'with --adopt: open payments although a repeated request may be charged again',
     )
+    .option(
+      '--new-account <account...>',
+      'with --adopt: the service began to charge with this account after the backup: stripe/acct_1/live',
+    )
+    .option(
+      '--without-account <account...>',
+      'with --adopt: open payments without the records of this account, and keep them shut for it',
+    )
+    .option(
+      '--without-processors',
+      'with --adopt: open payments without any records, for a service that takes none',
+    )
     .action(async (name, options) => {
       if (options.adopt) await (await import('./payments/adopt.ts')).adopt(name, options);
       else await (await import('./payments/reconcile.ts')).reconcileWith(name, options);

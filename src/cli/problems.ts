@@ -1,4 +1,11 @@
-import { DamagedStoreError, errorKinds, ServiceError, SettingsError, TransientError } from '../errors.ts';
+import {
+  DamagedStoreError,
+  damageAdvice,
+  errorKinds,
+  ServiceError,
+  SettingsError,
+  TransientError,
+} from '../errors.ts';
 import { printable } from './output/printable.ts';
 
 /** The work of a command failed: exit status 1. */
@@ -47,7 +54,8 @@ function isOfCommander(
 function problemOf(error: unknown): Problem {
   if (error instanceof UsageError) return { status: 2, code: 'usage', lines: [error.message] };
   if (isOfCommander(error)) return { status: 2, code: 'usage', lines: [usageLine(error)] };
-  if (error instanceof DamagedStoreError) return { status: 1, code: 'store_damaged', lines: error.problems };
+  if (error instanceof DamagedStoreError)
+    return { status: 1, code: 'store_damaged', lines: [...error.problems, damageAdvice] };
   if (error instanceof SettingsError) return { status: 2, code: 'invalid_settings', lines: error.problems };
   if (error instanceof TransientError) return { status: 1, code: 'unavailable', lines: [error.message] };
   if (error instanceof WorkFailed) return { status: 1, code: error.code, lines: [error.message] };
@@ -104,7 +112,7 @@ const lmdbLimits: ReadonlySet<number> = new Set([-30790, -30792, -30791, -30788,
 function problemOfLmdb({ code, message }: Error & { readonly code: number }): Problem {
   const isDamage = code < 0 && !lmdbLimits.has(code);
   const line = isDamage
-    ? `data (COUNTERFOIL_DATA): the store cannot be read (${message}); restore a copy of it`
+    ? `data (COUNTERFOIL_DATA): the store cannot be read (${message}); ${damageAdvice}`
     : `data (COUNTERFOIL_DATA): the store cannot be opened now (${message}); this does not show that it is damaged`;
   return { status: 1, code: isDamage ? 'store_damaged' : 'store_not_opened', lines: [line] };
 }

@@ -79,6 +79,14 @@ const families: readonly Family[] = [
     load: async () => (await import('./admins.ts')).defineAdmins,
   },
   {
+    ...{
+      name: 'integrations',
+      group: 'Access:',
+      summary: 'list sign-in integrations, and approve them for the console',
+    },
+    load: async () => (await import('./integrations.ts')).defineIntegrations,
+  },
+  {
     ...{ name: 'users', group: 'Access:', summary: 'list, show and delete users' },
     load: async () => (await import('./users.ts')).defineUsers,
   },

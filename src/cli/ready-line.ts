@@ -10,6 +10,9 @@ export function readyLine(
   const payments = paymentOrigin === origin ? '' : `, payments on ${paymentOrigin}`;
   const workers = count === 1 ? '' : `, ${count} workers`;
   const simulated = simulate ? ', with a simulated processor that moves no money' : '';
-  const open = isOpen ? ', open to programs on this machine' : ', requests need an API key';
+  // A proxy is such a program, and not every one can be recognized.
+  const open = isOpen
+    ? ', open without an API key to all programs on this machine, a proxy included'
+    : ', requests need an API key';
   return `Counterfoil is ready on ${origin}${payments}${workers}${simulated}${open}\n`;
 }

@@ -31,6 +31,8 @@ export function defineWorker(command: Command): void {
   })
     .option('--simulate', 'with a payment processor that moves no money')
     .option('--processes <count>', 'how many processes there are', countOfWorkers)
+    .option('--origin <url>', 'where the others serve: it listens when it is ready')
+    .option('--payment-origin <url>', 'where the others serve payments')
     .action(async (options: WorkerOptions) => (await import('./serving.ts')).work(options));
 }
 

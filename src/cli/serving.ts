@@ -14,6 +14,9 @@ export interface ServeOptions {
 export interface WorkerOptions {
   readonly simulate?: boolean;
   readonly processes?: number;
+  /** Where other processes serve already. */
+  readonly origin?: string;
+  readonly paymentOrigin?: string;
 }
 
 /** `counterfoil serve`: runs until SIGTERM or SIGINT. Throws SettingsError with all settings that are invalid. */
@@ -25,11 +28,13 @@ export async function serve({ simulate = false, workers: count = 1 }: ServeOptio
 }
 
 /** `counterfoil worker`: one process of `serve --workers`. */
-export async function work({ simulate = false, processes: count = 1 }: WorkerOptions): Promise<void> {
+export async function work(options: WorkerOptions): Promise<void> {
+  const { simulate = false, processes: count = 1, origin, paymentOrigin = origin } = options;
+  const joins = origin === undefined || paymentOrigin === undefined ? undefined : { origin, paymentOrigin };
   keepRequestsYoung();
   try {
     const settings = await commandSettings(simulate);
-    await (await import('./workers.ts')).serveAsWorker(settings, { simulate, count });
+    await (await import('./workers.ts')).serveAsWorker(settings, { simulate, count }, joins);
   } catch (error) {
     // The open channel to the parent process would keep this one alive.
     process.disconnect?.();

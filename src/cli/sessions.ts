@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { People } from '../app/offline/people.ts';
+import { endSession } from '../sign-in/end-session.ts';
 import { isUserKey } from '../sign-in/identity.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicSession } from '../sign-in/public-people.ts';
@@ -44,10 +45,18 @@ export function defineSessions(command: Command): void {
   ).action(list);
   withConditions(
     subcommand(command, 'end', {
-      description: 'End sessions and their tokens. Needs at least one condition.',
-      examples: ['sessions end --user 4bV…', 'sessions end --integration google/web --older-than 30d'],
+      description: 'End sessions and their tokens: one by its id, those that meet all conditions, or all.',
+      examples: [
+        'sessions end ses_4bV…',
+        'sessions end --user 4bV…',
+        'sessions end --integration google/web --older-than 30d',
+        'sessions end --all',
+      ],
     }),
-  ).action(end);
+  )
+    .argument('[session]', 'the id of a session; "sessions list" shows it')
+    .option('--all', 'all sessions of everybody')
+    .action(end);
 }
 
 function withConditions(command: Command): Command {
@@ -82,17 +91,38 @@ async function* allSessions({ sessions }: People, filter: SessionFilter): AsyncG
   } while (after !== undefined);
 }
 
-async function end({ json, ...conditions }: Conditions): Promise<void> {
+interface EndOptions extends Conditions {
+  readonly all?: boolean;
+}
+
+async function end(session: string | undefined, { json, all, ...conditions }: EndOptions): Promise<void> {
   const filter = filterOf(conditions);
-  if (Object.keys(filter).length === 0)
-    throw new UsageError('name the sessions to end: --user, --integration or --older-than');
-  const { user, integration, olderThan } = conditions;
-  const on = Object.entries({ user, integration, older_than: olderThan })
+  const ways = [session !== undefined, all === true, Object.keys(filter).length > 0];
+  if (ways.filter(Boolean).length !== 1)
+    throw new UsageError(
+      'name the sessions to end: one by its id, or --user, --integration or --older-than, or --all',
+    );
+  const ended = await withPeople((people) =>
+    session === undefined ? endMatching(people, filter, conditions) : endOne(people, session),
+  );
+  printResult(json, { ended }, `${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended`);
+}
+
+async function endOne(people: People, id: string): Promise<number> {
+  await endSession(people, id, { by: 'cli' });
+  return 1;
+}
+
+function endMatching(
+  { accessEnding }: People,
+  filter: SessionFilter,
+  { user, integration, olderThan }: Conditions,
+): Promise<number> {
+  const typed = Object.entries({ user, integration, older_than: olderThan })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${value}`);
-  const act = { what: 'sessions.ended', on: on.join(' '), by: 'cli' } as const;
-  const ended = await withPeople((people) => people.accessEnding.end({ filter, act }));
-  printResult(json, { ended }, `${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended`);
+  const act = { what: 'sessions.ended', on: typed.join(' ') || 'all', by: 'cli' } as const;
+  return accessEnding.end({ filter, act });
 }
 
 function filterOf({ user, integration, olderThan }: Conditions): SessionFilter {

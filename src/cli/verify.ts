@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import { damageAdvice } from '../errors.ts';
 import { describe, type JsonOption } from './command.ts';
 import { commandSettings } from './command-settings.ts';
-import { printResult } from './output/print.ts';
+import { hint, printResult } from './output/print.ts';
 import { ProgressBar } from './output/progress-bar.ts';
 
 /** `counterfoil verify`: exits with 0 if the store is whole, with 1 if it is damaged, with 2 if there is none. */
@@ -23,5 +24,7 @@ async function verify({ json }: JsonOption): Promise<void> {
   const isWhole = problems.length === 0;
   const verdict = `${items} items: ${isWhole ? 'the store is whole' : 'the store is damaged'}`;
   printResult(json, { is_whole: isWhole, items, problems }, [...problems, verdict]);
-  if (!isWhole) process.exitCode = 1;
+  if (isWhole) return;
+  process.exitCode = 1;
+  if (!json) hint(`What you can do: ${damageAdvice}.`);
 }

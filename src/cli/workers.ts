@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { checkPortsAreFree } from '../app/listeners.ts';
+import { checkPortsAreFree, type SharedOrigins } from '../app/listeners.ts';
 import { type Service, startService } from '../app/service.ts';
 import { withPatience } from '../app/start-patience.ts';
 import { stopMsMax } from '../lifecycle.ts';
@@ -53,6 +53,7 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<vo
     // The first worker creates the store and the master key before the others open them.
     const ready = await workers.start();
     Object.assign(env, portsOf(ready));
+    workers.joins = ready;
     await Promise.all(Array.from({ length: plan.count - 1 }, () => workers.start()));
     process.stdout.write(readyLine(ready, plan));
   } catch (error) {
@@ -66,13 +67,18 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<vo
 }
 
 /** Serves as one of several workers, until SIGTERM or until the parent process is gone. */
-export async function serveAsWorker(settings: Settings, { simulate, count }: Plan): Promise<void> {
+export async function serveAsWorker(
+  settings: Settings,
+  { simulate, count }: Plan,
+  joins: SharedOrigins | undefined,
+): Promise<void> {
   // Ctrl-C reaches every process of the terminal; the parent process forwards it as SIGTERM.
   process.on('SIGINT', () => undefined);
   const service = await startService(settings, {
     simulate,
     processes: count,
     sharesPort: true,
+    joins,
     gatherMetrics: gatherFromWorkers,
   });
   const stop = () => void service.stop().then(() => process.exit(0));
@@ -104,6 +110,8 @@ class WorkerGroup {
   readonly #env: NodeJS.ProcessEnv;
   readonly #workers = new Set<ChildProcess>();
   readonly #metrics = new WorkerMetrics();
+  /** Set once a worker is ready: each later one accepts connections only when it can serve them. */
+  joins: SharedOrigins | undefined;
   #isStopping = false;
   #delayMs = workerDelayMsMin;
 
@@ -118,6 +126,8 @@ class WorkerGroup {
   async start(): Promise<Ready> {
     const { simulate, count } = this.#plan;
     const args = ['worker', '--processes', String(count), ...(simulate ? ['--simulate'] : [])];
+    if (this.joins !== undefined)
+      args.push('--origin', this.joins.origin, '--payment-origin', this.joins.paymentOrigin);
     const worker = fork(process.argv[1] as string, args, { env: this.#env });
     this.#workers.add(worker);
     const ended = (once(worker, 'exit') as Promise<[number | null, string | null]>).finally(() => {

@@ -6,12 +6,6 @@ export const requestBodyBytesMax = 1024 * 1024;
 export const requestHeaderBytesMax = 16 * 1024;
 /** The longest path parameter that can be valid is a table name of 255 characters, each percent-encoded. */
 export const pathParameterCharactersMax = 255 * 3;
-/** Deep enough for every accepted document, and far from the recursion limit of any parser. */
-export const jsonDepthMax = 32;
-/** Fields and array elements of one body. The largest accepted document, a batch of 100 writes, has about 500. */
-export const jsonMembersMax = 5_000;
-/** A double represents every decimal number of up to 15 significant digits; the parser may change one of 16. */
-export const numberSignificantDigitsMax = 15;
 /** Time for the whole request to arrive; a charge has 100 bytes. With the check once a second it is less than 15 s. */
 export const requestArrivalMsMax = 13_000;
 /** A usual client sends its headers in one packet. */
@@ -38,10 +32,29 @@ export const requestsPerConnectionMax = 128;
 /** Requests dropped behind the last response of a connection before it is reset: one socket read may contain so many. */
 export const requestsDroppedMax = 1_024;
 /**
- * Time that one turn of the event loop spends on requests before it sheds the rest: a served request has waited at most about
- * twice as long. A burst of some hundred requests of a millisecond each, as on a distant store, is not an overload.
+ * Time that one turn of the event loop spends on requests; the rest wait for the next turn. Node.js accepts one connection per
+ * turn, so a turn must be short; each also costs some ten microseconds, so it must not be shorter than many small requests.
  */
-export const loopTurnMsMax = 500;
+export const turnMsMax = 10;
+/**
+ * While connections arrive, each address is served once in this time. A thousand connections are accepted in it, and it is well
+ * below what a caller notices.
+ */
+export const acceptFirstMsMax = 100;
+/**
+ * Connections that the system keeps until they are accepted; Linux allows 4,096 by default. Beyond it, it drops the attempts of
+ * clients, which repeat them after one, three and seven seconds. Node.js asks for 511.
+ */
+export const connectionsQueuedMax = 4_096;
+/** Before a listener stops, it accepts what the system holds: thousands of connections, and a small part of the grace period. */
+export const stopAcceptMsMax = 1_000;
+/** Work on a body of this size takes about as long as the rest of a small request: it waits for its turn. */
+export const queuedBodyBytesMin = 16 * 1024;
+/**
+ * Time that a request may have waited when its turn comes: after it, the request is shed. A burst of some hundred requests of a
+ * millisecond each, as on a distant store, is not an overload.
+ */
+export const requestWaitMsMax = 500;
 /** A timer that is this late twice in a row shows that other work than requests keeps the event loop busy. */
 export const eventLoopDelayMsMax = 500;
 /** How often the delay is sampled: twenty samples per second have no measurable cost. */
@@ -76,6 +89,8 @@ export const uploadBytesMax = 64 * 1024 * 1024;
 export const uploadBytesPerAddressMax = 8 * 1024 * 1024;
 /** Compressing a smaller response costs more than sending it. */
 export const compressedBytesMin = 1024;
+/** The state of an app in a sign-in link. It lies in a cookie; random 256 bits take 43 characters. */
+export const appStateCharactersMax = 200;
 /** Sign-ins that one browser may have open, in as many tabs; each has its cookie. */
 export const signInsPerBrowserMax = 10;
 /** All of these cookies together: half of the limit for all headers. */

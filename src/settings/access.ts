@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { Type } from 'typebox';
-import { isWebOrigin } from '../origins.ts';
+import { isWebOrigin, webOriginOf } from '../origins.ts';
 
 /** Settings for who may call, how often, and from where. */
 const closed = { additionalProperties: false };
@@ -102,13 +102,16 @@ export function accessProblems({
   corsOrigins,
   privateIssuers,
   privateCa,
+  publicUrl,
 }: {
   trustedProxies: string[];
   corsOrigins: string[];
   privateIssuers: string[];
   privateCa?: string | undefined;
+  publicUrl?: string | undefined;
 }): string[] {
   return [
+    ...(publicUrl === undefined || isWebOrigin(publicUrl) ? [] : [publicUrlProblem(publicUrl)]),
     ...privateIssuers
       .filter((text) => !isHostOrNetwork(text))
       .map(
@@ -133,6 +136,15 @@ export function accessProblems({
           '(http is allowed only on loopback)',
       ),
   ];
+}
+
+/** Browsers send their own spelling of the origin, and it is compared character by character. */
+function publicUrlProblem(text: string): string {
+  const name = 'publicUrl (COUNTERFOIL_PUBLIC_URL)';
+  const spelled = URL.canParse(text) ? webOriginOf(new URL(text)) : undefined;
+  return spelled === undefined
+    ? `${name}: ${text} must be https, except on this machine`
+    : `${name}: write it as browsers do, ${spelled}`;
 }
 
 const hostName = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;

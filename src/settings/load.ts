@@ -164,8 +164,6 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
     ['stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE)', settings.stripe.apiBase],
     ['square.apiBase (COUNTERFOIL_SQUARE_API_BASE)', settings.square.apiBase],
     ['github.url (COUNTERFOIL_GITHUB_URL)', settings.github.url],
-    // The session cookie is sent over it.
-    ['publicUrl (COUNTERFOIL_PUBLIC_URL)', settings.publicUrl ?? ''],
   ] as const) {
     if (origin.startsWith('http:') && !isLoopback(new URL(origin).hostname)) {
       problems.push(`${name}: must be https, except on this machine`);

@@ -13,11 +13,11 @@ import { dropPageItems, dropPassesMax } from './limits.ts';
 export async function dropSpace(
   engine: Engine,
   space: Space,
-  { keepsSpace }: { readonly keepsSpace: boolean },
+  { keepsSpace, caller }: { readonly keepsSpace: boolean; readonly caller: string | undefined },
 ): Promise<boolean> {
   let isFound = false;
   for (let passes = 0; passes < dropPassesMax; passes++) {
-    const count = await deleteItems(engine, space);
+    const count = await deleteItems(engine, space, caller);
     if (count === undefined) return isFound;
     isFound = true;
     // An item that others changed meanwhile, or created before the present place, is in the next pass.
@@ -29,7 +29,11 @@ export async function dropSpace(
 }
 
 /** One pass over the table. @returns the number of items that it had; undefined when the table did not exist */
-async function deleteItems(engine: Engine, space: Space): Promise<number | undefined> {
+async function deleteItems(
+  engine: Engine,
+  space: Space,
+  caller: string | undefined,
+): Promise<number | undefined> {
   let count = 0;
   let after: string | undefined;
   do {
@@ -39,7 +43,8 @@ async function deleteItems(engine: Engine, space: Space): Promise<number | undef
     for (let index = 0; index < ids.length; index += commitWritesMax) {
       const some = ids.slice(index, index + commitWritesMax);
       // A rejection means that another caller has deleted an item; the next pass has the others.
-      commits.push(engine.commit(some.map((id): Write => ({ kind: 'delete', space, id }))));
+      const deletions = some.map((id): Write => ({ kind: 'delete', space, id }));
+      commits.push(engine.commit(deletions, caller));
     }
     await allOf(commits);
     count += ids.length;

@@ -1,5 +1,7 @@
 import { ServiceError } from '../errors.ts';
-import { pageItemsMax } from './limits.ts';
+import type { Scan } from '../storage/engine.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import { pageBytesMax, pageItemsMax } from './limits.ts';
 import { checkId, type TableItem } from './table-item.ts';
 
 /** Consecutive items; `next` is the id of the last one, or undefined when there are no more. */
@@ -24,4 +26,16 @@ export function checkPage(limit: number, { after, prefix }: PageRange): void {
       message: `limit must be a whole number from 1 to ${pageItemsMax}.`,
     });
   }
+}
+
+/** The first `limit` items of a scan; fewer when they reach `pageBytesMax`. */
+export async function firstItems({ chunks }: Scan, limit: number): Promise<Page> {
+  const items: TableItem[] = [];
+  let bytes = 0;
+  for await (const item of itemsOf(chunks)) {
+    if (items.length === limit || bytes >= pageBytesMax) return { items, next: items.at(-1)?.id };
+    items.push(item);
+    bytes += Buffer.byteLength(item.id) + Buffer.byteLength(item.name);
+  }
+  return { items, next: undefined };
 }

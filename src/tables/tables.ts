@@ -1,11 +1,9 @@
 import { ServiceError } from '../errors.ts';
 import type { Engine, Reads, Rejection, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
 import { dropSpace } from './drop-space.ts';
 import { type EntityTags, itemTag } from './entity-tags.ts';
 import { type ItemText, ItemTexts } from './item-texts.ts';
-import { pageBytesMax } from './limits.ts';
-import { checkPage, type Page, type PageRange } from './page.ts';
+import { checkPage, firstItems, type Page, type PageRange } from './page.ts';
 import { type PutCondition, unmetCondition } from './put-condition.ts';
 import { checkId, checkItem, type TableItem, tableName, tableSpace } from './table-item.ts';
 import { emptyFacts, listTables, type TableFacts, type TableList } from './table-list.ts';
@@ -24,11 +22,20 @@ export type TableWrite =
 export class Tables {
   readonly #engine: Engine;
   readonly #policy: TablePolicy;
-  readonly #texts = new ItemTexts();
+  readonly #texts: ItemTexts;
+  readonly #caller: string | undefined;
 
-  constructor(engine: Engine, policy: TablePolicy) {
+  /** @param caller see `by` */
+  constructor(engine: Engine, policy: TablePolicy, texts = new ItemTexts(), caller?: string) {
     this.#engine = engine;
     this.#policy = policy;
+    this.#texts = texts;
+    this.#caller = caller;
+  }
+
+  /** The same tables for one caller: the engine shares its time among the callers that write. */
+  by(caller: string): Tables {
+    return new Tables(this.#engine, this.#policy, this.#texts, caller);
   }
 
   /** The consistency of `read` and `page`: a snapshot, or page by page. */
@@ -75,8 +82,15 @@ export class Tables {
   /**
    * At most `limit` items after an id, whose ids begin with a prefix; fewer when they reach `pageBytesMax`.
    * Throws `invalid_request`, `table_not_found`.
+   *
+   * @param turn resolves when the page may be built, which takes some milliseconds at most
    */
-  async page(table: string, limit: number, { after, prefix }: PageRange): Promise<Page> {
+  async page(
+    table: string,
+    limit: number,
+    { after, prefix }: PageRange,
+    turn?: () => Promise<void>,
+  ): Promise<Page> {
     checkPage(limit, { after, prefix });
     // One item more than requested shows whether there are more.
     const range = {
@@ -85,14 +99,8 @@ export class Tables {
       ...(prefix === undefined ? {} : { prefix }),
     };
     const scan = (await this.#engine.scan(this.#space(table), range)) ?? this.#emptyTable(table);
-    const items: TableItem[] = [];
-    let bytes = 0;
-    for await (const item of itemsOf(scan.chunks)) {
-      if (items.length === limit || bytes >= pageBytesMax) return { items, next: items.at(-1)?.id };
-      items.push(item);
-      bytes += Buffer.byteLength(item.id) + Buffer.byteLength(item.name);
-    }
-    return { items, next: undefined };
+    await turn?.();
+    return firstItems(scan, limit);
   }
 
   /**
@@ -150,7 +158,7 @@ export class Tables {
         throw error instanceof ServiceError ? ofWrite(index, error) : error;
       }
     });
-    const rejection = await this.#engine.commit(commit);
+    const rejection = await this.#engine.commit(commit, this.#caller);
     if (rejection !== undefined)
       throw ofWrite(rejection.write, await this.#errorOf(rejection, tableSpace(table)));
   }
@@ -159,11 +167,16 @@ export class Tables {
    * Deletes all items, in commits of `commitWritesMax`, and then the table; a declared table stays, empty. A process that is
    * killed leaves the table with the items that were not deleted yet. Items that others create meanwhile are deleted too.
    * Throws `invalid_request` (name), `table_not_found`, `overloaded` when others keep creating items.
+   *
+   * @param audit the audit entry (`audited`). It is committed before the first item is deleted, because the items take several
+   *   commits
    */
-  async drop(table: string): Promise<void> {
+  async drop(table: string, audit: Write): Promise<void> {
     const space = this.#space(table);
     const isDeclared = this.#isDeclared(table);
-    const isFound = await dropSpace(this.#engine, space, { keepsSpace: isDeclared });
+    await this.describe(table);
+    await this.#engine.commit([audit], this.#caller);
+    const isFound = await dropSpace(this.#engine, space, { keepsSpace: isDeclared, caller: this.#caller });
     if (!isFound && !isDeclared) throw tableNotFound();
   }
 
@@ -202,7 +215,7 @@ export class Tables {
   }
 
   async #commit(table: string, writes: readonly Write[]): Promise<void> {
-    const rejection = await this.#engine.commit(writes);
+    const rejection = await this.#engine.commit(writes, this.#caller);
     if (rejection !== undefined) throw await this.#errorOf(rejection, tableSpace(table));
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { BackupFailed, type BackupTarget } from '../../backup/target.ts';
-import { backupsIn, describeBackups, openTarget, Shipper } from '../backup-adapters.ts';
+import { backupsByStore, claimTarget, describeBackups, openTarget, Shipper } from '../backup-adapters.ts';
 import { backupLookMs, backupRetryMs, backupsShownMax, failureLogMs, lastShippingMsMax } from '../limits.ts';
 import type { BackupKind, BackupNews, BackupPlan, BackupRequest, BackupsFound } from './messages.ts';
 import { runSnapshot } from './run-snapshot.ts';
@@ -59,8 +59,8 @@ class Agent {
   async #found(): Promise<BackupsFound> {
     let found: BackupsFound = { problem: undefined };
     try {
-      const { progress, lastFailure } = this.#shipper;
-      found = { ...found, progress, lastFailure };
+      const { storeId, progress, lastFailure } = this.#shipper;
+      found = { ...found, storeId, progress, lastFailure };
       return { ...found, backups: await describeBackups(this.#target, backupsShownMax, this.#known) };
     } catch (error) {
       return { ...found, problem: (error as Error).message };
@@ -91,8 +91,10 @@ class Agent {
 
   /** What the target has, when this process begins to make backups. */
   async #look(): Promise<void> {
+    const { storeId } = this.#shipper;
     await this.#target.prepare();
-    const backups = await backupsIn(this.#target);
+    await claimTarget(this.#target, storeId);
+    const backups = (await backupsByStore(this.#target)).get(storeId) ?? [];
     const newest = backups.at(-1);
     this.#madeAt = newest && Date.parse(newest.time);
     const { chain } = this.#shipper;

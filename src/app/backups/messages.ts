@@ -31,6 +31,8 @@ export type BackupNews =
 export interface BackupsFound {
   /** Why something of it could not be read: a sentence. */
   readonly problem: string | undefined;
+  /** The id of the store that this process has open. */
+  readonly storeId?: string;
   readonly backups?: DescribedBackups;
   readonly progress?: ShippingProgress;
   readonly lastFailure?: LastFailure | undefined;

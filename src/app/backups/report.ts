@@ -37,8 +37,10 @@ export function reportOf(
   now: number,
 ): BackupReport {
   const { target = null, schedule: cron, keep } = settings.backup;
-  const { backups, problem = null } = found;
-  const good = backups?.newest.find(({ manifest }) => manifest !== undefined)?.manifest;
+  const { backups, storeId, problem = null } = found;
+  // The target may have backups of a store that this one was restored from.
+  const isOwn = ({ manifest }: Described) => (manifest?.store_id ?? storeId) === storeId;
+  const good = backups?.newest.find((each) => each.manifest !== undefined && isOwn(each))?.manifest;
   const failure = found.lastFailure ?? status.lastFailure;
   return {
     ...noBackups(settings),
@@ -84,6 +86,7 @@ function publicBackup({ name, bytes, manifest }: Described): BackupReport['backu
     time: manifest?.time ?? null,
     position: manifest?.position ?? null,
     last_commit_at: manifest?.last_commit_at ?? null,
+    store_id: manifest?.store_id ?? null,
     items: isGood ? Object.values(items).reduce((sum, count) => sum + count, 0) : null,
     bytes: bytes ?? null,
   };

@@ -1,7 +1,8 @@
 import { BackupFailed } from '../../backup/target.ts';
 import { SettingsError } from '../../errors.ts';
 import type { Settings } from '../../settings/schema.ts';
-import { backupsIn, openTarget } from '../backup-adapters.ts';
+import { existingStore } from '../adapters.ts';
+import { backupsByStore, openTarget, settledStoreId, whyRejected } from '../backup-adapters.ts';
 import { type Schedule, scheduleOf } from '../backups/schedule.ts';
 import { backupLateMs, clockSlackMs } from '../limits.ts';
 import { type Finding, ok, problem } from './finding.ts';
@@ -15,7 +16,7 @@ export const noBackupsMade = ok(
   'set backup.target, or run counterfoil backup by a timer',
 );
 
-/** Checks that the target of scheduled backups can be read, and has the backup that was due last. Nothing for a distributed store. */
+/** Checks that the target of scheduled backups can be read, belongs to this store, and has the backup that was due last. Nothing for a distributed store. */
 export async function backupsCheck(settings: Settings, now: number): Promise<readonly Finding[]> {
   const { target: place, schedule } = settings.backup;
   if (settings.store !== 'lmdb') return [];
@@ -23,7 +24,10 @@ export async function backupsCheck(settings: Settings, now: number): Promise<rea
   try {
     const target = await openTarget(settings, place);
     try {
-      const newest = (await backupsIn(target)).at(-1);
+      const storeId = await settledStoreId(existingStore(settings));
+      const rejection = await whyRejected(target, storeId);
+      if (rejection !== undefined) return [problem(check, rejection)];
+      const newest = (await backupsByStore(target)).get(storeId)?.at(-1);
       return [newestBackupCheck({ place, newest, schedule: scheduleOf(schedule), now })];
     } finally {
       target.close();
@@ -51,8 +55,8 @@ export function newestBackupCheck({ place, newest, schedule, now }: NewestBackup
   if (madeAt > now + clockSlackMs)
     return problem(
       check,
-      `the newest of ${place} is of the future: ${newest.name}; a clock was wrong then`,
-      'delete its files: a restore would prefer it',
+      `the newest of ${place} is of the future: ${newest.name}; the clock was wrong then`,
+      'compare the clock of this machine, and make a backup; restore goes by commits, and only --at goes by their times',
     );
   const due = schedule.after(madeAt) ?? Infinity;
   const text = `the newest of ${place} is ${newest.name}`;

@@ -22,6 +22,7 @@ import type { Backups } from '../backups/start.ts';
 import { doctorCheckMsMax } from '../limits.ts';
 import { sealedRecords } from '../offline/secrets.ts';
 import { reachCheck } from './address.ts';
+import { administratorsCheck } from './administrators.ts';
 import { newestBackupCheck, noBackupsMade } from './backups.ts';
 import { type Finding, ok, problem, worstOf } from './finding.ts';
 import {
@@ -86,6 +87,7 @@ export class RunningDoctor {
       this.#run('address', async () => [reachCheck(this.#settings)]),
       this.#run('publishable API keys', () => publishableKeysCheck(this.#settings, engine, at)),
       this.#run('processors', () => processorsCheck(this.#processors(), engine)),
+      this.#run('administrators', () => administratorsCheck(engine, now)),
       this.#run('backups', () => this.#backups(at)),
     ]);
     const checks = findings.flat();
@@ -130,9 +132,10 @@ export class RunningDoctor {
   async #backups(now: number): Promise<readonly Finding[]> {
     const { store, backup } = this.#settings;
     if (store !== 'lmdb') return [];
-    const { target: place, newest, problem: reason } = await this.#parts.backups().report();
+    const { target: place, newest, problem: reason, last_failure } = await this.#parts.backups().report();
     if (place === null) return [noBackupsMade];
     if (reason !== null) return [problem('backups', reason)];
+    if (newest === null && last_failure !== null) return [problem('backups', last_failure.message)];
     const schedule = scheduleOf(backup.schedule);
     return [newestBackupCheck({ place, newest: newest ?? undefined, schedule, now })];
   }

@@ -1,4 +1,4 @@
-import { SettingsError, TransientError } from '../../errors.ts';
+import { DamagedStoreError, damageAdvice, SettingsError, TransientError } from '../../errors.ts';
 import { clockStepMsMax } from '../../payments/limits.ts';
 import { idPrefix, paymentsSpace } from '../../payments/payment.ts';
 import { restoredOf } from '../../payments/restored.ts';
@@ -20,7 +20,8 @@ const earliestNow = Date.UTC(2026, 0, 1);
 export function problemsOf(check: string, error: unknown): readonly Finding[] {
   if (error instanceof TransientError) return [problem(check, error.message)];
   if (!(error instanceof SettingsError)) throw error;
-  return error.problems.map((each) => problem(check, each));
+  const action = error instanceof DamagedStoreError ? damageAdvice : undefined;
+  return error.problems.map((each) => problem(check, each, action));
 }
 
 /** Reading the keys has checked that only the owner can read their file. */

@@ -70,13 +70,18 @@ async function accountCheck(processor: ProcessorAccount, engine: Engine): Promis
       ),
     ];
   if (account.kind === 'unknown') return [];
-  const others = await openOfOtherAccounts(engine, processor.name, account.id);
-  if (others.length === 0) return [ok(check, `account ${account.id}`)];
+  const others = await openOfOtherAccounts(engine, {
+    processor: processor.name,
+    account: account.id,
+    ...(account.mode === undefined ? {} : { mode: account.mode }),
+  });
+  const name = account.mode === undefined ? account.id : `${account.id}, ${account.mode} mode`;
+  if (others.length === 0) return [ok(check, `account ${name}`)];
   const [first] = others;
   return [
     problem(
       check,
-      `${others.length} open payments, for example ${first}, were made under another account than ${account.id}`,
+      `${others.length} open payments, for example ${first}, were made under another account than ${name}`,
       'use the key of that account until they have ended',
     ),
   ];

@@ -7,7 +7,13 @@ import type { Settings } from '../../settings/schema.ts';
 import { checkIsWhole } from '../../storage/copying/marker.ts';
 import { noTraces } from '../../tracing.ts';
 import { openDeclineLimits } from '../access.ts';
-import { existingStore, hasSimulatedLedger, openEngine, openSimulation } from '../adapters.ts';
+import {
+  existingStore,
+  hasSimulatedLedger,
+  openEngine,
+  openProcessors,
+  openSimulation,
+} from '../adapters.ts';
 import { openPayments, openTables } from '../domains.ts';
 import { masterKeySource } from './secrets.ts';
 
@@ -28,6 +34,7 @@ export async function openOfflinePayments(settings: Settings): Promise<OfflinePa
   try {
     await checkIsWhole(engine);
     const sealer = await openSealer(engine, masterKeySource(settings), Date.now());
+    const simulation = hasSimulatedLedger(settings) ? openSimulation(settings, '') : undefined;
     const payments = await openPayments(settings, {
       engine,
       sealer,
@@ -38,7 +45,7 @@ export async function openOfflinePayments(settings: Settings): Promise<OfflinePa
       metrics: noMetrics,
       traces: noTraces,
       now: Date.now,
-      simulation: hasSimulatedLedger(settings) ? openSimulation(settings, '') : undefined,
+      processors: await openProcessors(settings, simulation),
     });
     const close = async () => {
       await payments.heartbeats.close();

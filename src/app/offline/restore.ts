@@ -12,25 +12,34 @@ export interface RestoreRequest {
   readonly from: string;
   /** The state of this moment, in milliseconds since 1970. */
   readonly at?: number | undefined;
+  /** The state after this commit. */
+  readonly position?: number | undefined;
+  /** The id of the store, of several in the target. */
+  readonly store?: string | undefined;
+  /** Whether less is restored when something is damaged or missing. */
+  readonly acceptsMissing?: boolean | undefined;
   readonly progress: (done: number, total: number) => void;
 }
 
 /** Restores a backup into the empty data folder of the settings, and shuts payments in it. Throws as `restoreBackup` does. */
 export async function restoreData(
   settings: Settings,
-  { from, at, progress }: RestoreRequest,
+  { from, progress, ...wanted }: RestoreRequest,
 ): ReturnType<typeof restoreBackup> {
   const { store, data } = settings;
   if (store !== 'lmdb')
     throw new SettingsError(['store (COUNTERFOIL_STORE): this command needs the embedded store']);
   const [, parent, last = ''] = /^(.*[^/])\/+([^/]+)\/?$/.exec(from) ?? [];
   const name = isBackupName(last) ? last : undefined;
-  if (name !== undefined && at !== undefined)
-    throw new SettingsError([`--at: needs the target, and not the backup ${name} in it`]);
+  const { at, position, store: storeId } = wanted;
+  if (name !== undefined && (at ?? position ?? storeId) !== undefined)
+    throw new SettingsError([
+      `--at, --position and --store: need the target, and not the backup ${name} in it`,
+    ]);
   const target = await openTarget(settings, name === undefined ? from : (parent ?? '.'));
   try {
     return await restoreBackup(target, resolve(data), {
-      ...{ name, at, others: [ledger], progress },
+      ...{ ...wanted, name, others: [ledger], progress },
       prepare: (engine, { manifest, at: snapshotAt }) =>
         shutPayments(engine, { snapshotAt, restoredAt: new Date().toISOString(), backup: manifest.name }),
     });

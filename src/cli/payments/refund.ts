@@ -36,6 +36,6 @@ async function request(
   const requestId = randomUUID();
   return refundPayment(context, {
     ...{ processor, route, paymentId: id, amount, idempotencyKey: key, caller: 'cli', requestId },
-    audit: audited({ what: 'payment.refunded', on: id, by: 'cli', requestId }),
+    audit: (refund) => audited({ what: 'payment.refunded', on: id, refund, by: 'cli', requestId }),
   });
 }

@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
+import { ServiceError } from '../../errors.ts';
+import { parseStrictText } from '../../strict-json.ts';
 import { importedLineBytesMax } from '../limits.ts';
 import { type FieldNames, type Row, type Rows, rejectedLine, rowOf, textOf } from './row.ts';
 
@@ -37,15 +39,20 @@ function ownField(value: Readonly<Record<string, unknown>>, name: string): unkno
 
 function parsed(text: string, line: number): Readonly<Record<string, unknown>> {
   if (text.length > importedLineBytesMax) throw tooLong(line);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw rejectedLine(line, 'is not JSON');
-  }
+  const value = strict(text, line);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw rejectedLine(line, 'is not a JSON object');
   return value as Readonly<Record<string, unknown>>;
+}
+
+/** By the rules of a request: what those reject would be changed or dropped silently. */
+function strict(text: string, line: number): unknown {
+  try {
+    return parseStrictText(text, 'The line');
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    throw rejectedLine(line, error.code === 'malformed_json' ? 'is not JSON' : error.message);
+  }
 }
 
 function tooLong(line: number): Error {

@@ -1,3 +1,4 @@
+import { audited } from '../../access/audit.ts';
 import { openOfflineTables } from '../../app/offline/tables.ts';
 import { peoplePageMax } from '../../sign-in/limits.ts';
 import type { Chunks } from '../../storage/engine.ts';
@@ -58,7 +59,7 @@ class StoreTables implements TableAccess {
   }
 
   drop(table: string): Promise<void> {
-    return this.#tables.drop(table);
+    return this.#tables.drop(table, audited({ what: 'table.dropped', on: table, by: 'cli' }));
   }
 }
 

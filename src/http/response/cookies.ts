@@ -53,6 +53,18 @@ export class Cookies {
   }
 }
 
+/**
+ * The name of a cookie for the service at a URL. Browsers share the cookies of a host among its ports: without https, as on a
+ * loopback, the port is part of the name, so that a sign-in to one service is no sign-out of another one. Over https, `__Host-`
+ * needs no port, and a service has a host of its own.
+ *
+ * @param url the origin of the service
+ */
+export function cookieNameAt(url: string, name: string): string {
+  if (url.startsWith('https:')) return name;
+  return `${name}-${(URL.canParse(url) && new URL(url).port) || '80'}`;
+}
+
 function pairsOf(header: string | undefined): (readonly [string, string])[] {
   return (header ?? '').split(';').flatMap((pair) => {
     const equals = pair.indexOf('=');

@@ -45,10 +45,11 @@ export function sendErrorPage(reply: FastifyReply, { error, requestId, againUrl 
 /** Who the provider says the person is, to be copied. */
 function whoOf(error: ServiceError): string {
   if (!(error instanceof NotAdministrator)) return '';
-  const { issuer, subject } = error.identity;
+  const { issuer, subject, provider, integration } = error.identity;
   return (
     `<dl><dt>Issuer</dt><dd><code>${escaped(issuer)}</code></dd>` +
-    `<dt>Subject</dt><dd><code>${escaped(subject)}</code></dd></dl>\n`
+    `<dt>Subject</dt><dd><code>${escaped(subject)}</code></dd>` +
+    `<dt>Integration</dt><dd><code>${escaped(`${provider}/${integration}`)}</code></dd></dl>\n`
   );
 }
 

@@ -28,6 +28,16 @@ const act = named(
           { ...closed, description: 'Who `administrator:ID` was at the time of the act' },
         ),
       ),
+      refund: Type.Optional(
+        Type.Object(
+          {
+            id: Type.String(),
+            amount: Type.Integer({ description: 'In the smallest unit of the currency' }),
+            currency: Type.String({ description: 'ISO 4217' }),
+          },
+          { ...closed, description: 'Of `payment.refunded`: the refund of the payment' },
+        ),
+      ),
       request_id: Type.Union([Type.String(), Type.Null()]),
     },
     closed,

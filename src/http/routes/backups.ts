@@ -29,12 +29,15 @@ const backup = named(
       state: Type.Unsafe<'good' | 'unusable'>(
         enumOf(['good', 'unusable'], {
           description:
-            '`unusable`: its file is missing or has another size, or another version of the service wrote the manifest',
+            '`unusable`: its file is missing or has another size, or its manifest is damaged or of another version of the service',
         }),
       ),
       time: orNull(timestamp),
       position: orNull(Type.Integer({ description: 'The number of the last commit in it' })),
       last_commit_at: orNull(timestamp),
+      store_id: orNull(
+        Type.String({ description: 'The store that it is of; a restored or copied store has another id' }),
+      ),
       items: orNull(Type.Integer({ description: 'Those of the service included' })),
       bytes: orNull(Type.Integer()),
     },
@@ -59,7 +62,7 @@ const report = named(
       newest: orNull(
         Type.Object(
           { name: Type.String(), time: timestamp, age_seconds: Type.Integer() },
-          { ...closed, description: 'The newest good backup' },
+          { ...closed, description: 'The newest good backup of this store' },
         ),
       ),
       continuous: orNull(
@@ -90,7 +93,10 @@ const report = named(
       ),
       problem: orNull(Type.String({ description: 'Why the target cannot be listed now' })),
       total: orNull(Type.Integer({ description: 'Backups at the target; null if it cannot be listed' })),
-      backups: Type.Array(backup, { description: 'The newest 100, newest first' }),
+      backups: Type.Array(backup, {
+        description:
+          'The newest 100 by their commits, newest first, after those that are unusable and before those of other stores',
+      }),
     },
     closed,
   ),

@@ -8,7 +8,6 @@ import { beginSignIn } from '../../sign-in/begin-sign-in.ts';
 import type { ConsoleSignIns } from '../../sign-in/console-sign-ins.ts';
 import type { SignInContext } from '../../sign-in/context.ts';
 import { returnUrlCharactersMax } from '../../sign-in/limits.ts';
-import { Cookies } from '../response/cookies.ts';
 import { closed, emptyWhenAbsent, noBody, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import { privateHeaders } from '../response/sign-in-page.ts';
@@ -21,7 +20,7 @@ import { keepSignIn } from './sign-in.ts';
 interface ConsoleSignInContext {
   readonly callers: ConsoleCallers;
   readonly counts: Pick<Authorizer, 'takeConsoleSignIn' | 'takeSignIn'>;
-  readonly administrators: Pick<Administrators, 'areAny'>;
+  readonly administrators: Pick<Administrators, 'registrations'>;
   readonly signIns: Pick<ConsoleSignIns, 'findProven'>;
   readonly signIn: SignInContext;
   readonly facts: ConsoleFacts;
@@ -49,16 +48,15 @@ const beginBody = Type.Object(
 export function consoleSignInRoutes(context: ConsoleSignInContext): Routes {
   const { callers, counts, administrators, signIns, signIn, facts } = context;
   const { sessions, cookies } = callers;
-  const ofSignIn = new Cookies(signIn.origin);
   return (app) => {
     app.get(path, { config, schema: { hide: true, querystring: noQuery } }, async (request, reply) => {
       callers.checkOwnPage(request);
-      // Integrations are for the users of the app; the console offers them only where somebody could use them.
-      const areOffered = await administrators.areAny();
-      const { integrations } = areOffered
-        ? await signIn.integrations.list(undefined, undefined)
-        : { integrations: [] };
-      const shown = integrations.map(({ provider, name }) => ({ provider, name }));
+      // Integrations are for the users of the app; the console offers those that an administrator could use.
+      const offered = await signIn.consoleApprovals.accepted(await administrators.registrations());
+      const shown = offered.map(({ integration }) => {
+        const [provider, name] = integration.split('/');
+        return { provider, name };
+      });
       return sendEnvelope(reply.headers(privateHeaders), success({ integrations: shown }));
     });
 
@@ -77,7 +75,7 @@ export function consoleSignInRoutes(context: ConsoleSignInContext): Routes {
           returnTo: landingFor(view),
           isForConsole: true,
         });
-        keepSignIn(ofSignIn, reply, begun);
+        keepSignIn(signIn.origin, reply, begun);
         signIn.metrics.signIn(provider, 'begun');
         const next = { authorization_url: begun.authorizationUrl };
         return sendEnvelope(reply.headers(privateHeaders), success(next));

@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { shopOf } from '../../access/permission.ts';
 import type { PaymentResponse } from '../../payments/charge/response.ts';
+import { parseStrictJson } from '../../strict-json.ts';
 import { exactRepeatBodyBytesMax, exactRepeatsCachedBytesMax, exactRepeatsCachedMax } from '../limits.ts';
-import { parseStrictJson } from '../server/strict-json.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -11,9 +11,9 @@ const besideNotReady: FieldsBesideError = (_message, { details }) => ({ failed: 
  * Liveness and readiness of the process.
  *
  * @param checkReady throws ServiceError `unavailable` with the `failed` checks while the service is not ready, and from the
- *   start of a shutdown
+ *   start of a shutdown; returns what is shut meanwhile
  */
-export function operationRoutes(checkReady: () => Promise<void>): Routes {
+export function operationRoutes(checkReady: () => Promise<readonly string[]>): Routes {
   return (app) => {
     app.get(
       '/livez',
@@ -41,7 +41,17 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
           operationId: 'checkReady',
           summary: 'Check that the service is ready',
           response: {
-            200: responseSchema(Type.Object({ status: Type.Literal('ready') }), 'The service is ready'),
+            200: responseSchema(
+              Type.Object({
+                status: Type.Literal('ready'),
+                shut: Type.Optional(
+                  Type.Array(Type.String(), {
+                    description: 'What is 503 although the service is ready: `payments`, after a restore',
+                  }),
+                ),
+              }),
+              'The service is ready',
+            ),
             ...errorResponses('NotReadyResponse', {
               failed: Type.Array(Type.String(), { description: 'The checks that failed' }),
             }),
@@ -49,8 +59,8 @@ export function operationRoutes(checkReady: () => Promise<void>): Routes {
         },
       },
       async (_request, reply) => {
-        await checkReady();
-        return sendEnvelope(reply, success({ status: 'ready' }));
+        const shut = await checkReady();
+        return sendEnvelope(reply, success({ status: 'ready', ...(shut.length > 0 && { shut }) }));
       },
     );
   };

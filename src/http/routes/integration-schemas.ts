@@ -75,8 +75,23 @@ export const described = named(
       redirect_uri: Type.String({ ...uri, description: 'Register this URL at the provider' }),
       sign_in_url: url,
       created_at: timestamp,
+      console_approved_at: Type.Union([timestamp, Type.Null()], {
+        description: 'Since when the console accepts its sign-ins; null if it does not',
+      }),
     },
     closed,
+  ),
+);
+export const approvalBody = named(
+  'IntegrationApproval',
+  Type.Object(
+    {
+      client_id: Type.String({ minLength: 1, description: 'The client that you approve' }),
+      issuer: Type.Optional(
+        Type.String({ minLength: 1, description: 'Required if the integration names one' }),
+      ),
+    },
+    { ...closed, examples: [{ client_id: 'client-1' }] },
   ),
 );
 export const verifyQuery = Type.Object(

@@ -115,12 +115,10 @@ export function integrationRoutes(context: SignInContext): Routes {
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         if (request.query.verify === 'true') await verifyProvider(context, provider, name, request.body);
-        const integration = await integrations.replace(
-          provider,
-          name,
-          request.body,
-          requesterOf(request.caller, request.id),
-        );
+        const { caller, id } = request;
+        const mayApprove = caller.rights?.scopes.includes('admin') ?? false;
+        const requester = { ...requesterOf(caller, id), mayApprove };
+        const integration = await integrations.replace(provider, name, request.body, requester);
         return sendEnvelope(reply, success(shown(context, integration)));
       },
     );
@@ -194,7 +192,8 @@ export function integrationListRoutes(context: SignInContext): Routes {
   };
 }
 
-function shown(context: SignInContext, integration: Integration) {
+/** An integration as its operations return it. */
+export function shown(context: SignInContext, integration: Integration) {
   const { redirectUri, signInUrl } = addressesOf(context, integration);
   return {
     name: integration.name,
@@ -206,5 +205,6 @@ function shown(context: SignInContext, integration: Integration) {
     redirect_uri: redirectUri,
     sign_in_url: signInUrl,
     created_at: integration.createdAt,
+    console_approved_at: integration.consoleApprovedAt ?? null,
   };
 }

@@ -28,6 +28,11 @@ const fields = {
   tables: limits('The only tables that the key may use; null for all'),
   routes: limits('The only payment routes that the key may use, each `processor/route`; null for all'),
   origins: limits('Of a publishable key: the origins of the pages that may use it'),
+  created_by: nullable(
+    Type.String({
+      description: '`key:ID`, `administrator:ID` or `cli`; null if it was made before this was recorded',
+    }),
+  ),
   created_at: timestamp,
   expires_at: nullable(timestamp),
   revoked_at: nullable(timestamp),
@@ -62,6 +67,15 @@ export const shownKey = named(
     },
     closed,
   ),
+);
+
+/** A filter of the list. */
+export const createdBy = Type.Optional(
+  Type.String({
+    maxLength: 100,
+    description:
+      'Only keys that this key or administrator has created, also through other keys: a `created_by`, or the id in it',
+  }),
 );
 
 /** The domain checks what each field may be, as for the command. */

@@ -13,7 +13,7 @@ import { closed, emptyWhenAbsent, errorResponses, noQuery, responseSchema } from
 import { sendEnvelope } from '../response/send.ts';
 import { privateHeaders } from '../response/sign-in-page.ts';
 import type { Routes } from '../server/routes.ts';
-import { apiKey, createBody, keyParams, rotateBody, shownKey } from './key-schemas.ts';
+import { apiKey, createBody, createdBy, keyParams, rotateBody, shownKey } from './key-schemas.ts';
 
 const tags = ['Administration'];
 
@@ -35,7 +35,7 @@ export function keyRoutes(keys: KeyAdministration, now: () => number, prefix: st
           tags,
           operationId: 'listKeys',
           summary: 'List API keys',
-          querystring: Type.Object(pageSize, closed),
+          querystring: Type.Object({ ...pageSize, created_by: createdBy }, closed),
           response: {
             200: pageOf(apiKey, 'Without secrets, in the order of their creation; `next` if there are more'),
             ...errorResponses(),
@@ -43,8 +43,8 @@ export function keyRoutes(keys: KeyAdministration, now: () => number, prefix: st
         },
       },
       async (request, reply) => {
-        const { limit, after } = request.query;
-        const page = await keys.page(limitOf(limit), after);
+        const { limit, after, created_by } = request.query;
+        const page = await keys.page(limitOf(limit), after, created_by);
         const next = page.next === undefined ? {} : { next: page.next };
         return sendEnvelope(reply, { ...success(page.keys.map(listed)), ...next });
       },
@@ -60,7 +60,8 @@ export function keyRoutes(keys: KeyAdministration, now: () => number, prefix: st
           summary: 'Create an API key',
           description:
             'A key can create only keys that may do no more, and that end no later, than itself. If the response is lost, a ' +
-            'repeated request is 409 `key_exists`; rotate the key then. On a service without keys, the first one must have the scope `admin`.',
+            'repeated request is 409 `key_exists`; rotate the key then. A service without keys makes none over HTTP: the command ' +
+            '`counterfoil keys create` makes the first one.',
           querystring: noQuery,
           body: createBody,
           response: { 200: responseSchema(shownKey, 'The key, which is on disk'), ...errorResponses() },

@@ -76,6 +76,7 @@ export function paymentChangeRoutes(context: PaymentContext, prefix: string): Ro
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
+        const requester = requesterOf(request.caller, request.id);
         const refunding = refundPayment(context, {
           processor,
           route,
@@ -84,6 +85,7 @@ export function paymentChangeRoutes(context: PaymentContext, prefix: string): Ro
           idempotencyKey: request.headers['idempotency-key'],
           caller: shopOf(request.caller),
           requestId: request.id,
+          audit: (refund) => audited({ what: 'payment.refunded', on: paymentId, refund, ...requester }),
         });
         const response = await context.inFlight.add(refunding);
         reply.header('refund-id', response.refundId);

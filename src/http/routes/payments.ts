@@ -3,7 +3,6 @@ import type { Static } from 'typebox';
 import { shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import { refreshAuthentication } from '../../payments/charge/authenticate.ts';
 import { createCharge } from '../../payments/charge/create.ts';
 import { nextActionOf } from '../../payments/charge/next-action.ts';
 import { traceReplay } from '../../payments/charge/replay.ts';
@@ -11,9 +10,11 @@ import type { UncheckedChargeRequest } from '../../payments/charge/request.ts';
 import { isOfBadCard, paymentFieldsBesideError } from '../../payments/charge/response.ts';
 import { isClientSecret } from '../../payments/client-secret.ts';
 import type { PaymentContext } from '../../payments/context.ts';
-import { findPaymentOn } from '../../payments/find-payment.ts';
-import { findByIdempotencyKey, listPayments } from '../../payments/list-payments.ts';
+import { retrieveByIdempotencyKey, retrievePayment } from '../../payments/find-payment.ts';
+import { listPayments } from '../../payments/list-payments.ts';
+import type { Payment } from '../../payments/payment.ts';
 import { buyersPayment, publicPayment } from '../../payments/public-payment.ts';
+import type { NextAction } from '../../processors/processor.ts';
 import { envelopeSchema, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Authorizer } from '../server/authorize.ts';
@@ -82,7 +83,7 @@ export function paymentRoutes(
               )
             : await traceReplay(context, { processor, traceparent: traceparentOf(request) }, known);
         if (known === undefined) exactRepeats.note(request, body, response);
-        if (isOfBadCard(response) && !response.replayed) await counts.noteDecline(request);
+        if (isOfBadCard(response) && !response.replayed) counts.noteDecline(request);
         if (request.caller.rights?.kind === 'publishable')
           reply.header('payment-client-secret', response.clientSecret());
         const location = `${prefix}/stage/payment/${processor}/${route}/${response.paymentId}`;
@@ -124,13 +125,13 @@ export function paymentRoutes(
           const message = 'idempotency_key finds one payment; it cannot be combined with other parameters.';
           throw new ServiceError('invalid_request', { param: 'idempotency_key', message });
         }
-        const payment = await findByIdempotencyKey(context, {
+        const payment = await retrieveByIdempotencyKey(context, {
           processor,
           route,
           caller: shopOf(request.caller),
           key,
         });
-        return sendEnvelope(reply, success(publicPayment(payment)));
+        return sendEnvelope(reply, success({ ...publicPayment(payment), ...nextStep(context, payment) }));
       },
     );
 
@@ -158,17 +159,18 @@ export function paymentRoutes(
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const found = await findPaymentOn(context, { processor, route, paymentId });
-        const payment = await refreshAuthentication(context, found);
+        const payment = await retrievePayment(context, { processor, route, paymentId });
         const fieldsOf = request.caller.isBuyer ? buyersPayment : publicPayment;
-        const next_action = nextActionOf(context, payment);
-        return sendEnvelope(
-          reply,
-          success({ ...fieldsOf(payment), ...(next_action === undefined ? {} : { next_action }) }),
-        );
+        return sendEnvelope(reply, success({ ...fieldsOf(payment), ...nextStep(context, payment) }));
       },
     );
   };
+}
+
+/** Only who retrieves one payment receives what its cardholder must do: it contains the processor's secret. */
+function nextStep(context: PaymentContext, payment: Payment): { readonly next_action?: NextAction } {
+  const next_action = nextActionOf(context, payment);
+  return next_action === undefined ? {} : { next_action };
 }
 
 type ChargeCall = FastifyRequest<{

@@ -9,6 +9,7 @@ import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 import { item } from './item-schema.ts';
 import { tableParams } from './table-params.ts';
+import { writerOf } from './table-writer.ts';
 
 const headers = Type.Object({
   'if-match': Type.Optional(
@@ -43,7 +44,9 @@ export function putRoute(tables: Tables, path: string, hide: boolean): Routes {
       },
       async (request, reply) => {
         const { 'if-match': match, 'if-none-match': noneMatch } = request.headers;
-        await tables.put(request.params.TABLE_NAME, request.body, conditionOf(match, noneMatch));
+        await tables
+          .by(writerOf(request))
+          .put(request.params.TABLE_NAME, request.body, conditionOf(match, noneMatch));
         return sendEnvelope(reply, success({ message: 'Item stored' }));
       },
     );

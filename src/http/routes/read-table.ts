@@ -94,7 +94,8 @@ export async function read(tables: Tables, request: ReadRequest, reply: FastifyR
   }
   if (!isPage) return sendItems(request, reply, await tables.read(table));
 
-  const page = await tables.page(table, itemsMax, { after, prefix });
+  const turn = () => request.server.queue.turn(request.countedAddress);
+  const page = await tables.page(table, itemsMax, { after, prefix }, turn);
   if (tables.reads === 'pages') reply.header('read-consistency', 'pages');
   const envelope = { ...success(page.items), ...(page.next === undefined ? {} : { next: page.next }) };
   return sendEnvelope(reply, envelope);

@@ -20,7 +20,7 @@ import { sendEnvelope, sendText } from '../response/send.ts';
 import { htmlPage, privateHeaders, sendPage, signedOutPage } from '../response/sign-in-page.ts';
 import type { Routes } from '../server/routes.ts';
 import { providerSchema } from './provider-param.ts';
-import { sessionCookie } from './sign-in.ts';
+import { sessionCookieAt } from './sign-in.ts';
 
 const tags = ['Sign-in'];
 const sessionState = named(
@@ -61,6 +61,7 @@ const signOutBody = named(
 export function sessionRoutes(context: SignInContext): Routes {
   const { prefix, origin, sessions } = context;
   const cookies = new Cookies(origin);
+  const sessionCookie = sessionCookieAt(origin);
   return (app) => {
     app.get(
       `${prefix}/v3/auth/session`,

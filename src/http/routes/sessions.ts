@@ -4,7 +4,7 @@ import { durationOf } from '../../duration.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { SignInContext } from '../../sign-in/context.ts';
-import { userKey } from '../../sign-in/identity.ts';
+import { endSession } from '../../sign-in/end-session.ts';
 import { publicSession } from '../../sign-in/public-people.ts';
 import type { SessionFilter } from '../../sign-in/session-filter.ts';
 import { named } from '../response/described.ts';
@@ -132,12 +132,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
       },
       async (request, reply) => {
         const { session_id: id } = request.params;
-        const [session] = (await sessions.list({ session: id }, 1)).sessions;
-        if (session === undefined) throw new ServiceError('session_not_found');
-        await accessEnding.end({
-          filter: { user: userKey(session.identity), session: id },
-          act: { what: 'sessions.ended', on: id, ...requesterOf(request.caller, request.id) },
-        });
+        await endSession({ sessions, accessEnding }, id, requesterOf(request.caller, request.id));
         return sendEnvelope(reply, success({ message: 'Session ended' }));
       },
     );

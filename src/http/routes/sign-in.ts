@@ -7,8 +7,8 @@ import { consoleProofMs, sessionMsMax, signInMsMax } from '../../sign-in/limits.
 import type { BegunSignIn, SignInRequest } from '../../sign-in/pending-sign-ins.ts';
 import { isProviderName } from '../../sign-in/providers.ts';
 import { SignInError } from '../../sign-in/sign-in-error.ts';
-import { signInCookiesBytesMax, signInsPerBrowserMax } from '../limits.ts';
-import { Cookies } from '../response/cookies.ts';
+import { appStateCharactersMax, signInCookiesBytesMax, signInsPerBrowserMax } from '../limits.ts';
+import { Cookies, cookieNameAt } from '../response/cookies.ts';
 import { closed } from '../response/schemas.ts';
 import { htmlPage, privateHeaders, sendErrorPage, sendPage, signedInPage } from '../response/sign-in-page.ts';
 import type { ConsoleCookies } from '../server/console-cookies.ts';
@@ -16,8 +16,15 @@ import { asServiceError, logFailure } from '../server/error-handler.ts';
 import type { Routes } from '../server/routes.ts';
 import { integrationParams } from './provider-param.ts';
 
-export const sessionCookie = 'counterfoil-session';
-const signInCookie = 'counterfoil-sign-in-';
+/** The cookie of a session, for the service at an origin. */
+export function sessionCookieAt(origin: string): string {
+  return cookieNameAt(origin, 'counterfoil-session');
+}
+
+/** The start of the names of the cookies of begun sign-ins, one for each. */
+function signInCookieAt(origin: string): string {
+  return `${cookieNameAt(origin, 'counterfoil-sign-in')}-`;
+}
 
 const tags = ['Sign-in'];
 const signInQuery = Type.Object(
@@ -29,6 +36,15 @@ const signInQuery = Type.Object(
       Type.String({ description: 'Required for an app on another origin, which receives a code (RFC 7636)' }),
     ),
     code_challenge_method: Type.Optional(Type.String({ description: 'S256' })),
+    state: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: appStateCharactersMax,
+        pattern: '^[!-~]+$',
+        description:
+          'For an app on another origin: it receives the state beside the code, unchanged (RFC 6749, 4.1.1)',
+      }),
+    ),
   },
   closed,
 );
@@ -60,6 +76,8 @@ export function signInRoutes(
   consoleCookies: ConsoleCookies | undefined,
 ): Routes {
   const cookies = new Cookies(context.origin);
+  const sessionCookie = sessionCookieAt(context.origin);
+  const signInCookie = signInCookieAt(context.origin);
   const path = `${context.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   // A HEAD request would start a sign-in or complete one.
   const route = { exposeHeadRoute: false, config: { access: 'public' } } as const;
@@ -100,8 +118,9 @@ export function signInRoutes(
           returnTo: request.query.return_to,
           codeChallenge: request.query.code_challenge,
           codeChallengeMethod: request.query.code_challenge_method,
+          state: request.query.state,
         });
-        keepSignIn(cookies, reply, begun);
+        keepSignIn(context.origin, reply, begun);
         report(provider, 'begun');
         return redirect(reply, begun.authorizationUrl);
       },
@@ -149,11 +168,9 @@ export function signInRoutes(
 }
 
 /** Stores a begun sign-in in the browser, and drops the oldest ones if there are too many. */
-export function keepSignIn(
-  cookies: Cookies,
-  reply: FastifyReply,
-  { cookie, cookieSuffix }: BegunSignIn,
-): void {
+export function keepSignIn(origin: string, reply: FastifyReply, { cookie, cookieSuffix }: BegunSignIn): void {
+  const cookies = new Cookies(origin);
+  const signInCookie = signInCookieAt(origin);
   const open = cookies.startingWith(reply.request.headers.cookie, signInCookie);
   for (const old of tooMany(open, cookie.length)) cookies.clear(reply, old);
   cookies.set(reply, signInCookie + cookieSuffix, cookie, signInMsMax);

@@ -1,4 +1,6 @@
 import { Type } from 'typebox';
+import { audited } from '../../access/audit.ts';
+import { requesterOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { checkPage } from '../../tables/page.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -8,6 +10,7 @@ import { closed, errorResponses, noQuery, responseSchema } from '../response/sch
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
 import { tableParams } from './table-params.ts';
+import { writerOf } from './table-writer.ts';
 
 const tags = ['Tables'];
 const tableBody = named(
@@ -86,7 +89,10 @@ export function tableListRoutes(tables: Tables, prefix: string, aliases: readonl
           },
         },
         async (request, reply) => {
-          await tables.drop(request.params.TABLE_NAME);
+          const { TABLE_NAME: on } = request.params;
+          const requester = requesterOf(request.caller, request.id);
+          const audit = audited({ what: 'table.dropped', on, ...requester });
+          await tables.by(writerOf(request)).drop(on, audit);
           return sendEnvelope(reply, success({ message: 'Table deleted' }));
         },
       );

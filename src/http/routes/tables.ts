@@ -11,6 +11,7 @@ import { item } from './item-schema.ts';
 import { putRoute } from './put-item.ts';
 import { read, readQuery, readRequestHeaders, readResponses } from './read-table.ts';
 import { tableParams as params } from './table-params.ts';
+import { writerOf } from './table-writer.ts';
 
 const tags = ['Tables'];
 const idBody = named(
@@ -134,7 +135,7 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           },
         },
         async (request, reply) => {
-          await tables.create(request.params.TABLE_NAME, request.body);
+          await tables.by(writerOf(request)).create(request.params.TABLE_NAME, request.body);
           return sendText(reply, 200, itemAdded);
         },
       );
@@ -162,7 +163,9 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           },
         },
         async (request, reply) => {
-          await tables.update(request.params.TABLE_NAME, request.body, ifMatch(request.headers['if-match']));
+          await tables
+            .by(writerOf(request))
+            .update(request.params.TABLE_NAME, request.body, ifMatch(request.headers['if-match']));
           return sendText(reply, 200, itemUpdated);
         },
       );
@@ -192,7 +195,9 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           },
         },
         async (request, reply) => {
-          await tables.delete(request.params.TABLE_NAME, request.body, ifMatch(request.headers['if-match']));
+          await tables
+            .by(writerOf(request))
+            .delete(request.params.TABLE_NAME, request.body, ifMatch(request.headers['if-match']));
           return sendText(reply, 200, itemDeleted);
         },
       );
@@ -219,7 +224,9 @@ export function tableRoutes(tables: Tables, prefix: string, aliases: readonly st
           },
         },
         async (request, reply) => {
-          await tables.batch(request.params.TABLE_NAME, request.body.writes as TableWrite[]);
+          await tables
+            .by(writerOf(request))
+            .batch(request.params.TABLE_NAME, request.body.writes as TableWrite[]);
           return sendEnvelope(reply, success({ message: 'Batch written' }));
         },
       );

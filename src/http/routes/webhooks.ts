@@ -16,7 +16,10 @@ export function eventRoutes(context: PaymentContext, prefix: string): Routes {
   return async (app) => {
     await app.register(async (scope) => {
       scope.removeAllContentTypeParsers();
-      scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+      // The signature of a large event takes long to check.
+      scope.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
+        scope.queue.addForBody(request.countedAddress, body.length, () => done(null, body)),
+      );
       scope.post(
         `${prefix}/stage/events/:processor`,
         {

@@ -1,9 +1,10 @@
 import type { RequestListener } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
+import { parseStrictJson } from '../../strict-json.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import { asServiceError, isConnectionEnd, logFailure, requestFields, sendError } from './error-handler.ts';
 import { type GuardOptions, guardRequests, identify } from './guard.ts';
@@ -13,7 +14,6 @@ import { newRequestId } from './request-id.ts';
 import { RequestCounts } from './request-metrics.ts';
 import { KnownPaths, noRoute, type ServedRoute } from './route-table.ts';
 import type { App, Routes } from './routes.ts';
-import { parseStrictJson } from './strict-json.ts';
 import { turnOf } from './turn.ts';
 import { useStrictValidation } from './validation.ts';
 
@@ -57,13 +57,14 @@ export async function openApp(listener: Listener, options: AppOptions): Promise<
   // Responses are text already; the response schemas are for the OpenAPI document only.
   app.setSerializerCompiler(() => JSON.stringify);
   useStrictValidation(app);
-  acceptStrictJsonOnly(app);
   const counts = new RequestCounts(options.metrics);
   app.decorate('requestCounts', counts);
   guardRequests(app as App, options, { load: listener.load, paths, counts });
   app.setErrorHandler((error, request, reply) => sendError(options.log, error, request, reply));
   const rejections = new RejectionLog(options.log);
   app.decorate('rejections', rejections);
+  app.decorate('queue', listener.queue);
+  acceptStrictJsonOnly(app as App);
   app.decorate('logBrokenResponse', (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     if (!isConnectionEnd(error)) logFailure(options.log, asServiceError(error), request, reply);
   });
@@ -81,19 +82,19 @@ export async function openApp(listener: Listener, options: AppOptions): Promise<
   };
 }
 
-function acceptStrictJsonOnly(
-  app: Pick<FastifyInstance, 'removeAllContentTypeParsers' | 'addContentTypeParser'>,
-): void {
+function acceptStrictJsonOnly(app: App): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    try {
-      checkEncoding(request);
-      const { exactRepeats } = request.route.config;
-      const bytes = body as Buffer;
-      done(null, exactRepeats === undefined ? parseStrictJson(bytes) : exactRepeats.parse(request, bytes));
-    } catch (error) {
-      done(error as Error);
-    }
+    const bytes = body as Buffer;
+    app.queue.addForBody(request.countedAddress, bytes.length, () => {
+      try {
+        checkEncoding(request);
+        const { exactRepeats } = request.route.config;
+        done(null, exactRepeats === undefined ? parseStrictJson(bytes) : exactRepeats.parse(request, bytes));
+      } catch (error) {
+        done(error as Error);
+      }
+    });
   });
 }
 

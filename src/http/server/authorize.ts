@@ -98,11 +98,9 @@ export class Authorizer {
     this.#context.limits.takeConsoleSignIn(countedAddress, performance.now());
   }
 
-  /** Counts a charge that its processor declined. */
-  async noteDecline(request: FastifyRequest): Promise<void> {
-    this.#context.limits.noteDecline(request.caller, performance.now());
-    const address = this.buyerAddress(request);
-    if (address !== undefined) await this.#context.declines.note(address);
+  /** Counts a charge that its processor declined, for its key. The charge counts its buyer's address itself (`TriedCards`). */
+  noteDecline({ caller }: FastifyRequest): void {
+    this.#context.limits.noteDecline(caller, performance.now());
   }
 
   /** The address whose tried cards are counted; undefined if the caller is a shop's server. */

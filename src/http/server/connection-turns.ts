@@ -35,6 +35,7 @@ export class ConnectionTurns {
       request,
       response,
       isExcess: connection.isFull,
+      arrivedAt: 0,
       beganAt: 0,
       forwarded: undefined,
       served: undefined,
@@ -46,7 +47,6 @@ export class ConnectionTurns {
 
   #begin(turn: Turn): void {
     turn.connection.current = turn;
-    turn.beganAt = performance.now();
     turn.response.on('close', this.#end);
     this.#events.begin(turn);
   }

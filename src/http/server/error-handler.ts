@@ -3,12 +3,12 @@ import type { Access } from '../../access/scopes.ts';
 import { type FieldsBesideError, failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { errorFields, type Log, type LogFields } from '../../log.ts';
+import { isPlainName } from '../../strict-json.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
 import type { RejectionLog } from './rejection-log.ts';
 import { RepeatedError } from './repeated-error.ts';
 import type { RequestCounts } from './request-metrics.ts';
 import { errorHeaders } from './security-headers.ts';
-import { isPlainName } from './strict-json.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,29 +1,29 @@
 import {
   createServer,
+  type IncomingHttpHeaders,
   type IncomingMessage,
   type RequestListener,
   type Server,
-  type ServerResponse,
-  STATUS_CODES,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { countedAddress } from '../../access/counted-address.ts';
-import { failure, jsonContentType } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { stopGraceMs } from '../../lifecycle.ts';
 import {
   connectionsCheckMs,
+  connectionsQueuedMax,
   headersArrivalMsMax,
   keepAliveMs,
   proxyKeepAliveMs,
   requestArrivalMsMax,
   requestHeaderBytesMax,
+  stopAcceptMsMax,
 } from '../limits.ts';
 import { ConnectionTurns, unfinishedResponses } from './connection-turns.ts';
+import { FairQueue } from './fair-queue.ts';
 import { type LoadBounds, LoadShedder } from './load-shedding.ts';
-import { newRequestId } from './request-id.ts';
-import { errorHeaders } from './security-headers.ts';
+import { connectError, parserError, rejectExpectation, writeResponse } from './parser-errors.ts';
 import { SlowConnections } from './slow-connections.ts';
 import { respondStarting } from './starting.ts';
 import { type Connection, type Turn, TurnResponse } from './turn.ts';
@@ -41,6 +41,8 @@ export interface ListenerOptions {
   readonly responseStallMs?: number | undefined;
   /** A proxy sends the requests of many callers. */
   readonly isTrustedProxy?: ((address: string) => boolean) | undefined;
+  /** The address, as limits count it, of the caller behind a trusted proxy. Default: that of the proxy. */
+  readonly callerBehind?: ((proxy: string, headers: IncomingHttpHeaders) => string) | undefined;
 }
 
 /**
@@ -50,25 +52,32 @@ export interface ListenerOptions {
 export class Listener {
   readonly server: Server;
   readonly load: LoadShedder;
+  /** Whose turn it is to be served. */
+  readonly queue: FairQueue;
   #requests: RequestListener = respondStarting;
   readonly #connections = new Map<Socket, Connection>();
   readonly #turns = new ConnectionTurns({
-    begin: (turn) => {
-      this.load.begin(turn);
-      this.#requests(turn.request, turn.response);
-    },
+    begin: (turn) => this.#begin(turn),
     end: (turn) => this.#end(turn),
   });
   readonly #slow: SlowConnections;
   readonly #isTrustedProxy: (address: string) => boolean;
+  readonly #callerBehind: (proxy: string, headers: IncomingHttpHeaders) => string;
+  readonly #options: ListenerOptions;
+  #stopped: Promise<void> | undefined;
 
-  private constructor({ bounds = {}, responseStallMs, isTrustedProxy = () => false }: ListenerOptions) {
+  /** Call `open` to listen. */
+  constructor(options: ListenerOptions) {
+    const { bounds = {}, responseStallMs, isTrustedProxy = () => false } = options;
+    this.#options = options;
     this.#isTrustedProxy = isTrustedProxy;
+    this.#callerBehind = options.callerBehind ?? countedAddress;
     this.#slow = new SlowConnections({
       connections: () => this.#connections.values(),
       responseStallMs,
       rejectSlowBody: (socket) => this.#reject(socket, new ServiceError('request_timeout')),
     });
+    this.queue = new FairQueue(bounds);
     this.load = new LoadShedder({
       bounds,
       addressOf: ({ remoteAddress = '' }) => countedAddress(remoteAddress),
@@ -107,6 +116,7 @@ export class Listener {
       socket.destroy();
       return;
     }
+    this.queue.noteConnection();
     const connection = this.load.addConnection(socket, this.#isTrustedProxy(remoteAddress));
     this.#connections.set(socket, connection);
     socket.once('close', () => {
@@ -121,23 +131,50 @@ export class Listener {
     if (connection !== undefined) this.#turns.add(connection, request, response);
   }
 
+  #begin(turn: Turn): void {
+    this.load.arrive(turn);
+    const now = performance.now();
+    turn.arrivedAt = this.queue.turnBegan(now);
+    if (this.queue.isFree(now)) this.#serve(turn, now);
+    else this.queue.add(this.#callerOf(turn), () => this.#serve(turn, performance.now()));
+  }
+
+  /** The address that limits count. */
+  #callerOf({ connection, request }: Turn): string {
+    const { socket, address, isProxy } = connection;
+    return isProxy ? this.#callerBehind(socket.remoteAddress ?? '', request.headers) : address;
+  }
+
+  #serve(turn: Turn, now: number): void {
+    // Its connection has closed while it waited.
+    if (turn.connection.current !== turn) return;
+    turn.beganAt = now;
+    this.load.begin(turn);
+    this.#requests(turn.request, turn.response);
+  }
+
   #end(turn: Turn): void {
-    const { connection, response, served, beganAt } = turn;
+    const { connection, response, served, arrivedAt } = turn;
     this.load.end(turn);
     // Node.js has set its own timeout before, and removes it when the next request arrives.
     if (connection.isProxy) connection.socket.setTimeout(proxyKeepAliveMs);
-    if (response.writableFinished) served?.responded(response.statusCode, performance.now() - beganAt);
+    if (response.writableFinished) served?.responded(response.statusCode, performance.now() - arrivedAt);
   }
 
   /** Rejects with the error of listening, for instance EADDRINUSE. */
   static async listen(options: ListenerOptions): Promise<Listener> {
-    const { host, port, reusePort = false } = options;
     const listener = new Listener(options);
-    await new Promise<void>((resolve, reject) => {
-      listener.server.once('error', reject);
-      listener.server.listen({ port, host, reusePort }, resolve);
-    });
+    await listener.open();
     return listener;
+  }
+
+  /** Begins to listen. Rejects with the error of listening. */
+  async open(): Promise<void> {
+    const { host, port, reusePort = false } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      this.server.once('error', reject);
+      this.server.listen({ port, host, reusePort, backlog: connectionsQueuedMax }, resolve);
+    });
   }
 
   /** `http://host:port`, as a client on this machine reaches it. */
@@ -165,16 +202,33 @@ export class Listener {
     this.#requests = requests;
   }
 
+  /** The system would reset connections that it has not handed over when the listener closes. */
+  async #acceptQueued(): Promise<void> {
+    const end = performance.now() + stopAcceptMsMax;
+    // The first turn may have passed its poll for connections.
+    await nextTurn();
+    do await nextTurn();
+    while (this.queue.isAccepting && performance.now() < end);
+  }
+
   /** Accepts no new connections, waits for running requests within the grace period, then closes all connections. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    // Twice for a listener that is also that of payments.
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
     this.load.close();
-    if (!this.server.listening) return;
+    if (!this.server.listening) return this.#slow.close();
+    const grace = new AbortController();
+    const graceEnded = sleep(stopGraceMs, undefined, { signal: grace.signal }).catch(() => undefined);
+    // Before it serves, there is nothing to respond to them.
+    if (this.#requests !== respondStarting) await this.#acceptQueued();
     const stopped = new Promise<void>((resolve) => {
       this.server.close(() => resolve());
     });
     const sweep = setInterval(() => this.server.closeIdleConnections(), idleSweepMs);
-    const grace = new AbortController();
-    const graceEnded = sleep(stopGraceMs, undefined, { signal: grace.signal }).catch(() => undefined);
     await Promise.race([stopped, graceEnded]);
     grace.abort();
     clearInterval(sweep);
@@ -182,45 +236,4 @@ export class Listener {
     this.#slow.close();
     await stopped;
   }
-}
-
-function rejectExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const error = new ServiceError('invalid_request', {
-    param: 'Expect',
-    message: 'The only supported expectation is "Expect: 100-continue".',
-  });
-  const text = JSON.stringify(failure(error, newRequestId()));
-  response.writeHead(error.status, {
-    ...errorHeaders,
-    'content-type': jsonContentType,
-    connection: 'close',
-  });
-  response.end(text);
-}
-
-/** Writes a response to the socket: input that did not become a request has no response object. */
-function writeResponse(socket: Socket, error: ServiceError): void {
-  const text = JSON.stringify(failure(error, newRequestId()));
-  const headers = {
-    ...errorHeaders,
-    'content-type': jsonContentType,
-    'content-length': String(Buffer.byteLength(text)),
-    connection: 'close',
-    ...error.details.headers,
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${text}`);
-}
-
-function connectError(): ServiceError {
-  return new ServiceError('method_not_allowed', {
-    message: 'CONNECT is not supported.',
-    headers: { allow: '' },
-  });
-}
-
-function parserError(code: string | undefined): ServiceError {
-  if (code === 'HPE_HEADER_OVERFLOW') return new ServiceError('headers_too_large');
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ServiceError('request_timeout');
-  return new ServiceError('invalid_request', { message: 'This is not a well-formed HTTP/1.1 request.' });
 }

@@ -5,23 +5,24 @@ import {
   connectionsPerAddressMax,
   connectionsSparePart,
   eventLoopDelayMsMax,
-  loopTurnMsMax,
   requestsPerAddressMax,
   requestsRunningMax,
+  requestWaitMsMax,
   responseBytesWaitingMax,
   sheddingMsMax,
 } from '../limits.ts';
 import { AddressCounts } from './address-counts.ts';
 import { EventLoopDelay } from './event-loop-delay.ts';
+import type { QueueBounds } from './fair-queue.ts';
 import type { Connection, Peer, Turn } from './turn.ts';
 
 /** Limits of one listener. The defaults are in limits.ts. */
-export interface LoadBounds {
+export interface LoadBounds extends QueueBounds {
   readonly requestsRunningMax?: number | undefined;
   readonly connectionsMax?: number | undefined;
   readonly requestsPerAddressMax?: number | undefined;
   readonly connectionsPerAddressMax?: number | undefined;
-  readonly loopTurnMsMax?: number | undefined;
+  readonly requestWaitMsMax?: number | undefined;
   readonly eventLoopDelayMsMax?: number | undefined;
   readonly sheddingMsMax?: number | undefined;
 }
@@ -43,7 +44,7 @@ const sheddingGapMs = 2_000;
  */
 export class LoadShedder {
   readonly #options: LoadShedderOptions;
-  readonly #bounds: Required<{ readonly [Bound in keyof LoadBounds]: number }>;
+  readonly #bounds: Required<{ readonly [Bound in Exclude<keyof LoadBounds, keyof QueueBounds>]: number }>;
   readonly #peers = new Map<string, Peer>();
   /** Running requests from proxies, by the address of the caller. */
   readonly #forwarded = new AddressCounts();
@@ -51,8 +52,6 @@ export class LoadShedder {
   readonly #idle = new Set<Connection>();
   #open = 0;
   #running = 0;
-  /** When the first request of this turn of the event loop arrived; 0 if none has. */
-  #turnBegan = 0;
   #shedSince = 0;
   #shedLast = Number.NEGATIVE_INFINITY;
   readonly #delay: EventLoopDelay;
@@ -65,7 +64,7 @@ export class LoadShedder {
       connectionsMax: bounds.connectionsMax ?? connectionsMax,
       requestsPerAddressMax: bounds.requestsPerAddressMax ?? requestsPerAddressMax,
       connectionsPerAddressMax: bounds.connectionsPerAddressMax ?? connectionsPerAddressMax,
-      loopTurnMsMax: bounds.loopTurnMsMax ?? loopTurnMsMax,
+      requestWaitMsMax: bounds.requestWaitMsMax ?? requestWaitMsMax,
       eventLoopDelayMsMax: bounds.eventLoopDelayMsMax ?? eventLoopDelayMsMax,
       sheddingMsMax: bounds.sheddingMsMax ?? sheddingMsMax,
     };
@@ -109,19 +108,26 @@ export class LoadShedder {
     if (peer.connections === 0) this.#peers.delete(address);
   }
 
+  /** Call it when a request has arrived, which may wait before it is served: its connection is not idle. */
+  arrive({ connection }: Turn): void {
+    this.#removeIdle(connection);
+  }
+
   /** Counts a request until `end`. `ConnectionTurns` serves one request of a connection at a time. */
   begin({ connection, response }: Turn): void {
     // If an idle connection is closed unannounced, a request may be in transit on it, which a proxy could not send again.
     if (this.#open > this.#bounds.connectionsMax * (1 - connectionsSparePart))
       response.shouldKeepAlive = false;
-    this.#removeIdle(connection);
     this.#running++;
     connection.peer.running++;
   }
 
-  end({ connection, forwarded }: Turn): void {
-    this.#running--;
-    connection.peer.running--;
+  /** Call it once for each request that has arrived, also if it was not begun. */
+  end({ connection, forwarded, beganAt }: Turn): void {
+    if (beganAt > 0) {
+      this.#running--;
+      connection.peer.running--;
+    }
     if (forwarded !== undefined) this.#forwarded.remove(forwarded);
     if (!connection.socket.destroyed) this.#addIdle(connection);
   }
@@ -137,7 +143,7 @@ export class LoadShedder {
     if (turn.isExcess) return tooManyOfConnection;
     if (isVital) return undefined;
     if (this.#isTooManyOfCaller(turn, caller)) return tooManyOfAddress;
-    const overload = this.#overload(turn.beganAt);
+    const overload = this.#overload(turn);
     if (overload !== undefined) this.#noteShed(performance.now());
     return overload;
   }
@@ -154,11 +160,11 @@ export class LoadShedder {
     this.#delay.close();
   }
 
-  #overload(now: number): ServiceError | undefined {
+  #overload({ arrivedAt, beganAt }: Turn): ServiceError | undefined {
     if (this.#running > this.#bounds.requestsRunningMax) return tooManyRunning;
     if (this.#delay.isLate) return eventLoopLate;
     if (this.#options.waitingBytes() > responseBytesWaitingMax) return tooMuchWaiting;
-    return this.#isTurnOver(now) ? turnFull : undefined;
+    return beganAt - arrivedAt > this.#bounds.requestWaitMsMax ? waitedTooLong : undefined;
   }
 
   #noteShed(now: number): void {
@@ -192,21 +198,6 @@ export class LoadShedder {
     this.#idle.delete(connection);
     connection.peer.idle.delete(connection);
   }
-
-  /**
-   * A turn of the event loop handles all requests that are ready, one after the other. The limit for one turn bounds how long
-   * a request waits. A pause before the turn (garbage collection) sheds no request.
-   */
-  #isTurnOver(now: number): boolean {
-    if (this.#turnBegan > 0) return now - this.#turnBegan > this.#bounds.loopTurnMsMax;
-    this.#turnBegan = now;
-    setImmediate(this.#endTurn);
-    return false;
-  }
-
-  readonly #endTurn = () => {
-    this.#turnBegan = 0;
-  };
 }
 
 /** Closes the longest idle connection, or the new one if all others have a request. */
@@ -218,7 +209,7 @@ function closeLongestIdle(idle: ReadonlySet<Connection>, added: Connection): voi
 // Created once: the stack trace of an error costs more than all other work for a shed request.
 const tooManyRunning = overloaded('requests running');
 const eventLoopLate = overloaded('event loop late');
-const turnFull = overloaded('event loop turn full');
+const waitedTooLong = overloaded('waited too long');
 const tooMuchWaiting = overloaded('responses that wait for their readers');
 /** The connection closes, so that a proxy stops sending a body that nobody reads. */
 const tooManyOfAddress = overloaded('requests of one address', { connection: 'close' });

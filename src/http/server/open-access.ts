@@ -1,48 +1,74 @@
 import type { FastifyRequest } from 'fastify';
+import { makeFirstKey } from '../../access/key-administration.ts';
 import { ServiceError } from '../../errors.ts';
 import { isLoopback } from '../../origins.ts';
 
-/** Headers that proxies and CDNs are known to add to the requests they forward. */
-const forwardingHeaders: ReadonlySet<string> = new Set([
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-forwarded-port',
-  'x-forwarded-server',
-  'x-forwarded',
-  'forwarded-for',
-  'x-original-forwarded-for',
-  'x-real-ip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'x-envoy-external-address',
-  'via',
-  'cf-connecting-ip',
-  'cf-connecting-ipv6',
-  'cf-ray',
-  'true-client-ip',
-  'fastly-client-ip',
-  'fly-client-ip',
-  'cdn-loop',
-  'x-azure-clientip',
-  'x-amz-cf-id',
-  'x-appengine-user-ip',
-]);
+/**
+ * Headers that proxies, load balancers and CDNs add to the requests that they forward, by their vendors' documentation. Those
+ * of one vendor share a beginning. Headers that honest clients send too, such as `traceparent` or `X-Request-Id`, are not among them.
+ */
+const forwardingHeader = new RegExp(
+  `^(?:${[
+    // RFC 7239, RFC 9110 (7.6.2, 7.6.3), RFC 8586, and the de facto standards before them.
+    'forwarded',
+    'forwarded-for',
+    'forwarded-.+',
+    'via',
+    'max-forwards',
+    'cdn-.+',
+    'x-forwarded(?:-.+)?',
+    'x-forward-for',
+    'x-original-.+',
+    'x-real-.+',
+    'x-client-ip',
+    'x-cluster-client-ip',
+    'x-remote-.+',
+    'x-proxy.*',
+    'x-via',
+    'client-ip',
+    'true-client-ip',
+    'surrogate-capability',
+    'front-end-https',
+    // Envoy, Cloudflare, AWS, Azure and IIS, Google, Fastly, Fly.io, Akamai, Varnish, Tailscale, ngrok, Vercel, Netlify, Render
+    'x-envoy-.+',
+    'cf-.+',
+    'x-amzn-.+',
+    'x-amz-cf-.+',
+    'cloudfront-.+',
+    'x-azure-.+',
+    'x-arr-.+',
+    'x-appengine-.+',
+    'x-cloud-trace-context',
+    'fastly-.+',
+    'fly-.+',
+    'akamai-.+',
+    'x-akamai-.+',
+    'x-varnish',
+    'tailscale-.+',
+    'ngrok-.+',
+    'x-vercel-.+',
+    'x-nf-.+',
+    'rndr-.+',
+  ].join('|')})$`,
+);
 
 /**
  * Without API keys the service is open only to direct callers on this machine. It rejects a request from a proxy, which comes
  * from loopback although its caller does not, and a request for another host name, which may come from a web page on a name
  * that resolves to 127.0.0.1 (DNS rebinding).
+ *
+ * HTTP/1.0 counts as the mark of a proxy: it is what nginx before 1.29.7 sends with a plain `proxy_pass`, with the Host that the
+ * configuration names and no header of its own. A proxy that speaks HTTP/1.1, passes on or sets a loopback Host, and adds nothing
+ * cannot be distinguished from a program on this machine (docs/api-keys.md, "Behind a proxy").
  */
-export function checkDirectCaller({ headers, socket }: FastifyRequest): void {
+export function checkDirectCaller({ headers, raw, socket }: FastifyRequest): void {
   if (!isLoopbackPeer(socket.remoteAddress ?? '')) throw throughProxy('the peer', undefined);
   for (const name in headers) {
-    if (forwardingHeaders.has(name)) throw throughProxy(name, name);
+    if (forwardingHeader.test(name)) throw throughProxy(name, name);
   }
+  if (raw.httpVersion === '1.0') throw throughProxy('HTTP/1.0', undefined);
   const { host } = headers;
-  // HTTP/1.0 requests may have no Host header.
-  if (host !== undefined && !isLoopback(hostName(host))) {
+  if (host === undefined || !isLoopback(hostName(host))) {
     throw new ServiceError('forbidden', {
       param: 'Host',
       message: 'This service has no API keys: it accepts only the hosts localhost, 127.0.0.1 and [::1].',
@@ -69,7 +95,7 @@ function throughProxy(why: string, param: string | undefined): ServiceError {
     param,
     message:
       `This request came through a proxy (${why}), and this service has no API keys: ` +
-      'it accepts only direct callers on its own machine.',
+      `it accepts only direct callers on its own machine. ${makeFirstKey}`,
   });
 }
 

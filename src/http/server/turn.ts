@@ -33,7 +33,9 @@ export interface Turn {
   readonly response: TurnResponse;
   /** Beyond the limit of its connection: its response is the last one. */
   readonly isExcess: boolean;
-  /** When it began to be served, in milliseconds of `performance.now()`. */
+  /** When the turn of the event loop in which it arrived began, in milliseconds of `performance.now()`. */
+  arrivedAt: number;
+  /** When it began to be served; 0 before, in milliseconds of `performance.now()`. */
   beganAt: number;
   /** The caller behind a proxy, once counted. */
   forwarded: string | undefined;

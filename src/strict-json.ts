@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { ServiceError } from '../../errors.ts';
-import { jsonDepthMax, jsonMembersMax, numberSignificantDigitsMax } from '../limits.ts';
+import { ServiceError } from './errors.ts';
+import { jsonDepthMax, jsonMembersMax, numberSignificantDigitsMax } from './limits.ts';
 
 /**
  * Parses JSON so that nothing is silently changed or dropped: JSON.parse drops all but the last of equal keys, rounds long
@@ -14,11 +14,24 @@ export function parseStrictJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) {
     throw new ServiceError('malformed_json', { message: 'The body is not valid UTF-8.' });
   }
-  if (hasTooManyMembers(bytes)) {
-    const message = `The body has more than ${jsonMembersMax.toLocaleString('en')} fields and array elements.`;
-    throw new ServiceError('invalid_request', { message });
-  }
-  const text = bytes.toString();
+  checkMembers(bytes, 'The body');
+  return parsed(bytes.toString(), 'The body');
+}
+
+/** As `parseStrictJson`, for text that was decoded. @param what begins the messages: `The body` */
+export function parseStrictText(text: string, what: string): unknown {
+  // Each member takes a character.
+  if (text.length > jsonMembersMax) checkMembers(Buffer.from(text), what);
+  return parsed(text, what);
+}
+
+function checkMembers(bytes: Buffer, what: string): void {
+  if (!hasTooManyMembers(bytes)) return;
+  const message = `${what} has more than ${jsonMembersMax.toLocaleString('en')} fields and array elements.`;
+  throw new ServiceError('invalid_request', { message });
+}
+
+function parsed(text: string, what: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -26,7 +39,7 @@ export function parseStrictJson(bytes: Buffer): unknown {
     // The message of the parser quotes the body, which may contain a card number or a secret.
     throw new ServiceError('malformed_json');
   }
-  new TokenWalk(text).check();
+  new TokenWalk(text, what).check();
   return value;
 }
 
@@ -76,13 +89,16 @@ interface Opened {
 /** One pass over text that JSON.parse has accepted, so that its grammar is valid. */
 class TokenWalk {
   readonly #text: string;
+  readonly #what: string;
   #at = 0;
   /** The objects and arrays around the current place, outermost first. */
   readonly #open: Opened[] = [];
   #keyIsNext = false;
 
-  constructor(text: string) {
+  /** @param what begins the messages */
+  constructor(text: string, what: string) {
     this.#text = text;
+    this.#what = what;
   }
 
   check(): void {
@@ -99,7 +115,7 @@ class TokenWalk {
     if (character === openBrace || character === openBracket) {
       this.#open.push({ keys: character === openBrace ? new Set() : null, key: undefined });
       if (this.#open.length > jsonDepthMax) {
-        throw this.#error(`The body is nested deeper than ${jsonDepthMax} levels.`);
+        throw this.#error(`is nested deeper than ${jsonDepthMax} levels.`);
       }
       this.#keyIsNext = character === openBrace;
     } else if (character === closeBrace || character === closeBracket) {
@@ -134,8 +150,8 @@ class TokenWalk {
     const object = this.#open.at(-1);
     if (!object?.keys) return;
     object.key = key;
-    if (key === '__proto__') throw this.#error('The body has a field "__proto__".');
-    if (object.keys.has(key)) throw this.#error('The body has the same field twice in one object.');
+    if (key === '__proto__') throw this.#error('has a field "__proto__".');
+    if (object.keys.has(key)) throw this.#error('has the same field twice in one object.');
     object.keys.add(key);
   }
 
@@ -146,12 +162,13 @@ class TokenWalk {
     const digits = significantDigits(literal);
     const value = Number(literal);
     if (digits > numberSignificantDigitsMax || !Number.isFinite(value) || (value === 0 && digits > 0)) {
-      throw this.#error('The body has a number that cannot be parsed without rounding.');
+      throw this.#error('has a number that cannot be parsed without rounding.');
     }
   }
 
   /** The error names the field by its path, unless a key on the path is not a plain name. */
-  #error(message: string): ServiceError {
+  #error(problem: string): ServiceError {
+    const message = `${this.#what} ${problem}`;
     const path = this.#open.map(({ key }) => key).filter((key) => key !== undefined);
     const param = path.length > 0 && path.every(isPlainName) ? path.join('.') : undefined;
     return new ServiceError('invalid_request', { message, param });
