@@ -22,6 +22,8 @@ const shared = [
   'timestamps.ts',
   'time-ordered-id.ts',
   'lifecycle.ts',
+  'limits.ts',
+  'strict-json.ts',
 ];
 const ports = [
   'storage/engine.ts',

@@ -22,7 +22,7 @@ for (const [args, expected] of [
 }
 
 for (const [args, expected] of [
-  [['keys', 'revoke'], /missing required argument 'key'/],
+  [['keys', 'revoke'], /name either a key or --created-by/],
   [['keys', 'revoke', '0123456789abcdef'], /no API key with this id/],
   [['keys', 'rotate', 'a', '--overlap', 'a day'], /--overlap: must be a duration/],
   [['keys', 'rotate', 'a', '--overlap', '31d'], /at most 30d/],

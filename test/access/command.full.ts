@@ -61,6 +61,7 @@ test('keys create: creates a missing store, and prints only the key, once', asyn
     tables: ['a', 'b'],
     routes: null,
     origins: null,
+    created_by: 'cli',
     expires_at: null,
     revoked_at: null,
     previous_until: null,

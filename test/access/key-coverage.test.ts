@@ -230,7 +230,8 @@ test('an administrator who is removed, or gets fewer scopes, before the commit m
     const ring = new KeyRing(engine, Date.now);
     await ring.refresh();
     const administrators = new Administrators(engine, Date.now);
-    const who = { id: 'ada', issuer: 'https://idp.example', subject: 'ada' };
+    const registration = { id: 'r1', integration: 'oidc/web' };
+    const who = { id: 'ada', issuer: 'https://idp.example', subject: 'ada', registration };
     const by = { by: 'cli' } as const;
     let meanwhile: (() => Promise<unknown>) | undefined;
     const late = committing(engine, async (writes) => {

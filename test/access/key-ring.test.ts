@@ -148,7 +148,7 @@ test('responds 503 while the keys cannot be read, and stays live', async (t) => 
     authorizer,
     log: openLog('silent'),
     isStopping: () => false,
-    routes: [tableRoutes(tables, '', []), operationRoutes(async () => undefined)],
+    routes: [tableRoutes(tables, '', []), operationRoutes(async () => [])],
   });
   t.after(async () => {
     await listener.stop();

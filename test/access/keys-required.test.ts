@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { SettingsError } from '../../src/errors.ts';
-import { bearing, newKey } from '../support/access/keys.ts';
+import { bearing, everyScope, newKey } from '../support/access/keys.ts';
+import { signInToConsole } from '../support/console/sign-in.ts';
 import { create, integration, payment, readPath } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
@@ -67,6 +68,47 @@ test('charges through a real processor only after a key was created, and only wi
   assert.equal(stripe.charges.length, 1);
 });
 
+/** Settings by which other machines reach the service through a proxy. */
+const proxied: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'a trusted proxy': { COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1' },
+  'a public URL': { COUNTERFOIL_PUBLIC_URL: 'https://shop.example' },
+};
+
+for (const [what, env] of Object.entries(proxied)) {
+  test(`starts with ${what} in its settings only when a key exists, and then requires it`, async (t) => {
+    const open = await started(t, { env, simulate: true });
+    assert.equal(open, undefined, 'it does not start');
+    const data = newDataFolder(t);
+    const key = await newKey(data);
+    const closed = await startTestService(t, { data, env, keyless: true });
+    assertError(await closed.get(readPath), { status: 401, code: 'unauthenticated' });
+    assertError(await closed.get(readPath, bearing(key)), { status: 404, code: 'table_not_found' });
+  });
+}
+
+test('a public URL on loopback, as a development server has, leaves the service open', async (t) => {
+  for (const url of ['http://127.0.0.1:3000', 'http://localhost:3000', 'http://[::1]:3000']) {
+    const service = await started(t, { env: { COUNTERFOIL_PUBLIC_URL: url }, simulate: true });
+    assertError(await (service as TestService).get(readPath), { status: 404, code: 'table_not_found' });
+  }
+});
+
+test('an open service makes no key over HTTP, whatever it may do, and names the command', async (t) => {
+  const service = await startTestService(t);
+  const { headers } = await signInToConsole(service, 'cfk_none');
+  for (const sent of [{}, headers]) {
+    for (const scopes of [['admin'], everyScope]) {
+      const refused = await service.post('/v3/keys', { name: 'mine', scopes }, sent);
+      assert.ok([401, 403].includes(refused.status), refused.text);
+      if (sent === headers) continue;
+      assertError(refused, { status: 403, code: 'forbidden' });
+      assert.match(refused.json.body.error.message, /npx counterfoil keys create --name admin --scope admin/);
+    }
+  }
+  assert.equal((await service.get('/v3/keys')).text, '{"statusCode":200,"body":[]}', 'it stays open');
+  assertError(await service.get(readPath), { status: 404, code: 'table_not_found' });
+});
+
 /** Headers in which proxies and CDNs name the client. */
 const added: Readonly<Record<string, string>> = {
   Forwarded: 'for=192.0.2.60;proto=http;by=203.0.113.43',
@@ -93,6 +135,25 @@ const added: Readonly<Record<string, string>> = {
   'X-Azure-ClientIP': '192.0.2.60',
   'X-Amz-Cf-Id': 'abc==',
   'X-Appengine-User-IP': '192.0.2.60',
+  'X-Forwarded-Prefix': '/shop',
+  'X-Forwarded-Client-Cert': 'By=spiffe://a',
+  'X-Forwarded-Ssl': 'on',
+  'X-Original-Host': 'shop.example',
+  'X-Envoy-Expected-Rq-Timeout-Ms': '15000',
+  'X-Envoy-Attempt-Count': '1',
+  'CF-Visitor': '{"scheme":"https"}',
+  'CF-Worker': 'shop.example',
+  'X-Amzn-Trace-Id': 'Root=1-67891233-abcdef012345678912345678',
+  'X-Azure-Ref': '0zxV+XAAAAABKMMOjBv2NT4TY6SQVjC0z',
+  'X-ARR-LOG-ID': '11111111-2222-3333-4444-555555555555',
+  'Fly-Request-Id': '01H0-lhr',
+  'CloudFront-Viewer-Country': 'DE',
+  'X-Cloud-Trace-Context': '105445aa7843bc8bf206b120001000/1;o=1',
+  'X-Varnish': '32770',
+  'Max-Forwards': '9',
+  'Tailscale-User-Login': 'ada@example.com',
+  'X-Vercel-Id': 'fra1::x',
+  'X-Nf-Client-Connection-Ip': '192.0.2.60',
 };
 
 test('an open service rejects a request with any header that a proxy or a CDN adds, and does nothing', async (t) => {
@@ -115,6 +176,26 @@ test('an open service rejects a request with any header that a proxy or a CDN ad
     }
   }
   assertError(await service.get(readPath), { status: 404, code: 'table_not_found' });
+});
+
+test('an open service serves the headers that programs and browsers on this machine send', async (t) => {
+  const service = await startTestService(t);
+  const headers = {
+    connection: 'close',
+    'x-request-id': 'a',
+    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    'x-b3-traceid': 'a',
+    'x-requested-with': 'XMLHttpRequest',
+    'sec-fetch-site': 'none',
+    'cache-control': 'no-cache',
+    dnt: '1',
+    cookie: 'a=b',
+    'x-viable': 'a',
+    'accept-via': 'a',
+  };
+  const { origin } = service;
+  const response = await exchange(origin, requestText(origin, `GET ${readPath}`, headers));
+  assertError(response, { status: 404, code: 'table_not_found' });
 });
 
 test('an open service responds only to a Host of this machine', async (t) => {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { startServiceWithKeys } from '../support/access/keys.ts';
 import { startTestService } from '../support/service.ts';
 import { startSignIn } from '../support/sign-in/signing-in.ts';
 
@@ -61,6 +62,26 @@ test('uses tables and pays from a page of another origin', async (t) => {
       return [items, paid.status, paid.paymentId.slice(0, 4), lost.status];`),
   );
   assert.deepEqual(result, [[{ id: 'emma', name: 'Jane Austen' }], 'succeeded', 'pay_', 'succeeded']);
+});
+
+test('a page with a publishable key reads its payment with the client secret', async (t) => {
+  const app = await startApp(t);
+  const shop = { kind: 'publishable', scopes: ['payments:create'], origins: [app] } as const;
+  const { service, keys } = await startServiceWithKeys(t, { shop });
+  const page = await (await openBrowser(t)).newPage();
+  await page.goto(app);
+  const found = await page.evaluate(
+    script(`
+      const client = new Counterfoil({ url: '${service.origin}', key: '${keys.shop}' });
+      const place = { processor: 'simulated' };
+      const paid = await client.pay({ ...place, amount: 100, currency: 'EUR', token: 'tok_paid' });
+      const { paymentId, clientSecret } = paid;
+      const keyless = new Counterfoil({ url: '${service.origin}' });
+      const payments = [client, keyless].map((each) => each.payments.get({ ...place, paymentId, clientSecret }));
+      return (await Promise.all(payments)).map(({ status }) => status);
+    `),
+  );
+  assert.deepEqual(found, ['succeeded', 'succeeded']);
 });
 
 test('signs in with PKCE, and refreshes once for two tabs', async (t) => {

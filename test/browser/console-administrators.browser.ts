@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { startIdentityProvider } from '../../examples/support/identity-provider.ts';
 import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
-import { addAdministrator, removeAdministrator } from '../support/console/administrators.ts';
+import { addAdministrator, approve, removeAdministrator } from '../support/console/administrators.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
 import { look } from '../support/console/pictures.ts';
 import { freePort } from '../support/http/ports.ts';
@@ -87,5 +87,7 @@ async function start(t: TestContext) {
   const fields = { ...credentials, IDP_ISSUER: issuer };
   const registered = await service.post('/v3/create/service/auth/oidc/web', fields, bearing(keys.admin));
   assert.equal(registered.status, 200, registered.text);
+  const approved = await approve(service, provider, bearing(keys.admin));
+  assert.equal(approved.status, 200, approved.text);
   return { service, origin, issuer };
 }

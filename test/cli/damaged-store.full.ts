@@ -41,15 +41,16 @@ before(async (t) => {
 });
 
 for (const [damage, make] of Object.entries(damages)) {
-  test(`a store ${damage}: each command says so in one sentence and exits with 1`, async (t) => {
+  test(`a store ${damage}: each command says so, names the way on, and exits with 1`, async (t) => {
     for (const command of [['verify'], ['serve'], ['keys', 'list']]) {
       const data = await damaged(t, make);
       const { status, output, errors } = await runCommand(command, { COUNTERFOIL_DATA: data, PORT: '0' });
       assert.deepEqual([status, output], [1, ''], `${command}: ${errors}`);
       // LMDB itself may write a line before.
       const lines = errors.split('\n').filter((line) => line.startsWith('counterfoil: '));
-      assert.equal(lines.length, 1, errors);
+      assert.equal(lines.length, 2, errors);
       assert.match(lines[0] ?? '', /data \(COUNTERFOIL_DATA\): .*(is damaged|cannot be read)/);
+      assert.match(lines[1] ?? '', /counterfoil restore.*counterfoil recover/);
       assert.doesNotMatch(errors, /\n\s+at /, 'no stack');
     }
     const data = await damaged(t, make);

@@ -125,6 +125,12 @@ for (const place of places) {
       ['jsonl', '{"id":"a","name":"\\ud800"}', 3, /half of a surrogate pair/],
       ['jsonl', '["a","b"]', 3, /is not a JSON object/],
       ['jsonl', '{"id":"a"', 3, /is not JSON/],
+      ['jsonl', '{"id":"a","name":"one","name":"two"}', 3, /has the same field twice/],
+      ['jsonl', '{"id":"a","name":"","\\u006eame":"two"}', 3, /has the same field twice/],
+      ['jsonl', '{"id":"a","name":"","__proto__":{}}', 3, /has a field "__proto__"/],
+      ['jsonl', `{"id":"a","name":"","x":${'['.repeat(40)}${']'.repeat(40)}}`, 3, /nested deeper than 32/],
+      ['jsonl', `{"id":"a","name":"","x":[${'0,'.repeat(6_000)}0]}`, 3, /more than 5,000 fields/],
+      ['jsonl', '{"id":"a","name":"","x":12345678901234567890}', 3, /without rounding/],
       [
         'jsonl',
         Buffer.concat([Buffer.from('{"id":"'), invalid, Buffer.from('","name":""}')]),

@@ -91,6 +91,32 @@ test('replaces a worker that dies, and keeps every write that returned 200', asy
   assert.equal(child.exitCode, null);
 });
 
+test('once the service is ready, no connection reaches a worker that is not, also while one is replaced', async (t) => {
+  const { newClient, workers, origin } = await startWorkers(t, 2);
+  const [statuses, failures] = [new Map<number, number>(), [] as string[]];
+  let isAsking = true;
+  const asking = Array.from({ length: 4 }, async () => {
+    // A new connection each time: the kernel chooses the worker. A killed one resets those that it had.
+    while (isAsking) {
+      const agent = new Agent();
+      const response = await send(agent, 'GET', `${origin}/readyz`, undefined).catch(() => undefined);
+      if (response === undefined) continue;
+      statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+      if (response.status !== 200) failures.push(JSON.stringify(response.json));
+    }
+  });
+  for (let kills = 0; kills < 3; kills++) {
+    const [oldest] = workers();
+    process.kill(oldest as number, 'SIGKILL');
+    await waitFor(() => workers().length === 2 && !workers().includes(oldest as number));
+    await waitForReady(newClient, 10);
+  }
+  isAsking = false;
+  await Promise.all(asking);
+  assert.deepEqual(failures.slice(0, 3), [], JSON.stringify([...statuses]));
+  assert.ok((statuses.get(200) ?? 0) > 20);
+});
+
 test('stops all workers at SIGTERM, and exits with status 0', async (t) => {
   const { child, workers } = await startWorkers(t, 3);
   const pids = workers();
@@ -169,6 +195,7 @@ async function startWorkers(t: TestContext, count: number) {
   const workers = () => childrenOf(child.pid as number);
   return {
     child,
+    origin,
     newClient,
     workers,
     clients: Array.from({ length: 3 * count }, newClient),
@@ -209,6 +236,14 @@ function isAlive(pid: number): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Waits until so many new connections in a row have reached a worker that is ready. */
+async function waitForReady(newClient: () => Client, count: number): Promise<void> {
+  for (let inARow = 0; inARow < count; ) {
+    const response = await newClient()('GET', '/readyz').catch(() => undefined);
+    inARow = response?.status === 200 ? inARow + 1 : 0;
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backupSteps } from '../../src/storage/lmdb/backup/make.ts';
+import { claimSteps } from '../../src/storage/lmdb/backup/owner.ts';
 import { storeFile } from '../../src/storage/lmdb/open.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand, startCommand } from '../support/command.ts';
@@ -45,11 +46,14 @@ test('backup: after a cut each finished one is restored, and an unfinished one i
     else assert.notEqual(moment, 'at its end', errors);
     await drill.check(`cut ${moment}`);
   }
-  for (const step of backupSteps) {
+  // The target has its owner since the first backup: the steps of a claim do not come again.
+  for (const step of backupSteps.filter((each) => !claimSteps.some((claim) => claim === each))) {
     const { signal, stderr } = spawnSync(process.execPath, [program, storeFile(data), target, step]);
     assert.equal(signal, 'SIGKILL', String(stderr));
     await disk.cut([]);
     await disk.restore();
+    // Then it is the one that is kept.
+    if (step === 'done') drill.finished.clear();
     await drill.check(`cut after "${step}"`, step === 'done' ? 1 : 0);
   }
   await items.stop();
@@ -86,8 +90,9 @@ class BackupDrill {
     for (const name of new Set(files.map((file) => file.replace(/\.(mdb|json)$/, '')))) {
       if (names.includes(name)) continue;
       const { status, errors } = await this.#run(newData(this.#t), 'restore', `${this.#target}/${name}`);
-      assert.equal(status, 2, `${when}: ${errors}`);
-      assert.match(errors, /there is no (backup|such folder)/, when);
+      // 2 where nothing has the name; 1 for parts of a backup, which are named and not taken for one.
+      assert.ok(status === 1 || status === 2, `${when}: ${status} ${errors}`);
+      assert.match(errors, /there is no (good backup|backup|such folder)|its manifest is missing/, when);
     }
   }
 

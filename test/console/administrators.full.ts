@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { consoleSessionMsMax } from '../../src/access/limits.ts';
+import { sessionCookieAt } from '../../src/http/routes/sign-in.ts';
 import { userKey } from '../../src/sign-in/identity.ts';
 import {
   addAdministrator,
@@ -104,6 +105,7 @@ test('a person who is no administrator gets nothing, and sees the issuer and sub
   assert.match(page.text, /You are not an administrator/);
   assert.ok(page.text.includes(`<code>${provider.issuer}</code>`), page.text);
   assert.ok(page.text.includes('<code>&lt;b&gt;mallory&lt;/b&gt;</code>'), page.text);
+  assert.ok(page.text.includes('<code>oidc/web</code>'), page.text);
   assert.deepEqual(browser.cookieNames, []);
   assert.equal((await exchangeProof(signing, browser)).status, 401);
   assert.deepEqual((await service.get('/v3/users', asKey)).json.body, []);
@@ -121,9 +123,9 @@ test('a sign-in to the console is no session of the app, and leaves that of the 
   const browser = new Browser();
   provider.subject = 'user-1';
   assert.equal((await browser.follow(service.origin + signInPath)).status, 200);
-  const before = browser.cookie('counterfoil-session');
+  const before = browser.cookie(sessionCookieAt(service.origin));
   await enterConsole(signing, 'ada', browser);
-  assert.equal(browser.cookie('counterfoil-session'), before);
+  assert.equal(browser.cookie(sessionCookieAt(service.origin)), before);
   assert.equal(await whoIsIn(browser), 'user-1');
 
   // The proof is as long as the secret of a session of the app, and is none, neither before nor after its exchange.
@@ -133,7 +135,7 @@ test('a sign-in to the console is no session of the app, and leaves that of the 
   const proof = other.cookie(`counterfoil-console-proof-${port}`) ?? '';
   assert.match(proof, /^[\w-]{22}\.[\w-]{43}$/);
   const thief = new Browser();
-  thief.setCookie('counterfoil-session', proof);
+  thief.setCookie(sessionCookieAt(service.origin), proof);
   assert.equal(await whoIsIn(thief), undefined);
   assert.equal((await exchangeProof(signing, other)).status, 200);
   assert.equal(await whoIsIn(thief), undefined);
@@ -146,7 +148,7 @@ test('the session of an administrator in the app is no session of the console', 
   provider.subject = 'ada';
   const browser = new Browser();
   await browser.follow(`${service.origin}${signInPath}?return_to=/console/signed-in`);
-  const secret = browser.cookie('counterfoil-session') ?? '';
+  const secret = browser.cookie(sessionCookieAt(service.origin)) ?? '';
   assert.match(secret, /^[\w-]{22}\.[\w-]{43}$/);
   const port = new URL(service.origin).port;
   assert.equal((await exchangeProof(signing, browser)).status, 401);

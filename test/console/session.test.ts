@@ -252,6 +252,7 @@ test('the audit trail has every sign-in, sign-out and act of the console, with t
     `console.signed_in ${key}`,
     'console.requested POST /stage/payment/simulated/charge',
     `console.requested POST ${refund}`,
+    `payment.refunded ${id}`,
     `console.signed_out ${key}`,
   ]);
 });

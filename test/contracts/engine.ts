@@ -193,6 +193,35 @@ export function testEngineContract(name: string, { open, newStore }: EngineUnder
     },
   );
 
+  promise('checks that there is no item, and rejects the commit if there is one', async (engine) => {
+    const check: Write = { kind: 'check', space: 'service:sessions', id: 'a', ifValue: null };
+    const made = (id: string) => create(id, '1', 'service:payments');
+    assert.equal(await engine.commit([made('one'), check]), undefined);
+    assert.equal(await engine.commit([check]), undefined);
+    await engine.commit([create('a', '', 'service:sessions')]);
+    assert.deepEqual(await engine.commit([made('two'), check]), { write: 1, reason: 'exists' });
+    assert.deepEqual(await engine.commit([check]), { write: 0, reason: 'exists' });
+    assert.equal(await engine.get('service:payments', 'two'), undefined);
+    await engine.commit([{ kind: 'delete', space: 'service:sessions', id: 'a' }]);
+    assert.equal(await engine.commit([made('two'), check]), undefined);
+  });
+
+  promise(
+    'of two concurrent commits that each make what the other one checks is absent, one wins',
+    async (engine) => {
+      for (let n = 0; n < 20; n++) {
+        const [one, other] = [`absent-${n}`, `missing-${n}`];
+        const check = (id: string): Write => ({ kind: 'check', space: books, id, ifValue: null });
+        const outcomes = await Promise.all([
+          engine.commit([check(one), create(other, '1')]),
+          engine.commit([check(other), create(one, '1')]),
+        ]);
+        const rejected = outcomes.filter((outcome) => outcome !== undefined);
+        assert.deepEqual(rejected, [{ write: 0, reason: 'exists' }]);
+      }
+    },
+  );
+
   promise(
     'of two concurrent commits that each change what the other one checks, one wins',
     async (engine) => {

@@ -31,7 +31,7 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
     await processor.charge(chargeOf(tokens.paid));
     const found = await processor.findCharge(soughtOf(request.paymentId));
     const made = charges().find(({ paymentId }) => paymentId === request.paymentId);
-    assert.deepEqual(found, { kind: 'succeeded', chargeId: made?.chargeId });
+    assert.partialDeepStrictEqual(found, { kind: 'succeeded', chargeId: made?.chargeId });
     assert.equal(charges().length, 2, 'a look-up charges nothing');
   });
 
@@ -45,7 +45,7 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
   promise('returns the payment of a charge', async (fixture) => {
     const { processor } = fixture;
     const { chargeId, paymentId } = await chargeFor(fixture, 2_000);
-    assert.deepEqual(await processor.findOwner(chargeId, timeoutMs), {
+    assert.partialDeepStrictEqual(await processor.findOwner(chargeId, timeoutMs), {
       kind: 'owner',
       paymentId,
       isPaid: true,
@@ -64,7 +64,7 @@ export function refundContract(name: string, open: (t: TestContext) => Promise<R
     const rest = await processor.refund(refundOf(charged, 1_500));
     assert.ok('processorRefundId' in part && 'processorRefundId' in rest);
     for (const { kind } of [part, rest]) assert.ok(['succeeded', 'pending'].includes(kind), kind);
-    assert.deepEqual(
+    assert.partialDeepStrictEqual(
       refunds().map(({ processorRefundId, chargeId, amount }) => [processorRefundId, chargeId, amount]),
       [
         [part.processorRefundId, charged.chargeId, 500],

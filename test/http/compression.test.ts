@@ -8,6 +8,7 @@ import {
   type Coding,
   codings,
   decoders,
+  fillTables,
   read,
   startWithTables,
   tableNames,
@@ -15,6 +16,7 @@ import {
 } from '../support/http/compressible-tables.ts';
 import { ask } from '../support/http/exact-response.ts';
 import { requestText } from '../support/http/raw-http.ts';
+import { startTestService } from '../support/service.ts';
 import { fill } from '../support/tables/filled-tables.ts';
 
 const service = await startWithTables();
@@ -103,12 +105,17 @@ test('sends a table uncompressed when the client prefers identity', async () => 
   }
 });
 
-test('sends a complete table to an HTTP/1.0 client, which reads until the connection closes', async () => {
-  const plain = await read(service, 'large');
+test('sends a complete table to an HTTP/1.0 client, which reads until the connection closes', async (t) => {
+  // Without keys, a service takes it for a proxy.
+  const env = { COUNTERFOIL_TRUSTED_PROXIES: '127.0.0.1' };
+  const proxied = await startTestService(t, { env });
+  await fillTables(proxied);
+  const plain = await read(proxied, 'large', undefined, proxied.keyHeader);
   for (const coding of ['identity', ...codings]) {
-    const { port, hostname } = new URL(service.origin);
+    const { port, hostname } = new URL(proxied.origin);
     const socket = connect(Number(port), hostname);
-    const request = requestText(service.origin, 'GET /v3/table/large/read', { 'Accept-Encoding': coding });
+    const headers = { ...proxied.keyHeader, 'Accept-Encoding': coding };
+    const request = requestText(proxied.origin, 'GET /v3/table/large/read', headers);
     socket.write(request.replace('HTTP/1.1', 'HTTP/1.0'));
     const bytes = await buffer(socket);
     const bodyAt = bytes.indexOf('\r\n\r\n') + 4;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { startServiceWithKeys } from '../support/access/keys.ts';
 import { bodyOperations, payment, readPath } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { exchange, requestText } from '../support/http/raw-http.ts';
@@ -90,8 +91,21 @@ test('serves a request for localhost, 127.0.0.1 and [::1], with any port and in 
     const response = await exchange(origin, requestText(origin, 'GET /readyz', { Host: host }));
     assert.equal(response.text, '{"statusCode":200,"body":{"status":"ready"}}', host);
   }
-  const old = await exchange(origin, 'GET /readyz HTTP/1.0\r\n\r\n');
-  assert.equal(old.status, 200, 'HTTP/1.0 has no Host');
+});
+
+test('rejects HTTP/1.0, which nginx sends with a plain proxy_pass, until a key exists', async (t) => {
+  const { origin } = await startTestService(t);
+  const { host } = new URL(origin);
+  for (const path of [readPath, '/readyz', '/nothing']) {
+    for (const headers of ['', `Host: ${host}\r\nConnection: close\r\n`]) {
+      const response = await exchange(origin, `GET ${path} HTTP/1.0\r\n${headers}\r\n`);
+      assertError(response, { status: 401, code: 'unauthenticated' });
+      assert.match(response.json.body.error.message, /through a proxy \(HTTP\/1\.0\).* keys create/);
+    }
+  }
+  const { service } = await startServiceWithKeys(t, { admin: { scopes: ['admin'] } });
+  const old = await exchange(service.origin, 'GET /readyz HTTP/1.0\r\n\r\n');
+  assert.equal(old.status, 200, 'with keys, the version says nothing');
 });
 
 test('rejects a request with two Host headers', async (t) => {

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { suite, test } from 'node:test';
-import { eventLoopDelayMsMax, loopTurnMsMax, requestsPerConnectionMax } from '../../src/http/limits.ts';
+import { eventLoopDelayMsMax, requestsPerConnectionMax, requestWaitMsMax } from '../../src/http/limits.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { create, payment } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
@@ -124,7 +124,7 @@ test('sheds the requests that do not fit into one turn of the event loop', async
   // Blocks the event loop while the second request waits.
   let count = 0;
   const block = () => {
-    if (++count === 2) spin(loopTurnMsMax + 1);
+    if (++count === 2) spin(requestWaitMsMax + 1);
   };
   subscribe('http.server.request.start', block);
   t.after(() => unsubscribe('http.server.request.start', block));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/errors.ts';
-import { parseStrictJson } from '../../src/http/server/strict-json.ts';
+import { parseStrictJson } from '../../src/strict-json.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { create } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventBodyBytesMax, uploadBytesPerAddressMax } from '../../src/http/limits.ts';
+import { newKey } from '../support/access/keys.ts';
 import { RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTuned } from '../support/http/stalled-clients.ts';
+import { newData } from '../support/serve-process.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const event = 'POST /stage/events/stripe';
@@ -46,7 +48,9 @@ test('a body no longer counts after its response', async (t) => {
 
 test('limits the concurrent requests of one caller behind a proxy, and serves other callers', async (t) => {
   const requestsPerAddressMax = 5;
-  const { origin } = await startTuned(t, { load: { requestsPerAddressMax } }, behindProxy);
+  const data = newData(t);
+  await newKey(data);
+  const { origin } = await startTuned(t, { load: { requestsPerAddressMax } }, behindProxy, data);
   const slow = { ...json, 'Content-Length': '10', ...from('192.0.2.1') };
   const service = { origin };
   for (let n = 0; n < requestsPerAddressMax; n++) await begin(service, requestText(origin, event, slow));

@@ -101,7 +101,8 @@ test('a success that the processor reports after the cancellation overrides the 
   challenge.clock.aheadMs = deadlineMs + 1;
   assert.equal((await ended(challenge)).status, 'declined');
   challenge.clock.aheadMs = 0;
-  const late: Intent = { ...intent(), status: 'succeeded', latest_charge: 'ch_late' };
+  const { amount: amount_received } = intent();
+  const late: Intent = { ...intent(), status: 'succeeded', amount_received, latest_charge: 'ch_late' };
   const delivery = deliveryOf(eventOf('payment_intent.succeeded', late));
   assert.equal(await post(`${service.origin}/stage/events/stripe`, delivery), 200);
   const { status, charge_id: chargeId } = (await service.get(at)).json.body;

@@ -70,7 +70,7 @@ test('canceling a charge in doubt frees its seat', async (t) => {
   assert.equal(first.status, 504);
   const held = await service.post(path, { ...chargeRequest, token: 'pm_card_visa', metadata });
   assert.deepEqual([held.status, held.json.body.error.code], [409, 'item_exists']);
-  assert.match(held.json.body.error.message, /holds the item .* until \d{4}-/);
+  assert.match(held.json.body.error.message, /holds the item .* It ends by \d{4}-/);
   const at = first.headers.get('location') ?? '';
   const canceling = await service.post(`${at}/cancel`, {});
   assert.equal(canceling.json.body.status, 'in_doubt', 'Stripe may still process it for a minute');

@@ -16,7 +16,7 @@ import { between, randomFrom, seedOf } from '../support/random.ts';
 /** The rule for tokens, and for metadata fields that are named like a card. */
 const inTokens = 'any';
 /** The rule for idempotency keys and all other metadata. */
-const inKeys = 'grouped';
+const inKeys = 'alone';
 
 const identifiers: Readonly<Record<string, Identifier>> = {
   'time stamps in milliseconds': timestamp,

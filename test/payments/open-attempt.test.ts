@@ -9,6 +9,7 @@ import { changePayment } from '../../src/payments/payment-store.ts';
 import type { ChargeOutcome } from '../../src/processors/processor.ts';
 import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
+import { uncounted } from '../support/payments/uncounted.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 
 const payment: Payment = {
@@ -46,7 +47,7 @@ test('only a success or a cancellation ends an attempt that the cardholder’s p
     now: Date.now,
     sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
     authenticationMs: 60_000,
-    triedCards: { note: async () => undefined, giveBack: async () => undefined },
+    triedCards: uncounted,
     itemWrite: () => {
       throw new Error('no item');
     },

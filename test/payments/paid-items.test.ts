@@ -115,6 +115,7 @@ for (const [what, metadata] of [
   ['a value that is not valid Unicode', { order: '\ud800' }],
   ['a value that is a number', { order: 7 }],
   ['a value that is a card number', { order: '4242 4242 4242 4242' }],
+  ['a value that is a card number without spaces', { order: '4242424242424242' }],
   ['a key that is a card number', { order: '7', '4242424242424242': 'card' }],
   ['a key of the service itself', { order: '7', counterfoil_payment_id: 'pay_1' }],
   ['a list', ['order']],

@@ -6,7 +6,7 @@ import { allPublishedNumbers, publishedNumbers } from '../support/payments/card-
 /** The rule for tokens, and for metadata fields that are named like a card. */
 const inTokens = 'any';
 /** The rule for idempotency keys and all other metadata. */
-const inKeys = 'grouped';
+const inKeys = 'alone';
 
 for (const { publisher, numbers } of publishedNumbers) {
   test(`finds each test number of ${publisher} in a token`, () => {
@@ -31,12 +31,33 @@ for (const { publisher, numbers } of publishedNumbers) {
   });
 }
 
-test('accepts an ungrouped number in keys and metadata, where it may be an order number', () => {
+test('finds bare digits in keys and metadata where they stand alone, and are as many as cards have', () => {
+  const isUsual = (number: string) => number.length === 16 || /^3[47]\d{13}$/.test(number);
+  const usual = allPublishedNumbers.filter(isUsual);
+  assert.ok(usual.length > allPublishedNumbers.length / 2);
+  for (const number of usual)
+    for (const text of [
+      number,
+      ` ${number}`,
+      `pan=${number}`,
+      `my card: ${number}, 12/34`,
+      `(${number})`,
+      `${number}/2`,
+    ])
+      assert.ok(holdsCardNumber(text, inKeys), text);
+});
+
+test('accepts bare digits that are joined to a word, and those of another length: they may be an order number', () => {
   for (const number of allPublishedNumbers) {
-    for (const text of [number, `order-${number}`, `${number}-charge`]) {
+    for (const text of [`order-${number}`, `order_${number}`, `${number}-charge`, `A${number}`, `${number}é`])
       assert.equal(holdsCardNumber(text, inKeys), false, text);
-    }
+    if (number.length !== 16 && number.length !== 15)
+      assert.equal(holdsCardNumber(number, inKeys), false, number);
   }
+  // Microseconds and a date with a number of the day have 16 digits too.
+  for (let n = 0; n < 1_000; n++)
+    for (const honest of [`${1_700_000_000_000_000 + n * 7_919}`, `${2026112300000000 + n}`])
+      assert.equal(holdsCardNumber(honest, inKeys), false, honest);
 });
 
 test('finds no card number where the check digit is wrong', () => {

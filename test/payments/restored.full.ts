@@ -38,8 +38,8 @@ test(
     }
     assert.equal(await refund(second, before.id, 300), 503);
     const ready = await fetch(`${await second.ready()}/readyz`);
-    assert.equal(ready.status, 503);
-    assert.match(await ready.text(), /payments reconcile --adopt/);
+    assert.equal(ready.status, 200, 'tables are served');
+    assert.deepEqual(JSON.parse(await ready.text()).body, { status: 'ready', shut: ['payments'] });
     assert.match((await run(restored, 'doctor')).output, /problem payments: shut/);
     assert.deepEqual(ledgerLines(restored), charged, 'nothing was requested');
 
@@ -107,8 +107,8 @@ test('a key that was freed and used again after the backup charges nothing more'
   assert.equal((await run(restored, 'restore', target)).status, 0);
   // As if the first payment had turned out to be not attempted, and the repeated request had been charged as another one.
   const laterId = `${firstId.slice(0, -1)}${firstId.endsWith('0') ? '1' : '0'}`;
-  const charged = ledgerLines(data).map((line) => line.replaceAll(firstId, laterId));
-  writeFileSync(ledgerOf(restored), `${charged.join('\n')}\n`);
+  writeFileSync(ledgerOf(restored), readFileSync(ledgerOf(data), 'utf8').replaceAll(firstId, laterId));
+  const charged = ledgerLines(restored);
   const adopted = await run(restored, 'payments', 'reconcile', '--adopt', '--json');
   assert.equal(adopted.status, 0, adopted.errors);
 
@@ -156,8 +156,8 @@ test(
     copyFileSync(`${data}.key`, `${restored}.key`);
     assert.equal((await run(restored, 'restore', target)).status, 0);
     // As at Stripe and Square: the processor keeps the payment's id only.
-    const lines = ledgerLines(data).map((line) => line.replace(/,"request":\{[^}]*\}/, ''));
-    writeFileSync(ledgerOf(restored), `${lines.join('\n')}\n`);
+    const lines = readFileSync(ledgerOf(data), 'utf8').replaceAll(/,"request":\{[^}]*\}/g, '');
+    writeFileSync(ledgerOf(restored), lines);
     for (let attempt = 0; attempt < 2; attempt++) {
       const adopted = await run(restored, 'payments', 'reconcile', '--adopt');
       assert.equal(adopted.status, 1, adopted.output);
@@ -195,6 +195,21 @@ test('Stripe returns the keys of the charges that a restored store lacks', onLmd
   assert.equal((await run(restored, 'restore', target)).status, 0);
   const second = await ServeProcess.start(t, { data: restored, env });
   assert.equal((await charge(second, 'after', 'tok_paid'))?.status, 503);
+  const wrongKeys = {
+    account_unread: { COUNTERFOIL_DATA: restored },
+    account_unknown: { ...env, COUNTERFOIL_DATA: restored, COUNTERFOIL_STRIPE_KEY: 'sk_live_scripted' },
+  };
+  for (const [code, wrong] of Object.entries(wrongKeys)) {
+    const key = code === 'account_unknown' ? 'sk_live_scripted' : stripe.key;
+    await stripe.command({ set: { key } });
+    const refused = await runCommand(['payments', 'reconcile', '--adopt', '--json'], wrong);
+    assert.deepEqual([refused.status, JSON.parse(refused.errors).error.code], [1, code], refused.output);
+    assert.equal(JSON.parse(refused.output).are_open, false);
+  }
+  await stripe.command({ set: { key: stripe.key } });
+  assert.equal((await charge(second, 'after', 'tok_paid'))?.status, 503, 'payments are still shut');
+  const [made] = JSON.parse((await run(restored, 'backup', `${target}-restored`, '--json')).output).accounts;
+  assert.deepEqual(made, { processor: 'stripe', account: 'acct_scripted', mode: 'test' });
   const adopted = await run(restored, 'payments', 'reconcile', '--adopt');
   assert.equal(adopted.status, 0, adopted.errors);
   assert.match(adopted.output, /adopted: payment with its key/);
@@ -230,7 +245,8 @@ function ledgerOf(data: string): string {
 }
 
 function ledgerLines(data: string): string[] {
-  return readFileSync(ledgerOf(data), 'utf8').split('\n').filter(Boolean);
+  const lines = readFileSync(ledgerOf(data), 'utf8').split('\n').filter(Boolean);
+  return lines.filter((line) => !line.includes('"kind":"ledger"'));
 }
 
 async function send(service: ServeProcess, key: string, body = request) {

@@ -59,6 +59,26 @@ test('accepts any page of an allowed origin, and http on this machine only', () 
   assert.equal(accepted(`${shop}/${'a'.repeat(2_048)}`), undefined);
 });
 
+test('accepts pages only: no scheme that has the origin of a page without being one, nor any other', () => {
+  const ofRoute = { ...policy, return_urls: [shop, 'http://app.example.com'] };
+  const inner = [`${shop}/2c1e9f0a`, 'http://localhost:3000/2c1e9f0a', 'http://app.example.com/x'];
+  for (const scheme of [
+    'blob:',
+    'BLOB:',
+    'filesystem:',
+    'view-source:',
+    'data:text/html,',
+    'javascript:',
+    '',
+  ])
+    for (const page of scheme === '' ? ['ftp://app.example.com/', 'wss://app.example.com/'] : inner) {
+      const url = `${scheme}${page}`;
+      assert.equal(accepted(url), undefined, url);
+      assert.equal(accepted(url, 'loopback'), undefined, url);
+      assert.throws(() => checkReturnUrl(url, [], ofRoute), { code: 'invalid_request' }, url);
+    }
+});
+
 test('a publishable key returns to its own origins, a secret key to those of the route', async (t) => {
   const data = newDataFolder(t);
   const fields = { kind: 'publishable', scopes: ['payments:create'], origins: [shop] } as const;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { audited } from '../../src/access/audit.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { createCharge } from '../../src/payments/charge/create.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';
@@ -61,6 +62,7 @@ for (const [what, idempotencyKey, retryable] of [
       paymentId: paid.paymentId,
       amount: undefined,
       idempotencyKey,
+      audit: (refund) => audited({ what: 'payment.refunded', on: paid.paymentId, refund, by: 'open' }),
     });
     const { error } = JSON.parse(text).body;
     assert.deepEqual([status, error.code, error.retryable], [504, 'payment_outcome_unknown', retryable]);

@@ -31,7 +31,7 @@ async function isForged(processor: ConnectedProcessor, delivery: Delivery): Prom
 
 test('square: reads an event that Square has signed, with its id and the time at which it happened', async () => {
   const processor = await processorWith([key]);
-  assert.deepEqual(await processor.readEvent(signedDelivery(paid, { key, url })), {
+  assert.partialDeepStrictEqual(await processor.readEvent(signedDelivery(paid, { key, url })), {
     kind: 'event',
     event: {
       id: paid.event_id,
@@ -103,13 +103,13 @@ test('square: reports a failed or canceled payment as a decline', async () => {
   const errors = [{ category: 'PAYMENT_METHOD_ERROR', code: 'INSUFFICIENT_FUNDS' }];
   const failed = { ...payment, status: 'FAILED', card_details: { status: 'FAILED', errors } };
   const decline = { kind: 'declined', authenticationRequired: false };
-  assert.deepEqual(await changeOf(squareEvent('payment.created', { payment: failed })), {
+  assert.partialDeepStrictEqual(await changeOf(squareEvent('payment.created', { payment: failed })), {
     about: 'charge',
     paymentId,
     outcome: { ...decline, declineCode: 'insufficient_funds' },
   });
   const canceled = { ...payment, status: 'CANCELED' };
-  assert.deepEqual(await changeOf(squareEvent('payment.updated', { payment: canceled })), {
+  assert.partialDeepStrictEqual(await changeOf(squareEvent('payment.updated', { payment: canceled })), {
     about: 'charge',
     paymentId,
     outcome: { ...decline, declineCode: 'generic_decline' },
@@ -140,11 +140,15 @@ test('square: reports refunds, ours with our id and others without one', async (
     ['FAILED', 'failed'],
   ]) {
     const event = squareEvent('refund.updated', { refund: { ...refund, status } });
-    assert.deepEqual(await changeOf(event), { ...change, refundId, state });
+    assert.partialDeepStrictEqual(await changeOf(event), { ...change, refundId, state });
   }
   for (const reason of [undefined, 'Broken', `about ${refundId}`, `Counterfoil ${refundId} too`]) {
     const event = squareEvent('refund.created', { refund: { ...refund, status: 'PENDING', reason } });
-    assert.deepEqual(await changeOf(event), { ...change, refundId: undefined, state: 'pending' });
+    assert.partialDeepStrictEqual(await changeOf(event), {
+      ...change,
+      refundId: undefined,
+      state: 'pending',
+    });
   }
 });
 
@@ -157,13 +161,13 @@ test('square: reports disputes with Square’s reason', async () => {
     state: 'EVIDENCE_REQUIRED',
   };
   const change = { about: 'dispute', chargeId, disputeId: dispute.id, amount: 1_050, reason: 'NO_KNOWLEDGE' };
-  assert.deepEqual(await changeOf(squareEvent('dispute.created', { dispute })), {
+  assert.partialDeepStrictEqual(await changeOf(squareEvent('dispute.created', { dispute })), {
     ...change,
     status: 'EVIDENCE_REQUIRED',
     isWithdrawn: true,
   });
   const won = { ...dispute, id: undefined, dispute_id: dispute.id, state: 'WON' };
-  assert.deepEqual(await changeOf(squareEvent('dispute.state.updated', { dispute: won })), {
+  assert.partialDeepStrictEqual(await changeOf(squareEvent('dispute.state.updated', { dispute: won })), {
     ...change,
     status: 'WON',
     isWithdrawn: false,
@@ -177,7 +181,7 @@ test('square: reports disputes with Square’s reason', async () => {
     ['INQUIRY_CLOSED', false],
   ] as const) {
     const event = squareEvent('dispute.state.updated', { dispute: { ...dispute, state } });
-    assert.deepEqual(await changeOf(event), { ...change, status: state, isWithdrawn });
+    assert.partialDeepStrictEqual(await changeOf(event), { ...change, status: state, isWithdrawn });
   }
 });
 

@@ -31,7 +31,7 @@ test('square: finds a payment that was missing from the list at first', async (t
   const request = chargeOf('cnon:dropped-after-charging', { timeoutMs: 1_000 });
   await processor.charge(request);
   const found = await processor.findCharge(soughtOf(request.paymentId));
-  assert.deepEqual(found, { kind: 'succeeded', chargeId: square.charges[0]?.chargeId });
+  assert.partialDeepStrictEqual(found, { kind: 'succeeded', chargeId: square.charges[0]?.chargeId });
 });
 
 test('square: reads the list once for a payment that the list must contain by now', async (t) => {
@@ -49,9 +49,9 @@ test('square: finds a successful attempt behind a failed one', async (t) => {
   square.addPayment({ reference_id: paymentId, status: 'FAILED', card_details: { errors } });
   const sought = soughtOf(paymentId);
   const declined = { kind: 'declined', declineCode: 'cvv_failure', authenticationRequired: false };
-  assert.deepEqual(await processor.findCharge(sought), declined);
+  assert.partialDeepStrictEqual(await processor.findCharge(sought), declined);
   const chargeId = square.addPayment({ reference_id: paymentId });
-  assert.deepEqual(await processor.findCharge(sought), { kind: 'succeeded', chargeId });
+  assert.partialDeepStrictEqual(await processor.findCharge(sought), { kind: 'succeeded', chargeId });
 });
 
 test('square: looks up charges at its own location', async (t) => {
@@ -79,7 +79,7 @@ test('square: lists charges of other systems too, and none that moved no money',
   for await (const charge of processor.charges({ from: until - 120_000, until })) listed.push(charge);
   assert.ok(made.kind === 'succeeded');
   const currency = 'EUR';
-  assert.deepEqual(listed, [
+  assert.partialDeepStrictEqual(listed, [
     { chargeId: made.chargeId, paymentId: ours.paymentId, amount: 2_000, amountRefunded: 0, currency },
     { chargeId: theirs, paymentId: undefined, amount: 1_200, amountRefunded: 0, currency },
   ]);

@@ -58,7 +58,7 @@ test('square: rejects a statement descriptor suffix of more than 20 characters, 
   const outcome = await processor.charge(
     chargeOf('cnon:paid', { statementDescriptorSuffix: 'A'.repeat(21) }),
   );
-  assert.deepEqual(
+  assert.partialDeepStrictEqual(
     [outcome.kind, 'param' in outcome ? outcome.param : undefined],
     ['rejected', 'statement_descriptor_suffix'],
   );
@@ -112,7 +112,7 @@ for (const [word, declineCode] of declines) {
     const { square, processor } = await openSquare(t);
     const authenticationRequired = declineCode === 'authentication_required';
     const outcome = await processor.charge(chargeOf(`cnon:${word}`));
-    assert.deepEqual(outcome, { kind: 'declined', declineCode, authenticationRequired });
+    assert.partialDeepStrictEqual(outcome, { kind: 'declined', declineCode, authenticationRequired });
     assert.deepEqual(square.charges, []);
   });
 }
@@ -182,7 +182,7 @@ for (const word of doubts) {
     square.repair();
     const outcome = await processor.charge(request);
     assert.equal(square.charges.length, 1);
-    assert.deepEqual(outcome, { kind: 'succeeded', chargeId: square.charges[0]?.chargeId });
+    assert.partialDeepStrictEqual(outcome, { kind: 'succeeded', chargeId: square.charges[0]?.chargeId });
   });
 }
 
@@ -193,7 +193,7 @@ for (const status of ['approved', 'pending']) {
     assert.equal((await processor.charge(request)).kind, 'unknown');
     assert.equal((await processor.findCharge(soughtOf(request.paymentId))).kind, 'unknown');
     const chargeId = square.addPayment({ reference_id: request.paymentId });
-    assert.deepEqual(await processor.findCharge(soughtOf(request.paymentId)), {
+    assert.partialDeepStrictEqual(await processor.findCharge(soughtOf(request.paymentId)), {
       kind: 'succeeded',
       chargeId,
     });

@@ -73,7 +73,7 @@ for (const [type, object, change] of changes) {
   test(`stripe: reads the change of ${type}, ${what}${object === elsewhere ? ', made elsewhere' : ''}`, async (t) => {
     const { processor } = await openStripe(t);
     const event = eventOf(type, object);
-    assert.deepEqual(await read(processor, event), {
+    assert.partialDeepStrictEqual(await read(processor, event), {
       kind: 'event',
       event: { id: event.id, happenedAt: signedAt, change },
     });
@@ -110,7 +110,7 @@ test('stripe: reads the scripted Stripe’s events of a charge, a decline and a 
     const { about, ...said } = reading.event.change;
     return [about, 'outcome' in said ? said.outcome.kind : 'state' in said ? said.state : said.status];
   });
-  assert.deepEqual(changes, [
+  assert.partialDeepStrictEqual(changes, [
     ['charge', 'succeeded'],
     ['charge', 'declined'],
     ['refund', 'pending'],

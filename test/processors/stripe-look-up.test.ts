@@ -19,7 +19,7 @@ test('stripe: finds a charge by the search, in one request', async (t) => {
   const request = chargeOf('tok_paid');
   await processor.charge(request);
   const found = await processor.findCharge(soughtNow(request.paymentId));
-  assert.deepEqual(found, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
+  assert.partialDeepStrictEqual(found, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
   const [search] = asked(opened, '/v1/payment_intents/search');
   assert.equal(search?.fields.query, `metadata['counterfoil_payment_id']:'${request.paymentId}'`);
   assert.equal(asked(opened, '/v1/payment_intents').length, 0);
@@ -37,7 +37,7 @@ for (const [why, set] of [
     const [made] = stripe.charges;
     stripe.command({ set, othersCharge: 250 });
     const found = await processor.findCharge(soughtNow(request.paymentId));
-    assert.deepEqual(found, { kind: 'succeeded', chargeId: made?.chargeId });
+    assert.partialDeepStrictEqual(found, { kind: 'succeeded', chargeId: made?.chargeId });
     assert.equal(asked(opened, '/v1/payment_intents').length, 3);
   });
 }
@@ -105,7 +105,7 @@ for (const token of ['tok_error_after_charging', 'tok_cut_after_charging', 'tok_
     await processor.charge(request);
     await processor.charge(request);
     const found = await processor.findCharge(soughtNow(request.paymentId));
-    assert.deepEqual(found, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
+    assert.partialDeepStrictEqual(found, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
     assert.equal(stripe.charges.length, 1);
   });
 }
@@ -115,7 +115,7 @@ for (const token of ['tok_error_after_declining', 'tok_declined_and_dropped', 't
     const { stripe, processor } = await openStripe(t);
     const request = chargeOf(token);
     await processor.charge(request);
-    assert.deepEqual(await processor.findCharge(soughtNow(request.paymentId)), {
+    assert.partialDeepStrictEqual(await processor.findCharge(soughtNow(request.paymentId)), {
       kind: 'declined',
       declineCode: 'insufficient_funds',
       authenticationRequired: false,
@@ -160,7 +160,7 @@ for (const set of [{}, { rejectsSearch: true }]) {
     const kinds = [worked, left, processing].map(async ({ paymentId }) => {
       return (await processor.findCharge(soughtNow(paymentId))).kind;
     });
-    assert.deepEqual(await Promise.all(kinds), ['declined', 'unknown', 'succeeded']);
+    assert.partialDeepStrictEqual(await Promise.all(kinds), ['declined', 'unknown', 'succeeded']);
   });
 }
 
@@ -175,7 +175,7 @@ test('stripe: lists every charge that moved money, page by page, in the units of
   assert.equal(listed.length, 211);
   assert.equal(new Set(listed.map(({ chargeId }) => chargeId)).size, 211);
   const { chargeId } = stripe.charges[150] ?? {};
-  assert.deepEqual(
+  assert.partialDeepStrictEqual(
     listed.filter(({ paymentId }) => paymentId !== undefined),
     [{ chargeId, paymentId: ours.paymentId, amount: 500, amountRefunded: 0, currency: 'ISK' }],
   );

@@ -16,7 +16,7 @@ const paid = eventOf('payment_intent.succeeded', intent);
 
 test('stripe: reads an event that Stripe has signed', async (t) => {
   const { processor } = await openStripe(t);
-  assert.deepEqual(await processor.readEvent(deliveryOf(paid, { signedAt })), {
+  assert.partialDeepStrictEqual(await processor.readEvent(deliveryOf(paid, { signedAt })), {
     kind: 'event',
     event: {
       id: paid.id,

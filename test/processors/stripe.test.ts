@@ -86,13 +86,17 @@ test('stripe: rejects a used token, and charges nothing', async (t) => {
 test('stripe: a decline without a decline code has its error code instead', async (t) => {
   const { processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_expired_card'));
-  assert.deepEqual(outcome, { kind: 'declined', declineCode: 'expired_card', authenticationRequired: false });
+  assert.partialDeepStrictEqual(outcome, {
+    kind: 'declined',
+    declineCode: 'expired_card',
+    authenticationRequired: false,
+  });
 });
 
 test('stripe: a card that Stripe declines before the charge is a decline', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_method_declined'));
-  assert.deepEqual(outcome, {
+  assert.partialDeepStrictEqual(outcome, {
     kind: 'declined',
     declineCode: 'insufficient_funds',
     authenticationRequired: false,
@@ -146,7 +150,7 @@ for (const token of provesNothing) {
 test('stripe: waits for a late reply until its timeout', async (t) => {
   const { stripe, processor } = await openStripe(t);
   const outcome = await processor.charge(chargeOf('tok_delayed'));
-  assert.deepEqual(outcome, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
+  assert.partialDeepStrictEqual(outcome, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
 });
 
 test('stripe: the outcome of a charge that another request is processing is unknown', async (t) => {
@@ -157,8 +161,8 @@ test('stripe: the outcome of a charge that another request is processing is unkn
   assert.equal((await processor.charge(request)).kind, 'unknown');
   stripe.repair();
   const outcome = await first;
-  assert.deepEqual(outcome, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
-  assert.deepEqual(await processor.charge(request), outcome);
+  assert.partialDeepStrictEqual(outcome, { kind: 'succeeded', chargeId: stripe.charges[0]?.chargeId });
+  assert.partialDeepStrictEqual(await processor.charge(request), outcome);
   assert.equal(stripe.charges.length, 1);
 });
 

@@ -116,6 +116,18 @@ test('rejects contradictory settings', (t) => {
   assert.match(problems({}, written(t, { payments: { routes } })), /minimum is above maximum/);
 });
 
+test('the public URL is an origin as browsers send it, because it is compared with theirs', () => {
+  const problem = (publicUrl: string) => problems({ COUNTERFOIL_PUBLIC_URL: publicUrl });
+  for (const url of ['https://Shop.example', 'https://shop.example:443', 'https://shop%2Eexample'])
+    assert.match(problem(url), /write it as browsers do, https:\/\/shop\.example$/, url);
+  assert.match(problem('https://münchen.example'), /https:\/\/xn--mnchen-3ya\.example$/);
+  assert.match(problem('https://user@shop.example'), /write it as browsers do, https:\/\/shop\.example$/);
+  assert.match(problem('http://shop.example'), /must be https/);
+  assert.match(problem('blob:https://shop.example'), /publicUrl/);
+  for (const url of ['https://shop.example', 'https://shop.example:8443', 'http://[::1]:8080'])
+    assert.equal(problem(url), '', url);
+});
+
 test('rejects simulation next to a live key, and only then', () => {
   assert.match(problems({ COUNTERFOIL_STRIPE_KEY: 'sk_live_abc' }, undefined, true), /live key/);
   assert.match(problems({ COUNTERFOIL_STRIPE_KEY: 'rk_live_abc' }, undefined, true), /live key/);

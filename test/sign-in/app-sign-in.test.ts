@@ -76,3 +76,24 @@ test('a pending sign-in finishes after the master keys were rotated', async (t) 
   const { status, text } = await exchange(landed.headers.get('location'));
   assert.equal(status, 200, text);
 });
+
+test('the app receives its state beside the code, unchanged, also after a retry; no other state is accepted', async (t) => {
+  const { signing, link } = await startApp(t);
+  const state = "a+b&c=d%20;/?#'~".padEnd(200, 'x');
+  const withState = (text: string, of = link) =>
+    `${of}${of.includes('?') ? '&' : '?'}state=${encodeURIComponent(text)}`;
+  const landed = await signIn(signing, withState(state));
+  const { searchParams } = new URL(landed.headers.get('location') ?? '');
+  assert.deepEqual([searchParams.getAll('state'), searchParams.getAll('code').length], [[state], 1]);
+
+  const { browser, service } = signing;
+  const callback = await goToCallback(signing, withState(state));
+  const refused = await browser.open(callback.replace(/code=[^&]*/, 'error=access_denied'));
+  const [, again = ''] = refused.text.match(/href="([^"]*state=[^"]*)"/) ?? [];
+  assert.equal(new URL(again.replaceAll('&amp;', '&')).searchParams.get('state'), state);
+
+  for (const bad of ['', 'x'.repeat(201), 'a b', 'ä', '\n'])
+    assert.equal((await browser.open(service.origin + withState(bad))).status, 400, bad);
+  // A page of this origin gets no code.
+  assert.equal((await browser.open(service.origin + withState('a', signInPath))).status, 400);
+});

@@ -7,6 +7,7 @@ import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
 import { beginSignIn } from '../../src/sign-in/begin-sign-in.ts';
+import { ConsoleApprovals } from '../../src/sign-in/console-approvals.ts';
 import type { SignInContext } from '../../src/sign-in/context.ts';
 import { finishSignIn } from '../../src/sign-in/finish-sign-in.ts';
 import { Integrations } from '../../src/sign-in/integrations.ts';
@@ -95,6 +96,7 @@ async function startParts(t: TestContext) {
       },
     },
     isAdministrator: async () => false,
+    consoleApprovals: new ConsoleApprovals(engine, Date.now),
     origin: 'https://id.example.com',
     prefix: '',
     log,

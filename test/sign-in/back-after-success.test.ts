@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sessionCookieAt } from '../../src/http/routes/sign-in.ts';
 import { signOut } from '../support/sign-in/app.ts';
 import { Browser } from '../support/sign-in/browser.ts';
 import {
@@ -17,7 +18,7 @@ test('Back after a sign-in shows that the user is signed in, and does not sign i
   const { browser, provider } = signing;
   const callback = await goToCallback(signing, `${signInPath}?return_to=/books`);
   assert.equal((await browser.open(callback)).status, 303);
-  const session = browser.cookie('counterfoil-session');
+  const session = browser.cookie(sessionCookieAt(signing.service.origin));
   for (let count = 0; count < 2; count++) {
     const page = await browser.open(callback);
     assert.equal(page.status, 200, page.text);
@@ -27,7 +28,7 @@ test('Back after a sign-in shows that the user is signed in, and does not sign i
     assert.equal(page.headers.get('cache-control'), 'no-store');
     assert.deepEqual(page.headers.getSetCookie(), []);
   }
-  assert.equal(browser.cookie('counterfoil-session'), session);
+  assert.equal(browser.cookie(sessionCookieAt(signing.service.origin)), session);
   assert.equal(provider.exchanges.length, 1);
   await assertSignedIn(signing, 'user-1');
 });

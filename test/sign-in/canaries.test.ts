@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { sessionCookieAt } from '../../src/http/routes/sign-in.ts';
 import { goToCallback, says, signIn, startSignIn } from '../support/sign-in/signing-in.ts';
 
 test('leaves no credential and no secret in the data folder, the log or a response', async (t) => {
@@ -20,7 +21,7 @@ test('leaves no credential and no secret in the data folder, the log or a respon
   const state = callback.searchParams.get('state') ?? '';
   const browserKeys = browser.cookieNames.map((name) => browser.cookie(name) ?? '');
   assert.equal((await browser.open(callback.href)).status, 303);
-  const session = browser.cookie('counterfoil-session') ?? '';
+  const session = browser.cookie(sessionCookieAt(signing.service.origin)) ?? '';
   const open = new URL(await goToCallback(signing));
   browserKeys.push(...browser.cookieNames.map((name) => browser.cookie(name) ?? ''));
   provider.twists = { ...provider.twists, claims: (honest) => ({ ...honest, nonce: 'x' }) };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sessionCookieAt } from '../../src/http/routes/sign-in.ts';
 import { livesOf, startForOperators } from '../support/sign-in/operators.ts';
 import { whoIs } from '../support/sign-in/signing-in.ts';
 
@@ -28,7 +29,7 @@ test('lists sessions by user, integration and age, without their secrets', async
     const listed = json.body.map((session: { id: string }) => session.id);
     assert.deepEqual(listed.sort(), [...expected].sort(), query);
     for (const { browser } of [old, ofShop, other]) {
-      const secret = browser.cookie('counterfoil-session')?.slice(23) ?? '';
+      const secret = browser.cookie(sessionCookieAt(service.origin))?.slice(23) ?? '';
       assert.ok(secret.length > 20 && !text.includes(secret));
     }
   }

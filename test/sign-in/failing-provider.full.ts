@@ -34,7 +34,7 @@ const failures: Readonly<Record<string, Failure>> = {
   },
 };
 
-for (const path of ['/.well-known/openid-configuration', '/jwks', '/token', '/userinfo']) {
+for (const path of ['/.well-known/openid-configuration', '/jwks', '/token']) {
   test(`rejects a sign-in with the reason while ${path} of the provider`, async (t) => {
     const signing = await startSignIn(t);
     for (const [name, failure] of Object.entries(failures)) {
@@ -52,10 +52,7 @@ async function tryToSignIn(signing: SignInTest, path: string, failure: Failure):
   const name = `web-${++integrations}`;
   await register(service, provider, name, { IDP_CLIENT_ID: name });
   const link = `/v3/auth/oidc/${name}/sign-in`;
-  const withoutName =
-    path === '/userinfo' ? { claims: ({ name, ...rest }: object & { name?: unknown }) => rest } : {};
   provider.twists = {
-    ...withoutName,
     respond: (asked, response) => {
       if (asked !== path) return false;
       failure(response);

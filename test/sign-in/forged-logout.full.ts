@@ -30,6 +30,7 @@ const lies: Readonly<Record<string, (provider: ScriptedOidc) => Readonly<Record<
   'an id that is not a string': () => ({ jti: 7 }),
   'no time of issue': () => ({ iat: undefined }),
   'a time of issue in the future': () => ({ iat: now() + 3_600, exp: now() + 3_720 }),
+  'a time of issue ten years ago': () => ({ iat: now() - 10 * 365 * 24 * 3_600 }),
   'an end in the past': () => ({ iat: now() - 600, exp: now() - 300 }),
 };
 

@@ -16,14 +16,16 @@ const ada = {
   integration: 'web',
 } as const;
 const grace = { ...ada, subject: 'grace' } as const;
+/** The audit entry, the record for sign-ins that are under way, and the check of the user. */
+const besides = 3;
 const sessionsEach = 2 * commitWritesMax + 30;
 const running = new AbortController().signal;
 
 test('ends as many sessions as fit into one commit in a single commit', async (t) => {
   const { engine, begin, end, commits } = await start(t);
-  for (let n = 0; n < commitWritesMax - 1; n++) await begin(ada);
+  for (let n = 0; n < commitWritesMax - besides; n++) await begin(ada);
   const before = commits();
-  assert.equal(await end({ user: userKey(ada) }), commitWritesMax - 1);
+  assert.equal(await end({ user: userKey(ada) }), commitWritesMax - besides);
   assert.equal(commits() - before, 1);
   assert.equal(await countIn(engine, 'service:sessions'), 0);
 });

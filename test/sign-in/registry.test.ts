@@ -23,6 +23,7 @@ test('returns an integration without the secret, and deletes it', async (t) => {
     scopes: ['openid', 'email'],
     redirect_uri: `${service.origin}/v3/auth/google/web/callback`,
     sign_in_url: `${service.origin}/v3/auth/google/web/sign-in`,
+    console_approved_at: null,
   });
   assert.ok(!found.text.includes(credentials.IDP_CLIENT_SECRET));
   const deleted = await service.send('DELETE', one);

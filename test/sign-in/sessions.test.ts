@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sessionCookieAt } from '../../src/http/routes/sign-in.ts';
 import { sessionsPerUserMax } from '../../src/sign-in/limits.ts';
 import { Browser } from '../support/sign-in/browser.ts';
 import {
@@ -19,11 +20,11 @@ test('signs out one browser, or all browsers of the user, and no other user', as
   signing.provider.subject = 'user-2';
   await signIn(signing);
   const [first, second, third, fourth] = browsers as [Browser, Browser, Browser, Browser];
-  const secret = first.cookie('counterfoil-session');
+  const secret = first.cookie(sessionCookieAt(signing.service.origin));
 
   assert.equal((await signOut(signing, first)).status, 200);
-  assert.equal(first.cookie('counterfoil-session'), undefined);
-  const cookie = `counterfoil-session=${secret}`;
+  assert.equal(first.cookie(sessionCookieAt(signing.service.origin)), undefined);
+  const cookie = `${sessionCookieAt(signing.service.origin)}=${secret}`;
   assert.equal((await signing.service.get('/v3/auth/session', { cookie })).status, 401);
   assert.deepEqual(await statuses(signing, browsers), [401, 200, 200, 200]);
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sessionCookieAt } from '../../src/http/routes/sign-in.ts';
 import { startTestService } from '../support/service.ts';
 import { Browser } from '../support/sign-in/browser.ts';
 import { signIn, startSignIn } from '../support/sign-in/signing-in.ts';
@@ -27,7 +28,7 @@ test('the log has a look-up of a session without a cookie at the level debug onl
 test('the log has every look-up with an invalid, a forged, an ended or an expired cookie', async (t) => {
   let now = Date.now();
   const signing = await startSignIn(t, { now: () => now });
-  const name = 'counterfoil-session';
+  const name = sessionCookieAt(signing.service.origin);
   await signIn(signing);
   const old = signing.browser.cookie(name);
   now += 30 * 24 * 60 * minute + 1;

@@ -51,6 +51,35 @@ test('sessions list and end: filter by user and by integration', async (t) => {
   for (const person of [web, other]) assert.deepEqual(await livesOf(service.origin, person), [false, false]);
 });
 
+test('sessions end: ends one by its id, or all, and the audit has each', async (t) => {
+  const { service, run, enter } = await start(t);
+  const [one, other, third] = [await enter('user-1'), await enter('user-1'), await enter('user-2')];
+  const lines = (await run('sessions', 'list', '--json')).output.trimEnd().split('\n');
+  const { body } = JSON.parse((await one.browser.open(`${service.origin}/v3/auth/session`)).text);
+  const { id } = body.session;
+  assert.ok(lines.some((line) => JSON.parse(line).id === id));
+  const ended = await run('sessions', 'end', id, '--json');
+  assert.deepEqual([ended.status, JSON.parse(ended.output)], [0, { ended: 1 }], ended.errors);
+  assert.deepEqual(await livesOf(service.origin, one), [false, false]);
+  assert.equal((await other.browser.open(`${service.origin}/v3/auth/session`)).status, 200);
+  const again = await run('sessions', 'end', id);
+  assert.equal(again.status, 2);
+  assert.match(again.errors, /no session/i);
+  assert.match((await run('sessions', 'end', '--all')).output, /\b2 sessions\b/);
+  for (const person of [other, third])
+    assert.deepEqual(await livesOf(service.origin, person), [false, false]);
+  const acts = (await run('audit', 'list', '--json')).output.trimEnd().split('\n');
+  assert.deepEqual(
+    acts
+      .map((line) => JSON.parse(line))
+      .flatMap(({ what, on, by }) => (what === 'sessions.ended' ? [[on, by]] : [])),
+    [
+      [id, 'cli'],
+      ['all', 'cli'],
+    ],
+  );
+});
+
 test('sessions end --older-than: keeps newer sessions', async (t) => {
   const { service, run, enter } = await start(t);
   const person = await enter('user-1');
@@ -67,6 +96,8 @@ for (const [args, says] of [
   [['users', 'show', 'nobody'], /no user/i],
   [['sessions', 'dance'], /^counterfoil: unknown command 'dance'/],
   [['sessions', 'end'], /--user|--integration|--older-than/],
+  [['sessions', 'end', 'ses_x', '--all'], /--all/],
+  [['sessions', 'end', '--all', '--older-than', '0m'], /--all/],
   [['sessions', 'end', '--older-than', 'yesterday'], /--older-than/],
   [['sessions', 'end', '--integration', 'web'], /--integration/],
 ] as const) {

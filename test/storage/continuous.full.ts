@@ -36,7 +36,7 @@ test('a restore to any moment has the state of that moment', async (t) => {
   const manifest = JSON.parse(readFileSync(join(store.target.name, first ?? ''), 'utf8'));
   const random = randomFrom(seedOf(t));
   for (let round = 0; round < instants; round++) {
-    const at = between(random, Date.parse(manifest.last_commit_at ?? manifest.time), ended + 50);
+    const at = between(random, Date.parse(manifest.last_commit_at ?? manifest.time), ended);
     for (const writer of [running[round % writers] as ModelWriter]) {
       const found = await restoredItems(store.target, newDataFolder(t), { at, space: writer.space });
       const n = Number(found.get('last') ?? 0);
@@ -96,7 +96,7 @@ test('a target that is away for too long does not fill the disk: the gap is repo
   const newest = await restoredItems(store.target, newDataFolder(t));
   assert.equal(newest.size, 402);
   const before = await restoredItems(store.target, newDataFolder(t), { at: lastSent }).catch(String);
-  assert.match(String(before), /commits \d+ to \d+ are in no segment; restore --at/);
+  assert.match(String(before), /commits \d+ to \d+ are in no segment/);
 });
 
 for (const [what, damage, message] of [
@@ -104,7 +104,7 @@ for (const [what, damage, message] of [
   ['altered', (bytes: Buffer) => altered(bytes), /is torn or was altered|has another checksum/],
   ['replaced by another', (_: Buffer, other: Buffer) => other, /has other commits than its name says/],
   ['made anew with other content', forged, /does not continue what is before it/],
-  ['missing', () => undefined, /commits \d+ to \d+ are in no segment; restore --at \d{4}-/],
+  ['missing', () => undefined, /commits \d+ to \d+ are in no segment/],
 ] as const) {
   test(`a segment that is ${what} is named, and what is before it can be restored`, async (t) => {
     const store = await opened(t);
@@ -126,8 +126,8 @@ for (const [what, damage, message] of [
     else writeFileSync(hit, damaged);
     const failure = await restoredItems(store.target, newDataFolder(t)).then(() => 'restored', String);
     assert.match(failure, message);
-    const named = /--at (\S+)/.exec(failure)?.[1] ?? '';
-    const before = await restoredItems(store.target, newDataFolder(t), { at: Date.parse(named) });
+    assert.match(failure, /--accept-missing/);
+    const before = await restoredItems(store.target, newDataFolder(t), { acceptsMissing: true });
     // A segment that has the number of another is missed only behind it.
     assert.deepEqual([...before.keys()].sort(), ['0', '1'].slice(0, before.size));
     assert.ok(before.size >= 1);
@@ -162,7 +162,8 @@ test('a round ends although commits go on', async (t) => {
   const put = store.target.put.bind(store.target);
   store.target.put = async (name, bytes) => {
     assert.ok(++puts < 10, 'the round goes on and on');
-    await store.create(`while segment ${puts} is sent`);
+    // A round may write a heartbeat, too.
+    if (name.startsWith('journal-')) await store.create(`while segment ${puts} is sent`);
     return put(name, bytes);
   };
   t.after(() => store.close());
@@ -175,7 +176,7 @@ test('every byte of a segment counts: altered, it is found', async (t) => {
   await store.shipper.round();
   await store.create('x');
   await store.shipper.round();
-  const [name = ''] = readdirSync(store.target.name);
+  const name = readdirSync(store.target.name).find((each) => each.startsWith('journal-')) ?? '';
   const bytes = readFileSync(join(store.target.name, name));
   const whole = await readSegment(bytes);
   for (let at = 0; at < bytes.length; at++) {

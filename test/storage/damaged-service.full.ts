@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Space } from '../../src/storage/engine.ts';
@@ -117,6 +117,10 @@ const damages: Readonly<Record<string, (file: string) => void>> = {
     bytes.copy(bytes, 3 * pageBytes, 2 * pageBytes, bytes.length - pageBytes);
     writeFileSync(file, bytes);
   },
+  'that is empty': (file) => {
+    truncateSync(file, 0);
+    rmSync(`${file}-probe`, { force: true });
+  },
   'of zeroes': (file) => writeFileSync(file, Buffer.alloc(readFileSync(file).length)),
 };
 
@@ -144,9 +148,10 @@ for (const [name, damage] of Object.entries(damages)) {
       assert.deepEqual([signal, status], [null, 1], `${command.join(' ')}: ${output}`);
       assert.match(
         output,
-        /store\.mdb is damaged|cannot be read|damaged at its beginning/,
+        /store\.mdb is (damaged|empty)|cannot be read|damaged at its beginning/,
         command.join(' '),
       );
+      assert.match(output, /counterfoil restore\).*counterfoil recover\)/, command.join(' '));
       assert.doesNotMatch(output, /^\s+at .*\.ts:/m, command.join(' '));
       assert.ok(readFileSync(storeFile(data)).equals(before), `${command.join(' ')} changed the file`);
     }

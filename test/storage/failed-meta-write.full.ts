@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { closeSync, copyFileSync, cpSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { test } from 'node:test';
 import { open as openLmdb } from 'lmdb';
 import type { Space } from '../../src/storage/engine.ts';
@@ -108,6 +117,8 @@ test('opens a new store whose first transaction failed', async (t) => {
   await root.close();
   assert.equal(numberOf(storeFile(folder)), 1n);
   failWriteOf(storeFile(folder), 0n);
+  // The note that a first start leaves until its store is made.
+  writeFileSync(`${storeFile(folder)}-making`, '');
   await add(folder, 'first');
   await assertHolds(folder, ['first']);
 });

@@ -15,10 +15,14 @@ import { EngineProcess } from '../support/storage/engine-process.ts';
 const space: Space = 'table:kept';
 const memory = '/dev/shm';
 
-test('opens an empty file as a new store', async (t) => {
+test('opens an empty file as a new store only if a first start was killed before it had made one', async (t) => {
   const folder = newDataFolder(t);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'store.mdb'), '');
+  const file = join(folder, 'store.mdb');
+  writeFileSync(file, '');
+  assert.throws(() => openLmdbEngine(folder), /store\.mdb is empty: what it held is lost/);
+  assert.equal(statSync(file).size, 0, 'the file is not changed');
+  writeFileSync(`${file}-making`, '');
   await assertWrites(folder);
 });
 

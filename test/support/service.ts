@@ -7,7 +7,9 @@ import { ApiKeys } from '../../src/access/api-keys.ts';
 import { initStore, openEngine } from '../../src/app/adapters.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/app/service.ts';
 import { openLog } from '../../src/log.ts';
+import { isLoopback } from '../../src/origins.ts';
 import { loadSettings } from '../../src/settings/load.ts';
+import type { Settings } from '../../src/settings/schema.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 
 const dynamo = process.env.TEST_STORE === 'dynamodb' ? await import('./dynamodb/environment.ts') : undefined;
@@ -17,7 +19,7 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'log'>>
   readonly env?: Readonly<Record<string, string>>;
   /** The path of a `counterfoil.json`. */
   readonly file?: string;
-  /** Whether to create no API key for a service that needs one because it has a real processor. */
+  /** Whether to create no API key for a service that needs one because of its settings. */
   readonly keyless?: boolean;
   /** A data folder that outlives this service; by default a new one that is removed after the test. */
   readonly data?: string;
@@ -44,7 +46,7 @@ export interface TestService extends Service {
 }
 
 /** The test process also runs the callers, so the load of its event loop is not the load of the service. */
-export const unhurried = { loopTurnMsMax: Infinity, eventLoopDelayMsMax: Infinity };
+export const unhurried = { requestWaitMsMax: Infinity, eventLoopDelayMsMax: Infinity };
 
 /**
  * The real service on a free port and a real LMDB folder, or on DynamoDB if `TEST_STORE` is `dynamodb`. It is stopped
@@ -77,8 +79,7 @@ export async function startTestService(
     simulate,
   });
   if (settings.store === 'dynamodb') await initStore(settings);
-  const hasProcessor = settings.stripe.key !== undefined || settings.square.accessToken !== undefined;
-  const key = hasProcessor && !options.keyless ? await adminKey(data) : undefined;
+  const key = options.keyless ? undefined : await neededKey(settings, data);
   const keyHeader = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const service = await startService(settings, {
     simulate,
@@ -132,6 +133,24 @@ export function unlimited(env: Readonly<Record<string, string>>): Readonly<Recor
     env.COUNTERFOIL_STRIPE_KEY !== undefined || env.COUNTERFOIL_SQUARE_ACCESS_TOKEN !== undefined;
   const names = ['COUNTERFOIL_LIMIT_CHARGES', 'COUNTERFOIL_LIMIT_REQUESTS', 'COUNTERFOIL_LIMIT_DECLINES'];
   return hasProcessor ? Object.fromEntries(names.map((name) => [name, '0'])) : {};
+}
+
+/** The key of a service that starts only with one. A service that other machines reach through a proxy may have one of its test. */
+async function neededKey(settings: Settings, data: string): Promise<string | undefined> {
+  const { stripe, square, trustedProxies, publicUrl } = settings;
+  if (stripe.key !== undefined || square.accessToken !== undefined) return adminKey(data);
+  const isProxied =
+    trustedProxies.length > 0 || !isLoopback(new URL(publicUrl ?? 'http://localhost').hostname);
+  return isProxied && !(await hasKey(data)) ? adminKey(data) : undefined;
+}
+
+async function hasKey(data: string): Promise<boolean> {
+  const engine = await openStoreOf(data);
+  try {
+    return await new ApiKeys(engine, 'cli').wereEverMade();
+  } finally {
+    await engine.close();
+  }
 }
 
 /** Creates an admin key. Its name is always the same, so it takes over the idempotency keys of an earlier service. */

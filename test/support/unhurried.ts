@@ -12,7 +12,7 @@ registerHooks({
     if (!url.endsWith('/src/http/limits.ts')) return loaded;
     const source = String(loaded.source);
     const raised = source.replace(
-      /^(export const (?:loopTurnMsMax|eventLoopDelayMsMax)) = 500;$/gm,
+      /^(export const (?:requestWaitMsMax|eventLoopDelayMsMax)) = 500;$/gm,
       `$1 = ${minute};`,
     );
     if (raised.length !== source.length + 2 * (`${minute}`.length - '500'.length))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { audited } from '../../src/access/audit.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { Tables } from '../../src/tables/tables.ts';
 import { bearing, keyRequest, withKeys } from '../support/access/keys.ts';
@@ -92,20 +93,22 @@ test('after a kill, a table that was being dropped has the rest of its items, an
       'books',
       all.slice(n, n + 50).map((create) => ({ create })),
     );
-  let left = 3;
+  const audit = audited({ what: 'table.dropped', on: 'books', by: 'cli' });
+  // The audit entry, and three of deletes.
+  let left = 4;
   const dying = committing(engine, async (writes) => {
     if (left-- <= 0) throw new Error('killed');
     return engine.commit(writes);
   });
-  await assert.rejects(new Tables(dying, policy).drop('books'), /killed/);
+  await assert.rejects(new Tables(dying, policy).drop('books', audit), /killed/);
   await engine.close();
   const again = openLmdbEngine(folder);
   try {
     const tables = new Tables(again, policy);
     const { items: rest } = await tables.page('books', 1_000, {});
     assert.deepEqual(rest, all.slice(300));
-    await tables.drop('books');
-    assert.deepEqual(await again.spaces(), []);
+    await tables.drop('books', audit);
+    assert.deepEqual(await again.spaces(), ['service:audit']);
   } finally {
     await again.close();
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JWTPayload } from 'jose';
+import { sessionCookieAt } from '../../../src/http/routes/sign-in.ts';
 import { Browser } from '../../support/sign-in/browser.ts';
 import {
   assertRejected,
@@ -82,7 +83,7 @@ test('identifies a user by issuer and subject, never by the e-mail address', asy
     const test = { ...signing, browser: new Browser() };
     await signIn(test);
     await assertSignedIn(test, subject);
-    ids.push(test.browser.cookie('counterfoil-session')?.slice(0, 22));
+    ids.push(test.browser.cookie(sessionCookieAt(signing.service.origin))?.slice(0, 22));
   }
   assert.notEqual(ids[0], ids[1]);
 });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sessionCookieAt } from '../../../src/http/routes/sign-in.ts';
+import { App, returnUrl } from '../../support/sign-in/app.ts';
 import { Browser } from '../../support/sign-in/browser.ts';
 import {
   assertRejected,
@@ -12,10 +14,9 @@ import {
   whoIs,
 } from '../../support/sign-in/signing-in.ts';
 
-const name = 'counterfoil-session';
-
 test('rejects a session cookie that is missing, duplicated, huge or malformed', async (t) => {
   const signing = await startSignIn(t);
+  const name = sessionCookieAt(signing.service.origin);
   await signIn(signing);
   const cookie = signing.browser.cookie(name) ?? '';
   const [user = '', secret = ''] = cookie.split('.');
@@ -53,6 +54,7 @@ test('rejects a session cookie that is missing, duplicated, huge or malformed', 
 
 test('rejects a callback whose cookie is missing, duplicated, huge or wrong', async (t) => {
   const signing = await startSignIn(t);
+  const name = sessionCookieAt(signing.service.origin);
   const callback = await goToCallback(signing);
   const key = signing.browser.cookieNames[0] ?? '';
   const value = signing.browser.cookie(key) ?? '';
@@ -76,6 +78,7 @@ test('rejects a callback whose cookie is missing, duplicated, huge or wrong', as
 
 test('sets a new session secret at each sign-in and never adopts a planted one (session fixation)', async (t) => {
   const signing = await startSignIn(t);
+  const name = sessionCookieAt(signing.service.origin);
   const planted = `${'A'.repeat(22)}.${'B'.repeat(43)}`;
   signing.browser.setCookie(name, planted);
   await signIn(signing);
@@ -93,6 +96,7 @@ test('sets a new session secret at each sign-in and never adopts a planted one (
 
 test('a sign-in as another user ends the previous session', async (t) => {
   const signing = await startSignIn(t);
+  const name = sessionCookieAt(signing.service.origin);
   await signIn(signing);
   const first = signing.browser.cookie(name) ?? '';
   const before = await whoIs(signing, signing.browser);
@@ -146,4 +150,52 @@ test('a HEAD of the callback returns 405 and does not use the state', async (t) 
     says.otherBrowser,
   );
   assert.equal((await signing.browser.open(callback)).status, 303);
+});
+
+test('two services on one host share no cookie: each is signed in and out alone', async (t) => {
+  const [one, other] = [await startSignIn(t), await startSignIn(t)];
+  // Browsers store cookies by host, not by port.
+  const { browser } = one;
+  const second = { ...other, browser };
+  const [callback, otherCallback] = [await goToCallback(one), await goToCallback(second)];
+  assert.equal((await browser.open(callback)).status, 303);
+  assert.equal((await browser.open(otherCallback)).status, 303);
+  await assertSignedIn(one, 'user-1');
+  await assertSignedIn(second, 'user-1');
+  const headers = { 'content-type': 'application/json' };
+  await browser.open(`${one.service.origin}/v3/auth/sign-out`, { method: 'POST', headers });
+  assert.equal((await whoIs(one, browser)).status, 401);
+  await assertSignedIn(second, 'user-1');
+  // Sign-ins that are begun at one do not push out those at the other.
+  const waiting = await goToCallback(one);
+  for (let n = 0; n < 12; n++) await goToCallback(second);
+  assert.equal((await browser.open(waiting)).status, 303);
+});
+
+test('two tabs of one browser that begin a sign-in both finish it, in either order, and at once', async (t) => {
+  const signing = await startSignIn(t, { fields: { return_urls: [returnUrl] } });
+  const { browser, service } = signing;
+  for (const order of ['first', 'second', 'at once'] as const) {
+    const apps = [new App(), new App()] as const;
+    const tabs = [
+      await goToCallback(signing, apps[0].link),
+      await goToCallback(signing, apps[1].link),
+    ] as const;
+    const finish = async (tab: 0 | 1) => {
+      const page = await browser.open(tabs[tab]);
+      assert.equal(page.status, 303, page.text);
+      return apps[tab].exchange(service.origin, page.headers.get('location'));
+    };
+    const replies =
+      order === 'at once'
+        ? await Promise.all([finish(0), finish(1)])
+        : order === 'first'
+          ? [await finish(0), await finish(1)]
+          : [await finish(1), await finish(0)];
+    for (const { status, body, text } of replies) {
+      assert.equal(status, 200, text);
+      assert.equal((await apps[0].refresh(service.origin, body.refresh_token)).status, 200, order);
+    }
+    await assertSignedIn(signing, 'user-1');
+  }
 });

@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { userKey } from '../../../src/sign-in/identity.ts';
-import { signInCodeMs } from '../../../src/sign-in/limits.ts';
+import { exchangeRepeatMsMax, signInCodeMs } from '../../../src/sign-in/limits.ts';
+import { itemsOf } from '../../../src/storage/item-text.ts';
 import { startTestService } from '../../support/service.ts';
 import {
   ada,
@@ -12,6 +13,8 @@ import {
   returnUrl,
   signIn,
   startProcess,
+  type TokenProcess,
+  type TokenResponse,
 } from '../../support/sign-in/token-service.ts';
 
 test('exchanges a code for an access token that any app can verify, and a refresh token', async (t) => {
@@ -43,31 +46,121 @@ test('exchanges a code for an access token that any app can verify, and a refres
   assert.match(String(jti), /^[0-9a-f-]{36}$/);
 });
 
-test('rejects a code that is used twice, and revokes its tokens (RFC 6749, 4.1.2)', async (t) => {
+test('returns the same tokens for the same exchange again, within ten seconds', async (t) => {
+  const shared = await openShared(t);
+  const process = await startProcess(t, shared);
+  const { exchange } = await signIn(process);
+  const first = await process.token(exchange);
+  assert.deepEqual((await process.token(exchange)).body, first.body);
+  shared.now += exchangeRepeatMsMax;
+  const late = await process.token(exchange);
+  assert.equal(late.status, 200);
+  assert.deepEqual(late.body, { ...first.body, expires_in: 590 });
+  const refreshed = await process.token(refreshOf(first.body.refresh_token));
+  assert.equal(refreshed.status, 200);
+});
+
+test('rejects a code that is used again after ten seconds, and revokes its tokens (RFC 6749, 4.1.2)', async (t) => {
+  const shared = await openShared(t);
+  const process = await startProcess(t, shared);
+  for (const laterMs of [exchangeRepeatMsMax + 1, signInCodeMs - 1]) {
+    const { exchange } = await signIn(process);
+    const first = await process.token(exchange);
+    shared.now += laterMs;
+    await assertReplayed(process, await process.token(exchange), first);
+  }
+});
+
+test('rejects a code that another sender uses again, and revokes its tokens (RFC 9700, 2.1.1)', async (t) => {
+  const process = await startProcess(t, await openShared(t));
+  const { verifier } = await signIn(process);
+  for (const [fields, integration] of [
+    [{ code_verifier: verifier }],
+    [{ code_verifier: 'x' }],
+    [{ return_url: 'https://app.example.com/signed-in' }],
+    [{}, 'oidc/app'],
+  ] as const) {
+    const { exchange } = await signIn(process);
+    const first = await process.token(exchange);
+    await assertReplayed(process, await process.token({ ...exchange, ...fields }, integration), first);
+    // The app's own repetition gets nothing either.
+    assert.equal((await process.token(exchange)).status, 400);
+  }
+});
+
+test('all processes return the same tokens for a code that they get at once, and they stay valid', async (t) => {
+  const shared = await openShared(t);
+  const processes = await Promise.all([1, 2, 3].map(() => startProcess(t, shared)));
+  for (let round = 0; round < 10; round++) {
+    const { exchange } = await signIn(processes[0] as (typeof processes)[number]);
+    const responses = await Promise.all(
+      processes.flatMap((each) => [each.token(exchange), each.token(exchange)]),
+    );
+    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
+    assert.equal(new Set(responses.map(({ text }) => text)).size, 1);
+    const token = responses[0]?.body.refresh_token;
+    assert.equal((await processes[1]?.token(refreshOf(token)))?.status, 200);
+  }
+});
+
+test('an exchange that is repeated after a refresh returns the refresh token that is valid now', async (t) => {
+  const shared = await openShared(t);
+  const process = await startProcess(t, shared);
+  const { exchange } = await signIn(process);
+  const first = await process.token(exchange);
+  const refreshed = await process.token(refreshOf(first.body.refresh_token));
+  const again = await process.token(exchange);
+  assert.equal(again.body.refresh_token, refreshed.body.refresh_token);
+  // Long after, whichever response the page has stored last is good.
+  shared.now += 60_000;
+  const later = await process.token(refreshOf(again.body.refresh_token));
+  assert.equal(later.status, 200);
+  shared.now += 60_000;
+  assert.equal((await process.token(refreshOf(later.body.refresh_token))).status, 200);
+});
+
+test('an exchange is not repeated after a sign-out', async (t) => {
   const process = await startProcess(t, await openShared(t));
   const { exchange } = await signIn(process);
   const first = await process.token(exchange);
-  const again = await process.token(exchange);
-  assert.deepEqual(
-    [again.status, again.body.error.code, again.body.error.param],
-    [400, 'invalid_request', 'code'],
-  );
-  const refreshed = await process.token(refreshOf(first.body.refresh_token));
-  assert.deepEqual([refreshed.status, refreshed.body.error.param], [400, 'refresh_token']);
+  await process.grants.revoke('oidc', 'web', first.body.refresh_token);
+  assert.equal((await process.token(exchange)).status, 400);
 });
 
-test('one of several processes accepts a code that all get at once, and the reuse revokes its tokens', async (t) => {
+test('the tokens of an exchange are never stored in clear, and are erased after ten seconds', async (t) => {
   const shared = await openShared(t);
-  const processes = await Promise.all([1, 2, 3].map(() => startProcess(t, shared)));
-  const { exchange } = await signIn(processes[0] as (typeof processes)[number]);
-  const responses = await Promise.all(
-    processes.flatMap((each) => [each.token(exchange), each.token(exchange)]),
-  );
-  const given = responses.filter(({ status }) => status === 200);
-  assert.equal(given.length, 1);
-  const [process] = processes;
-  assert.equal((await process?.token(refreshOf(given[0]?.body.refresh_token)))?.status, 400);
+  const process = await startProcess(t, shared);
+  const { exchange } = await signIn(process);
+  const { body } = await process.token(exchange);
+  const stored = async () => {
+    const texts: string[] = [];
+    for await (const { name } of itemsOf((await shared.engine.scan('service:sign-in-codes'))?.chunks ?? []))
+      texts.push(name);
+    return texts.join();
+  };
+  assert.match(await stored(), /sealedTokens/);
+  const random = body.refresh_token.split('.').at(-1);
+  for (const secret of [body.access_token, random, exchange.code, exchange.code_verifier])
+    assert.ok(!(await stored()).includes(secret as string));
+  await process.grants.sweepCodes();
+  assert.match(await stored(), /sealedTokens/);
+  shared.now += exchangeRepeatMsMax + 1;
+  await process.grants.sweepCodes();
+  assert.doesNotMatch(await stored(), /sealedTokens/);
+  // A replay is still known as one.
+  await assertReplayed(process, await process.token(exchange), { body });
 });
+
+async function assertReplayed(
+  process: TokenProcess,
+  reply: TokenResponse,
+  first: Pick<TokenResponse, 'body'>,
+): Promise<void> {
+  const { code, param } = reply.body.error;
+  assert.deepEqual([reply.status, code, param], [400, 'invalid_request', 'code']);
+  const refreshed = await process.token(refreshOf(first.body.refresh_token));
+  assert.deepEqual([refreshed.status, refreshed.body.error.param], [400, 'refresh_token']);
+}
 
 test('returns the same error for everything that is wrong with a code, which stays valid for its app', async (t) => {
   const shared = await openShared(t);

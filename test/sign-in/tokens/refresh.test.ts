@@ -178,12 +178,14 @@ test('a sweep removes expired records, and no others', async (t) => {
     [2, 2],
   );
   await process.grants.sweep();
+  await process.grants.sweepCodes();
   assert.deepEqual(
     [await countOf(shared, 'service:sign-in-codes'), await countOf(shared, 'service:refresh-families')],
     [2, 2],
   );
   shared.now += signInCodeMs;
   await process.grants.sweep();
+  await process.grants.sweepCodes();
   assert.deepEqual(
     [await countOf(shared, 'service:sign-in-codes'), await countOf(shared, 'service:refresh-families')],
     [0, 1],
@@ -191,5 +193,6 @@ test('a sweep removes expired records, and no others', async (t) => {
   assert.equal((await refresh(token)).status, 200);
   shared.now += refreshTokenIdleMsMax;
   await process.grants.sweep();
+  await process.grants.sweepCodes();
   assert.equal(await countOf(shared, 'service:refresh-families'), 0);
 });

@@ -1,7 +1,7 @@
 import { FolderTarget } from '../../../src/backup/folder-target.ts';
 import type { Engine, Space, Write } from '../../../src/storage/engine.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
-import { restoreBackup } from '../../../src/storage/lmdb/backup/restore.ts';
+import { type RestoreOptions, restoreBackup } from '../../../src/storage/lmdb/backup/restore.ts';
 import { Shipper, type ShipperOptions } from '../../../src/storage/lmdb/backup/shipper.ts';
 import { openLmdbEngine, storeFile } from '../../../src/storage/lmdb/open.ts';
 import { untilAtRest } from '../storage/rest.ts';
@@ -20,10 +20,15 @@ export class ContinuousStore {
     this.shipper = new Shipper(this.file, target, options);
   }
 
-  static async open(data: string, options: ShipperOptions = {}): Promise<ContinuousStore> {
-    const target = new FolderTarget(`${data}-target`);
+  /** Each round sends a heartbeat. @param folder of the target */
+  static async open(
+    data: string,
+    options: ShipperOptions = {},
+    folder = `${data}-target`,
+  ): Promise<ContinuousStore> {
+    const target = new FolderTarget(folder);
     await target.prepare();
-    const store = new ContinuousStore(data, target, options);
+    const store = new ContinuousStore(data, target, { heartbeatMs: 0, ...options });
     store.shipper.lease.take();
     return store;
   }
@@ -49,13 +54,13 @@ export class ContinuousStore {
 export async function restoredItems(
   target: FolderTarget,
   folder: string,
-  { at, space = 'table:t' }: { readonly at?: number | undefined; readonly space?: Space } = {},
+  { space = 'table:t', ...wanted }: Partial<RestoreOptions> & { readonly space?: Space } = {},
 ): Promise<Map<string, string>> {
   let items = new Map<string, string>();
   const prepare = async (engine: Engine) => {
     items = await itemsIn(engine, space);
   };
-  await restoreBackup(target, folder, { others: [], at, prepare });
+  await restoreBackup(target, folder, { others: [], ...wanted, prepare });
   return items;
 }
 

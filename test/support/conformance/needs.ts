@@ -13,6 +13,7 @@ const packages = {
   nginx: 'nginx-light',
   haproxy: 'haproxy',
   caddy: 'caddy',
+  cc: 'gcc',
   slowhttptest: 'slowhttptest',
 } as const;
 export type Program = keyof typeof packages;

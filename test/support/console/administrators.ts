@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type Administrator, Administrators } from '../../../src/access/administrators.ts';
 import type { Scope } from '../../../src/access/scopes.ts';
+import { ConsoleApprovals } from '../../../src/sign-in/console-approvals.ts';
 import { userKey } from '../../../src/sign-in/identity.ts';
 import { bearing, startServiceWithKeys } from '../access/keys.ts';
 import { ScriptedOidc } from '../oidc/scripted-oidc.ts';
-import { openStoreOf, type TestService, type TestServiceOptions } from '../service.ts';
+import { openStoreOf, type TestResponse, type TestService, type TestServiceOptions } from '../service.ts';
 import { Browser, type Page } from '../sign-in/browser.ts';
 import { credentials } from '../sign-in/signing-in.ts';
 import { fromPage } from './sign-in.ts';
@@ -15,11 +16,11 @@ const signInPath = '/console/sign-in';
 /** Runs `work` on the administrators of a data folder, as a command does beside the running service. */
 export async function withAdministrators<Result>(
   data: string,
-  work: (administrators: Administrators) => Promise<Result>,
+  work: (administrators: Administrators, approvals: ConsoleApprovals) => Promise<Result>,
 ): Promise<Result> {
   const engine = await openStoreOf(data);
   try {
-    return await work(new Administrators(engine, Date.now));
+    return await work(new Administrators(engine, Date.now), new ConsoleApprovals(engine, Date.now));
   } finally {
     await engine.close();
   }
@@ -30,10 +31,12 @@ export function addAdministrator(
   data: string,
   who: { readonly issuer: string; readonly subject: string; readonly name?: string },
   scopes: readonly Scope[] = ['admin'],
+  integration = 'oidc/web',
 ): Promise<Administrator> {
-  return withAdministrators(data, (administrators) =>
-    administrators.add({ id: userKey(who), ...who, scopes }, { by: 'cli' }),
-  );
+  return withAdministrators(data, async (administrators, approvals) => {
+    const registration = await approvals.registrationFor(integration);
+    return administrators.add({ id: userKey(who), ...who, registration, scopes }, { by: 'cli' });
+  });
 }
 
 export function removeAdministrator(
@@ -50,7 +53,7 @@ export interface ConsoleSignInTest {
   readonly asKey: Record<string, string>;
 }
 
-/** A service with keys, and a provider that is registered as `oidc/web`. Nobody is an administrator. */
+/** A service with keys, and a provider that is registered and approved as `oidc/web`. Nobody is an administrator. */
 export async function startConsoleSignIn(
   t: TestContext,
   options: TestServiceOptions = {},
@@ -62,7 +65,19 @@ export async function startConsoleSignIn(
   const fields = { ...credentials, IDP_ISSUER: provider.issuer };
   const registered = await service.post('/v3/create/service/auth/oidc/web', fields, asKey);
   assert.equal(registered.status, 200, registered.text);
+  const approved = await approve(service, provider, asKey);
+  assert.equal(approved.status, 200, approved.text);
   return { service, provider, asKey };
+}
+
+/** Approves the client of an integration for the console. */
+export function approve(
+  service: TestService,
+  { issuer }: { readonly issuer: string },
+  headers: Record<string, string>,
+  [name, client_id]: readonly [name: string, clientId: string] = ['web', credentials.IDP_CLIENT_ID],
+): Promise<TestResponse> {
+  return service.send('PUT', `/v3/service/auth/oidc/${name}/approval`, { client_id, issuer }, headers);
 }
 
 /** Sends a request as the page of the console does. */

@@ -16,8 +16,13 @@ export const tableNames = Object.keys(tables) as Table[];
 /** A service with these tables, for all tests of a file. */
 export async function startWithTables(): Promise<TestService> {
   const service = await startSharedService();
-  for (const table of tableNames) await fill(service, `/v3/table/${table}`, compressible(tables[table]));
+  await fillTables(service);
   return service;
+}
+
+/** Makes these tables. */
+export async function fillTables(service: TestService): Promise<void> {
+  for (const table of tableNames) await fill(service, `/v3/table/${table}`, compressible(tables[table]));
 }
 
 /** Half of a name compresses well, and the rest does not. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Service, startService } from '../../../src/app/service.ts';
 import { openLog } from '../../../src/log.ts';
 import { loadSettings } from '../../../src/settings/load.ts';
+import { newKey } from '../access/keys.ts';
 import { randomFrom } from '../random.ts';
 import { unhurried } from '../service.ts';
 import { pureChecks } from './pure-checks.ts';
@@ -76,7 +77,7 @@ async function checkOf(
   return {
     sizes: sizesOf(place),
     isBody: place.isBody,
-    run: (text) => exchange(origin, Buffer.from(place.requestOf(origin, text))),
+    run: (text) => exchange(origin, Buffer.from(withKey(name, place.requestOf(origin, text)))),
   };
 }
 
@@ -84,6 +85,14 @@ function sizesOf({ isBody, bytesMax }: RequestPlace): Sizes {
   if (bytesMax === undefined) return isBody ? wireSizes : headSizes;
   return { search: bytesMax / 4, small: bytesMax / 16, large: bytesMax };
 }
+
+/** Otherwise the service would reject the request before it reads the text. */
+function withKey(name: string, request: string): string {
+  if (name.startsWith('header Authorization')) return request;
+  return request.replace(' HTTP/1.1\r\n', (end) => `${end}Authorization: Bearer ${key}\r\n`);
+}
+
+let key = '';
 
 /** Starts the real service, with this machine as a trusted proxy. */
 async function start(): Promise<Service> {
@@ -96,7 +105,12 @@ async function start(): Promise<Service> {
     COUNTERFOIL_CORS_ORIGINS: 'https://shop.example',
     COUNTERFOIL_STRIPE_WEBHOOK_SECRETS: 'whsec_abc',
     COUNTERFOIL_LOG_LEVEL: 'silent',
+    COUNTERFOIL_LIMIT_REQUESTS: '0',
+    COUNTERFOIL_LIMIT_CHARGES: '0',
+    COUNTERFOIL_LIMIT_DECLINES: '0',
+    COUNTERFOIL_LIMIT_SIGN_INS: '0',
   };
+  key = await newKey(env.COUNTERFOIL_DATA, { scopes: ['admin'] });
   const settings = loadSettings({ env, file: '/nonexistent/counterfoil.json', simulate: true });
   return startService(settings, { simulate: true, log: openLog('silent'), load: unhurried });
 }

@@ -3,7 +3,6 @@ import { countedAddress } from '../../../src/access/counted-address.ts';
 import { ifMatch, isUnchanged } from '../../../src/http/response/conditional-requests.ts';
 import { wantedCoding } from '../../../src/http/response/content-coding.ts';
 import { Cookies } from '../../../src/http/response/cookies.ts';
-import { isPlainName, parseStrictJson } from '../../../src/http/server/strict-json.ts';
 import { parentOf } from '../../../src/opentelemetry/traceparent.ts';
 import { isLoopback, isWebOrigin } from '../../../src/origins.ts';
 import { holdsCardNumber } from '../../../src/payments/card-number.ts';
@@ -12,6 +11,7 @@ import { readRegistration } from '../../../src/sign-in/registration.ts';
 import { returnAddress } from '../../../src/sign-in/return-to.ts';
 import { partsOf } from '../../../src/sign-in/tokens/refresh-family.ts';
 import { isChallenge } from '../../../src/sign-in/tokens/sign-in-code.ts';
+import { isPlainName, parseStrictJson } from '../../../src/strict-json.ts';
 import { checkId, checkItem, tableSpace } from '../../../src/tables/table-item.ts';
 
 /**
@@ -28,7 +28,7 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
   'the name of a field': isPlainName,
 
   'a card number': (text) => holdsCardNumber(text, 'any'),
-  'a card number in groups': (text) => holdsCardNumber(text, 'grouped'),
+  'a card number alone': (text) => holdsCardNumber(text, 'alone'),
   'an idempotency key': (text) => checkIdempotencyKey(text),
   'a quoted idempotency key': (text) => checkIdempotencyKey(`"${text}"`),
   'a token': (token) => checkChargeRequest({ ...charge, token }, policy),

@@ -27,12 +27,13 @@ export async function startTuned(
   t: TestContext,
   options: Readonly<Record<string, unknown>>,
   env: Readonly<Record<string, string>> = {},
+  data = newData(t),
 ): Promise<TunedService> {
   const child = fork(join(import.meta.dirname, 'tuned-service.ts'), {
     execArgv: [],
     env: {
       PORT: '0',
-      COUNTERFOIL_DATA: newData(t),
+      COUNTERFOIL_DATA: data,
       COUNTERFOIL_LOG_LEVEL: 'error',
       ...compileCache,
       ...env,

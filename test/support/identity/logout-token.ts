@@ -26,8 +26,8 @@ export function logoutToken(
 }
 
 /** Sends a logout token as a provider does, form-encoded (2.5). */
-export async function sendLogout(origin: string, token: string) {
-  const response = await fetch(`${origin}/v3/auth/oidc/web/back-channel-logout`, {
+export async function sendLogout(origin: string, token: string, integration = 'oidc/web') {
+  const response = await fetch(`${origin}/v3/auth/${integration}/back-channel-logout`, {
     method: 'POST',
     body: new URLSearchParams({ logout_token: token }),
   });

@@ -48,6 +48,7 @@ async function replyTo(ledger: MemoryLedger, request: IncomingMessage) {
     await ledger.decide(challengeId, isApproved);
     return {};
   }
+  if (request.url === '/open-challenges') return { open: await ledger.openChallenges() };
   return ledger.records();
 }
 

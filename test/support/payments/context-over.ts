@@ -6,6 +6,7 @@ import { Accounts } from '../../../src/payments/accounts.ts';
 import type { PaymentContext } from '../../../src/payments/context.ts';
 import { LookUpPace } from '../../../src/payments/look-up-pace.ts';
 import { Heartbeats } from '../../../src/payments/ownership/heartbeat.ts';
+import type { Payment } from '../../../src/payments/payment.ts';
 import type { RoutePolicy } from '../../../src/payments/payment-routes.ts';
 import { Prices } from '../../../src/payments/prices.ts';
 import { ReplayCache } from '../../../src/payments/replay-cache.ts';
@@ -17,6 +18,7 @@ import { Sealer } from '../../../src/secrets/sealer.ts';
 import type { Engine, Write } from '../../../src/storage/engine.ts';
 import { noTraces } from '../../../src/tracing.ts';
 import { newDataFolder, openStoreOf } from '../service.ts';
+import { uncounted } from './uncounted.ts';
 
 export function created(table: string, id: string, value: string): Write {
   return { kind: 'create', space: `table:${table}`, id, value, makeSpace: true };
@@ -39,24 +41,34 @@ export async function contextOver(
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
+  const context = contextOn(engine, routes, new Map([['simulated', simulatedProcessor(ledger)]]));
+  return { context, ledger, store };
+}
+
+/** The context of payments on an engine. */
+export function contextOn(
+  engine: Engine,
+  routes: Readonly<Record<string, RoutePolicy>>,
+  processors: PaymentContext['processors'],
+): PaymentContext {
   const itemWrite: PaymentContext['itemWrite'] = (table, { id, name }) => created(table, id, name);
   const log = openLog('silent');
-  const context = {
+  return {
     engine,
     sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
-    processors: new Map([['simulated', simulatedProcessor(ledger)]]),
+    processors,
     routes: new Map(Object.entries(routes)),
     prices: new Prices({ engine, log, itemWrite }),
     heartbeats: new Heartbeats(engine),
-    accounts: new Accounts(),
+    accounts: new Accounts(engine),
     wantedMs: 600_000,
     authenticationMs: 1_800_000,
-    lookUpPace: new LookUpPace(),
-    triedCards: { note: async () => undefined, giveBack: async () => undefined },
+    lookUpPace: new LookUpPace<Payment>(),
+    triedCards: uncounted,
     replayCache: new ReplayCache(),
     itemWrite,
-    itemDeletion: (table: string, { id }: { readonly id: string }) =>
-      ({ kind: 'delete', space: `table:${table}`, id }) as const,
+    itemDeletion: (table: string, { id, name }) =>
+      ({ kind: 'delete', space: `table:${table}`, id, ifValue: name }) as const,
     paymentsOpen: new PaymentsOpen(engine),
     inFlight: new InFlight(),
     log,
@@ -64,5 +76,4 @@ export async function contextOver(
     traces: noTraces,
     now: Date.now,
   };
-  return { context, ledger, store };
 }

@@ -1,12 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
-import type { IdentityProvider, ProvenIdentity } from '../../../src/identity/provider.ts';
+import type { IdentityProvider, Logout, ProvenIdentity } from '../../../src/identity/provider.ts';
 import { openLog } from '../../../src/log.ts';
 import { noMetrics } from '../../../src/metrics.ts';
 import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';
 import { AccessEnding } from '../../../src/sign-in/access-ending.ts';
 import { beginSignIn } from '../../../src/sign-in/begin-sign-in.ts';
+import { ConsoleApprovals } from '../../../src/sign-in/console-approvals.ts';
 import type { SignInContext } from '../../../src/sign-in/context.ts';
 import { finishSignIn } from '../../../src/sign-in/finish-sign-in.ts';
 import { Integrations } from '../../../src/sign-in/integrations.ts';
@@ -26,11 +27,19 @@ const issuer = 'https://idp.example.com';
 export async function startSignInKit(t: TestContext) {
   const engine = await openStoreOf(newDataFolder(t));
   t.after(() => engine.close());
-  const clock = { now: Date.now() };
+  const kit = signInKitOver(engine, randomBytes(32), Date.now());
+  await kit.register();
+  return kit;
+}
+
+/** The same over an open store, with nothing registered. Processes of one store share the key. */
+export function signInKitOver(engine: Engine, key: Buffer, startedAt: number) {
+  const clock = { now: startedAt };
   const now = () => clock.now;
-  const sealer = new Sealer(fixedKeys([masterKey(randomBytes(32))]));
+  const sealer = new Sealer(fixedKeys([masterKey(key)]));
   const integrations = new Integrations(engine, sealer, now);
   const oneTimeIds = new OneTimeIds(engine, now);
+  const logout: { read?: Logout } = {};
   const user = { proven: { issuer, subject: 'ada', email: 'ada@example.com' } as ProvenIdentity };
   const provider: IdentityProvider = {
     discover: async () => undefined,
@@ -38,7 +47,8 @@ export async function startSignInKit(t: TestContext) {
     finish: async () => user.proven,
     signOutUrl: async () => undefined,
     readLogoutToken: async () => {
-      throw new Error('unexpected logout token');
+      if (logout.read === undefined) throw new Error('unexpected logout token');
+      return logout.read;
     },
   };
   const appTokens = new TokenGrants({
@@ -58,41 +68,59 @@ export async function startSignInKit(t: TestContext) {
     providers: { oidc: provider, google: provider, github: provider, microsoft: provider },
     appTokens,
     isAdministrator: async () => false,
+    consoleApprovals: new ConsoleApprovals(engine, now),
     origin: 'https://id.example.com',
     prefix: '',
     log: openLog('silent'),
     metrics: noMetrics,
     now,
   };
-  const fields = { IDP_CLIENT_ID: 'c', IDP_CLIENT_SECRET: 's', IDP_ISSUER: issuer, return_urls: [returnUrl] };
-  await integrations.register('oidc', 'web', fields, { by: 'cli' });
-  return { engine, clock, context, user, enter: (over = context) => enter(over, appTokens) };
+  const register = async (name = 'web') => {
+    const credentials = { IDP_CLIENT_ID: `c-${name}`, IDP_CLIENT_SECRET: 's', IDP_ISSUER: issuer };
+    await integrations.register('oidc', name, { ...credentials, return_urls: [returnUrl] }, { by: 'cli' });
+  };
+  return {
+    ...{ engine, clock, context, user, logout, provider, register, appTokens },
+    enter: (over = context) => enter(over, appTokens),
+  };
 }
 
 /** Signs in for an app. @returns the session, and a function that exchanges the code */
 async function enter(context: SignInContext, appTokens: TokenGrants) {
+  const begun = await beginForApp(context);
+  const { session, request } = await finishForApp(context, begun);
+  return { session, exchange: () => appTokens.grant('oidc', begun.name, request) };
+}
+
+/** A sign-in of an app that is under way; what its browser and its app keep. */
+export interface Begun {
+  readonly name: string;
+  readonly state: string;
+  readonly cookie: string;
+  readonly verifier: string;
+}
+
+export async function beginForApp(context: SignInContext, name = 'web'): Promise<Begun> {
   const verifier = randomBytes(32).toString('base64url');
   const codeChallenge = createHash('sha256').update(verifier).digest('base64url');
-  const place = { provider: 'oidc', name: 'web' };
-  const link = { ...place, returnTo: returnUrl, codeChallenge, codeChallengeMethod: 'S256' };
-  const begun = await beginSignIn(context, link);
+  const link = { provider: 'oidc', name, returnTo: returnUrl, codeChallenge, codeChallengeMethod: 'S256' };
+  const { checks, cookie } = await beginSignIn(context, link);
+  return { name, state: checks.state, cookie, verifier };
+}
+
+/** @returns the session, its cookie, and the token request that exchanges the code */
+export async function finishForApp(context: SignInContext, { name, state, cookie, verifier }: Begun) {
   const finished = await finishSignIn(context, {
-    ...place,
-    parameters: new URLSearchParams({ state: begun.checks.state, code: 'x' }),
-    cookieOf: () => begun.cookie,
+    ...{ provider: 'oidc', name, requestId: 'req_1' },
+    parameters: new URLSearchParams({ state, code: 'x' }),
+    cookieOf: () => cookie,
     sessionCookie: undefined,
-    requestId: 'req_1',
     onFound: () => undefined,
   });
   const code = new URL(finished?.location ?? '').searchParams.get('code') ?? '';
-  const exchange = () =>
-    appTokens.grant('oidc', 'web', {
-      grant_type: 'authorization_code',
-      code,
-      code_verifier: verifier,
-      return_url: returnUrl,
-    });
-  return { session: finished?.session, exchange };
+  const sent = { code, code_verifier: verifier, return_url: returnUrl };
+  const request = { grant_type: 'authorization_code', ...sent } as const;
+  return { session: finished?.session, cookie: finished?.cookie ?? '', request };
 }
 
 /** The engine with some of its methods replaced. */

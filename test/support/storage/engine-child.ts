@@ -1,6 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { Engine, ScanOptions, Space, Write } from '../../../src/storage/engine.ts';
-import { openLmdbEngine } from '../../../src/storage/lmdb/open.ts';
+import { openLmdbEngine, storeFile } from '../../../src/storage/lmdb/open.ts';
+import { openStore } from '../../../src/storage/lmdb/store.ts';
 import type { EngineRequest, EngineResponse } from './engine-process.ts';
 
 /** The program of an `EngineProcess`: opens the given folder, reports that, and executes requests. */
@@ -36,6 +37,8 @@ async function execute(verb: string, values: readonly unknown[]): Promise<unknow
   // This message is not a string, so that the writer thread throws an uncaught error.
   if (verb === 'break writer') return writer?.postMessage(null);
   if (verb === 'end writer') return writer?.terminate();
+  if (verb === 'die in a transaction')
+    return openStore(storeFile(folder)).write(() => process.kill(process.pid, 'SIGKILL'));
   throw new Error(`there is no verb ${verb}`);
 }
 

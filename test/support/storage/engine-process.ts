@@ -26,8 +26,13 @@ export class EngineProcess {
   #requests = 0;
   errors = '';
 
-  constructor(t: TestContext, folder: string) {
-    this.#child = fork(program, [folder], { execArgv: [], stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
+  /** @param env variables beside those of this process */
+  constructor(t: TestContext, folder: string, env: NodeJS.ProcessEnv = {}) {
+    this.#child = fork(program, [folder], {
+      execArgv: [],
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+    });
     this.#child.stderr?.on('data', (bytes: Buffer) => {
       this.errors += bytes;
     });
@@ -40,8 +45,8 @@ export class EngineProcess {
     t.after(() => this.kill());
   }
 
-  static async open(t: TestContext, folder: string): Promise<EngineProcess> {
-    const engine = new EngineProcess(t, folder);
+  static async open(t: TestContext, folder: string, env?: NodeJS.ProcessEnv): Promise<EngineProcess> {
+    const engine = new EngineProcess(t, folder, env);
     await engine.opened;
     return engine;
   }

@@ -105,6 +105,7 @@ export class SpaceModel {
     if (write.kind === 'create' || write.kind === 'put') {
       return write.makeSpace || this.has(write.space) ? undefined : 'space_missing';
     }
+    if (write.ifValue === null) return value === undefined ? undefined : 'exists';
     if (value === undefined) return 'missing';
     return write.ifValue === undefined || write.ifValue === value ? undefined : 'differs';
   }

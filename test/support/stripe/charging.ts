@@ -1,6 +1,6 @@
 import { newId, type StripeLedger } from './ledger.ts';
 import type { Charge, Intent } from './objects.ts';
-import { failed, given, impossible, invalid, type Reply } from './replies.ts';
+import { failed, given, impossible, invalid, outOfOrder, type Reply } from './replies.ts';
 import { type Fields, metadataOf } from './request.ts';
 import type { Script } from './script.ts';
 import { declineReply, isSingleUse } from './scripts.ts';
@@ -32,9 +32,12 @@ export async function makeIntent(ledger: StripeLedger, fields: Fields): Promise<
   if (script === undefined) return invalid({ code: 'resource_missing', param: 'payment_method' });
   if (script.error?.isUnprocessed) return script.error;
   if (script.error !== undefined && isNothingDone(script)) return script.error;
+  const { fences } = ledger.switches;
+  if (isCardless && fences === 'fail') return outOfOrder();
+  if (isCardless && fences === 'gateway') return { ...outOfOrder(503), isUnprocessed: true };
   if (script.isQueued) await ledger.repaired();
   const intent = ledger.putIntent(newIntent(ledger, fields), word);
-  if (confirm !== 'true') return given(intent);
+  if (confirm !== 'true') return isCardless && fences === 'fail after' ? outOfOrder() : given(intent);
   // While a request is processed, the list shows what it has created so far.
   if (script.isWorkedOn) await ledger.repaired();
   if (script.requiresAction) return challenged(ledger, intent, word, fields);
@@ -83,6 +86,7 @@ function newIntent(ledger: StripeLedger, fields: Fields): Intent {
     id: newId('pi'),
     object: 'payment_intent',
     amount: Number(fields.amount),
+    amount_received: 0,
     currency: fields.currency ?? '',
     status: 'requires_confirmation',
     created: ledger.seconds(),
@@ -98,7 +102,8 @@ function confirmed(ledger: StripeLedger, intent: Intent, word: string, script: S
   if (script.leaves === 'processing') {
     return given(ledger.putIntent({ ...intent, status: 'processing' }, word));
   }
-  const decided = decide(ledger, intent, word, script);
+  const { amount } = { ...intent, ...script.takes };
+  const decided = decide(ledger, { ...intent, amount }, word, script);
   if (script.error !== undefined) return script.error;
   if (script.decline === undefined) return given(decided);
   return declineReply(script.decline, { payment_intent: decided, charge: decided.latest_charge });
@@ -109,7 +114,8 @@ function decide(ledger: StripeLedger, intent: Intent, word: string, { decline }:
   const isCharged = decline === undefined || !/authentication/.test(decline.code);
   const latest_charge = isCharged ? newCharge(ledger, intent, word, decline === undefined).id : null;
   if (decline === undefined) {
-    return ledger.putIntent({ ...intent, status: 'succeeded', latest_charge }, word);
+    const { amount: amount_received } = intent;
+    return ledger.putIntent({ ...intent, status: 'succeeded', amount_received, latest_charge }, word);
   }
   const last_payment_error = { type: 'card_error', message: 'The card was declined.', ...decline };
   const status = 'requires_payment_method';
@@ -142,6 +148,7 @@ export function cancelIntent(ledger: StripeLedger, id: string): Reply {
   if (found === undefined)
     return failed(404, 'invalid_request_error', { code: 'resource_missing', param: 'intent' });
   const { item, word } = found;
+  if (ledger.switches.failsCancels) return outOfOrder();
   if (item.status === 'succeeded' || item.status === 'canceled')
     return failed(400, 'invalid_request_error', { code: 'payment_intent_unexpected_state' });
   return given(ledger.putIntent({ ...item, status: 'canceled' }, word));

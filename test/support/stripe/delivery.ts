@@ -22,6 +22,7 @@ export function spoilingOf(
   const of = calls[path];
   if (method !== 'POST' || of === undefined || ledger.switches.isRepaired) return {};
   const token = fields['card[token]'] ?? fields.payment_method ?? '';
+  if (of === 'intent' && token === '' && ledger.switches.fences === 'dropped') return { fault: 'dropped' };
   const word = of === 'refund' ? ledger.charges.get(fields.charge ?? '')?.word : ledger.wordOf(token);
   const { delivery, pair } = ledger.scriptOf(word ?? '') ?? {};
   return {

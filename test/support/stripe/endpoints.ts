@@ -2,7 +2,7 @@ import { cancelIntent, makeIntent, makeMethod } from './charging.ts';
 import type { StripeLedger } from './ledger.ts';
 import { listed, searched } from './lists.ts';
 import { makeRefund } from './refunding.ts';
-import { failed, given, invalid, type Reply } from './replies.ts';
+import { failed, given, invalid, outOfOrder, type Reply } from './replies.ts';
 import type { Fields, StripeRequest } from './request.ts';
 
 interface Endpoint {
@@ -64,6 +64,7 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
 /** Processes a request that passed the checks of key and format. */
 export async function replyTo(ledger: StripeLedger, request: StripeRequest): Promise<Reply> {
   const { method, path, fields } = request;
+  if (method === 'GET' && ledger.switches.rejectsReads) return outOfOrder();
   const canceled = /^\/v1\/payment_intents\/(pi_[0-9a-z]+)\/cancel$/.exec(path)?.[1];
   if (method === 'POST' && canceled !== undefined) return cancelIntent(ledger, canceled);
   const endpoint = endpoints[`${method} ${path}`] ?? endpoints[`${method} ${path.replace(/[^/]+$/, '')}`];

@@ -23,7 +23,22 @@ export interface Switches {
   readonly failsLaterPages: boolean;
   /** The id of the account. */
   readonly account: string;
+  /** The secret key that it accepts. */
+  readonly key: string;
+  /** Every look-up fails with a server error. */
+  readonly rejectsReads: boolean;
+  /** Every cancellation of an intent fails with a server error. */
+  readonly failsCancels: boolean;
+  /**
+   * What becomes of requests for an intent without a card, which fence the key of a charge. `fails`: an error while it is processed,
+   * which is stored under the key; `fails after`: the same, and the intent was made; `gateway`: an error before Stripe processes it,
+   * which is not stored; `dropped`: it is processed, and the connection closes without a reply.
+   */
+  readonly fences: 'work' | 'fail' | 'fail after' | 'gateway' | 'dropped';
 }
+
+/** The secret key that it accepts at first. */
+export const secretKey = 'sk_test_scripted';
 
 const atFirst: Switches = {
   isRepaired: false,
@@ -34,6 +49,10 @@ const atFirst: Switches = {
   rejectsSearch: false,
   failsLaterPages: false,
   account: 'acct_scripted',
+  key: secretKey,
+  rejectsReads: false,
+  failsCancels: false,
+  fences: 'work',
 };
 
 export interface Scripted<Item> {

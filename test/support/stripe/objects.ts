@@ -6,6 +6,8 @@ export interface Intent {
   readonly id: string;
   readonly object: 'payment_intent';
   readonly amount: number;
+  /** 0 until it has succeeded. */
+  readonly amount_received: number;
   readonly currency: string;
   readonly status:
     | 'requires_confirmation'

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import type { Command } from './control.ts';
-import { StripeLedger } from './ledger.ts';
+import { StripeLedger, secretKey } from './ledger.ts';
 import type { StripeRecords } from './objects.ts';
 import type { StripeRequest } from './request.ts';
-import { StripeServer, secretKey } from './server.ts';
+import { StripeServer } from './server.ts';
 
 /** A scripted Stripe in another process: it outlives a service that is killed, and can be killed too. */
 export interface StripeProcess {
@@ -36,6 +36,7 @@ export async function startStripeProcess(t: TestContext, folder = ''): Promise<S
   const control = async (init?: RequestInit) => {
     // A kept-alive connection may be closed just when it is used again.
     const reply = await fetch(`${origin}/control`, { ...init, headers: { connection: 'close' } });
+    if (!reply.ok) throw new RangeError(await reply.text());
     return (await reply.json()) as { requests: StripeRequest[]; records: StripeRecords };
   };
   return {

@@ -6,6 +6,7 @@ export const intent: Intent = {
   id: 'pi_1',
   object: 'payment_intent',
   amount: 2_000,
+  amount_received: 2_000,
   currency: 'eur',
   status: 'succeeded',
   created,

@@ -6,6 +6,8 @@ export interface Script {
   readonly error?: Reply;
   /** Whether the money moves in spite of the error. */
   readonly charges?: boolean;
+  /** What it charges instead of the requested amount. */
+  readonly takes?: { readonly amount: number };
   /** The card is declined: error code, and decline code where the issuer gives one. */
   readonly decline?: { readonly code: string; readonly decline_code?: string };
   /** The state of the PaymentIntent at the reply: unconfirmed forever, or decided by `repair`. */

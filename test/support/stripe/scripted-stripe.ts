@@ -1,9 +1,9 @@
 import type { TestContext } from 'node:test';
 import { type Command, carryOut } from './control.ts';
-import { StripeLedger } from './ledger.ts';
+import { StripeLedger, secretKey } from './ledger.ts';
 import type { StripeRecords } from './objects.ts';
 import type { StripeRequest } from './request.ts';
-import { StripeServer, secretKey } from './server.ts';
+import { StripeServer } from './server.ts';
 
 export { droppedLateAfterMs } from './delivery.ts';
 export { singleUseToken, singleUseTokenOf } from './scripts.ts';

@@ -24,6 +24,7 @@ const charges: Readonly<Record<string, Script>> = {
   expired_card: { decline: { code: 'expired_card' } },
   authentication_required: { decline: authentication },
   requires_action: { requiresAction: true },
+  requires_action_and_never_replies: { requiresAction: true, delivery: { of: 'intent', fault: 'held' } },
   requires_action_and_dropped: { requiresAction: true, delivery: { of: 'intent', fault: 'dropped' } },
   amount_too_small: { error: invalid({ code: 'amount_too_small', param: 'amount' }) },
   currency_not_accepted: { error: invalid({ param: 'currency' }) },
@@ -43,6 +44,8 @@ const charges: Readonly<Record<string, Script>> = {
 };
 
 const lostOnTheWay: Readonly<Record<string, Script>> = {
+  other_amount: { takes: { amount: 900 } },
+  other_amount_and_dropped: { takes: { amount: 900 }, delivery: { of: 'intent', fault: 'dropped' } },
   dropped_after_charging: { delivery: { of: 'intent', fault: 'dropped' } },
   declined_and_dropped: { decline: insufficientFunds, delivery: { of: 'intent', fault: 'dropped' } },
   dropped_late: { delivery: { of: 'intent', fault: 'dropped late' } },
