@@ -14,6 +14,7 @@ import { dynamodb } from './cases/dynamodb.ts';
 import { keyTiming } from './cases/key-timing.ts';
 import { layers } from './cases/layers.ts';
 import { memory } from './cases/memory.ts';
+import { newConnections } from './cases/new-connections.ts';
 import { overload } from './cases/overload.ts';
 import { readTen } from './cases/read-10.ts';
 import { readTenWithKey } from './cases/read-10-with-key.ts';
@@ -49,6 +50,7 @@ export const cases: readonly Case[] = [
   charge,
   chargeLatency,
   overload,
+  newConnections,
   replay,
   recovery,
   dynamodb,

@@ -42,7 +42,7 @@ async function serveFramework(): Promise<string> {
 }
 
 async function serveApp(): Promise<string> {
-  const access = await openAccess(settings, await openEngine(settings, log), log, Date.now);
+  const access = await openAccess(settings, await openEngine(settings, log), [], log, Date.now);
   const everybody: AppOptions['authorizer'] = { admit: () => undefined };
   const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   await openApp(listener, {

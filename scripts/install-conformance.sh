@@ -4,7 +4,7 @@
 set -euo pipefail
 
 missing=()
-for pair in nbdkit:nbdkit nbdfuse:libnbd-bin fusermount3:fuse3 mkfs.ext4:e2fsprogs strace:strace slowhttptest:slowhttptest nginx:nginx-light haproxy:haproxy caddy:caddy go:golang-go java:default-jdk-headless mvn:maven; do
+for pair in cc:gcc nbdkit:nbdkit nbdfuse:libnbd-bin fusermount3:fuse3 mkfs.ext4:e2fsprogs strace:strace slowhttptest:slowhttptest nginx:nginx-light haproxy:haproxy caddy:caddy go:golang-go java:default-jdk-headless mvn:maven; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
 done
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)

@@ -17,7 +17,7 @@ if [ "${1:-}" != short ]; then
     test/tables/stalled-reads.full.ts
     test/access/{keys,keys-http,key-coverage,matrix,limits,audit-list}.test.ts
     test/console/{administrators,administrator-attacks}.full.ts
-    test/sign-in/{sessions,flow,registry,app-sign-in}.test.ts
+    test/sign-in/{sessions,flow,registry,app-sign-in,logout-during-sign-in,twice-killed-ending}.test.ts
     test/access/keys-processes.full.ts
     test/sign-in/two-processes.full.ts
     test/secrets/rotate.full.ts
