@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { journalSizeMax } from '../../src/storage/lmdb/limits.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { ask } from '../support/http/exact-response.ts';
@@ -40,6 +41,15 @@ const endings: Readonly<Record<string, (service: TestService) => Promise<unknown
         if (index % 4 < 2) socket.destroy();
         else setImmediate(() => socket.resetAndDestroy());
       }
+    }
+  },
+  'hanging up while the request is served, before its response begins': async (service) => {
+    for (let turns = 0; turns < 100; turns++) {
+      const sockets = await Promise.all(Array.from({ length: 4 }, () => connected(service)));
+      for (const [index, socket] of sockets.entries())
+        socket.write(request(service, index % 2 === 0 ? 'identity' : 'gzip'));
+      for (let turn = 0; turn < turns % 20; turn++) await nextTurn();
+      for (const socket of sockets) socket.resetAndDestroy();
     }
   },
   'pages, one item, HEAD, 304, and reading to the end': async ({ origin }) => {

@@ -14,6 +14,7 @@ import {
 import { AddressCounts } from '../server/address-counts.ts';
 import { type ContentCoding, compressor, wantedCoding } from './content-coding.ts';
 import { sendText } from './send.ts';
+import { whenClosed } from './when-closed.ts';
 
 const opening = '{"statusCode":200,"body":[';
 const closing = ']}';
@@ -122,10 +123,11 @@ function stream(
   reply.hijack();
   const { raw } = reply;
   const uncount = countLongResponse(request.countedAddress);
-  raw.once('close', () => {
+  whenClosed(raw, () => {
     uncount();
     text.release();
   });
+  if (raw.destroyed) return;
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   const sink = coding === undefined ? raw : compressedInto(raw, coding);
   pour(text, sink).catch((error) => {

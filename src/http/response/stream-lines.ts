@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { publicError, ServiceError } from '../../errors.ts';
 import { lineBeatMs } from '../limits.ts';
+import { whenClosed } from './when-closed.ts';
 
 export interface Lines {
   /** The lines, each a JSON object. What it throws ends the response with a line of `type` `error`. */
@@ -20,7 +21,7 @@ export function sendLines(
 ): FastifyReply {
   reply.hijack();
   const { raw } = reply;
-  raw.once('close', gone);
+  whenClosed(raw, gone);
   raw.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     'content-type': 'application/x-ndjson',

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { keylessBodyBytesMax, uploadBytesMax, uploadBytesPerAddressMax } from '../limits.ts';
+import { whenClosed } from '../response/when-closed.ts';
 import { AddressCounts } from './address-counts.ts';
 
 /**
@@ -21,7 +22,7 @@ export class Uploads {
     if (isTooMuchOfAddress || this.#bytes + bytes > uploadBytesMax) return tooMuch;
     this.#bytes += bytes;
     this.#ofAddress.add(address, bytes);
-    reply.raw.once('close', () => {
+    whenClosed(reply.raw, () => {
       this.#bytes -= bytes;
       this.#ofAddress.remove(address, bytes);
     });
