@@ -28,6 +28,7 @@ const shared = [
 const ports = [
   'storage/engine.ts',
   'storage/item-text.ts',
+  'storage/records.ts',
   'storage/limits.ts',
   'processors/processor.ts',
   'processors/event.ts',
