@@ -14,6 +14,7 @@ import { newestFile } from '../../src/storage/lmdb/backup/notes.ts';
 import { claimSteps, ownerFile } from '../../src/storage/lmdb/backup/owner.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { verifyStore } from '../../src/storage/lmdb/verify.ts';
+import { restoredItems } from '../support/backup/continuous-store.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
@@ -24,6 +25,8 @@ const rounds = process.env.LONG === '1' ? 500 : 8;
 const writers = 4;
 const itemsPerWriter = 500;
 const itemsStored = 2_000;
+/** The steps after which the target differs from before. */
+const changing: readonly BackupStep[] = [...claimSteps, 'data in place', 'listed', 'noted'];
 
 test('a backup under write load verifies, and equals a state that existed', onLmdb, async (t) => {
   const { data, target } = prepare(t);
@@ -130,6 +133,36 @@ for (const step of backupSteps.filter((each) => !claimSteps.some((claim) => clai
     },
   );
 }
+
+test(
+  'the first two backups are cut off, each after any step: a listed one is restored, and nothing else is missing',
+  onLmdb,
+  async (t) => {
+    const { data } = prepare(t);
+    await fill(data);
+    for (const first of changing)
+      for (const second of changing) {
+        const target = new FolderTarget(`${newData(t)}-target`);
+        const areListed = [await isListedUntil(first), await isListedUntil(second)];
+        const restored = restoredItems(target, newData(t), { space: 'table:w0' });
+        if (areListed.includes(true)) assert.equal((await restored).size, itemsStored, `${first}, ${second}`);
+        else await assert.rejects(restored, /there is no (good )?backup/, `${first}, ${second}`);
+
+        /** Makes a backup that is cut off after the step. A step of a claim is not passed again by a store that has made it. */
+        async function isListedUntil(step: BackupStep): Promise<boolean> {
+          const steps: BackupStep[] = [];
+          const passed = (each: BackupStep) => {
+            steps.push(each);
+            if (each === step) throw new Error('cut off');
+          };
+          await makeBackup(storeFile(data), target, { passed }).catch((error) =>
+            assert.match(`${error}`, /cut off/),
+          );
+          return steps.includes('listed');
+        }
+      }
+  },
+);
 
 test('a target without room: a sentence, exit 1, and nothing is listed or left', onLmdb, async (t) => {
   const { data, target } = prepare(t);

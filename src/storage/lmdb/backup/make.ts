@@ -89,7 +89,8 @@ export async function makeBackup(
     });
     passed('verified');
     const content = await contentOf(copy);
-    const timeline = nextTimeline((await backupsByStore(target)).get(storeId) ?? [], content);
+    const made = (await backupsByStore(target)).get(storeId) ?? [];
+    const timeline = nextTimeline(made, content);
     const manifest: Manifest & { readonly store_id: string } = {
       manifest: manifestVersion,
       name,
@@ -102,6 +103,7 @@ export async function makeBackup(
       service_version: version,
     };
     passed('described');
+    await noteLast(target, storeId, made.at(-1));
     await target.putFile(manifest.file, copy);
     passed('data in place');
     // It may have been taken over while the copy was made.
@@ -120,6 +122,16 @@ export async function makeBackup(
     pace.end();
     rmSync(drafts, { recursive: true, force: true });
   }
+}
+
+/**
+ * Notes a backup that was listed by a process that died before it noted it. Killed once more, this process leaves a file without a
+ * manifest, which counts as unfinished only beside a note of the newest backup.
+ */
+async function noteLast(target: BackupTarget, storeId: string, last: Manifest | undefined): Promise<void> {
+  if (last === undefined) return;
+  const { name, timeline = 0, position } = last;
+  await noteNewest(target, { store_id: storeId, name, timeline, position });
 }
 
 /** In the store's own folder, a backup is lost with the store. */

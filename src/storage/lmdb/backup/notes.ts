@@ -36,8 +36,10 @@ const heartbeatPattern = /^heartbeat-([\da-f]{8})\.json$/;
 
 export async function noteNewest(target: BackupTarget, note: Omit<NewestNote, 'newest'>): Promise<void> {
   const before = await readNewest(target, note.store_id);
-  // Another backup of the same store may have been faster.
-  if (before !== undefined && before !== 'damaged' && comparePlaces(before, note) > 0) return;
+  if (before !== undefined && before !== 'damaged') {
+    // Another backup of the same store may have been faster.
+    if (before.name === note.name || comparePlaces(before, note) > 0) return;
+  }
   await target.replace(newestFile(note.store_id), recordBytes({ newest: noteVersion, ...note }));
 }
 
