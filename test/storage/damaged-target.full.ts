@@ -76,6 +76,19 @@ async function checkRestore(
   return 1;
 }
 
+test('a target from which the newest backup has gone, both files, is not restored in silence', async (t) => {
+  const { target } = await filledTarget(t, false);
+  const newest = readdirSync(target.name)
+    .filter((name) => /^counterfoil-2/.test(name))
+    .slice(-2);
+  for (const name of newest) rmSync(join(target.name, name));
+  await assert.rejects(restoredItems(target, newDataFolder(t)), (error) => {
+    assert.ok(error instanceof BackupFailed && error.code === 'backup_missing', String(error));
+    return true;
+  });
+  assert.ok((await restoredItems(target, newDataFolder(t), { acceptsMissing: true })).size > 0);
+});
+
 test('the command exits with 1, names what is damaged and the flag, and restores less with it', async (t) => {
   const { target } = await filledTarget(t, false);
   const newest = readdirSync(target.name)
