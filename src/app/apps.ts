@@ -20,7 +20,6 @@ import { sessionListRoutes } from '../http/routes/sessions.ts';
 import { signInRoutes } from '../http/routes/sign-in.ts';
 import { formRoutes } from '../http/routes/sign-in-forms.ts';
 import { type Documented, startPageRoutes } from '../http/routes/start-page.ts';
-import { tableListRoutes } from '../http/routes/table-list.ts';
 import { tableRoutes } from '../http/routes/tables.ts';
 import { signInTokenRoutes } from '../http/routes/tokens.ts';
 import { userRoutes } from '../http/routes/users.ts';
@@ -89,7 +88,6 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
   const { signIn } = domains;
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
-    tableListRoutes(domains.tables, basePath, tables.aliases),
     integrationRoutes(signIn),
     integrationListRoutes(signIn),
     integrationApprovalRoutes(signIn),

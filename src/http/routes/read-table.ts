@@ -17,7 +17,7 @@ import {
 } from '../response/schemas.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
 import { representationOf, sendHead, sendItems, sendItemsHead } from '../response/stream-items.ts';
-import { item } from './item-schema.ts';
+import { item } from './table-schemas.ts';
 
 const documentedQuery = Type.Object(
   {
@@ -50,7 +50,7 @@ const readHeaders: Headers = {
 };
 /** The responses of `readTable`: `body` is a list, or with `id` one item. */
 export const readResponses = {
-  200: envelopeSchema(
+  response: envelopeSchema(
     Type.Union([
       named('TableItems', pageSchema(item)),
       named('TableItem', Type.Object({ statusCode: statusOk, body: item }, closed)),
@@ -65,7 +65,12 @@ export const readResponses = {
       }),
     },
   ),
-  304: Type.Null({ description: '`If-None-Match` has the ETag: nothing has changed', headers: readHeaders }),
+  otherResponses: {
+    304: Type.Null({
+      description: '`If-None-Match` has the ETag: nothing has changed',
+      headers: readHeaders,
+    }),
+  },
 };
 
 type ReadRequest = FastifyRequest<{
