@@ -6,11 +6,10 @@ import { consoleSessionRoutes } from '../http/routes/console-session.ts';
 import { consoleSignInRoutes } from '../http/routes/console-sign-in.ts';
 import { type DoctorReport, doctorRoutes } from '../http/routes/doctor.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
-import { operationRoutes } from '../http/routes/health.ts';
+import { healthRoutes, metricsRoutes } from '../http/routes/health.ts';
 import { integrationApprovalRoutes } from '../http/routes/integration-approval.ts';
 import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
-import { metricsRoutes } from '../http/routes/metrics.ts';
 import { paymentChangeRoutes } from '../http/routes/payment-changes.ts';
 import { paymentPriceRoutes } from '../http/routes/payment-price.ts';
 import { paymentRoutes } from '../http/routes/payments.ts';
@@ -144,7 +143,7 @@ async function openOn(
   { docs }: Settings,
   { log, metrics, isStopping, access, checkReady, metricsText }: AppContext,
 ): Promise<HttpApp> {
-  const described = [...routes, operationRoutes(checkReady), metricsRoutes(metricsText)];
+  const described = [...routes, healthRoutes(checkReady), metricsRoutes(metricsText)];
   return openApp(listener, {
     log,
     metrics,

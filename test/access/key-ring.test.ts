@@ -6,7 +6,7 @@ import { DeclineLimits } from '../../src/access/decline-limits.ts';
 import { KeyRing } from '../../src/access/key-ring.ts';
 import { apiKeysAgeMsMax, apiKeysRefreshMs } from '../../src/access/limits.ts';
 import { ServiceError } from '../../src/errors.ts';
-import { operationRoutes } from '../../src/http/routes/health.ts';
+import { healthRoutes } from '../../src/http/routes/health.ts';
 import { tableRoutes } from '../../src/http/routes/tables.ts';
 import { openApp } from '../../src/http/server/app.ts';
 import { Authorizer } from '../../src/http/server/authorize.ts';
@@ -148,7 +148,7 @@ test('responds 503 while the keys cannot be read, and stays live', async (t) => 
     authorizer,
     log: openLog('silent'),
     isStopping: () => false,
-    routes: [tableRoutes(tables, '', []), operationRoutes(async () => [])],
+    routes: [tableRoutes(tables, '', []), healthRoutes(async () => [])],
   });
   t.after(async () => {
     await listener.stop();

@@ -1,19 +1,9 @@
 import { type Static, Type } from 'typebox';
 import type { Requester } from '../../access/audit.ts';
 import { requesterOf } from '../../access/permission.ts';
-import { success } from '../../envelope.ts';
 import { named } from '../response/described.ts';
-import {
-  closed,
-  emptyWhenAbsent,
-  enumOf,
-  errorResponses,
-  noBody,
-  noQuery,
-  responseSchema,
-  timestamp,
-} from '../response/schemas.ts';
-import { sendEnvelope } from '../response/send.ts';
+import { closed, enumOf, noBody, responseSchema, timestamp } from '../response/schemas.ts';
+import { operation, routesOf } from '../server/operation.ts';
 import type { Routes } from '../server/routes.ts';
 
 const orNull = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
@@ -112,50 +102,37 @@ export interface BackupOperations {
 
 /** Administrators look at the backups here, and make one. @param prefix in front of `/v3` */
 export function backupRoutes(backups: BackupOperations, prefix: string): Routes {
-  const tags = ['Administration'];
-  return (app) => {
-    app.get(
-      `${prefix}/v3/backups`,
-      {
-        config: { access: 'admin' },
-        schema: {
-          tags,
-          operationId: 'readBackups',
-          summary: 'Read the state of the backups, and list them',
-          querystring: noQuery,
-          response: {
-            200: responseSchema(report, 'As the target has them now, or `problem` after 10 seconds'),
-            ...errorResponses(),
-          },
-        },
-      },
-      async (_request, reply) => sendEnvelope(reply, success(await backups.report())),
-    );
+  const tag = 'Administration';
+  const path = `${prefix}/v3/backups`;
+  return routesOf([
+    operation({
+      method: 'GET',
+      path,
+      id: 'readBackups',
+      tag,
+      summary: 'Read the state of the backups, and list them',
+      access: 'admin',
+      request: {},
+      response: responseSchema(report, 'As the target has them now, or `problem` after 10 seconds'),
+      handle: () => backups.report(),
+    }),
 
-    app.post(
-      `${prefix}/v3/backups`,
-      {
-        config: { access: 'admin' },
-        preValidation: emptyWhenAbsent,
-        schema: {
-          tags,
-          operationId: 'makeBackup',
-          summary: 'Begin a backup',
-          description:
-            'It is made in a process of low priority; `readBackups` shows when it is done. `backup_running` while this process ' +
-            'of the service makes one.',
-          querystring: noQuery,
-          body: noBody,
-          response: {
-            200: responseSchema(Type.Object({ running }, closed), 'The backup is being made'),
-            ...errorResponses(),
-          },
-        },
+    operation({
+      method: 'POST',
+      path,
+      id: 'makeBackup',
+      tag,
+      summary: 'Begin a backup',
+      description:
+        'It is made in a process of low priority; `readBackups` shows when it is done. `backup_running` while this process ' +
+        'of the service makes one.',
+      access: 'admin',
+      request: { body: noBody, isBodyOptional: true },
+      response: responseSchema(Type.Object({ running }, closed), 'The backup is being made'),
+      handle: async ({ caller, id }) => {
+        const since = await backups.make(requesterOf(caller, id));
+        return { running: { since: new Date(since).toISOString() } };
       },
-      async (request, reply) => {
-        const since = await backups.make(requesterOf(request.caller, request.id));
-        return sendEnvelope(reply, success({ running: { since: new Date(since).toISOString() } }));
-      },
-    );
-  };
+    }),
+  ]);
 }

@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { success } from '../../envelope.ts';
 import { named } from '../response/described.ts';
-import { closed, enumOf, errorResponses, noQuery, responseSchema, timestamp } from '../response/schemas.ts';
-import { sendEnvelope } from '../response/send.ts';
+import { closed, enumOf, responseSchema, timestamp } from '../response/schemas.ts';
+import { operation, routesOf } from '../server/operation.ts';
 import type { Routes } from '../server/routes.ts';
 
 const status = Type.Unsafe<'ok' | 'warning' | 'problem'>(enumOf(['ok', 'warning', 'problem']));
@@ -56,26 +55,20 @@ export type DoctorReport = Omit<Static<typeof report>, 'checks' | 'master_keys'>
 
 /** Administrators examine the service here. @param prefix in front of `/v3` */
 export function doctorRoutes(examine: () => Promise<DoctorReport>, prefix: string): Routes {
-  return (app) => {
-    app.get(
-      `${prefix}/v3/doctor`,
-      {
-        config: { access: 'admin' },
-        schema: {
-          tags: ['Administration'],
-          operationId: 'runDoctor',
-          summary: 'Examine the service and what it needs',
-          description:
-            'The checks of `counterfoil doctor` that a running service can make of itself. Calls the processors and lists the target ' +
-            'of the backups, so it may take 15 seconds. Callers at the same time share one examination.',
-          querystring: noQuery,
-          response: {
-            200: responseSchema(report, 'The checks, also if there are problems'),
-            ...errorResponses(),
-          },
-        },
-      },
-      async (_request, reply) => sendEnvelope(reply, success(await examine())),
-    );
-  };
+  return routesOf([
+    operation({
+      method: 'GET',
+      path: `${prefix}/v3/doctor`,
+      id: 'runDoctor',
+      tag: 'Administration',
+      summary: 'Examine the service and what it needs',
+      description:
+        'The checks of `counterfoil doctor` that a running service can make of itself. Calls the processors and lists the target ' +
+        'of the backups, so it may take 15 seconds. Callers at the same time share one examination.',
+      access: 'admin',
+      request: {},
+      response: responseSchema(report, 'The checks, also if there are problems'),
+      handle: () => examine(),
+    }),
+  ]);
 }
