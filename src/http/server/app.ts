@@ -6,15 +6,15 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { parseStrictJson } from '../../strict-json.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
+import { activeRequestOf } from './active-request.ts';
 import { asServiceError, isConnectionEnd, logFailure, requestFields, sendError } from './error-handler.ts';
 import { type GuardOptions, guardRequests, identify } from './guard.ts';
 import type { Listener } from './listener.ts';
 import { RejectionLog } from './rejection-log.ts';
 import { newRequestId } from './request-id.ts';
 import { RequestCounts } from './request-metrics.ts';
-import { KnownPaths, noRoute, type ServedRoute } from './route-table.ts';
+import { noRoute, RouteTable, type ServedRoute } from './route-table.ts';
 import type { App, Routes } from './routes.ts';
-import { turnOf } from './turn.ts';
 import { useStrictValidation } from './validation.ts';
 
 export interface AppOptions extends GuardOptions {
@@ -32,7 +32,7 @@ export interface HttpApp {
 /** The HTTP application on one listener. It receives requests from the time `openApp` resolves. */
 export async function openApp(listener: Listener, options: AppOptions): Promise<HttpApp> {
   let requests: RequestListener = () => undefined;
-  const paths = new KnownPaths();
+  const paths = new RouteTable();
   const app = Fastify({
     serverFactory: (handler) => {
       requests = handler as RequestListener;
@@ -43,7 +43,7 @@ export async function openApp(listener: Listener, options: AppOptions): Promise<
     frameworkErrors: (error, unrouted, reply) => {
       const request = unrouted as FastifyRequest;
       // No hook has run.
-      identify(request, turnOf(reply.raw), noRoute, options);
+      identify(request, activeRequestOf(reply.raw), noRoute, options);
       const beside = paths.besideError(request.method, request.url);
       sendError(options.log, error, request, reply as unknown as FastifyReply, beside);
     },

@@ -1,6 +1,6 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import { preflightSecondsMax } from '../limits.ts';
-import type { KnownPaths } from './route-table.ts';
+import type { RouteTable } from './route-table.ts';
 
 const requestHeaders =
   'authorization, challenge-token, content-type, idempotency-key, if-match, if-none-match, payment-client-secret';
@@ -39,7 +39,7 @@ export class CrossOrigin {
    *
    * @returns whether a response was sent
    */
-  respondToPreflight(request: FastifyRequest, reply: FastifyReply, paths: KnownPaths): boolean {
+  respondToPreflight(request: FastifyRequest, reply: FastifyReply, paths: RouteTable): boolean {
     const { origin, 'access-control-request-method': method } = request.headers;
     if (request.method !== 'OPTIONS' || origin === undefined || method === undefined) return false;
     const route = paths.config(method, request.url);

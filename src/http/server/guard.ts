@@ -4,16 +4,16 @@ import { anybody, type Caller } from '../../access/permission.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { chargeBodyBytesMax, eventBodyBytesMax, keylessBodyBytesMax } from '../limits.ts';
+import { type ActiveRequest, activeRequestOf } from './active-request.ts';
 import type { Authorizer } from './authorize.ts';
 import type { CallerAddresses } from './caller-address.ts';
 import type { CrossOrigin } from './cors.ts';
 import { sendError } from './error-handler.ts';
 import type { Listener } from './listener.ts';
 import type { RequestCounts } from './request-metrics.ts';
-import { type GuardedRoute, type KnownPaths, noRoute } from './route-table.ts';
+import { type GuardedRoute, noRoute, type RouteTable } from './route-table.ts';
 import type { App } from './routes.ts';
 import { securityHeaders } from './security-headers.ts';
-import { type Turn, turnOf } from './turn.ts';
 import { Uploads } from './uploads.ts';
 
 export interface GuardOptions {
@@ -50,7 +50,7 @@ const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz',
 
 interface GuardContext extends GuardOptions {
   readonly load: Listener['load'];
-  readonly paths: KnownPaths;
+  readonly paths: RouteTable;
   readonly counts: RequestCounts;
   readonly uploads: Uploads;
 }
@@ -89,7 +89,7 @@ export function guardRequests(
 /** Sets what limits and the log need to know of a request; also for a request that no hook sees. */
 export function identify(
   request: FastifyRequest,
-  { connection }: Turn,
+  { connection }: ActiveRequest,
   route: GuardedRoute,
   { callerAddresses }: GuardOptions,
 ): void {
@@ -121,14 +121,14 @@ function guardOf(route: RouteOptions | undefined, context: GuardContext): Guard 
     return pathError(request, paths);
   };
   return (request, reply, done) => {
-    const turn = turnOf(reply.raw);
-    turn.served = countOf(request.method);
-    identify(request, turn, guarded, context);
+    const active = activeRequestOf(reply.raw);
+    active.served = countOf(request.method);
+    identify(request, active, guarded, context);
     reply.header('request-id', request.id).headers(headers);
     if (isStopping()) reply.header('connection', 'close');
     crossOrigin.mark(request, reply, guarded.config);
     // Shed before any work: a charge that is shed here has no effect.
-    const overload = load.shed(turn, request.countedAddress, isVital);
+    const overload = load.shed(active, request.countedAddress, isVital);
     if (overload !== undefined) {
       // Respond after this turn of the event loop: otherwise callers that retry at once delay its end and the admitted requests.
       setImmediate(() => sendError(log, overload, request, reply));
@@ -147,7 +147,7 @@ function guardOf(route: RouteOptions | undefined, context: GuardContext): Guard 
   };
 }
 
-function pathError({ url, route }: FastifyRequest, paths: KnownPaths): ServiceError | undefined {
+function pathError({ url, route }: FastifyRequest, paths: RouteTable): ServiceError | undefined {
   if (route === noRoute) return queryError(url) ?? paths.errorFor(url);
   // Without percent-encoding the router has compared the path as it is.
   if (!url.includes('%')) return undefined;

@@ -20,13 +20,13 @@ import {
   requestHeaderBytesMax,
   stopAcceptMsMax,
 } from '../limits.ts';
-import { ConnectionTurns, unfinishedResponses } from './connection-turns.ts';
+import { type ActiveRequest, ActiveResponse, type Connection } from './active-request.ts';
 import { FairQueue } from './fair-queue.ts';
 import { type LoadBounds, LoadShedder } from './load-shedding.ts';
 import { connectError, parserError, rejectExpectation, writeResponse } from './parser-errors.ts';
+import { PipelinedRequests, unfinishedResponses } from './pipelined-requests.ts';
 import { SlowConnections } from './slow-connections.ts';
 import { respondStarting } from './starting.ts';
-import { type Connection, type Turn, TurnResponse } from './turn.ts';
 
 const idleSweepMs = 50;
 
@@ -56,9 +56,9 @@ export class Listener {
   readonly queue: FairQueue;
   #requests: RequestListener = respondStarting;
   readonly #connections = new Map<Socket, Connection>();
-  readonly #turns = new ConnectionTurns({
-    begin: (turn) => this.#begin(turn),
-    end: (turn) => this.#end(turn),
+  readonly #pipelines = new PipelinedRequests({
+    begin: (active) => this.#begin(active),
+    end: (active) => this.#end(active),
   });
   readonly #slow: SlowConnections;
   readonly #isTrustedProxy: (address: string) => boolean;
@@ -85,7 +85,7 @@ export class Listener {
     });
     this.server = createServer(
       {
-        ServerResponse: TurnResponse,
+        ServerResponse: ActiveResponse,
         maxHeaderSize: requestHeaderBytesMax,
         headersTimeout: headersArrivalMsMax,
         requestTimeout: requestArrivalMsMax,
@@ -125,37 +125,37 @@ export class Listener {
     });
   }
 
-  #add(request: IncomingMessage, response: TurnResponse): void {
+  #add(request: IncomingMessage, response: ActiveResponse): void {
     const connection = this.#connections.get(request.socket);
     // Its socket has closed since the parser received the request.
-    if (connection !== undefined) this.#turns.add(connection, request, response);
+    if (connection !== undefined) this.#pipelines.add(connection, request, response);
   }
 
-  #begin(turn: Turn): void {
-    this.load.arrive(turn);
+  #begin(active: ActiveRequest): void {
+    this.load.arrive(active);
     const now = performance.now();
-    turn.arrivedAt = this.queue.turnBegan(now);
-    if (this.queue.isFree(now)) this.#serve(turn, now);
-    else this.queue.add(this.#callerOf(turn), () => this.#serve(turn, performance.now()));
+    active.arrivedAt = this.queue.turnBegan(now);
+    if (this.queue.isFree(now)) this.#serve(active, now);
+    else this.queue.add(this.#callerOf(active), () => this.#serve(active, performance.now()));
   }
 
   /** The address that limits count. */
-  #callerOf({ connection, request }: Turn): string {
+  #callerOf({ connection, request }: ActiveRequest): string {
     const { socket, address, isProxy } = connection;
     return isProxy ? this.#callerBehind(socket.remoteAddress ?? '', request.headers) : address;
   }
 
-  #serve(turn: Turn, now: number): void {
+  #serve(active: ActiveRequest, now: number): void {
     // Its connection has closed while it waited.
-    if (turn.connection.current !== turn) return;
-    turn.beganAt = now;
-    this.load.begin(turn);
-    this.#requests(turn.request, turn.response);
+    if (active.connection.current !== active) return;
+    active.beganAt = now;
+    this.load.begin(active);
+    this.#requests(active.request, active.response);
   }
 
-  #end(turn: Turn): void {
-    const { connection, response, served, arrivedAt } = turn;
-    this.load.end(turn);
+  #end(active: ActiveRequest): void {
+    const { connection, response, served, arrivedAt } = active;
+    this.load.end(active);
     // Node.js has set its own timeout before, and removes it when the next request arrives.
     if (connection.isProxy) connection.socket.setTimeout(proxyKeepAliveMs);
     if (response.writableFinished) served?.responded(response.statusCode, performance.now() - arrivedAt);

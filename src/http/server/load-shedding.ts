@@ -11,10 +11,10 @@ import {
   responseBytesWaitingMax,
   sheddingMsMax,
 } from '../limits.ts';
+import type { ActiveRequest, Connection, Peer } from './active-request.ts';
 import { AddressCounts } from './address-counts.ts';
 import { EventLoopDelay } from './event-loop-delay.ts';
 import type { QueueBounds } from './fair-queue.ts';
-import type { Connection, Peer, Turn } from './turn.ts';
 
 /** Limits of one listener. The defaults are in limits.ts. */
 export interface LoadBounds extends QueueBounds {
@@ -109,12 +109,12 @@ export class LoadShedder {
   }
 
   /** Call it when a request has arrived, which may wait before it is served: its connection is not idle. */
-  arrive({ connection }: Turn): void {
+  arrive({ connection }: ActiveRequest): void {
     this.#removeIdle(connection);
   }
 
-  /** Counts a request until `end`. `ConnectionTurns` serves one request of a connection at a time. */
-  begin({ connection, response }: Turn): void {
+  /** Counts a request until `end`. `PipelinedRequests` serves one request of a connection at a time. */
+  begin({ connection, response }: ActiveRequest): void {
     // If an idle connection is closed unannounced, a request may be in transit on it, which a proxy could not send again.
     if (this.#open > this.#bounds.connectionsMax * (1 - connectionsSparePart))
       response.shouldKeepAlive = false;
@@ -123,7 +123,7 @@ export class LoadShedder {
   }
 
   /** Call it once for each request that has arrived, also if it was not begun. */
-  end({ connection, forwarded, beganAt }: Turn): void {
+  end({ connection, forwarded, beganAt }: ActiveRequest): void {
     if (beganAt > 0) {
       this.#running--;
       connection.peer.running--;
@@ -139,11 +139,11 @@ export class LoadShedder {
    * @param isVital served at any load, within the limit of its connection
    * @returns `overloaded`, with the reason for the log only; undefined for a request that is served
    */
-  shed(turn: Turn, caller: string, isVital: boolean): ServiceError | undefined {
-    if (turn.isExcess) return tooManyOfConnection;
+  shed(active: ActiveRequest, caller: string, isVital: boolean): ServiceError | undefined {
+    if (active.isExcess) return tooManyOfConnection;
     if (isVital) return undefined;
-    if (this.#isTooManyOfCaller(turn, caller)) return tooManyOfAddress;
-    const overload = this.#overload(turn);
+    if (this.#isTooManyOfCaller(active, caller)) return tooManyOfAddress;
+    const overload = this.#overload(active);
     if (overload !== undefined) this.#noteShed(performance.now());
     return overload;
   }
@@ -160,7 +160,7 @@ export class LoadShedder {
     this.#delay.close();
   }
 
-  #overload({ arrivedAt, beganAt }: Turn): ServiceError | undefined {
+  #overload({ arrivedAt, beganAt }: ActiveRequest): ServiceError | undefined {
     if (this.#running > this.#bounds.requestsRunningMax) return tooManyRunning;
     if (this.#delay.isLate) return eventLoopLate;
     if (this.#options.waitingBytes() > responseBytesWaitingMax) return tooMuchWaiting;
@@ -172,11 +172,11 @@ export class LoadShedder {
     this.#shedLast = now;
   }
 
-  #isTooManyOfCaller(turn: Turn, caller: string): boolean {
+  #isTooManyOfCaller(active: ActiveRequest, caller: string): boolean {
     const { requestsPerAddressMax: max } = this.#bounds;
-    const { isProxy, peer } = turn.connection;
+    const { isProxy, peer } = active.connection;
     if (!isProxy) return peer.running > max;
-    turn.forwarded = caller;
+    active.forwarded = caller;
     return this.#forwarded.add(caller) > max;
   }
 

@@ -39,7 +39,7 @@ export interface ServedRoute {
 }
 
 /** Finds routes by the shape of a path, for requests that the router did not assign to one. */
-export class KnownPaths {
+export class RouteTable {
   readonly #paths = new Map<string, KnownPath>();
   /** By the number of segments; without one if the last segment may be any number of them. */
   readonly #bySegments = new Map<number | undefined, KnownPath[]>();

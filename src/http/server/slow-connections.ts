@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { bodyBytesPerSecondMin, bodyGraceMs, responseStallMsMax, sendQueueLooksPerStall } from '../limits.ts';
+import type { Connection } from './active-request.ts';
 import { sendQueuesOf } from './send-queues.ts';
-import type { Connection } from './turn.ts';
 
 /** The output progress of a connection, and since when it has not changed. */
 interface Output {

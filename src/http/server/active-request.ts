@@ -18,19 +18,19 @@ export interface Connection {
   /** A proxy sends the requests of many callers. */
   readonly isProxy: boolean;
   /** The request that is being served. */
-  current: Turn | undefined;
+  current: ActiveRequest | undefined;
   /** Pipelined requests behind it. */
-  readonly waiting: Turn[];
+  readonly waiting: ActiveRequest[];
   isFull: boolean;
   /** Requests beyond its limit. */
   dropped: number;
 }
 
 /** A request on its connection. */
-export interface Turn {
+export interface ActiveRequest {
   readonly connection: Connection;
   readonly request: IncomingMessage;
-  readonly response: TurnResponse;
+  readonly response: ActiveResponse;
   /** Beyond the limit of its connection: its response is the last one. */
   readonly isExcess: boolean;
   /** When the turn of the event loop in which it arrived began, in milliseconds of `performance.now()`. */
@@ -47,12 +47,12 @@ export interface Served {
   responded(status: number, ms: number): void;
 }
 
-/** A response of the listener; it knows its turn, so that nothing has to be looked up for a request. */
-export class TurnResponse extends ServerResponse {
-  turn: Turn | undefined;
+/** A response of the listener; it knows its request, so that nothing has to be looked up. */
+export class ActiveResponse extends ServerResponse {
+  active: ActiveRequest | undefined;
 }
 
-/** The turn of a response that `Listener` serves. */
-export function turnOf(response: ServerResponse): Turn {
-  return (response as TurnResponse).turn as Turn;
+/** The request of a response that `Listener` serves. */
+export function activeRequestOf(response: ServerResponse): ActiveRequest {
+  return (response as ActiveResponse).active as ActiveRequest;
 }
