@@ -1,3 +1,5 @@
+import type { LimitState } from './limits.ts';
+
 /**
  * The closed list of errors. Adapters translate their vendor's errors into it; the HTTP server and the command line
  * translate it for their users. Any other thrown value is `internal`.
@@ -157,6 +159,12 @@ export interface ErrorDetails {
   readonly retryable?: boolean | undefined;
   /** Sent as `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;
+  /** Of `rate_limited`: the limit, as the caller has used it. */
+  readonly limit?: LimitState | undefined;
+  /** Of `forbidden`: the scope that the caller lacks. */
+  readonly missingScope?: string | undefined;
+  /** Of `unauthenticated`: whether the API key of the request has ended. */
+  readonly hasKeyEnded?: boolean | undefined;
   /** Further response headers (`Allow`, `Location`, `Payment-Id`). */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Names of the checks that failed. Only the readiness operation returns them. */

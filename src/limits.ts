@@ -6,3 +6,14 @@ export const jsonDepthMax = 32;
 export const jsonMembersMax = 5_000;
 /** A double represents every decimal number of up to 15 significant digits; the parser may change one of 16. */
 export const numberSignificantDigitsMax = 15;
+
+/** A rate limit, and how much of it one caller has left. */
+export interface LimitState {
+  readonly name: string;
+  /** Requests that are allowed within `windowMs`. */
+  readonly quota: number;
+  readonly windowMs: number;
+  readonly left: number;
+  /** Milliseconds until the whole quota is left. */
+  readonly fullInMs: number;
+}

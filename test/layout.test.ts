@@ -17,6 +17,7 @@ const shared = [
   'random.ts',
   'version.ts',
   'origins.ts',
+  'counted-address.ts',
   'duration.ts',
   'table-name.ts',
   'timestamps.ts',
@@ -39,16 +40,17 @@ const ports = [
 const backup = ['backup/target.ts'];
 const store = ['storage/engine.ts', 'storage/item-text.ts', 'storage/limits.ts'];
 const copying = 'storage/copying/';
-const domains = ['access/', 'payments/', 'tables/', 'sign-in/'];
+const domains = ['access/', 'audit/', 'payments/', 'tables/', 'sign-in/'];
 /** For each file, the longest matching prefix applies. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'table-name.ts': ['storage/limits.ts'],
   'app/': ['app/', ...backup, 'http/', 'settings/', 'secrets/', copying, ...domains, ...ports, ...shared],
-  'access/': ['access/', ...ports, ...shared],
+  'audit/': ['audit/', ...ports, ...shared],
+  'access/': ['access/', 'audit/audit.ts', ...ports, ...shared],
   'payments/': ['payments/', 'secrets/', ...ports, ...shared],
   'tables/': ['tables/', ...ports, ...shared],
-  'sign-in/': ['sign-in/', 'secrets/', 'access/audit.ts', 'identity/pkce.ts', ...ports, ...shared],
-  'secrets/': ['secrets/', 'access/audit.ts', ...ports, ...shared],
+  'sign-in/': ['sign-in/', 'secrets/', 'audit/audit.ts', 'identity/pkce.ts', ...ports, ...shared],
+  'secrets/': ['secrets/', 'audit/audit.ts', ...ports, ...shared],
   'storage/lmdb/': ['storage/lmdb/', 'backup/', ...store, ...shared],
   'backup/': ['backup/', ...shared],
   'storage/dynamodb/': ['storage/dynamodb/', ...store, ...shared],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Static } from 'typebox';
-import type { publicKey } from '../../src/access/public-key.ts';
+import type { publicKey } from '../../src/access/keys/api-key.ts';
 import type { Scope as ScopeOfService } from '../../src/access/scopes.ts';
 import {
   type ErrorCode as CodeOfService,

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
+import { countedNetworks } from '../counted-address.ts';
 import { ServiceError } from '../errors.ts';
 import type { Engine, Space, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
-import { countedNetworks } from './counted-address.ts';
 import {
   declinesOfNetworkFactor,
   declinesPerDayFactor,

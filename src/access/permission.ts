@@ -1,7 +1,7 @@
+import type { ActingAdministrator, Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
-import type { Administrator } from './administrators.ts';
-import type { ApiKey, ApiKeyKind } from './api-key.ts';
-import type { ActingAdministrator, Requester } from './audit.ts';
+import type { Administrator } from './console/administrators.ts';
+import type { ApiKey, ApiKeyKind } from './keys/api-key.ts';
 import type { Scope } from './scopes.ts';
 
 /** What a caller may do. */
@@ -70,15 +70,13 @@ export function requesterOf({ id, administrator }: Caller, requestId: string): R
   return { by: id === '' ? 'open' : `key:${id}`, requestId };
 }
 
-/** The target of a request, from its path and headers. */
+/** The target of a request. */
 export interface Target {
   readonly table: string | undefined;
   /** Whether the response has only those of the tables that the key is limited to. */
   readonly filtersTables: boolean;
   /** `processor/route` of a payment. */
   readonly route: string | undefined;
-  /** The origins that the page of the request may have; empty if it is of no page. */
-  readonly origins: readonly string[];
 }
 
 /**
@@ -90,14 +88,12 @@ export function checkPermission(rights: Rights, needed: Scope, target: Target): 
     const holder = rights.kind === 'administrator' ? 'administrator' : 'API key';
     throw new ServiceError('forbidden', {
       message: `This ${holder} lacks the scope ${needed}.`,
-      // RFC 6750, 3.1
-      headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${needed}"` },
+      missingScope: needed,
     });
   }
   if (needed.startsWith('tables:') && !target.filtersTables)
     checkLimit(rights.tables, target.table, 'TABLE_NAME', 'tables');
   if (needed.startsWith('payments:')) checkLimit(rights.routes, target.route, 'route_id', 'payment routes');
-  if (rights.kind === 'publishable') checkOrigin(rights, target);
 }
 
 function checkLimit(
@@ -110,14 +106,5 @@ function checkLimit(
   throw new ServiceError('forbidden', {
     param,
     message: `This API key is limited to certain ${what}; this is not one of them.`,
-  });
-}
-
-/** Browsers send the true origin of a page. Other clients could send any origin; publishable keys are not for them. */
-function checkOrigin({ origins = [] }: Rights, target: Target): void {
-  if (target.origins.some((origin) => origins.includes(origin))) return;
-  throw new ServiceError('forbidden', {
-    param: 'Origin',
-    message: 'This publishable API key can be used only by pages of its configured origins.',
   });
 }

@@ -1,13 +1,11 @@
-import { Administrators } from '../access/administrators.ts';
-import { ApiKeys } from '../access/api-keys.ts';
-import { type AuditEntry, auditTrail } from '../access/audit.ts';
-import { AuditReader } from '../access/audit-page.ts';
-import { CallLimits } from '../access/call-limits.ts';
-import { challengeOf } from '../access/challenge.ts';
-import { ConsoleSessions } from '../access/console-sessions.ts';
+import { Administrators } from '../access/console/administrators.ts';
+import { ConsoleSessions } from '../access/console/console-sessions.ts';
 import { DeclineLimits } from '../access/decline-limits.ts';
-import { KeyAdministration, makeFirstKey } from '../access/key-administration.ts';
-import { KeyRing } from '../access/key-ring.ts';
+import { Keys, makeFirstKey, operatorKeys } from '../access/keys/keys.ts';
+import { CallLimits } from '../access/limits/call-limits.ts';
+import { openCaptcha } from '../access/limits/captcha.ts';
+import { type AuditEntry, auditTrail } from '../audit/audit.ts';
+import { AuditReader } from '../audit/audit-page.ts';
 import { SettingsError } from '../errors.ts';
 import type { AppOptions } from '../http/server/app.ts';
 import { Authorizer } from '../http/server/authorize.ts';
@@ -33,7 +31,7 @@ export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAdd
   readonly authorizer: Authorizer;
   readonly declines: DeclineLimits;
   readonly audit: AuditReader;
-  readonly keys: KeyAdministration;
+  readonly keys: Keys;
   readonly administrators: Administrators;
   /** The sign-ins to the console. */
   readonly signIns: ConsoleSignIns;
@@ -63,30 +61,30 @@ export async function openAccess(
   const isHttpsOnly = publicUrl?.startsWith('https:') ?? false;
   const whyKeys = reasonForKeys(settings, real?.name);
   const isNeverOpen = whyKeys !== undefined;
-  if (isNeverOpen && !(await new ApiKeys(engine, 'service').wereEverMade()))
+  const administrators = new Administrators(engine, now);
+  const keys = new Keys(engine, administrators, now);
+  await keys.ring.refresh();
+  if (isNeverOpen && !keys.ring.areRequired)
     throw new SettingsError([`${whyKeys}, and there is no API key yet. ${makeFirstKey}`]);
-  const keys = new KeyRing(engine, now);
-  await keys.refresh();
-  for (const key of keys.publishable) {
+  for (const key of keys.ring.publishable) {
     const detail = withoutPrice(key, settings);
     if (detail !== undefined) log.warn('publishable_key_without_price', { key_id: key.id, detail });
   }
   const declines = openDeclineLimits(settings, engine, now);
-  const administrators = new Administrators(engine, now);
   const signIns = new ConsoleSignIns(engine, now);
-  const sessions = new ConsoleSessions({ engine, keys, administrators, signIns, now });
+  const sessions = new ConsoleSessions({ engine, keys: keys.ring, administrators, signIns, now });
   const console =
     settings.console === 'on'
       ? new ConsoleCallers(sessions, new ConsoleCookies(publicUrl), publicUrl)
       : undefined;
   const authorizer = new Authorizer({
-    keys,
+    keys: keys.ring,
     console,
     limits: new CallLimits(limits),
     declines,
     // An open service has only the limits in its settings.
     areOpenDeclinesCounted: limits.declines !== undefined,
-    challenge: challengeOf(settings.challenge),
+    captcha: openCaptcha(settings.challenge),
     isNeverOpen,
     trustedOrigins: new Set(corsOrigins),
   });
@@ -99,12 +97,12 @@ export async function openAccess(
     authorizer,
     declines,
     audit: new AuditReader(engine, now),
-    keys: new KeyAdministration(engine, keys, administrators, now),
+    keys,
     administrators,
     signIns,
     console,
-    isOpen: () => !isNeverOpen && !keys.areRequired,
-    crossOrigin: new CrossOrigin(corsOrigins, () => keys.origins),
+    isOpen: () => !isNeverOpen && !keys.ring.areRequired,
+    crossOrigin: new CrossOrigin(corsOrigins, () => keys.ring.origins),
     isHttpsOnly,
     callerAddresses: new CallerAddresses(trustedProxies),
   };
@@ -149,7 +147,7 @@ function reasonForKeys(settings: Settings, processor: string | undefined): strin
 }
 
 export interface OfflineAccess {
-  readonly keys: ApiKeys;
+  readonly keys: ReturnType<typeof operatorKeys>;
   readonly administrators: Administrators;
   readonly approvals: ConsoleApprovals;
   /** The administrative acts. @param since milliseconds since 1970 */
@@ -167,7 +165,7 @@ export async function openOfflineAccess(settings: Settings, makesStore: boolean)
   if (!makesStore && settings.store === 'lmdb') existingStore(settings);
   const engine = await openEngine(settings, log);
   return {
-    keys: new ApiKeys(engine, 'cli'),
+    keys: operatorKeys(engine),
     administrators: new Administrators(engine, Date.now),
     approvals: new ConsoleApprovals(engine, Date.now),
     trail: (since) => auditTrail(engine, since),

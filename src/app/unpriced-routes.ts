@@ -1,4 +1,4 @@
-import type { ApiKey } from '../access/api-key.ts';
+import type { ApiKey } from '../access/keys/api-key.ts';
 import type { Settings } from '../settings/schema.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { type Administrator, publicAdministrator } from '../access/administrators.ts';
-import { publicKey } from '../access/public-key.ts';
+import { type Administrator, publicAdministrator } from '../access/console/administrators.ts';
+import { publicKey } from '../access/keys/api-key.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
 import type { OfflineAccess } from '../app/access.ts';
 import { userKey } from '../sign-in/identity.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type AuditEntry, publicAct } from '../access/audit.ts';
+import { type AuditEntry, publicAct } from '../audit/audit.ts';
 import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
 import { moment } from './option-values.ts';
 import { printListing } from './output/print.ts';

@@ -1,8 +1,13 @@
 import type { Command } from 'commander';
-import type { ListedKey, ShownKey } from '../access/api-keys.ts';
-import { publishableScopes } from '../access/create-key-request.ts';
-import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../access/limits.ts';
-import { keyStatus, publicKey } from '../access/public-key.ts';
+import {
+  apiKeyOverlapMsDefault,
+  apiKeyOverlapMsMax,
+  keyStatus,
+  type ListedKey,
+  publicKey,
+  publishableScopes,
+  type ShownKey,
+} from '../access/keys/api-key.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
 import type { OfflineAccess } from '../app/access.ts';
 import { describe, type JsonOption, repeatable, subcommand, withOpened } from './command.ts';

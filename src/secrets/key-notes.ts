@@ -1,4 +1,4 @@
-import { audited } from '../access/audit.ts';
+import { audited } from '../audit/audit.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 

@@ -1,4 +1,4 @@
-import { type AdministrativeAct, audited, type Requester } from '../access/audit.ts';
+import { type AdministrativeAct, audited, type Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';

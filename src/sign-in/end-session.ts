@@ -1,4 +1,4 @@
-import type { Requester } from '../access/audit.ts';
+import type { Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
 import type { SignInContext } from './context.ts';
 import { userKey } from './identity.ts';

@@ -1,4 +1,4 @@
-import { type AdministrativeAct, audited } from '../access/audit.ts';
+import { type AdministrativeAct, audited } from '../audit/audit.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
 import { digestOf, randomText } from './random-text.ts';

@@ -1,4 +1,4 @@
-import { audited, type Requester } from '../access/audit.ts';
+import { audited, type Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
 import { type Checks, type ProvenIdentity, ProviderFailure } from '../identity/provider.ts';
 import { addressesOf, type SignInContext } from './context.ts';

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { audited, type Requester } from '../access/audit.ts';
+import { audited, type Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
 import type { Client } from '../identity/provider.ts';
 import type { Sealer } from '../secrets/sealer.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Requester } from '../access/audit.ts';
+import type { Requester } from '../audit/audit.ts';
 import { addressesOf, type SignInContext } from './context.ts';
 import { userKey } from './identity.ts';
 import { signOutUrlMsMax } from './limits.ts';

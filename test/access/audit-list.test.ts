@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Counterfoil } from '../../client/src/index.ts';
-import { audited } from '../../src/access/audit.ts';
-import { AuditReader } from '../../src/access/audit-page.ts';
-import { auditStretchActsMax } from '../../src/access/limits.ts';
+import { audited } from '../../src/audit/audit.ts';
+import { AuditReader, auditStretchActsMax } from '../../src/audit/audit-page.ts';
 import { commitWritesMax } from '../../src/storage/limits.ts';
 import { bearing, everyScope, idWithin, startServiceWithKeys } from '../support/access/keys.ts';
 import { signInToConsole } from '../support/console/sign-in.ts';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiKey } from '../../src/access/api-key.ts';
-import { ApiKeys } from '../../src/access/api-keys.ts';
-import type { Actor } from '../../src/access/audit.ts';
-import { creatorsBy, holderOf } from '../../src/access/key-creators.ts';
-import { apiKeyCreatorsMax, apiKeysOfHolderMax } from '../../src/access/limits.ts';
+import type { ApiKey } from '../../src/access/keys/api-key.ts';
+import { ApiKeys, apiKeysOfHolderMax } from '../../src/access/keys/api-keys.ts';
+import { apiKeyCreatorsMax, creatorsBy, holderOf } from '../../src/access/keys/key-creators.ts';
+import type { Actor } from '../../src/audit/audit.ts';
 import { bearing, idWithin, keyRequest, startServiceWithKeys, withKeys } from '../support/access/keys.ts';
 import { readPath } from '../support/http/documented-operations.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';

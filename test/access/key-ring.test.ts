@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { hashOf, newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
-import { CallLimits } from '../../src/access/call-limits.ts';
 import { DeclineLimits } from '../../src/access/decline-limits.ts';
-import { KeyRing } from '../../src/access/key-ring.ts';
-import { apiKeysAgeMsMax, apiKeysRefreshMs } from '../../src/access/limits.ts';
+import { hashOf, newApiKeyId, newApiKeyText } from '../../src/access/keys/api-key.ts';
+import { apiKeysAgeMsMax, apiKeysRefreshMs, KeyRing } from '../../src/access/keys/key-ring.ts';
+import { CallLimits } from '../../src/access/limits/call-limits.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { healthRoutes } from '../../src/http/routes/health.ts';
 import { tableRoutes } from '../../src/http/routes/tables.ts';
@@ -136,7 +135,7 @@ test('responds 503 while the keys cannot be read, and stays live', async (t) => 
     limits: new CallLimits({}),
     declines: new DeclineLimits({ engine, cachedMs: 0, now: Date.now }),
     areOpenDeclinesCounted: false,
-    challenge: undefined,
+    captcha: undefined,
     console: undefined,
     isNeverOpen: false,
     trustedOrigins: new Set(),

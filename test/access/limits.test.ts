@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { countedAddress } from '../../src/access/counted-address.ts';
+import { RateLimit } from '../../src/access/limits/rate-limit.ts';
 import { limitedCallersMax } from '../../src/access/limits.ts';
-import { RateLimit } from '../../src/access/rate-limit.ts';
+import { countedAddress } from '../../src/counted-address.ts';
 import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
 import { count } from '../support/extent.ts';
 import { payment, readPath } from '../support/http/documented-operations.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { newApiKeyId, newApiKeyText } from '../../src/access/api-key.ts';
+import { newApiKeyId, newApiKeyText } from '../../src/access/keys/api-key.ts';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
 import type { ServedRoute } from '../../src/http/server/route-table.ts';
 import { bearing, everyScope, idWithin, keyRequest, withKeys } from '../support/access/keys.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { audited } from '../../src/access/audit.ts';
+import { audited } from '../../src/audit/audit.ts';
 import { idWithin, newKey } from '../support/access/keys.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
 import { look } from '../support/console/pictures.ts';

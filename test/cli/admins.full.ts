@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { ApiKeys } from '../../src/access/api-keys.ts';
+import { ApiKeys } from '../../src/access/keys/api-keys.ts';
 import { keyRequest } from '../support/access/keys.ts';
 import { runCommand } from '../support/command.ts';
 import { openStoreOf, startTestService } from '../support/service.ts';

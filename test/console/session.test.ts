@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { auditTrail } from '../../src/access/audit.ts';
-import { consoleSessionMsMax } from '../../src/access/limits.ts';
+import { consoleSessionMsMax } from '../../src/access/console/console-session.ts';
+import { auditTrail } from '../../src/audit/audit.ts';
 import { idWithin, startServiceWithKeys, withKeys } from '../support/access/keys.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { fromPage, signInToConsole } from '../support/console/sign-in.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { audited } from '../../src/access/audit.ts';
+import { audited } from '../../src/audit/audit.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { createCharge } from '../../src/payments/charge/create.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';

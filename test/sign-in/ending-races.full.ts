@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { auditTrail } from '../../src/access/audit.ts';
+import { auditTrail } from '../../src/audit/audit.ts';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
 import { type Identity, userKey } from '../../src/sign-in/identity.ts';
 import { endingRecoveryMs, sessionsPerUserMax } from '../../src/sign-in/limits.ts';

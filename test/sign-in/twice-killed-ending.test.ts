@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { auditTrail } from '../../src/access/audit.ts';
+import { auditTrail } from '../../src/audit/audit.ts';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
 import { userKey } from '../../src/sign-in/identity.ts';
 import { endingRecoveryMs } from '../../src/sign-in/limits.ts';

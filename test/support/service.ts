@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { ApiKeys } from '../../src/access/api-keys.ts';
+import { ApiKeys } from '../../src/access/keys/api-keys.ts';
 import { initStore, openEngine } from '../../src/app/adapters.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/app/service.ts';
 import { openLog } from '../../src/log.ts';

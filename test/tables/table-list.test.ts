@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { audited } from '../../src/access/audit.ts';
+import { audited } from '../../src/audit/audit.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { Tables } from '../../src/tables/tables.ts';
 import { bearing, keyRequest, withKeys } from '../support/access/keys.ts';

@@ -1,4 +1,4 @@
-import { audited, type Requester } from '../../access/audit.ts';
+import { audited, type Requester } from '../../audit/audit.ts';
 import { ServiceError } from '../../errors.ts';
 import type { BackupReport } from '../../http/routes/backups.ts';
 import type { Repeated } from '../../lifecycle.ts';

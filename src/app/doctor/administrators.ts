@@ -1,4 +1,4 @@
-import { Administrators } from '../../access/administrators.ts';
+import { Administrators } from '../../access/console/administrators.ts';
 import { ConsoleApprovals } from '../../sign-in/console-approvals.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { type Finding, ok, warning } from './finding.ts';

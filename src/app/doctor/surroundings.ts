@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
-import { hasEnded } from '../../access/api-key.ts';
-import { ApiKeys } from '../../access/api-keys.ts';
+import { hasEnded } from '../../access/keys/api-key.ts';
+import { operatorKeys } from '../../access/keys/keys.ts';
 import { openOfOtherAccounts } from '../../payments/accounts.ts';
 import { processorCheckMsMax } from '../../payments/limits.ts';
 import type { ProcessorAccount } from '../../processors/processor.ts';
@@ -32,7 +32,7 @@ export async function publishableKeysCheck(
   engine: Engine,
   now: number,
 ): Promise<readonly Finding[]> {
-  const keys = await new ApiKeys(engine, 'cli').list();
+  const keys = await operatorKeys(engine).list();
   return keys
     .filter((key) => !hasEnded(key, now))
     .flatMap((key) => {

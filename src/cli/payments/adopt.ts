@@ -1,4 +1,4 @@
-import { audited } from '../../access/audit.ts';
+import { audited } from '../../audit/audit.ts';
 import { type Adoption, adopt as adoptRecords } from '../../payments/adoption/adopt.ts';
 import type { Adopted } from '../../payments/adoption/charges.ts';
 import type { Payment } from '../../payments/payment.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { audited } from '../../access/audit.ts';
+import { audited } from '../../audit/audit.ts';
 import type { PublicError } from '../../errors.ts';
 import type { PaymentContext } from '../../payments/context.ts';
 import { writtenAmount } from '../../payments/currencies.ts';

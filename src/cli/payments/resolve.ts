@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { audited } from '../../access/audit.ts';
+import { audited } from '../../audit/audit.ts';
 import { publicPayment } from '../../payments/public-payment.ts';
 import { type Resolution, resolvePayment } from '../../payments/resolve-payment.ts';
 import type { JsonOption } from '../command.ts';

@@ -1,5 +1,5 @@
-import { audited } from '../../access/audit.ts';
 import { openOfflineTables } from '../../app/offline/tables.ts';
+import { audited } from '../../audit/audit.ts';
 import { peoplePageMax } from '../../sign-in/limits.ts';
 import type { Chunks } from '../../storage/engine.ts';
 import { groupsOf } from '../../storage/item-text.ts';

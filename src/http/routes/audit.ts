@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { actKinds, publicAct } from '../../access/audit.ts';
-import type { AuditReader } from '../../access/audit-page.ts';
+import { actKinds, publicAct } from '../../audit/audit.ts';
+import type { AuditReader } from '../../audit/audit-page.ts';
 import { success } from '../../envelope.ts';
 import { named } from '../response/described.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import type { Requester } from '../../access/audit.ts';
 import { requesterOf } from '../../access/permission.ts';
+import type { Requester } from '../../audit/audit.ts';
 import { named } from '../response/described.ts';
 import { closed, enumOf, noBody, responseSchema, timestamp } from '../response/schemas.ts';
 import { operation, routesOf } from '../server/operation.ts';

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { ConsoleSession } from '../../access/console-session.ts';
-import { consoleSessionMsMax } from '../../access/limits.ts';
+import type { ConsoleSession } from '../../access/console/console-session.ts';
+import { consoleSessionMsMax } from '../../access/console/console-session.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { currencyCodes, currencyExponent } from '../../payments/currencies.ts';

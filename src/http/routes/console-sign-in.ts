@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Administrators } from '../../access/administrators.ts';
-import { consoleSessionMsMax } from '../../access/limits.ts';
+import type { Administrators } from '../../access/console/administrators.ts';
+import { consoleSessionMsMax } from '../../access/console/console-session.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { beginSignIn } from '../../sign-in/begin-sign-in.ts';

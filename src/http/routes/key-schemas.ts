@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../../access/limits.ts';
+import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../../access/keys/api-key.ts';
 import { scopes } from '../../access/scopes.ts';
 import { documentedAs, named } from '../response/described.ts';
 import { closed, enumOf, timestamp } from '../response/schemas.ts';

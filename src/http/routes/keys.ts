@@ -1,13 +1,19 @@
 import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { Type } from 'typebox';
-import type { ListedKey, ShownKey } from '../../access/api-keys.ts';
-import { type CreateKeyRequest, expiryOf, publishableScopes } from '../../access/create-key-request.ts';
-import type { KeyAdministration, KeyRequester } from '../../access/key-administration.ts';
-import { apiKeyOverlapMsDefault } from '../../access/limits.ts';
-import { publicKey } from '../../access/public-key.ts';
+import {
+  apiKeyOverlapMsDefault,
+  type CreateKeyRequest,
+  type ListedKey,
+  publicKey,
+  publishableScopes,
+  type ShownKey,
+} from '../../access/keys/api-key.ts';
+import type { KeyRequester, Keys } from '../../access/keys/keys.ts';
 import type { Scope } from '../../access/scopes.ts';
 import { success } from '../../envelope.ts';
+import { ServiceError } from '../../errors.ts';
+import { timestampOf } from '../../timestamps.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';
 import { closed, emptyWhenAbsent, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
@@ -22,7 +28,7 @@ const tags = ['Administration'];
  *
  * @param now milliseconds since 1970 @param prefix in front of `/v3`
  */
-export function keyRoutes(keys: KeyAdministration, now: () => number, prefix: string): Routes {
+export function keyRoutes(keys: Keys, now: () => number, prefix: string): Routes {
   const path = `${prefix}/v3/keys`;
   const listed = (key: ListedKey) => ({ ...publicKey(key, now()), last_used_at: key.lastUsedAt ?? null });
   const shown = ({ key, text }: ShownKey) => success({ ...publicKey(key, now()), key: text });
@@ -140,4 +146,14 @@ function requestOf(body: Static<typeof createBody>): CreateKeyRequest {
     ...(origins === undefined ? {} : { origins }),
     ...(expires_at === undefined ? {} : { expiresAt: expiryOf(expires_at) }),
   };
+}
+
+/** The time of an RFC 3339 date or timestamp, as it is stored. Throws `invalid_request`. */
+function expiryOf(text: string): string {
+  const time = timestampOf(text);
+  if (time !== undefined) return new Date(time).toISOString();
+  throw new ServiceError('invalid_request', {
+    param: 'expires_at',
+    message: 'expires_at must be a timestamp such as 2027-01-01T00:00:00Z.',
+  });
 }

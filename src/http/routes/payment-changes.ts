@@ -1,5 +1,5 @@
-import { audited } from '../../access/audit.ts';
 import { requesterOf, shopOf } from '../../access/permission.ts';
+import { audited } from '../../audit/audit.ts';
 import { success } from '../../envelope.ts';
 import { cancelPayment } from '../../payments/charge/cancel.ts';
 import type { PaymentContext } from '../../payments/context.ts';

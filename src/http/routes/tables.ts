@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { audited } from '../../access/audit.ts';
 import { requesterOf } from '../../access/permission.ts';
+import { audited } from '../../audit/audit.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { checkPage } from '../../tables/page.ts';

@@ -1,20 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type CallLimits, rateLimitHeaders } from '../../access/call-limits.ts';
-import type { Challenge } from '../../access/challenge.ts';
 import type { DeclineLimits } from '../../access/decline-limits.ts';
-import type { KeyRing } from '../../access/key-ring.ts';
+import type { Keys } from '../../access/keys/keys.ts';
+import type { CallLimits } from '../../access/limits/call-limits.ts';
+import type { Captcha } from '../../access/limits/captcha.ts';
 import {
   type Caller,
   callerWith,
   checkPermission,
   type KnownCaller,
+  type Rights,
   type Target,
 } from '../../access/permission.ts';
 import type { Access, Scope } from '../../access/scopes.ts';
 import { ServiceError } from '../../errors.ts';
 import { admitByClientSecret } from './client-secret.ts';
 import type { ConsoleCallers } from './console-caller.ts';
+import { rateLimitHeaders } from './error-headers.ts';
 import { checkDirectCaller, checkOwnPage } from './open-access.ts';
 import { checkHeaderCounts, invalidKey, sentKey } from './sent-key.ts';
 
@@ -40,13 +42,13 @@ declare module 'fastify' {
 export type Admission = undefined | ServiceError | Promise<void>;
 
 export interface AuthorizerContext {
-  readonly keys: KeyRing;
+  readonly keys: Keys['ring'];
   readonly limits: CallLimits;
   readonly declines: DeclineLimits;
   /** Whether declined cards are counted on a service without keys too. */
   readonly areOpenDeclinesCounted: boolean;
-  /** The challenge that a browser must pass before a charge; undefined if the settings name none. */
-  readonly challenge: Challenge | undefined;
+  /** The captcha that a browser must pass before a charge; undefined if the settings name none. */
+  readonly captcha: Captcha | undefined;
   /** The callers of the console; undefined if the service serves none. */
   readonly console: ConsoleCallers | undefined;
   /** Whether keys are required even if none exist: other machines can reach the service, or it moves real money. */
@@ -141,6 +143,7 @@ export class Authorizer {
     request.caller = caller;
     limits.takeRequestOfKey(caller.id, at);
     checkPermission(caller.rights, needed, targetOf(request));
+    if (caller.rights.kind === 'publishable') checkOrigin(caller.rights, request);
     if (caller.administrator === undefined) keys.noteUse(caller.id, at);
     return this.#countCharge(pending);
   }
@@ -176,10 +179,10 @@ export class Authorizer {
   }
 
   async #checkBuyer({ caller, address, headers }: FastifyRequest): Promise<void> {
-    const { declines, challenge } = this.#context;
+    const { declines, captcha } = this.#context;
     await declines.check(address);
-    if (caller.rights !== undefined && challenge !== undefined)
-      await challenge(headers['challenge-token']?.toString(), address);
+    if (caller.rights === undefined || captcha === undefined) return;
+    if (!(await captcha(headers['challenge-token']?.toString(), address))) throw captchaNotPassed;
   }
 }
 
@@ -193,14 +196,22 @@ interface PendingRequest {
   readonly at: number;
 }
 
-function targetOf({ params, headers, route }: FastifyRequest): Target {
+function targetOf({ params, route }: FastifyRequest): Target {
   const { TABLE_NAME, processor, route_id } = params as Readonly<Record<string, string | undefined>>;
   return {
     table: TABLE_NAME,
     filtersTables: route.config.filtersTables === true,
     route: route_id === undefined ? undefined : `${processor}/${route_id}`,
-    origins: originsOf(headers),
   };
+}
+
+/** Browsers send the true origin of a page. Other clients could send any origin; publishable keys are not for them. */
+function checkOrigin({ origins = [] }: Rights, { headers }: FastifyRequest): void {
+  if (originsOf(headers).some((origin) => origins.includes(origin))) return;
+  throw new ServiceError('forbidden', {
+    param: 'Origin',
+    message: 'This publishable API key can be used only by pages of its configured origins.',
+  });
 }
 
 /**
@@ -216,3 +227,9 @@ function orThrow(admission: Admission): Promise<void> | undefined {
   if (admission instanceof ServiceError) throw admission;
   return admission;
 }
+
+const captchaNotPassed = new ServiceError('forbidden', {
+  param: 'Challenge-Token',
+  message:
+    'This charge needs the token of a passed challenge, in the header Challenge-Token. Nothing was charged.',
+});

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { ConsoleSessions } from '../../access/console-sessions.ts';
+import type { ConsoleSessions } from '../../access/console/console-sessions.ts';
 import type { KnownCaller } from '../../access/permission.ts';
 import { ServiceError } from '../../errors.ts';
 import { isLoopback } from '../../origins.ts';

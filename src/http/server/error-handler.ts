@@ -5,6 +5,7 @@ import { ServiceError } from '../../errors.ts';
 import { errorFields, type Log, type LogFields } from '../../log.ts';
 import { isPlainName } from '../../strict-json.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
+import { withHeaders } from './error-headers.ts';
 import type { RejectionLog } from './rejection-log.ts';
 import { RepeatedError } from './repeated-error.ts';
 import type { RequestCounts } from './request-metrics.ts';
@@ -35,7 +36,7 @@ export function sendError(
   reply: FastifyReply,
   besideError: FieldsBesideError | undefined = request.route.config.besideError,
 ): FastifyReply {
-  const error = asServiceError(thrown);
+  const error = withHeaders(asServiceError(thrown));
   logFailure(log, error, request, reply);
   const { retryAfterSeconds, headers = {} } = error.details;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import { countedAddress } from '../../access/counted-address.ts';
 import { anybody, type Caller } from '../../access/permission.ts';
+import { countedAddress } from '../../counted-address.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { chargeBodyBytesMax, eventBodyBytesMax, keylessBodyBytesMax } from '../limits.ts';

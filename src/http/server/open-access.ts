@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { makeFirstKey } from '../../access/key-administration.ts';
+import { makeFirstKey } from '../../access/keys/keys.ts';
 import { ServiceError } from '../../errors.ts';
 import { isLoopback } from '../../origins.ts';
 

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
+import { invalidKeyFields } from './error-headers.ts';
 import { RepeatedError } from './repeated-error.ts';
 
 /**
@@ -48,8 +49,6 @@ const missingKey = new RepeatedError('unauthenticated', {
 
 /** The same message for a malformed, unknown, wrong, revoked or expired key: the difference would help only attackers. */
 export const invalidKey = new RepeatedError('unauthenticated', {
-  param: 'Authorization',
+  ...invalidKeyFields,
   message: 'The API key is not valid. Send a valid one as "Authorization: Bearer cfk_…".',
-  // RFC 6750, 3.1
-  headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
 });

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
-import { ApiKeys } from '../../../src/access/api-keys.ts';
-import type { CreateKeyRequest } from '../../../src/access/create-key-request.ts';
+import type { CreateKeyRequest } from '../../../src/access/keys/api-key.ts';
+import { ApiKeys } from '../../../src/access/keys/api-keys.ts';
 import { type Scope, scopes } from '../../../src/access/scopes.ts';
 import { payerPrice } from '../payments/payer-price.ts';
 import { writeSettings } from '../payments/settings-file.ts';

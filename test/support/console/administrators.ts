@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { type Administrator, Administrators } from '../../../src/access/administrators.ts';
+import { type Administrator, Administrators } from '../../../src/access/console/administrators.ts';
 import type { Scope } from '../../../src/access/scopes.ts';
 import { ConsoleApprovals } from '../../../src/sign-in/console-approvals.ts';
 import { userKey } from '../../../src/sign-in/identity.ts';

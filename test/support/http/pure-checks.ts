@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { countedAddress } from '../../../src/access/counted-address.ts';
+import { countedAddress } from '../../../src/counted-address.ts';
 import { ifMatch, isUnchanged } from '../../../src/http/response/conditional-requests.ts';
 import { wantedCoding } from '../../../src/http/response/content-coding.ts';
 import { Cookies } from '../../../src/http/response/cookies.ts';

@@ -1,5 +1,5 @@
 import { copyFileSync, cpSync } from 'node:fs';
-import { audited } from '../../../src/access/audit.ts';
+import { audited } from '../../../src/audit/audit.ts';
 import { type Adoption, type AdoptionOptions, adopt } from '../../../src/payments/adoption/adopt.ts';
 import type { PaymentContext } from '../../../src/payments/context.ts';
 import { FileLedger } from '../../../src/processors/simulated/file-ledger.ts';

@@ -1,29 +1,17 @@
-import { ServiceError } from '../errors.ts';
-import { isWebOrigin } from '../origins.ts';
-import { isTableName } from '../table-name.ts';
-import { timestampOf } from '../timestamps.ts';
-import type { ApiKey } from './api-key.ts';
-import { apiKeyLimitCharactersMax, apiKeyLimitsMax, apiKeyNameCharactersMax } from './limits.ts';
-import { type Scope, scopes } from './scopes.ts';
+import { ServiceError } from '../../errors.ts';
+import { isWebOrigin } from '../../origins.ts';
+import { isTableName } from '../../table-name.ts';
+import { type Scope, scopes } from '../scopes.ts';
+import { type CreateKeyRequest, publishableScopes } from './api-key.ts';
 
-/** The requested properties of a new key. */
-export type CreateKeyRequest = Pick<
-  ApiKey,
-  'kind' | 'name' | 'scopes' | 'tables' | 'routes' | 'origins' | 'expiresAt'
->;
+const apiKeyNameCharactersMax = 100;
+/** Tables, routes or origins that one key can be limited to. */
+const apiKeyLimitsMax = 100;
+/** Characters of such a route or origin: a DNS name has up to 253, beside the scheme and the port. */
+const apiKeyLimitCharactersMax = 300;
 
 const namePattern = new RegExp(`^[^\\p{C}]{1,${apiKeyNameCharactersMax}}$`, 'u');
 const routePattern = /^[a-z0-9][a-z0-9_-]*\/[a-z0-9][a-z0-9_-]*$/;
-
-/** The time of an RFC 3339 date or timestamp, as it is stored. Throws `invalid_request`. */
-export function expiryOf(text: string): string {
-  const time = timestampOf(text);
-  if (time !== undefined) return new Date(time).toISOString();
-  throw invalid('expires_at', 'expires_at must be a timestamp such as 2027-01-01T00:00:00Z.');
-}
-
-/** The only scopes of a publishable key, because everybody can read it. */
-export const publishableScopes: readonly Scope[] = ['payments:create'];
 
 /**
  * Throws `invalid_request` if the request is not well formed, or if a part of it would have no effect. `param` is the name of the

@@ -1,14 +1,20 @@
-import { ServiceError } from '../errors.ts';
-import {
-  browserChargesDivisor,
-  chargesPerMinuteDefault,
-  consoleSignInsPerMinute,
-  declinesOfKeyPerMinute,
-  requestsPerSecondDefault,
-  signInsPerMinuteDefault,
-} from './limits.ts';
-import type { Caller } from './permission.ts';
+import { ServiceError } from '../../errors.ts';
+import type { LimitState } from '../../limits.ts';
+import type { Caller } from '../permission.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
+
+/** Charges per minute of one key, and from one address. One per second is a busy shop; a busier one sets its own limit. */
+const chargesPerMinuteDefault = 60;
+/** Declined charges per minute of one key, from all addresses: it only slows down, as one buyer must not block a shop. */
+const declinesOfKeyPerMinute = 60;
+/** Sign-ins per minute from one address: more than an office or a school needs. */
+const signInsPerMinuteDefault = 120;
+/** Sign-ins to the console per minute from one address, with right and wrong keys: nobody types keys faster. */
+const consoleSignInsPerMinute = 10;
+/** Requests per second of one key, and from one address: a fraction of the throughput of one process. */
+const requestsPerSecondDefault = 2_000;
+/** One address may make this part of the charges of a publishable key: one browser must not use up the limit of a shop. */
+const browserChargesDivisor = 6;
 
 /** The configured limits; 0 is no limit. Without a setting the default applies, and a service without keys has no limit. */
 export interface LimitSettings {
@@ -16,14 +22,6 @@ export interface LimitSettings {
   readonly declines?: number;
   readonly requests?: number;
   readonly signIns?: number;
-}
-
-/** The state of a limit, as `RateLimit` returns it. */
-export interface Standing {
-  readonly name: string;
-  readonly rate: Rate;
-  readonly left: number;
-  readonly fullInMs: number;
 }
 
 const second = 1_000;
@@ -41,7 +39,7 @@ export class CallLimits {
   readonly #charges: LimitOf;
   /** By address, for charges with a publishable key. */
   readonly #browserCharges: LimitOf;
-  /** By key: it only slows a key down, and rejects nobody for long. `DeclineLimits` counts addresses. */
+  /** By key: it only slows a key down, and rejects nobody for long. Addresses are counted apart. */
   readonly #declines: LimitOf;
 
   readonly #signIns: LimitOf;
@@ -82,7 +80,7 @@ export class CallLimits {
    * Counts a charge for its address, before its body is read. Throws `rate_limited`, also if the key has no charge left.
    * Returns the state of the tighter limit, if there is one.
    */
-  takeChargeOfAddress(caller: Caller, address: string, now: number): Standing | undefined {
+  takeChargeOfAddress(caller: Caller, address: string, now: number): LimitState | undefined {
     if (caller.rights !== undefined) {
       throwIfSpent('declines', this.#declines.of(false), caller.id, now);
       throwIfSpent('charges', this.#charges.of(false), caller.id, now);
@@ -94,7 +92,7 @@ export class CallLimits {
   }
 
   /** Counts a charge for its key, before it is reserved; otherwise like `takeChargeOfAddress`. */
-  takeChargeOfKey(caller: Caller, address: string, now: number): Standing | undefined {
+  takeChargeOfKey(caller: Caller, address: string, now: number): LimitState | undefined {
     if (caller.rights !== undefined) {
       throwIfSpent('charges', this.#charges.of(false), caller.id, now);
       this.#charges.of(false)?.spend(caller.id, now);
@@ -112,7 +110,7 @@ export class CallLimits {
     return isPublishable ? this.#browserCharges.of(false) : this.#charges.of(rights === undefined);
   }
 
-  #standing(caller: Caller, address: string, now: number): Standing | undefined {
+  #standing(caller: Caller, address: string, now: number): LimitState | undefined {
     const ofKey = caller.rights === undefined ? undefined : this.#charges.of(false);
     return tighter(
       standing('charges', this.#chargesOfAddress(caller), address, now),
@@ -159,8 +157,9 @@ function throwIfSpent(name: Name, limit: RateLimit | undefined, caller: string, 
 function tooMany(name: Name, limit: RateLimit, caller: string, waitMs: number, now: number): ServiceError {
   return new ServiceError('rate_limited', {
     message: messages[name](limit.rate),
-    retryAfterSeconds: Math.max(1, wholeSeconds(waitMs)),
-    headers: rateLimitHeaders(standing(name, limit, caller, now) as Standing),
+    // Rounds up, but ignores the rounding error of a sum of doubles.
+    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / second - 1e-6)),
+    limit: standing(name, limit, caller, now),
   });
 }
 
@@ -169,25 +168,13 @@ function standing(
   limit: RateLimit | undefined,
   caller: string,
   now: number,
-): Standing | undefined {
+): LimitState | undefined {
   if (limit === undefined) return undefined;
-  return { name, rate: limit.rate, left: limit.left(caller, now), fullInMs: limit.fullInMs(caller, now) };
+  const { quota, windowMs } = limit.rate;
+  return { name, quota, windowMs, left: limit.left(caller, now), fullInMs: limit.fullInMs(caller, now) };
 }
 
-function tighter(a: Standing | undefined, b: Standing | undefined): Standing | undefined {
+function tighter(a: LimitState | undefined, b: LimitState | undefined): LimitState | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a.left <= b.left ? a : b;
-}
-
-/** draft-ietf-httpapi-ratelimit-headers-10: `q` per `w` seconds; `r` are left, and the full quota after `t` seconds. */
-export function rateLimitHeaders({ name, rate, left, fullInMs }: Standing): Record<string, string> {
-  return {
-    'ratelimit-policy': `"${name}";q=${rate.quota};w=${rate.windowMs / second}`,
-    ratelimit: `"${name}";r=${left};t=${wholeSeconds(fullInMs)}`,
-  };
-}
-
-/** Rounds up, but ignores the rounding error of a sum of doubles. */
-function wholeSeconds(ms: number): number {
-  return Math.ceil(ms / second - 1e-6);
 }

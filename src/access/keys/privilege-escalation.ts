@@ -1,5 +1,5 @@
+import type { Scope } from '../scopes.ts';
 import type { ApiKey } from './api-key.ts';
-import type { Scope } from './scopes.ts';
 
 /** What a key may do. */
 export type Rights = Pick<ApiKey, 'scopes' | 'tables' | 'routes'>;
@@ -10,12 +10,15 @@ export type Term = Rights & Pick<ApiKey, 'expiresAt'>;
 export type KeyPart = 'scopes' | 'tables' | 'routes' | 'expires_at';
 
 /** The first part in which a key would have more than its holder has; undefined if it has no more rights, and ends no later. */
-export function excessOf(holder: Term, other: Term): KeyPart | undefined {
-  return excessOfRights(holder, other) ?? (endOf(other) <= endOf(holder) ? undefined : 'expires_at');
+export function firstEscalation(holder: Term, other: Term): KeyPart | undefined {
+  return firstEscalationOfRights(holder, other) ?? (endOf(other) <= endOf(holder) ? undefined : 'expires_at');
 }
 
-/** As `excessOf`, of what the key may do alone. */
-export function excessOfRights(holder: Rights, other: Rights): Exclude<KeyPart, 'expires_at'> | undefined {
+/** As `firstEscalation`, of what the key may do alone. */
+export function firstEscalationOfRights(
+  holder: Rights,
+  other: Rights,
+): Exclude<KeyPart, 'expires_at'> | undefined {
   if (holder.scopes.includes('admin')) return undefined;
   if (!other.scopes.every((scope) => holder.scopes.includes(scope))) return 'scopes';
   if (exceeds(holder.tables, other.tables, other.scopes, 'tables:')) return 'tables';

@@ -1,4 +1,4 @@
-import { limitedCallersMax } from './limits.ts';
+import { limitedCallersMax } from '../limits.ts';
 
 /** A rate: a bucket of `quota` tokens that refills evenly within `windowMs`. */
 export interface Rate {

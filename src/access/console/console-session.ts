@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto';
-import type { Write } from '../storage/engine.ts';
-import type { KnownCaller } from './permission.ts';
+import type { Write } from '../../storage/engine.ts';
+import type { KnownCaller } from '../permission.ts';
+
+/** A working day. Nothing shortens it: an open page asks for news all the time, so that it is never idle. */
+export const consoleSessionMsMax = 8 * 60 * 60 * 1_000;
 
 export interface OfKey {
   readonly keyId: string;

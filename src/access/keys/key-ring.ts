@@ -1,7 +1,13 @@
-import type { Engine } from '../storage/engine.ts';
+import type { Engine } from '../../storage/engine.ts';
 import { type ApiKey, hasEnded, hashOf, keyOfSecret, mayBeKey } from './api-key.ts';
 import { noteUse, readGeneration, readKeys } from './key-store.ts';
-import { apiKeysAgeMsMax, apiKeysRefreshMs, apiKeyUseNotedMs } from './limits.ts';
+
+/** Maximum age of the cached keys when a request is authorized: a revocation is effective after this time. */
+export const apiKeysAgeMsMax = 1_000;
+/** From this age on the cached keys are refreshed in the background, so that no request waits for it. */
+export const apiKeysRefreshMs = 500;
+/** How often the last use of a key is written; operators need it to the day. */
+const apiKeyUseNotedMs = 5 * 60 * 1_000;
 
 /**
  * The API keys of the store, cached in memory so that a request does not wait for the store. Call `refresh()` before

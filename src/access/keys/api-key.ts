@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
-import { randomBytes } from '../random.ts';
-import type { Actor } from './audit.ts';
-import type { Scope } from './scopes.ts';
+import type { Actor } from '../../audit/audit.ts';
+import { randomBytes } from '../../random.ts';
+import type { Scope } from '../scopes.ts';
+
+/** The default time that the previous secret stays valid after a rotation: a day to deploy the new one. */
+export const apiKeyOverlapMsDefault = 24 * 60 * 60 * 1_000;
+/** A longer overlap is not a rotation. */
+export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
 
 /**
  * `secret`: for servers. `publishable`: for browsers, where everybody can read it. A publishable key only creates payments,
@@ -33,6 +38,26 @@ export interface ApiKey {
   /** The secret before the last rotation; it is valid until `until`. */
   readonly previous?: { readonly hash: string; readonly until: string };
 }
+
+/** A key and its text. The text cannot be shown again. */
+export interface ShownKey {
+  readonly key: ApiKey;
+  readonly text: string;
+}
+
+/** A key as an operator sees it. */
+export interface ListedKey extends ApiKey {
+  readonly lastUsedAt: string | undefined;
+}
+
+/** The requested properties of a new key. */
+export type CreateKeyRequest = Pick<
+  ApiKey,
+  'kind' | 'name' | 'scopes' | 'tables' | 'routes' | 'origins' | 'expiresAt'
+>;
+
+/** The only scopes of a publishable key, because everybody can read it. */
+export const publishableScopes: readonly Scope[] = ['payments:create'];
 
 const prefixes = { secret: 'cfk', publishable: 'cfp' } as const satisfies Record<ApiKeyKind, string>;
 const keyCharacters = 'cfk_'.length + 16 + '.'.length + 43;
@@ -78,4 +103,33 @@ export function hasEnded(
   now: number,
 ): boolean {
   return revokedAt !== undefined || (expiresAt !== undefined && now >= Date.parse(expiresAt));
+}
+
+/** `valid` includes a key that will expire. */
+export type KeyStatus = 'valid' | 'expired' | 'revoked';
+
+/** @param now milliseconds since 1970 */
+export function keyStatus(key: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, now: number): KeyStatus {
+  if (key.revokedAt !== undefined) return 'revoked';
+  return hasEnded(key, now) ? 'expired' : 'valid';
+}
+
+/** The fields of a key that may be shown: all except the hashes. @param now milliseconds since 1970 */
+export function publicKey(key: ApiKey, now: number) {
+  const { previous } = key;
+  return {
+    id: key.id,
+    kind: key.kind,
+    name: key.name,
+    status: keyStatus(key, now),
+    scopes: key.scopes,
+    tables: key.tables ?? null,
+    routes: key.routes ?? null,
+    origins: key.origins ?? null,
+    created_by: key.creators?.at(-1) ?? null,
+    created_at: key.createdAt,
+    expires_at: key.expiresAt ?? null,
+    revoked_at: key.revokedAt ?? null,
+    previous_until: previous !== undefined && Date.parse(previous.until) > now ? previous.until : null,
+  };
 }

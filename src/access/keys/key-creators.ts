@@ -1,6 +1,8 @@
+import type { Actor } from '../../audit/audit.ts';
 import type { ApiKey } from './api-key.ts';
-import type { Actor } from './audit.ts';
-import { apiKeyCreatorsMax } from './limits.ts';
+
+/** Recorded creators of a key: a longer chain is one of successors, each made by the one before. */
+export const apiKeyCreatorsMax = 16;
 
 /** Who has made a key, who has made the key that made it, and so on. */
 

@@ -1,13 +1,16 @@
-import { ServiceError } from '../errors.ts';
-import { randomBytes } from '../random.ts';
-import type { Engine, Write } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
-import { commitWritesMax } from '../storage/limits.ts';
+import { type ActKind, audited } from '../../audit/audit.ts';
+import { ServiceError } from '../../errors.ts';
+import { randomBytes } from '../../random.ts';
+import type { Engine, Write } from '../../storage/engine.ts';
+import { itemsOf } from '../../storage/item-text.ts';
+import { commitWritesMax } from '../../storage/limits.ts';
+import { hashOf } from '../keys/api-key.ts';
+import type { KeyRing } from '../keys/key-ring.ts';
+import { callerAs, callerWith, type KnownCaller, requesterOf } from '../permission.ts';
 import { type Administrator, type Administrators, isBoundTo } from './administrators.ts';
-import { hashOf } from './api-key.ts';
-import { type ActKind, audited } from './audit.ts';
 import {
   type ConsoleSession,
+  consoleSessionMsMax,
   digestOf,
   type OfAdministrator,
   type OfKey,
@@ -18,9 +21,6 @@ import {
   type StoredConsoleSession,
   tokenOf,
 } from './console-session.ts';
-import type { KeyRing } from './key-ring.ts';
-import { consoleSessionMsMax } from './limits.ts';
-import { callerAs, callerWith, type KnownCaller, requesterOf } from './permission.ts';
 
 export interface ConsoleSessionsContext {
   readonly engine: Engine;

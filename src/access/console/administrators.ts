@@ -1,11 +1,16 @@
-import { ServiceError } from '../errors.ts';
-import { subjectPattern } from '../identity/provider.ts';
-import { randomBytes } from '../random.ts';
-import type { Engine, Write } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
-import { type ActKind, audited, type Requester } from './audit.ts';
-import { administratorNameCharactersMax, administratorsMax, issuerCharactersMax } from './limits.ts';
-import { type Scope, scopes } from './scopes.ts';
+import { type ActKind, audited, type Requester } from '../../audit/audit.ts';
+import { ServiceError } from '../../errors.ts';
+import { subjectPattern } from '../../identity/provider.ts';
+import { randomBytes } from '../../random.ts';
+import type { Engine, Write } from '../../storage/engine.ts';
+import { itemsOf } from '../../storage/item-text.ts';
+import { type Scope, scopes } from '../scopes.ts';
+
+/** Administrators of the console: more people than run any service. Two that are added at once may exceed it by one. */
+const administratorsMax = 1_000;
+const administratorNameCharactersMax = 100;
+/** As of an integration. */
+const issuerCharactersMax = 1_024;
 
 /** A person who may sign in to the console, as stored in `service:administrators` under the id of the user. */
 export interface Administrator {

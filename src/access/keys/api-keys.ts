@@ -1,8 +1,17 @@
-import { ServiceError } from '../errors.ts';
-import type { Engine, Write } from '../storage/engine.ts';
-import { type ApiKey, hasEnded, hashOf, newApiKeyId, newApiKeyText } from './api-key.ts';
-import { type Actor, type AdministrativeAct, audited, type Requester } from './audit.ts';
-import { type CreateKeyRequest, checkCreateKeyRequest } from './create-key-request.ts';
+import { type Actor, type AdministrativeAct, audited, type Requester } from '../../audit/audit.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Engine, Write } from '../../storage/engine.ts';
+import {
+  type ApiKey,
+  type CreateKeyRequest,
+  hasEnded,
+  hashOf,
+  type ListedKey,
+  newApiKeyId,
+  newApiKeyText,
+  type ShownKey,
+} from './api-key.ts';
+import { checkCreateKeyRequest } from './create-key-request.ts';
 import { creatorsBy, holderOf, wasCreatedBy } from './key-creators.ts';
 import {
   changeKeys,
@@ -13,18 +22,16 @@ import {
   readGeneration,
   readKeys,
 } from './key-store.ts';
-import { apiKeysMax, apiKeysOfHolderMax, keysRevokedAtOnce } from './limits.ts';
 
-/** A key and its text. The text cannot be shown again. */
-export interface ShownKey {
-  readonly key: ApiKey;
-  readonly text: string;
-}
-
-/** A key as an operator sees it. */
-export interface ListedKey extends ApiKey {
-  readonly lastUsedAt: string | undefined;
-}
+/** API keys of a service, including those that have ended: each process caches all of them. */
+export const apiKeysMax = 1_000;
+/**
+ * Keys that one holder has, those that have ended and those that its keys have made included: a quarter, so that three that are stolen
+ * leave room for others.
+ */
+export const apiKeysOfHolderMax = 250;
+/** Keys that one commit revokes, each with its audit entry: a transaction has at most 100 writes. */
+const keysRevokedAtOnce = 40;
 
 /**
  * Rejects if the caller may not make a change, and returns what must hold in its commit beside the keys. It is called with the keys

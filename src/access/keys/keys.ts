@@ -1,13 +1,25 @@
-import { ServiceError } from '../errors.ts';
-import type { Engine, Write } from '../storage/engine.ts';
-import type { Administrators } from './administrators.ts';
-import { type ApiKey, hasEnded, keyOfSecret } from './api-key.ts';
-import { ApiKeys, type ListedKey, type ShownKey } from './api-keys.ts';
-import type { CreateKeyRequest } from './create-key-request.ts';
-import { excessOf, excessOfRights, type KeyPart, type Rights, type Term } from './key-coverage.ts';
-import type { KeyRing } from './key-ring.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Engine, Write } from '../../storage/engine.ts';
+import type { Administrators } from '../console/administrators.ts';
+import { administratorIdOf, type Caller, requesterOf } from '../permission.ts';
+import {
+  type ApiKey,
+  type CreateKeyRequest,
+  hasEnded,
+  keyOfSecret,
+  type ListedKey,
+  type ShownKey,
+} from './api-key.ts';
+import { ApiKeys } from './api-keys.ts';
+import { KeyRing } from './key-ring.ts';
 import { lastUse } from './key-store.ts';
-import { administratorIdOf, type Caller, requesterOf } from './permission.ts';
+import {
+  firstEscalation,
+  firstEscalationOfRights,
+  type KeyPart,
+  type Rights,
+  type Term,
+} from './privilege-escalation.ts';
 
 /**
  * How the first key is made. The service has no other way: the sender of the first request would own it, and a proxy that
@@ -39,25 +51,32 @@ interface Holder {
   readonly conditions: readonly Write[];
 }
 
+/** The API keys as a command of the operator changes them: no caller is checked. */
+export function operatorKeys(engine: Engine): ApiKeys {
+  return new ApiKeys(engine, 'cli');
+}
+
 /**
- * Changes API keys for callers of the HTTP interface. Nobody gets more than they have: a caller creates, rotates and revokes only
- * keys whose scopes, tables, routes and end its own key covers, or its scopes as an administrator. The caller's key or administrator
- * is read again with the keys that change, so that one which is revoked or removed at the same moment changes nothing. This process knows a change before the method resolves.
+ * The API keys of a service. `ring` authorizes requests. The methods change keys for callers of the HTTP interface, and nobody gets
+ * more than they have: a caller creates, rotates and revokes only keys whose scopes, tables, routes and end its own key covers, or
+ * its scopes as an administrator. The caller's key or administrator is read again with the keys that change, so that one which is
+ * revoked or removed at the same moment changes nothing. This process knows a change before the method resolves.
  */
-export class KeyAdministration {
+export class Keys {
+  /** The keys in memory. Call its `refresh()` before the first request. */
+  readonly ring: KeyRing;
   readonly #engine: Engine;
-  readonly #ring: KeyRing;
   readonly #administrators: Pick<Administrators, 'findUnchanged'>;
   readonly #now: () => number;
 
   constructor(
     engine: Engine,
-    ring: KeyRing,
     administrators: Pick<Administrators, 'findUnchanged'>,
     now: () => number,
+    ring = new KeyRing(engine, now),
   ) {
+    this.ring = ring;
     this.#engine = engine;
-    this.#ring = ring;
     this.#administrators = administrators;
     this.#now = now;
   }
@@ -134,7 +153,7 @@ export class KeyAdministration {
   ): Promise<readonly Write[]> {
     const holder = await this.#holderOf(by, keys);
     if (holder === undefined || key === undefined) return [];
-    const part = excessOf(holder.term, key);
+    const part = firstEscalation(holder.term, key);
     if (part === undefined) return holder.conditions;
     const message =
       part === 'expires_at' && holder.isReplaced
@@ -163,18 +182,18 @@ export class KeyAdministration {
 
   /** The change is durable: if the keys cannot be read now, its response must not be lost with its secret. */
   #show(): Promise<void> {
-    return this.#ring.refresh().catch(() => undefined);
+    return this.ring.refresh().catch(() => undefined);
   }
 }
 
 function checkNew({ term, isReplaced }: Holder, request: CreateKeyRequest): void {
-  const param = excessOf(term, request);
+  const param = firstEscalation(term, request);
   if (param === undefined) return;
-  const message = param === 'expires_at' && isReplaced ? replacedSecret : excessMessages[param];
+  const message = param === 'expires_at' && isReplaced ? replacedSecret : escalationMessages[param];
   throw new ServiceError('forbidden', { param, message });
 }
 
-const excessMessages: Readonly<Record<KeyPart, string>> = {
+const escalationMessages: Readonly<Record<KeyPart, string>> = {
   scopes: 'A key can be given only scopes that the sender of this request has.',
   tables: 'The key of this request is limited to certain tables: name some of them.',
   routes: 'The key of this request is limited to certain payment routes: name some of them.',
@@ -186,7 +205,7 @@ const replacedSecret =
 
 /** A new key takes over the idempotency keys of the one that it replaces, and with them its payments. */
 function checkPredecessor(holder: Rights, predecessor: ApiKey, replaces: string | undefined): void {
-  if (excessOfRights(holder, predecessor) === undefined) return;
+  if (firstEscalationOfRights(holder, predecessor) === undefined) return;
   throw new ServiceError('forbidden', {
     param: replaces === undefined ? 'name' : 'replaces',
     message: `The key that this one would replace may do more than the sender of this request${
@@ -200,10 +219,8 @@ const noKeyYet = new ServiceError('forbidden', {
 });
 
 const callerEnded = new ServiceError('unauthenticated', {
-  param: 'Authorization',
   message: 'The API key of this request has just ended; nothing was changed.',
-  // RFC 6750, 3.1
-  headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
+  hasKeyEnded: true,
 });
 
 const administratorRemoved = new ServiceError('unauthenticated', {

@@ -1,6 +1,6 @@
-import { randomBytes } from '../random.ts';
-import type { Engine, Write } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
+import { randomBytes } from '../../random.ts';
+import type { Engine, Write } from '../../storage/engine.ts';
+import { itemsOf } from '../../storage/item-text.ts';
 import type { ApiKey } from './api-key.ts';
 
 /**

@@ -3,7 +3,13 @@ import type { Engine } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { idsFrom } from '../time-ordered-id.ts';
 import { type AuditEntry, auditSpace, auditTrail } from './audit.ts';
-import { auditFirstStretchMs, auditStretchActsMax, auditStretchFactor } from './limits.ts';
+
+/** The first stretch of time in which the newest acts are sought: a working session of an administrator. */
+const auditFirstStretchMs = 60 * 60 * 1_000;
+/** The next stretch is this much longer: ten years of silence take ten steps. */
+const auditStretchFactor = 4;
+/** Acts of a stretch that are read, some 200 KB; a stretch with more of them is made shorter. */
+export const auditStretchActsMax = 1_000;
 
 export interface AuditPage {
   /** Newest first. */

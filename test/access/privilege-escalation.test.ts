@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Administrators } from '../../src/access/administrators.ts';
-import type { ApiKey } from '../../src/access/api-key.ts';
-import { ApiKeys } from '../../src/access/api-keys.ts';
-import type { CreateKeyRequest } from '../../src/access/create-key-request.ts';
-import { KeyAdministration } from '../../src/access/key-administration.ts';
-import { KeyRing } from '../../src/access/key-ring.ts';
+import { Administrators } from '../../src/access/console/administrators.ts';
+import type { ApiKey, CreateKeyRequest } from '../../src/access/keys/api-key.ts';
+import { ApiKeys } from '../../src/access/keys/api-keys.ts';
+import { KeyRing } from '../../src/access/keys/key-ring.ts';
+import { Keys } from '../../src/access/keys/keys.ts';
 import { callerAs, callerWith } from '../../src/access/permission.ts';
 import { scopes } from '../../src/access/scopes.ts';
 import type { Engine } from '../../src/storage/engine.ts';
@@ -213,7 +212,7 @@ test('a revocation between the check of the caller and the commit wins', async (
       return engine.commit(writes);
     });
     const by = { caller, requestId: 'req_1' };
-    const administration = new KeyAdministration(late, ring, new Administrators(late, Date.now), Date.now);
+    const administration = new Keys(late, new Administrators(late, Date.now), Date.now, ring);
     const request = keyRequest({ name: 'successor', scopes: everyScope });
     await assert.rejects(administration.create(by, request), { code: 'unauthenticated' });
     assert.equal(commits, 1, 'the first commit met the revocation');
@@ -239,7 +238,7 @@ test('an administrator who is removed, or gets fewer scopes, before the commit m
       meanwhile = undefined;
       return engine.commit(writes);
     });
-    const administration = new KeyAdministration(late, ring, administrators, Date.now);
+    const administration = new Keys(late, administrators, Date.now, ring);
     const add = async (given: typeof everyScope) => ({
       caller: callerAs(await administrators.add({ ...who, scopes: given }, by)),
       requestId: 'req_1',
