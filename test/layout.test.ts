@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 /**
  * The dependency rule (ARCHITECTURE.md): what each folder of src, and each file at its root, may import. Only
- * app/adapters.ts and app/backup-adapters.ts may import what is not listed.
+ * app/adapters.ts and app/backups/adapters.ts may import what is not listed.
  */
 const shared = [
   'errors.ts',
@@ -25,6 +25,7 @@ const shared = [
   'lifecycle.ts',
   'limits.ts',
   'strict-json.ts',
+  'durable-files.ts',
 ];
 const ports = [
   'storage/engine.ts',
@@ -39,6 +40,13 @@ const ports = [
 ];
 const backup = ['backup/target.ts'];
 const store = ['storage/engine.ts', 'storage/item-text.ts', 'storage/limits.ts'];
+/** What the log of the embedded store may import: not its backup, and not the engine on top. */
+const lmdbFiles = [
+  'storage/lmdb/log/',
+  'storage/lmdb/file/',
+  'storage/lmdb/store.ts',
+  'storage/lmdb/limits.ts',
+];
 const copying = 'storage/copying/';
 const domains = ['access/', 'audit/', 'payments/', 'tables/', 'sign-in/'];
 /** For each file, the longest matching prefix applies. */
@@ -51,7 +59,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'tables/': ['tables/', ...ports, ...shared],
   'sign-in/': ['sign-in/', 'secrets/', 'audit/audit.ts', 'identity/pkce.ts', ...ports, ...shared],
   'secrets/': ['secrets/', 'audit/audit.ts', ...ports, ...shared],
-  'storage/lmdb/': ['storage/lmdb/', 'backup/', ...store, ...shared],
+  'storage/lmdb/': ['storage/lmdb/', ...store, ...shared],
+  'storage/lmdb/log/': [...lmdbFiles, ...store, ...shared],
+  'storage/lmdb/backup/': [
+    ...['storage/lmdb/', 'backup/target.ts', 'backup/small-files.ts', 'backup/limits.ts'],
+    ...store,
+    ...shared,
+  ],
   'backup/': ['backup/', ...shared],
   'storage/dynamodb/': ['storage/dynamodb/', ...store, ...shared],
   'storage/copying/': [copying, ...store, ...shared],
@@ -68,7 +82,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'opentelemetry/': ['opentelemetry/', ...shared],
   'prometheus/': ['prometheus/', ...shared],
 };
-const adapters: readonly string[] = ['app/adapters.ts', 'app/backup-adapters.ts'];
+const adapters: readonly string[] = ['app/adapters.ts', 'app/backups/adapters.ts'];
 /** Only its adapter imports a vendor's library. */
 const vendors: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['storage/lmdb/'],

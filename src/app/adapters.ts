@@ -17,18 +17,18 @@ import type { ProviderName } from '../sign-in/providers.ts';
 import type { NamedEngine } from '../storage/copying/copy.ts';
 import type { DynamoSettings, TableMade } from '../storage/dynamodb/open.ts';
 import type { Engine } from '../storage/engine.ts';
-import { processesOn } from '../storage/lmdb/in-use.ts';
-import { noteLoss, verifyAfterLoss } from '../storage/lmdb/loss.ts';
+import { processesOn } from '../storage/lmdb/file/in-use.ts';
+import { noteLoss, verifyAfterLoss } from '../storage/lmdb/file/loss.ts';
+import { renewStoreId } from '../storage/lmdb/file/restored.ts';
+import { type Progress, type Verified, verifyStore } from '../storage/lmdb/file/verify.ts';
 import { type LmdbOptions, openLmdbEngine, storeFile } from '../storage/lmdb/open.ts';
-import { renewStoreId } from '../storage/lmdb/restored.ts';
-import { type Progress, type Verified, verifyStore } from '../storage/lmdb/verify.ts';
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
 import { optional } from './optional.ts';
 
-export { compactFile } from '../storage/lmdb/compact-file.ts';
-export { type Recovered, recoverStore } from '../storage/lmdb/recover/recover.ts';
+export { compactFile } from '../storage/lmdb/file/compact-file.ts';
+export { type Recovered, recoverStore } from '../storage/lmdb/file/recover/recover.ts';
 
 /** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */
 

@@ -10,14 +10,19 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import {
+  draftsOf,
+  flush,
+  hasLiveDrafts,
+  putInPlace,
+  removeDeadDrafts,
+  writeFlushed,
+} from '../durable-files.ts';
 import { SettingsError } from '../errors.ts';
-import { draftsOf, hasLiveDrafts, removeDeadDrafts } from './drafts.ts';
-import { flush, putInPlace, writeFlushed } from './files.ts';
-import { BackupFailed, type BackupTarget, type TargetFile } from './target.ts';
+import { asBackupFailure, type BackupTarget, type TargetFile } from './target.ts';
 
 /** The file system has no hard links. */
 const noLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
-const full: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /** A folder with backups. Each process writes in a folder of its own within it, and moves finished files out of that. */
 export class FolderTarget implements BackupTarget {
@@ -135,17 +140,7 @@ export class FolderTarget implements BackupTarget {
     try {
       return await work();
     } catch (error) {
-      throw failureOf(error, this.name);
+      throw asBackupFailure(error, this.name);
     }
   }
-}
-
-/** What the system reports about a target becomes a sentence; other errors stay as they are. */
-export function failureOf(error: unknown, target: string): unknown {
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  if (error instanceof BackupFailed) return error;
-  if (full.has(code)) return new BackupFailed('target_full', `${target}: the disk is full`, error);
-  if (syscall !== undefined)
-    return new BackupFailed('target_unusable', `${target}: cannot be read or written (${code})`, error);
-  return error;
 }

@@ -78,21 +78,14 @@ export class BackupFailed extends Error {
   }
 }
 
-/** The whole of a small file; undefined when there is none. Throws BackupFailed when it has more than `bytesMax` bytes. */
-export async function readSmall(
-  target: BackupTarget,
-  name: string,
-  bytesMax: number,
-): Promise<Buffer | undefined> {
-  const pieces = await target.get(name);
-  if (pieces === undefined) return undefined;
-  const read: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of pieces) {
-    bytes += piece.length;
-    if (bytes > bytesMax)
-      throw new BackupFailed('target_unusable', `${target.name}: ${name} has more than ${bytesMax} bytes`);
-    read.push(piece);
-  }
-  return Buffer.concat(read);
+const full: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+
+/** What the system reports about a target becomes a sentence; other errors stay as they are. */
+export function asBackupFailure(error: unknown, target: string): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (error instanceof BackupFailed) return error;
+  if (full.has(code)) return new BackupFailed('target_full', `${target}: the disk is full`, error);
+  if (syscall !== undefined)
+    return new BackupFailed('target_unusable', `${target}: cannot be read or written (${code})`, error);
+  return error;
 }

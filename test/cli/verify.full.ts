@@ -3,11 +3,16 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sealed } from '../../src/storage/lmdb/checksum.ts';
+import { sealed } from '../../src/storage/lmdb/file/checksum.ts';
+import {
+  emptySortedRun,
+  type SortedRun,
+  startOf,
+  textBytes,
+} from '../../src/storage/lmdb/file/sorted-run.ts';
+import { verifyStore } from '../../src/storage/lmdb/file/verify.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
-import { emptySortedRun, type SortedRun, startOf, textBytes } from '../../src/storage/lmdb/sorted-run.ts';
 import { firstKey, openStore, type Store } from '../../src/storage/lmdb/store.ts';
-import { verifyStore } from '../../src/storage/lmdb/verify.ts';
 import { count } from '../support/extent.ts';
 import { newDataFolder } from '../support/service.ts';
 
@@ -204,7 +209,7 @@ async function fill(folder: string, items = 2_000, nameLength = 0): Promise<void
 
 /** Compacts the journal into the leaves, as an idle service does. */
 async function compact(folder: string): Promise<void> {
-  const { Committer } = await import('../../src/storage/lmdb/committer.ts');
+  const { Committer } = await import('../../src/storage/lmdb/log/committer.ts');
   const store = openStore(storeFile(folder));
   const committer = new Committer(store);
   store.write(() => committer.fold(Number.POSITIVE_INFINITY));

@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type BackupTarget, readSmall } from '../../src/backup/target.ts';
+import { readSmall } from '../../src/backup/small-files.ts';
+import type { BackupTarget } from '../../src/backup/target.ts';
 import { newDataFolder } from '../support/service.ts';
 
 /** More than one part of an upload, and no multiple of one. */

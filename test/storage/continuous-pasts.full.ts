@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readRecord, recordBytes } from '../../src/backup/record.ts';
+import { readRecord, recordBytes } from '../../src/backup/small-files.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { ContinuousStore, restoredItems } from '../support/backup/continuous-store.ts';
 import { newDataFolder } from '../support/service.ts';

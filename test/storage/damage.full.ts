@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Space, Write } from '../../src/storage/engine.ts';
-import { pageBytes } from '../../src/storage/lmdb/pages.ts';
+import { pageBytes } from '../../src/storage/lmdb/file/pages.ts';
 import { count, isLong } from '../support/extent.ts';
 import { between, type Random, randomFrom, seedOf } from '../support/random.ts';
 import type { Damage } from '../support/storage/damage.ts';

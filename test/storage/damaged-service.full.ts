@@ -4,8 +4,8 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileS
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Space } from '../../src/storage/engine.ts';
+import { pageBytes } from '../../src/storage/lmdb/file/pages.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
-import { pageBytes } from '../../src/storage/lmdb/pages.ts';
 import { Scraped } from '../support/metrics.ts';
 import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
 

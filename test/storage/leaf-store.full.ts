@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Space, Write } from '../../src/storage/engine.ts';
 import { journalChangesMax, journalSizeMax } from '../../src/storage/lmdb/limits.ts';
-import { Memtable } from '../../src/storage/lmdb/memtable.ts';
+import { Memtable } from '../../src/storage/lmdb/log/memtable.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';

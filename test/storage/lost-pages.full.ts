@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { pageBytes } from '../../src/storage/lmdb/file/pages.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
-import { pageBytes } from '../../src/storage/lmdb/pages.ts';
 import { runCommand } from '../support/command.ts';
 import { newDataFolder } from '../support/service.ts';
 

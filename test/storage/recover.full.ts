@@ -14,13 +14,13 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Engine, Space } from '../../src/storage/engine.ts';
-import { noteCommit, notedCommit } from '../../src/storage/lmdb/failure.ts';
+import { noteCommit, notedCommit } from '../../src/storage/lmdb/file/failure.ts';
+import { keyOf, nodesOf } from '../../src/storage/lmdb/file/page-nodes.ts';
+import { pageBytes, readHead, treeAt } from '../../src/storage/lmdb/file/pages.ts';
+import { recoverStore } from '../../src/storage/lmdb/file/recover/recover.ts';
+import { verifyStore } from '../../src/storage/lmdb/file/verify.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
-import { keyOf, nodesOf } from '../../src/storage/lmdb/page-nodes.ts';
-import { pageBytes, readHead, treeAt } from '../../src/storage/lmdb/pages.ts';
-import { recoverStore } from '../../src/storage/lmdb/recover/recover.ts';
 import { openStore } from '../../src/storage/lmdb/store.ts';
-import { verifyStore } from '../../src/storage/lmdb/verify.ts';
 import { count } from '../support/extent.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';

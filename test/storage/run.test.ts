@@ -3,9 +3,6 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { Item } from '../../src/storage/item-text.ts';
 import { itemIdBytesMax } from '../../src/storage/limits.ts';
-import { leafBytesMax } from '../../src/storage/lmdb/limits.ts';
-import type { Change } from '../../src/storage/lmdb/memtable.ts';
-import { joined, type RunSize, textBetween, withChanges } from '../../src/storage/lmdb/merge.ts';
 import {
   countOf,
   emptySortedRun,
@@ -18,7 +15,10 @@ import {
   startOf,
   textBytes,
   textOf,
-} from '../../src/storage/lmdb/sorted-run.ts';
+} from '../../src/storage/lmdb/file/sorted-run.ts';
+import { leafBytesMax } from '../../src/storage/lmdb/limits.ts';
+import type { Change } from '../../src/storage/lmdb/log/memtable.ts';
+import { joined, type RunSize, textBetween, withChanges } from '../../src/storage/lmdb/log/merge.ts';
 import { itemBytesMax } from '../../src/tables/limits.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { pacedGrowthBytesMax, restPerWork } from '../../src/storage/lmdb/backup/limits.ts';
 import { Pace } from '../../src/storage/lmdb/backup/pace.ts';
 import { copySnapshot } from '../../src/storage/lmdb/backup/snapshot-copy.ts';
-import { databaseNames } from '../../src/storage/lmdb/databases.ts';
+import { databaseNames } from '../../src/storage/lmdb/file/databases.ts';
 import { storeFile } from '../../src/storage/lmdb/open.ts';
 import { openStore, openStoreToRead, type Store } from '../../src/storage/lmdb/store.ts';
 import { newDataFolder } from '../support/service.ts';

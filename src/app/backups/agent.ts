@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { BackupFailed, type BackupTarget } from '../../backup/target.ts';
-import { backupsByStore, claimTarget, describeBackups, openTarget, Shipper } from '../backup-adapters.ts';
 import { backupLookMs, backupRetryMs, backupsShownMax, failureLogMs, lastShippingMsMax } from '../limits.ts';
+import { backupsByStore, claimTarget, describeBackups, openTarget, Shipper } from './adapters.ts';
 import type { BackupKind, BackupNews, BackupPlan, BackupRequest, BackupsFound } from './messages.ts';
 import { runSnapshot } from './run-snapshot.ts';
 import { type Schedule, scheduleOf } from './schedule.ts';

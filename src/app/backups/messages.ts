@@ -1,6 +1,6 @@
 import type { BackupFailure } from '../../backup/target.ts';
 import type { Settings } from '../../settings/schema.ts';
-import type { DescribedBackups, LastFailure, ShippingProgress } from '../backup-adapters.ts';
+import type { DescribedBackups, LastFailure, ShippingProgress } from './adapters.ts';
 
 /** What the threads and processes of backups send each other. */
 

@@ -1,6 +1,6 @@
 import { BackupFailed } from '../../backup/target.ts';
 import { SettingsError } from '../../errors.ts';
-import { makeBackup, openTarget } from '../backup-adapters.ts';
+import { makeBackup, openTarget } from './adapters.ts';
 import { lowerPriority } from './low-priority.ts';
 import type { BackupPlan, SnapshotResult } from './messages.ts';
 

@@ -5,7 +5,7 @@ import type { Repeated } from '../../lifecycle.ts';
 import type { Settings } from '../../settings/schema.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { existingStore } from '../adapters.ts';
-import { endShipping, openTarget } from '../backup-adapters.ts';
+import { endShipping, openTarget } from './adapters.ts';
 import { AgentThread } from './agent-thread.ts';
 import { noBackups, reportOf } from './report.ts';
 import { scheduleOf } from './schedule.ts';

@@ -1,7 +1,7 @@
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import type { LastFailure } from '../backup-adapters.ts';
 import { failureLogMs } from '../limits.ts';
+import type { LastFailure } from './adapters.ts';
 import type { BackupNews } from './messages.ts';
 
 export interface BackupOptions {

@@ -2,7 +2,7 @@ import { BackupFailed } from '../../backup/target.ts';
 import { SettingsError } from '../../errors.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { existingStore } from '../adapters.ts';
-import { backupsByStore, openTarget, settledStoreId, whyRejected } from '../backup-adapters.ts';
+import { backupsByStore, openTarget, settledStoreId, whyRejected } from '../backups/adapters.ts';
 import { type Schedule, scheduleOf } from '../backups/schedule.ts';
 import { backupLateMs, clockSlackMs } from '../limits.ts';
 import { type Finding, ok, problem } from './finding.ts';

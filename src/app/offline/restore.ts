@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { SettingsError } from '../../errors.ts';
 import { shutPayments } from '../../payments/restored.ts';
 import type { Settings } from '../../settings/schema.ts';
-import { isBackupName, openTarget, restoreBackup } from '../backup-adapters.ts';
+import { isBackupName, openTarget, restoreBackup } from '../backups/adapters.ts';
 
 /** The records of the simulated processor are not part of the store: they may be put into the folder before. */
 const ledger = 'simulated-ledger.jsonl';

@@ -9,7 +9,6 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
-import { inTurns } from '../in-turns.ts';
 import {
   abandonedMs,
   attemptsMax,
@@ -20,6 +19,7 @@ import {
   partsMax,
   requestsAtOnceMax,
 } from '../limits.ts';
+import { mapWithConcurrency } from '../small-files.ts';
 import type { BackupTarget, TargetFile } from '../target.ts';
 import { failureOf, hasStatus } from './failures.ts';
 import { resumed } from './resumed.ts';
@@ -147,7 +147,7 @@ export class S3Target implements BackupTarget {
   async remove(names: readonly string[]): Promise<void> {
     const remove = (name: string) =>
       this.#try(() => this.#client.send(new DeleteObjectCommand(this.#at(name))));
-    await inTurns(names, requestsAtOnceMax, remove);
+    await mapWithConcurrency(names, requestsAtOnceMax, remove);
   }
 
   close(): void {

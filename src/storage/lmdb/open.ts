@@ -14,20 +14,20 @@ import type {
   Write,
 } from '../engine.ts';
 import { commitWritesMax, diskReserveBytes } from '../limits.ts';
-import { DamagedValueError, type DamageFound } from './checked-database.ts';
-import type { Write as AnyWrite, Batch, CommitResult } from './committer.ts';
-import { DiskProbe, type Failure } from './failure.ts';
-import { GroupCommit } from './group-commit.ts';
-import { HeldSnapshots, type SnapshotBounds } from './held-snapshots.ts';
-import { LastCommit } from './last-commit.ts';
+import { DamagedValueError, type DamageFound } from './file/checked-database.ts';
+import { DiskProbe, type Failure } from './file/failure.ts';
 import { damagesReportedMax, flushMsMax } from './limits.ts';
+import type { Write as AnyWrite, Batch, CommitResult } from './log/committer.ts';
+import { GroupCommit } from './log/group-commit.ts';
+import { HeldSnapshots, type SnapshotBounds } from './log/held-snapshots.ts';
+import { LastCommit } from './log/last-commit.ts';
+import { Repairs } from './log/repairs.ts';
+import { afterRunning } from './log/running-time.ts';
+import { SharedLook } from './log/shared-look.ts';
+import type { BatchOutcome, closeMessage, Outcome, repairMessage, WriterData } from './log/writer.ts';
 import { Reader } from './reader.ts';
-import { Repairs } from './repairs.ts';
-import { afterRunning } from './running-time.ts';
-import { SharedLook } from './shared-look.ts';
 import { reusableBytes, type Store } from './store.ts';
 import { openUpgraded } from './upgrade.ts';
-import type { BatchOutcome, closeMessage, Outcome, repairMessage, WriterData } from './writer.ts';
 
 /** Called when the state on disk is no longer known; the process must end and restart. */
 export type StoreLost = (error: Error) => void;
@@ -128,7 +128,7 @@ class LmdbEngine implements Engine {
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit, new HeldSnapshots(file, options.snapshots));
     this.#probe = new DiskProbe(file, () => reusableBytes(this.#store), reserveBytes);
-    this.#writer = new Worker(new URL(`./writer${extname(import.meta.url)}`, import.meta.url), {
+    this.#writer = new Worker(new URL(`./log/writer${extname(import.meta.url)}`, import.meta.url), {
       workerData: { file, diskReserveBytes: reserveBytes } satisfies WriterData,
     });
     this.#writer.on('error', lost).on('exit', (status) => {

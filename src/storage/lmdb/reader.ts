@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache';
 import { ServiceError } from '../../errors.ts';
 import type { Scan, ScanOptions, Space, SpaceFacts } from '../engine.ts';
 import type { Item } from '../item-text.ts';
-import type { HeldSnapshots } from './held-snapshots.ts';
-import type { LastCommit } from './last-commit.ts';
-import { chunksOf, runsOf, type Transaction, textInLeaves } from './leaves.ts';
 import { itemsCachedMax, itemsCachedSizeMax, smallSpaceBytesMax, smallSpacesCachedMax } from './limits.ts';
-import { type Change, Memtable } from './memtable.ts';
+import type { HeldSnapshots } from './log/held-snapshots.ts';
+import type { LastCommit } from './log/last-commit.ts';
+import { chunksOf, runsOf, type Transaction, textInLeaves } from './log/leaves.ts';
+import { type Change, Memtable } from './log/memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { open, type RootDatabase } from 'lmdb';
-import { spacesProblem } from './check-spaces.ts';
-import type { DamageFound } from './checked-database.ts';
-import { type Databases, openDatabases } from './databases.ts';
-import { noteCommit, notedCommit } from './failure.ts';
+import { spacesProblem } from './file/check-spaces.ts';
+import type { DamageFound } from './file/checked-database.ts';
+import { type Databases, openDatabases } from './file/databases.ts';
+import { noteCommit, notedCommit } from './file/failure.ts';
 import {
   checkFile,
   checkStructure,
@@ -17,11 +17,11 @@ import {
   makeFormat,
   noteMaking,
   wholeState,
-} from './format.ts';
+} from './file/format.ts';
+import { StoreMutex } from './file/store-mutex.ts';
 import { snapshotsMax } from './limits.ts';
-import { StoreMutex } from './store-mutex.ts';
 
-export { bytesOf, endKey, firstKey, lastLeafKey, leafKey, spaceOf } from './keys.ts';
+export { bytesOf, endKey, firstKey, lastLeafKey, leafKey, spaceOf } from './file/keys.ts';
 
 /**
  * The LMDB environment of a data folder; each thread of each process opens its own.

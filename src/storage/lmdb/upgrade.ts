@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { DamagedStoreError, SettingsError } from '../../errors.ts';
-import { type Databases, openDatabases } from './databases.ts';
+import { type Databases, openDatabases } from './file/databases.ts';
 import {
   checkFile,
   checkStructure,
@@ -10,12 +10,12 @@ import {
   putFormat,
   readFormat,
   UpgradeNeeded,
-} from './format.ts';
-import { otherProcessesOn } from './in-use.ts';
+} from './file/format.ts';
+import { otherProcessesOn } from './file/in-use.ts';
+import { StoreMutex } from './file/store-mutex.ts';
+import { Verification } from './file/verification.ts';
 import { upgradedLeavesPerStep } from './limits.ts';
 import { firstKey, type OpenOptions, openEnvironment, openStore, type Store } from './store.ts';
-import { StoreMutex } from './store-mutex.ts';
-import { Verification } from './verification.ts';
 
 /** What an upgrade goes through, in this order; `leaves` several times. Each is one transaction, durable when it has passed. */
 export const upgradeSteps = ['verified', 'begun', 'leaves', 'done'] as const;

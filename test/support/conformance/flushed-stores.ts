@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { flush } from '../../../src/backup/files.ts';
+import { flush } from '../../../src/durable-files.ts';
 import type { Space, Write } from '../../../src/storage/engine.ts';
 import { commitWritesMax } from '../../../src/storage/limits.ts';
 import { openLmdbEngine, storeFile } from '../../../src/storage/lmdb/open.ts';

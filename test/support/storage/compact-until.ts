@@ -1,4 +1,4 @@
-import { type CompactStep, compactFile } from '../../../src/storage/lmdb/compact-file.ts';
+import { type CompactStep, compactFile } from '../../../src/storage/lmdb/file/compact-file.ts';
 
 /** Compacts the file of a store, and is killed right after a step. Arguments: the store's file, the step. */
 const [file = '', last] = process.argv.slice(2);

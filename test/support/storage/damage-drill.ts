@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeSync } from 'node:fs';
 import { ServiceError, SettingsError } from '../../../src/errors.ts';
 import type { Space, Write } from '../../../src/storage/engine.ts';
-import { verifyStore } from '../../../src/storage/lmdb/verify.ts';
+import { verifyStore } from '../../../src/storage/lmdb/file/verify.ts';
 import { copyDamaged, type Damage } from './damage.ts';
 import { StoreOpener } from './store-opener.ts';
 

@@ -1,5 +1,5 @@
 import { closeSync, copyFileSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
-import { pageBytes } from '../../../src/storage/lmdb/pages.ts';
+import { pageBytes } from '../../../src/storage/lmdb/file/pages.ts';
 
 /** One damage to a file, as a disk or an operator can do it. */
 export type Damage =

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Space } from '../../../src/storage/engine.ts';
 import type { Item } from '../../../src/storage/item-text.ts';
-import type { JournalEntry } from '../../../src/storage/lmdb/journal.ts';
 import { leafBytesMax } from '../../../src/storage/lmdb/limits.ts';
+import type { JournalEntry } from '../../../src/storage/lmdb/log/journal.ts';
 import type { SpaceRecord, Store } from '../../../src/storage/lmdb/store.ts';
 import { byIdBytes, plainRun, textBytesOf } from './simple-run.ts';
 

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { StoreMutex } from '../../../src/storage/lmdb/store-mutex.ts';
+import { StoreMutex } from '../../../src/storage/lmdb/file/store-mutex.ts';
 
 /**
  * Holds a store's mutex until it is killed, or for a number of milliseconds. It writes a file when it holds or releases

@@ -1,6 +1,6 @@
 import type { Space } from '../../../src/storage/engine.ts';
 import { commitWritesMax } from '../../../src/storage/limits.ts';
-import type { Write } from '../../../src/storage/lmdb/committer.ts';
+import type { Write } from '../../../src/storage/lmdb/log/committer.ts';
 import { between, pick, type Random, shuffled } from '../random.ts';
 import { hardCharacters, idMaker } from './hard-ids.ts';
 import { byIdBytes } from './simple-run.ts';

@@ -1,6 +1,6 @@
 import type { Rejection, ScanOptions, Space } from '../../../src/storage/engine.ts';
 import type { Item } from '../../../src/storage/item-text.ts';
-import type { Write } from '../../../src/storage/lmdb/committer.ts';
+import type { Write } from '../../../src/storage/lmdb/log/committer.ts';
 
 interface ModelItem extends Item {
   readonly idBytes: Buffer;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Chunks, Scan, ScanOptions, Space } from '../../../src/storage/engine.ts';
-import type { Write } from '../../../src/storage/lmdb/committer.ts';
-import { verifyStore } from '../../../src/storage/lmdb/verify.ts';
+import { verifyStore } from '../../../src/storage/lmdb/file/verify.ts';
+import type { Write } from '../../../src/storage/lmdb/log/committer.ts';
 import { between, pick, type Random, shuffled } from '../random.ts';
 import { assertCompacted, walkLeaves } from './leaf-walk.ts';
 import { RandomWrites } from './random-writes.ts';

@@ -1,6 +1,6 @@
-import { Committer } from '../../../src/storage/lmdb/committer.ts';
-import { HeldSnapshots } from '../../../src/storage/lmdb/held-snapshots.ts';
-import { LastCommit } from '../../../src/storage/lmdb/last-commit.ts';
+import { Committer } from '../../../src/storage/lmdb/log/committer.ts';
+import { HeldSnapshots } from '../../../src/storage/lmdb/log/held-snapshots.ts';
+import { LastCommit } from '../../../src/storage/lmdb/log/last-commit.ts';
 import { Reader } from '../../../src/storage/lmdb/reader.ts';
 import { openStore, type Store } from '../../../src/storage/lmdb/store.ts';
 

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { nodesOf } from '../../../src/storage/lmdb/page-nodes.ts';
+import { nodesOf } from '../../../src/storage/lmdb/file/page-nodes.ts';
 import {
   childOf,
   headerBytes,
@@ -11,7 +11,7 @@ import {
   readHead,
   treeAt,
   treeBytes,
-} from '../../../src/storage/lmdb/pages.ts';
+} from '../../../src/storage/lmdb/file/pages.ts';
 
 /**
  * The bytes of a file that no checksum of a value covers: the headers, entries and keys of the pages that the newest trees of LMDB lead

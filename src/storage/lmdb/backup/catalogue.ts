@@ -1,5 +1,5 @@
-import { inTurns } from '../../../backup/in-turns.ts';
 import { requestsAtOnceMax } from '../../../backup/limits.ts';
+import { mapWithConcurrency } from '../../../backup/small-files.ts';
 import type { BackupTarget, TargetFile } from '../../../backup/target.ts';
 import { dataFile, type Manifest, manifestFile, nameOf, readManifest } from './manifest.ts';
 
@@ -32,7 +32,7 @@ export async function readCatalogue(
   const files = await target.list();
   const bytes = new Map(files.map((file) => [file.name, file.bytes]));
   const names = [...new Set(files.flatMap(({ name }) => nameOf(name) ?? []))].sort();
-  const entries = await inTurns(names, requestsAtOnceMax, async (name) => {
+  const entries = await mapWithConcurrency(names, requestsAtOnceMax, async (name) => {
     const hasManifestFile = bytes.has(manifestFile(name));
     const manifest = hasManifestFile ? (known.get(name) ?? (await readManifest(target, name))) : undefined;
     if (manifest !== undefined) known.set(name, manifest);

@@ -1,9 +1,9 @@
 import type { Space } from '../../engine.ts';
 import type { Item } from '../../item-text.ts';
-import { entryTextsFrom, lastEntry } from '../journal.ts';
-import { chunksOf, runsOf } from '../leaves.ts';
-import { Memtable } from '../memtable.ts';
-import { type Shipped, shippedOf } from '../retained.ts';
+import { entryTextsFrom, lastEntry } from '../log/journal.ts';
+import { chunksOf, runsOf } from '../log/leaves.ts';
+import { Memtable } from '../log/memtable.ts';
+import { type Shipped, shippedOf } from '../log/retained.ts';
 import { openStoreToRead, type Store } from '../store.ts';
 import type { Manifest, ManifestAccount } from './manifest.ts';
 import { checksumAfter } from './segment.ts';

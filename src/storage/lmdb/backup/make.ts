@@ -1,13 +1,11 @@
 import { chmodSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { draftsOf, removeDeadDrafts } from '../../../backup/drafts.ts';
-import { flush } from '../../../backup/files.ts';
-import { failureOf } from '../../../backup/folder-target.ts';
-import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
+import { asBackupFailure, BackupFailed, type BackupTarget } from '../../../backup/target.ts';
+import { draftsOf, flush, removeDeadDrafts } from '../../../durable-files.ts';
 import { SettingsError } from '../../../errors.ts';
 import { version } from '../../../version.ts';
+import { type Progress, verifyStore } from '../file/verify.ts';
 import { openStoreToRead } from '../store.ts';
-import { type Progress, verifyStore } from '../verify.ts';
 import { checksumOf } from './checksum.ts';
 import { contentOf } from './content.ts';
 import { backupsByStore } from './listing.ts';
@@ -117,7 +115,7 @@ export async function makeBackup(
     passed('done');
     return { ...manifest, deleted };
   } catch (error) {
-    throw failureOf(error, target.name);
+    throw asBackupFailure(error, target.name);
   } finally {
     pace.end();
     rmSync(drafts, { recursive: true, force: true });

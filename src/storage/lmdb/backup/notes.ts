@@ -1,5 +1,5 @@
-import { readRecord, recordBytes } from '../../../backup/record.ts';
-import { type BackupTarget, readSmall } from '../../../backup/target.ts';
+import { readRecord, readSmall, recordBytes } from '../../../backup/small-files.ts';
+import type { BackupTarget } from '../../../backup/target.ts';
 import { manifestBytesMax } from './limits.ts';
 import { comparePlaces, type Place } from './order.ts';
 

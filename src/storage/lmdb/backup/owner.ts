@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readRecord, recordBytes } from '../../../backup/record.ts';
-import { BackupFailed, type BackupTarget, readSmall } from '../../../backup/target.ts';
+import { readRecord, readSmall, recordBytes } from '../../../backup/small-files.ts';
+import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { goodOf, readCatalogue } from './catalogue.ts';
 import { claimSettleMs, formerStoresMax, manifestBytesMax } from './limits.ts';
 

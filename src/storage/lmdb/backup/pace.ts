@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { readHead } from '../pages.ts';
+import { readHead } from '../file/pages.ts';
 import { pacedGrowthBytesMax, restPerWork } from './limits.ts';
 
 /**

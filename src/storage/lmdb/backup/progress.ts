@@ -1,5 +1,5 @@
-import { entryTextsFrom, lastEntry } from '../journal.ts';
-import { shippedOf } from '../retained.ts';
+import { entryTextsFrom, lastEntry } from '../log/journal.ts';
+import { shippedOf } from '../log/retained.ts';
 import type { Store } from '../store.ts';
 
 /** How far continuous backup is. */

@@ -1,7 +1,7 @@
-import { Compaction } from '../compaction.ts';
-import { appendEntry } from '../journal.ts';
-import { Memtable } from '../memtable.ts';
-import { noteShipped } from '../retained.ts';
+import { Compaction } from '../log/compaction.ts';
+import { appendEntry } from '../log/journal.ts';
+import { Memtable } from '../log/memtable.ts';
+import { noteShipped } from '../log/retained.ts';
 import type { Store } from '../store.ts';
 import { openUpgraded } from '../upgrade.ts';
 import { clearFailure } from './last-failure.ts';

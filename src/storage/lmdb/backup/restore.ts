@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { flush, putInPlace } from '../../../backup/files.ts';
 import { BackupFailed, type BackupFailure, type BackupTarget } from '../../../backup/target.ts';
+import { flush, putInPlace } from '../../../durable-files.ts';
 import { DamagedStoreError, SettingsError } from '../../../errors.ts';
 import type { Engine } from '../../engine.ts';
+import { renewStoreId } from '../file/restored.ts';
+import { type Progress, verifyStore } from '../file/verify.ts';
 import { openLmdbEngine, restoreDraft, storeFile } from '../open.ts';
-import { renewStoreId } from '../restored.ts';
-import { type Progress, verifyStore } from '../verify.ts';
 import { writeChecked } from './checksum.ts';
 import { contentOf } from './content.ts';
 import { lossesAtEnd } from './end.ts';

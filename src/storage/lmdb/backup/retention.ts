@@ -1,4 +1,5 @@
-import { type BackupTarget, readSmall, type TargetFile } from '../../../backup/target.ts';
+import { readSmall } from '../../../backup/small-files.ts';
+import type { BackupTarget, TargetFile } from '../../../backup/target.ts';
 import { goodOf, readCatalogue } from './catalogue.ts';
 import { segmentBytesMax } from './limits.ts';
 import { dataFile, type Manifest, manifestFile, nameOf } from './manifest.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
 import { version } from '../../../version.ts';
-import type { EntryText, SpaceEntry } from '../journal.ts';
+import type { EntryText, SpaceEntry } from '../log/journal.ts';
 import { segmentBytesMax } from './limits.ts';
 import { segmentName } from './segment-name.ts';
 

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { type BackupTarget, readSmall } from '../../../backup/target.ts';
-import { entryTextsFrom, lastEntry } from '../journal.ts';
+import { readSmall } from '../../../backup/small-files.ts';
+import type { BackupTarget } from '../../../backup/target.ts';
 import { journalRetainedBytesMax } from '../limits.ts';
-import { noteShipped, type Shipped, shippedOf } from '../retained.ts';
+import { entryTextsFrom, lastEntry } from '../log/journal.ts';
+import { noteShipped, type Shipped, shippedOf } from '../log/retained.ts';
 import { openStore, type Store } from '../store.ts';
 import { type LastFailure, lastFailureOf, noteFailure } from './last-failure.ts';
 import { Lease } from './lease.ts';

@@ -4,9 +4,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { RootDatabase } from 'lmdb';
 import { BackupFailed } from '../../../backup/target.ts';
 import { diskReserveBytes } from '../../limits.ts';
-import type { CheckedDatabase } from '../checked-database.ts';
-import { type Databases, databaseNames, openDatabases } from '../databases.ts';
-import type { Transaction } from '../leaves.ts';
+import type { CheckedDatabase } from '../file/checked-database.ts';
+import { type Databases, databaseNames, openDatabases } from '../file/databases.ts';
+import type { Transaction } from '../log/leaves.ts';
 import { firstKey, openEnvironment, reusableBytes, type Store } from '../store.ts';
 import { copiedBytesPerStep, copyReadersMax } from './limits.ts';
 

@@ -1,6 +1,6 @@
-import { notedCommit } from '../failure.ts';
-import { isFile } from '../file-identity.ts';
-import { lastEntry } from '../journal.ts';
+import { notedCommit } from '../file/failure.ts';
+import { isFile } from '../file/file-identity.ts';
+import { lastEntry } from '../log/journal.ts';
 import { openStoreToRead } from '../store.ts';
 import { openUpgraded } from '../upgrade.ts';
 

@@ -1,4 +1,5 @@
-import { BackupFailed, type BackupTarget, readSmall } from '../../../backup/target.ts';
+import { readSmall } from '../../../backup/small-files.ts';
+import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { futureSlackMs, segmentBytesMax, segmentsAheadMax } from './limits.ts';
 import type { Manifest } from './manifest.ts';
 import { BadSegment, type CommitLine, readSegment, type Segment } from './segment.ts';

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { BackupFailed, type BackupTarget } from './target.ts';
+
+/**
+ * Small JSON files at a target that notice every altered byte: the field `record_checksum` is the SHA-256 of the other fields, as
+ * compact JSON in their order.
+ */
+
+const checksumKey = 'record_checksum';
+
+/** The file of a record, for people and programs that read JSON. */
+export function recordBytes(fields: object): Buffer {
+  const record = { ...fields, [checksumKey]: checksumOf(fields) };
+  return Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`);
+}
+
+/**
+ * The fields of a record; undefined if the bytes are none, or were altered.
+ *
+ * @param isUnchecked whether a record without a checksum counts: one of a version that wrote none
+ */
+export function readRecord(
+  bytes: Buffer,
+  isUnchecked: (fields: Readonly<Record<string, unknown>>) => boolean = () => false,
+): Readonly<Record<string, unknown>> | undefined {
+  const found = parsed(bytes.toString());
+  if (found === undefined) return undefined;
+  const { [checksumKey]: checksum, ...fields } = found;
+  const isIntact = checksum === undefined ? isUnchecked(fields) : checksum === checksumOf(fields);
+  return isIntact ? fields : undefined;
+}
+
+function checksumOf(fields: object): string {
+  return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Does a work for each of many, a few at a time. Rejects with the first error. @returns the results in the order of `all` */
+export async function mapWithConcurrency<Each, Result>(
+  all: readonly Each[],
+  atOnceMax: number,
+  work: (each: Each) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < all.length) {
+      const index = next++;
+      results[index] = await work(all[index] as Each);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnceMax, all.length) }, worker));
+  return results;
+}
+
+/** The whole of a small file; undefined when there is none. Throws BackupFailed when it has more than `bytesMax` bytes. */
+export async function readSmall(
+  target: BackupTarget,
+  name: string,
+  bytesMax: number,
+): Promise<Buffer | undefined> {
+  const pieces = await target.get(name);
+  if (pieces === undefined) return undefined;
+  const read: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes > bytesMax)
+      throw new BackupFailed('target_unusable', `${target.name}: ${name} has more than ${bytesMax} bytes`);
+    read.push(piece);
+  }
+  return Buffer.concat(read);
+}

@@ -1,0 +1,154 @@
+import type { Database, PutOptions, RangeOptions } from 'lmdb';
+import { ServiceError } from '../../../errors.ts';
+import { contentOf, isIntact, sealed } from './checksum.ts';
+import type { RecentlyChecked } from './recently-checked.ts';
+
+/** How a value is written as bytes. */
+export interface Codec<Value> {
+  readonly encode: (value: Value) => Buffer;
+  readonly decode: (content: Buffer) => Value;
+}
+
+export interface CheckedOptions<Value, Key extends string | number> {
+  readonly codec: Codec<Value>;
+  /** Names what lies under a key. */
+  readonly describe: (key: Key) => string;
+  /** Names it for a log, without the id of an item. */
+  readonly describeToLog: (key: Key) => string;
+  /** False for a store of format 2, whose values have no checksums. */
+  readonly hasChecksums: boolean;
+  /** Keys that need not be checked again; by default every read checks. */
+  readonly recently?: RecentlyChecked;
+  /** The same database without its checksums, for reads that check nothing: as fast as the library is. */
+  readonly contents?: Database<Value, Key>;
+  /** Called with each damage that a read finds. */
+  readonly damaged?: DamageFound | undefined;
+}
+
+/** @param problem one sentence, for a log */
+export type DamageFound = (problem: string) => void;
+
+/** A stored value differs from what was written: `internal`. The detail names it, and holds nothing of its content. */
+export class DamagedValueError extends ServiceError {
+  /** @param problem one sentence, for a log */
+  constructor(problem: string) {
+    super('internal', { detail: `the store is damaged: ${problem}; run counterfoil verify` });
+    this.name = 'DamagedValueError';
+  }
+}
+
+export interface Reading {
+  /** Checks every value, and remembers none: for values that are written again, and for long reads. */
+  readonly isAfresh?: boolean;
+  /** Checks nothing: for a range that was checked a moment ago. */
+  readonly isTrusted?: boolean;
+}
+
+/** A value as it is stored, for those who look for damage. */
+export interface Inspected<Key> {
+  readonly key: Key;
+  /** Valid until the next read of the same thread. */
+  readonly content: Buffer;
+  readonly isIntact: boolean;
+}
+
+/** A database of the store whose values carry checksums: written with each value, and checked when it is read. */
+export class CheckedDatabase<Value, Key extends string | number> {
+  readonly #database: Database<Buffer, Key>;
+  readonly #options: CheckedOptions<Value, Key>;
+
+  /** @param database with the library's own buffers as values */
+  constructor(database: Database<Buffer, Key>, options: CheckedOptions<Value, Key>) {
+    this.#database = database;
+    this.#options = options;
+  }
+
+  get hasChecksums(): boolean {
+    return this.#options.hasChecksums;
+  }
+
+  /** Throws DamagedValueError. */
+  get(key: Key): Value | undefined {
+    const stored = this.#database.get(key);
+    return stored === undefined ? undefined : this.#valueOf(key, stored);
+  }
+
+  /** Throws DamagedValueError at a damaged value. */
+  getRange(options: RangeOptions, reading: Reading = {}): Iterable<{ key: Key; value: Value }> {
+    const { contents } = this.#options;
+    if (reading.isTrusted && contents !== undefined) return contents.getRange(options);
+    return this.#database
+      .getRange(options)
+      .map(({ key, value }) => ({ key, value: this.#valueOf(key, value, reading) }));
+  }
+
+  /** Like `getRange`, but reports damage. */
+  inspect(options: RangeOptions): Iterable<Inspected<Key>> {
+    return this.#database.getRange(options).map(({ key, value }) => this.#inspected(key, value));
+  }
+
+  /** Values as they are stored, with their checksums, unchecked. A value is valid until the next read of the same thread. */
+  getStored(options: RangeOptions): Iterable<{ key: Key; value: Buffer }> {
+    return this.#database.getRange(options);
+  }
+
+  /** Appends a value that has its checksum, behind all keys that are there. */
+  putStored(key: Key, stored: Buffer): void {
+    this.#database.putSync(key, stored, { append: true });
+  }
+
+  inspectOne(key: Key): Inspected<Key> | undefined {
+    const stored = this.#database.get(key);
+    return stored === undefined ? undefined : this.#inspected(key, stored);
+  }
+
+  getKeys(options: RangeOptions): Iterable<Key> {
+    return this.#database.getKeys(options);
+  }
+
+  /** @returns false when the options forbid it */
+  putSync(key: Key, value: Value, options: PutOptions = {}): boolean {
+    const { codec, hasChecksums, recently } = this.#options;
+    const content = codec.encode(value);
+    recently?.add(key);
+    // The types of the library say void.
+    return this.#database.putSync(
+      key,
+      hasChecksums ? sealed(key, content) : content,
+      options,
+    ) as unknown as boolean;
+  }
+
+  removeSync(key: Key): void {
+    this.#database.removeSync(key);
+  }
+
+  getStats(): object {
+    return this.#database.getStats();
+  }
+
+  describe(key: Key): string {
+    return this.#options.describe(key);
+  }
+
+  #valueOf(key: Key, stored: Buffer, { isAfresh = false }: Reading = {}): Value {
+    const { codec, hasChecksums, recently } = this.#options;
+    if (!hasChecksums) return codec.decode(stored);
+    if (isAfresh || recently?.has(key) !== true) {
+      if (!isIntact(key, stored)) throw this.#damageAt(key);
+      if (!isAfresh) recently?.add(key);
+    }
+    return codec.decode(contentOf(stored));
+  }
+
+  #damageAt(key: Key): DamagedValueError {
+    const problem = `${this.#options.describeToLog(key)} has a wrong checksum`;
+    this.#options.damaged?.(problem);
+    return new DamagedValueError(problem);
+  }
+
+  #inspected(key: Key, stored: Buffer): Inspected<Key> {
+    if (!this.hasChecksums) return { key, content: stored, isIntact: true };
+    return { key, content: contentOf(stored), isIntact: isIntact(key, stored) };
+  }
+}

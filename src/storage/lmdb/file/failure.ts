@@ -1,0 +1,129 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { diskFreeingReserveBytes, diskReserveBytes } from '../../limits.ts';
+
+/** Why a transaction failed. `low`: the disk has room only for commits that free space. */
+export interface Failure {
+  readonly kind: 'full' | 'low' | 'read_only' | 'gone' | 'other';
+  readonly reason: string;
+}
+
+const byte = Buffer.alloc(1);
+/** In the probe's file: the number of the last commit, then the byte that is written before each transaction. */
+const numberBytes = 6;
+const byteAt = 8;
+
+/**
+ * The last commit that a process has noted beside the store. The store has it, unless the store's file was overwritten with an
+ * older one. 0 when nothing is noted.
+ */
+export function notedCommit(storeFile: string): number {
+  const file = `${storeFile}-probe`;
+  const bytes = existsSync(file) ? readFileSync(file) : byte;
+  return bytes.length < numberBytes ? 0 : bytes.readUIntLE(0, numberBytes);
+}
+
+export function noteCommit(storeFile: string, commit: number): void {
+  const probe = openSync(`${storeFile}-probe`, constants.O_RDWR | constants.O_CREAT, 0o600);
+  try {
+    writeSync(probe, numberOf(commit), 0, numberBytes, 0);
+  } finally {
+    closeSync(probe);
+  }
+}
+
+function numberOf(commit: number): Buffer {
+  const number = Buffer.alloc(numberBytes);
+  number.writeUIntLE(commit, 0, numberBytes);
+  return number;
+}
+
+/**
+ * Checks before each transaction whether the store's files are still in place, and whether the disk has room for it. A
+ * write to a file that was removed or replaced succeeds, and is lost when the process ends. When the library (lmdb 3.5) reports a failed write, it
+ * writes beyond its own memory, so the process cannot continue after one.
+ */
+export class DiskProbe {
+  readonly #folder: string;
+  /** The identity of each file of the store, as it was opened: LMDB's data, and its lock, by which other processes wait. */
+  readonly #files: readonly { readonly path: string; readonly identity: string }[];
+  readonly #reserveBytes: number;
+  readonly #reusableBytes: () => number;
+  /** A file to write to: only a write detects a disk that the system has made read-only. */
+  readonly #probe: number;
+
+  /**
+   * @param storeFile of a store that has just been opened
+   * @param reusableBytes the free pages within the store's file
+   * @param reserveBytes with less free space than this, the disk counts as full
+   */
+  constructor(storeFile: string, reusableBytes: () => number, reserveBytes = diskReserveBytes) {
+    this.#folder = dirname(storeFile);
+    this.#files = [storeFile, `${storeFile}-lock`].map((path) => ({ path, identity: identityOf(path) }));
+    this.#reserveBytes = reserveBytes;
+    this.#reusableBytes = reusableBytes;
+    this.#probe = openSync(`${storeFile}-probe`, constants.O_RDWR | constants.O_CREAT, 0o600);
+  }
+
+  close(): void {
+    closeSync(this.#probe);
+  }
+
+  /**
+   * Undefined when the disk has room for this many bytes.
+   *
+   * @param freeingBytes those of the commits that may free space; by default all
+   */
+  whyUnwritable(bytes: number, freeingBytes = () => bytes): Failure | undefined {
+    try {
+      const moved = this.#files.find(({ path, identity }) => identityOf(path) !== identity);
+      if (moved !== undefined) return { kind: 'gone', reason: `${moved.path} was removed or replaced` };
+      const { bavail, bsize } = statfsSync(this.#folder);
+      const lack = this.#lackOf(bavail * bsize, bytes, freeingBytes);
+      if (lack === 'full') return { kind: lack, reason: 'the disk is full' };
+      writeSync(this.#probe, byte, 0, 1, byteAt);
+      return lack && { kind: lack, reason: 'the disk is full' };
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'ENOSPC' || code === 'EDQUOT') return { kind: 'full', reason: message };
+      return { kind: code === 'EROFS' ? 'read_only' : 'other', reason: message };
+    }
+  }
+
+  /** Notes a commit after its flush. A note that is lost does no harm. */
+  note(commit: number): void {
+    try {
+      writeSync(this.#probe, numberOf(commit), 0, numberBytes, 0);
+    } catch {
+      // The next transaction finds the disk full.
+    }
+  }
+
+  #lackOf(free: number, bytes: number, freeingBytes: () => number): 'full' | 'low' | undefined {
+    if (free >= this.#reserveBytes + bytes) return undefined;
+    const reserve = Math.min(diskFreeingReserveBytes, this.#reserveBytes);
+    // A snapshot may still need some of the free pages. Then the file grows, but never into the lower reserve.
+    if (free >= reserve + bytes && this.#reusableBytes() >= this.#reserveBytes + bytes) return undefined;
+    return free >= reserve + freeingBytes() ? 'low' : 'full';
+  }
+}
+
+/** Empty when there is no such file. */
+function identityOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? '' : `${found.dev}:${found.ino}`;
+}
+
+/** Whether the operating system reported the error, in a write or a flush, and not LMDB itself. */
+export function isSystemError(error: Error & { readonly code?: unknown }): boolean {
+  return typeof error.code === 'number' && error.code > 0;
+}

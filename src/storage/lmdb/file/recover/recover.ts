@@ -1,0 +1,153 @@
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { flush, putInPlace } from '../../../../durable-files.ts';
+import { SettingsError } from '../../../../errors.ts';
+import type { Engine, Space } from '../../../engine.ts';
+import { commitWritesMax } from '../../../limits.ts';
+import { openLmdbEngine, storeFile } from '../../open.ts';
+import { notedCommit } from '../failure.ts';
+import { type RecoverableSpace, type RecoveredSpace, recoverableSpaces } from './recovered-spaces.ts';
+import { type Salvaged, salvage } from './salvage.ts';
+
+export interface Recovered {
+  readonly spaces: readonly RecoveredSpace[];
+  /** What is missing beside the items of `spaces`, one sentence for each. */
+  readonly problems: readonly string[];
+  /** Whether everything was saved. */
+  readonly isWhole: boolean;
+}
+
+export interface RecoverOptions {
+  /** Changes the new store before it is put in place. */
+  readonly prepare: (engine: Engine, recovered: Recovered) => Promise<void>;
+  /** Called with the items saved so far, and how many there are by the counts of the old store. */
+  readonly progress?: (items: number, total: number) => void;
+}
+
+/** Within the new folder, so that the last step is a rename; a killed run leaves it, and the next one removes it. */
+const draftName = 'recovering';
+/** Commits of a recovery that share a flush. */
+const commitsAtOnce = 64;
+
+/**
+ * Saves what can be read of the store of a folder into a new one in an empty folder. The old store is not changed, and LMDB does not
+ * open it. Throws SettingsError if the old folder has no store, or the new folder is not empty.
+ */
+export async function recoverStore(
+  from: string,
+  to: string,
+  { prepare, progress = () => undefined }: RecoverOptions,
+): Promise<Recovered> {
+  const old = storeFile(from);
+  if (!existsSync(old)) throw new SettingsError([`${from}: there is no store at ${old}`]);
+  checkIsEmpty(to);
+  const draft = join(to, draftName);
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { recursive: true, mode: 0o700 });
+  const descriptor = openSync(old, 'r');
+  try {
+    const salvaged = salvage(descriptor);
+    const engine = openLmdbEngine(draft);
+    const copying = async () => {
+      const spaces = await copyAll(engine, recoverableSpaces(salvaged), progress);
+      const recovered = recoveredOf(spaces, problemsOf(salvaged, notedCommit(old)));
+      await prepare(engine, recovered);
+      return recovered;
+    };
+    const recovered = await copying().finally(() => engine.close());
+    flush(storeFile(draft));
+    putInPlace(storeFile(draft), storeFile(to));
+    return recovered;
+  } finally {
+    closeSync(descriptor);
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+async function copyAll(
+  engine: Engine,
+  spaces: readonly RecoverableSpace[],
+  progress: (items: number, total: number) => void,
+): Promise<RecoveredSpace[]> {
+  const total = spaces.reduce((sum, { expected = 0 }) => sum + expected, 0);
+  const copied: RecoveredSpace[] = [];
+  let saved = 0;
+  for (const each of spaces) {
+    const items = await copy(engine, each, (added) => {
+      saved += added;
+      progress(saved, total);
+    });
+    copied.push({ space: each.space, items, expected: each.expected, lost: each.lost });
+  }
+  return copied;
+}
+
+function recoveredOf(spaces: readonly RecoveredSpace[], problems: readonly string[]): Recovered {
+  const isWhole = problems.length === 0 && spaces.every(({ items, expected }) => items === expected);
+  return { spaces, problems, isWhole };
+}
+
+/** @returns how many items the new store has of the space */
+async function copy(engine: Engine, from: RecoverableSpace, added: (items: number) => void): Promise<number> {
+  const { space } = from;
+  await makeEmpty(engine, space);
+  let writes: { kind: 'put'; space: Space; id: string; value: string; makeSpace: boolean }[] = [];
+  let commits: Promise<unknown>[] = [];
+  const commit = async (isLast: boolean) => {
+    // An item that was found twice must not be twice in commits that are under way at once: they are in order.
+    commits.push(engine.commit(writes));
+    added(writes.length);
+    writes = [];
+    if (commits.length < commitsAtOnce && !isLast) return;
+    await Promise.all(commits);
+    commits = [];
+  };
+  for (const { id, name } of from.items()) {
+    writes.push({ kind: 'put', space, id, value: name, makeSpace: true });
+    if (writes.length === commitWritesMax) await commit(false);
+  }
+  if (writes.length > 0) await commit(true);
+  await Promise.all(commits);
+  return (await engine.count(space)) ?? 0;
+}
+
+/** A table may have no items. */
+async function makeEmpty(engine: Engine, space: Space): Promise<void> {
+  const id = 'made by recover';
+  await engine.commit([{ kind: 'create', space, id, value: '', makeSpace: true }]);
+  await engine.commit([{ kind: 'delete', space, id }]);
+}
+
+function problemsOf({ journal, problem, mayBeOld }: Salvaged, noted: number): string[] {
+  const problems: string[] = [];
+  if (problem !== undefined)
+    problems.push(
+      `the structure of the file is damaged (${problem}), so that tables and the last changes may be lost without a trace`,
+    );
+  if (mayBeOld)
+    problems.push(
+      'which pages were free is lost, so that items may be among the saved ones that were deleted or replaced before',
+    );
+  const lost = lostCommits(
+    [...journal.keys()],
+    Math.max(0, ...Array.from(journal.values(), ({ first }) => first)),
+    noted,
+  );
+  if (lost !== undefined) problems.push(lost);
+  return problems;
+}
+
+/** The commits from the first one that had not left the journal, up to the last one that was noted beside the store. */
+function lostCommits(found: readonly number[], first: number, noted: number): string | undefined {
+  const known = new Set(found);
+  const last = Math.max(noted, ...found);
+  let lost = 0;
+  for (let commit = Math.max(1, first); commit <= last; commit++) if (!known.has(commit)) lost++;
+  return lost === 0 ? undefined : `${lost} of the last commits are lost, and nobody knows what they changed`;
+}
+
+function checkIsEmpty(folder: string): void {
+  const [first] = (existsSync(folder) ? readdirSync(folder) : []).filter((name) => name !== draftName);
+  if (first !== undefined)
+    throw new SettingsError([`${folder} is not empty (${first}); recover into an empty folder`]);
+}

@@ -1,0 +1,116 @@
+import type { Space } from '../../../engine.ts';
+import type { Item } from '../../../item-text.ts';
+import { spaceOf } from '../keys.ts';
+import { countOf, textOf } from '../sorted-run.ts';
+import type { Salvaged, SalvagedLeaf } from './salvage.ts';
+
+/** What is missing of a space. */
+export interface RecoveredSpace {
+  readonly space: Space;
+  /** Items that were saved. */
+  readonly items: number;
+  /** Items that the store had by its own count; undefined when the count is lost too. */
+  readonly expected: number | undefined;
+  /** The ranges of ids that are lost: each from behind `after`, if there is one, up to `upTo`, or to the end. */
+  readonly lost: readonly LostRange[];
+}
+
+export interface LostRange {
+  readonly after: string | undefined;
+  readonly upTo: string | undefined;
+}
+
+/** The items of a space as the journal and the leaves that were found have them. */
+export class RecoverableSpace {
+  readonly space: Space;
+  readonly expected: number | undefined;
+  readonly lost: readonly LostRange[];
+  readonly #leaves: readonly SalvagedLeaf[];
+  /** The last change of each item in the journal; null for a deleted one. */
+  readonly #changes: ReadonlyMap<string, string | null>;
+
+  constructor(
+    space: Space,
+    leaves: readonly SalvagedLeaf[],
+    changes: ReadonlyMap<string, string | null>,
+    facts: Pick<RecoveredSpace, 'expected' | 'lost'>,
+  ) {
+    this.space = space;
+    this.#leaves = leaves;
+    this.#changes = changes;
+    this.expected = facts.expected;
+    this.lost = facts.lost;
+  }
+
+  /** Every item; one that was found twice comes twice, the newer one last. */
+  *items(): Generator<Item> {
+    for (const { read } of this.#leaves) {
+      const run = read();
+      if (countOf(run) === 0) continue;
+      for (const item of JSON.parse(`[${textOf(run).toString()}]`) as Item[])
+        if (!this.#changes.has(item.id)) yield item;
+    }
+    for (const [id, name] of this.#changes) if (name !== null) yield { id, name };
+  }
+}
+
+/** All spaces of which something is known, in the order of their names. */
+export function recoverableSpaces(salvaged: Salvaged): RecoverableSpace[] {
+  const { leaves, journal, records, damagedLeaves, mayBeOld } = salvaged;
+  const journaled = changesBySpace(journal);
+  const found = new Map<Space, SalvagedLeaf[]>();
+  for (const leaf of leaves) group(found, spaceOf(leaf.key), leaf);
+  const damaged = new Map<Space, string[]>();
+  for (const key of damagedLeaves) group(damaged, spaceOf(key), key);
+  const names = new Set([...found.keys(), ...damaged.keys(), ...records.keys(), ...journaled.keys()]);
+  return [...names].sort().flatMap((space) => {
+    const {
+      changes = new Map<string, string | null>(),
+      count,
+      isRemoved = false,
+    } = journaled.get(space) ?? {};
+    if (isRemoved) return [];
+    const own = found.get(space) ?? [];
+    const inOrder = mayBeOld ? own.toSorted((a, b) => a.transaction - b.transaction) : own;
+    const lost = lostRanges(space, own, damaged.get(space) ?? []);
+    return [
+      new RecoverableSpace(space, inOrder, changes, { expected: count ?? records.get(space)?.count, lost }),
+    ];
+  });
+}
+
+interface Journaled {
+  changes: Map<string, string | null>;
+  count: number | undefined;
+  isRemoved: boolean;
+}
+
+function changesBySpace(journal: Salvaged['journal']): Map<Space, Journaled> {
+  const bySpace = new Map<Space, Journaled>();
+  for (const [, { spaces }] of [...journal].sort(([a], [b]) => a - b)) {
+    for (const [space, count, , changes, isRemoved] of spaces) {
+      const known = bySpace.get(space)?.changes ?? new Map<string, string | null>();
+      for (let n = 0; n < changes.length; n += 2) known.set(changes[n] as string, changes[n + 1] ?? null);
+      bySpace.set(space, { changes: known, count, isRemoved: isRemoved === true });
+    }
+  }
+  return bySpace;
+}
+
+/** A leaf has the items behind the key before it. */
+function lostRanges(space: Space, leaves: readonly SalvagedLeaf[], damaged: readonly string[]): LostRange[] {
+  const keys = [...leaves.map(({ key }) => key), ...damaged].sort();
+  return damaged.map((key) => ({ after: idOf(space, keys[keys.indexOf(key) - 1]), upTo: idOf(space, key) }));
+}
+
+/** The id up to which a leaf has items; undefined for the last leaf. */
+function idOf(space: Space, key: string | undefined): string | undefined {
+  if (key === undefined || key === `${space}\x01`) return undefined;
+  return Buffer.from(key.slice(space.length + 1), 'latin1').toString();
+}
+
+function group<Key, Value>(groups: Map<Key, Value[]>, key: Key, value: Value): void {
+  const known = groups.get(key);
+  if (known === undefined) groups.set(key, [value]);
+  else known.push(value);
+}

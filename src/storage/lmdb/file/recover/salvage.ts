@@ -1,0 +1,150 @@
+import { isUtf8 } from 'node:buffer';
+import type { Space } from '../../../engine.ts';
+import type { JournalEntry } from '../../log/journal.ts';
+import type { SpaceRecord } from '../../store.ts';
+import { contentOf, isIntact } from '../checksum.ts';
+import { type Format, formatKey, formatWithoutChecksums } from '../format.ts';
+import { leafKey, spaceOf } from '../keys.ts';
+import { isEntry, isRecord } from '../verify-journal.ts';
+import { checkLeaf } from '../verify-leaf.ts';
+import { knownPages } from './known-pages.ts';
+import { entriesIn, type PageEntry } from './page-entries.ts';
+
+/** A leaf whose checksum is right. */
+export interface SalvagedLeaf {
+  readonly key: string;
+  /** Reads it again, so that not all are in memory. */
+  readonly read: () => Buffer;
+  /** The transaction that wrote it. */
+  readonly transaction: number;
+}
+
+export interface Salvaged {
+  /** In the order of their keys. */
+  readonly leaves: readonly SalvagedLeaf[];
+  readonly journal: ReadonlyMap<number, JournalEntry>;
+  readonly records: ReadonlyMap<Space, SpaceRecord>;
+  /** Keys of leaves whose content is damaged. */
+  readonly damagedLeaves: readonly string[];
+  /** What is wrong with the structure of the file; undefined when it is whole. */
+  readonly problem: string | undefined;
+  /** Whether values that were deleted or replaced may be among those that were found. */
+  readonly mayBeOld: boolean;
+}
+
+const spacePattern = /^(table|service):./;
+const journalKeyBytes = 6;
+const formatKeyBytes = Buffer.from(formatKey);
+
+/**
+ * Finds what can be read in the file of a store, without LMDB, which may crash on a damaged one: looks at every page of the file
+ * that may be in use, whether a tree leads to it or not, and takes each entry whose checksum is right. The key is part of the
+ * checksum, so that nothing else is taken for an entry.
+ *
+ * @param file a store of this format or the one before, open to be read, that nothing writes to
+ */
+export function salvage(file: number): Salvaged {
+  const { problem, isFreeListKnown, mayBeUsed } = knownPages(file);
+  const scan = new Scan(formatIn(file, mayBeUsed));
+  for (const entry of entriesIn(file, mayBeUsed)) scan.take(entry);
+  return { ...scan.found(), problem, mayBeOld: !isFreeListKnown };
+}
+
+/** Which values have checksums. Without a format that can be read, all. */
+function formatIn(file: number, mayBeUsed: (page: number) => boolean): HasChecksum {
+  let newest: PageEntry | undefined;
+  for (const entry of entriesIn(file, mayBeUsed)) {
+    const isFormat = entry.key.equals(formatKeyBytes);
+    if (isFormat && (newest === undefined || newest.transaction < entry.transaction)) newest = entry;
+  }
+  const { format, upgradedTo } =
+    newest === undefined ? {} : ((parsedOrNothing(newest.read()) ?? {}) as Partial<Format>);
+  if (format === formatWithoutChecksums) return () => false;
+  return (leafKey) => leafKey === undefined || upgradedTo === undefined || leafKey <= upgradedTo;
+}
+
+/** @param leafKey undefined for the other kinds of values */
+type HasChecksum = (leafKey?: string) => boolean;
+
+interface Found<Value> {
+  readonly value: Value;
+  readonly transaction: number;
+}
+
+class Scan {
+  readonly #hasChecksum: HasChecksum;
+  readonly #leaves = new Map<string, Found<() => Buffer>>();
+  readonly #journal = new Map<number, JournalEntry>();
+  readonly #records = new Map<Space, Found<SpaceRecord>>();
+  readonly #damaged = new Set<string>();
+
+  constructor(hasChecksum: HasChecksum) {
+    this.#hasChecksum = hasChecksum;
+  }
+
+  found(): Pick<Salvaged, 'leaves' | 'journal' | 'records' | 'damagedLeaves'> {
+    const leaves = Array.from(this.#leaves, ([key, { value, transaction }]) => ({
+      key,
+      read: value,
+      transaction,
+    }));
+    return {
+      leaves: leaves.sort((a, b) => (a.key < b.key ? -1 : 1)),
+      journal: this.#journal,
+      records: new Map(Array.from(this.#records, ([space, { value }]) => [space, value] as const)),
+      damagedLeaves: [...this.#damaged].filter((key) => !this.#leaves.has(key)).sort(),
+    };
+  }
+
+  take({ key, read, transaction }: PageEntry): void {
+    const text = key.toString('latin1');
+    const space = spaceOf(text);
+    if (spacePattern.test(text) && text.length > space.length) this.#takeLeaf(text, read, transaction);
+    else if (spacePattern.test(text)) {
+      const record = this.#jsonOf(text, read(), isRecord);
+      if (record !== undefined)
+        keepNewest(this.#records, space, { value: record as SpaceRecord, transaction });
+    } else if (key.length === journalKeyBytes) {
+      const commit = key.readUIntBE(0, journalKeyBytes);
+      const entry = this.#jsonOf(commit, read(), isEntry);
+      if (entry !== undefined) this.#journal.set(commit, entry as JournalEntry);
+    }
+  }
+
+  #takeLeaf(key: string, read: () => Buffer, transaction: number): void {
+    const hasChecksum = this.#hasChecksum(key);
+    const stored = read();
+    if (hasChecksum ? isIntact(key, stored) : isSound(key, stored))
+      keepNewest(this.#leaves, key, { value: hasChecksum ? () => contentOf(read()) : read, transaction });
+    else this.#damaged.add(key);
+  }
+
+  /** Undefined when it is damaged. */
+  #jsonOf(key: string | number, stored: Buffer, isValid: (value: unknown) => boolean): unknown {
+    if (this.#hasChecksum()) return isIntact(key, stored) ? parsedOrNothing(contentOf(stored)) : undefined;
+    const value = parsedOrNothing(stored);
+    return isValid(value) ? value : undefined;
+  }
+}
+
+/** Of a leaf without a checksum, that `verify` finds nothing wrong with it. */
+function isSound(key: string, run: Buffer): boolean {
+  const space = spaceOf(key);
+  let problems = 0;
+  checkLeaf({ space, run, before: leafKey(space, ''), key }, () => problems++);
+  return problems === 0;
+}
+
+function parsedOrNothing(json: Buffer): unknown {
+  try {
+    return isUtf8(json) ? JSON.parse(json.toString()) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A page that was written later has the later state of a key. */
+function keepNewest<Key, Value>(all: Map<Key, Found<Value>>, key: Key, found: Found<Value>): void {
+  const before = all.get(key);
+  if (before === undefined || before.transaction < found.transaction) all.set(key, found);
+}

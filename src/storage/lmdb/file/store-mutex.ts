@@ -1,0 +1,69 @@
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
+import { open, type RootDatabase } from 'lmdb';
+import { SettingsError } from '../../../errors.ts';
+import { structureProblem } from './page-check.ts';
+
+/**
+ * A mutex across processes: one at a time opens the store or writes to it. When LMDB (as in lmdb 3.5) opens a file, it
+ * records the last transaction. A commit by another process after the head was read is thereby lost, and the next writer
+ * overwrites it (LMDB's ITS#9496).
+ *
+ * It is the writer mutex of an LMDB environment that nothing writes to. Processes share it, waiting does not poll, and
+ * the kernel frees it when its holder is killed.
+ */
+export class StoreMutex {
+  readonly #environment: RootDatabase<string, string>;
+
+  /** Throws SettingsError when its file is damaged. */
+  constructor(storeFile: string) {
+    const file = `${storeFile}-mutex`;
+    if (!existsSync(file)) makeFile(file);
+    checkIsWhole(file);
+    this.#environment = openEnvironment(file);
+  }
+
+  /** Throws what the work throws. A thread must not hold it twice. */
+  hold<Result>(work: () => Result): Result {
+    return this.#environment.transactionSync(work);
+  }
+
+  close(): Promise<void> {
+    return this.#environment.close();
+  }
+}
+
+function openEnvironment(file: string): RootDatabase<string, string> {
+  return open<string, string>({ path: file, overlappingSync: false, maxDbs: 1, encoding: 'string' });
+}
+
+/** Atomic: an interrupted call leaves no file, and concurrent calls create one file. */
+function makeFile(file: string): void {
+  const draft = `${file}-${process.pid}`;
+  const removeDraft = () => {
+    for (const left of [draft, `${draft}-lock`]) rmSync(left, { force: true });
+  };
+  // A killed process with the same process id, as in a container, may have left these files.
+  removeDraft();
+  void openEnvironment(draft).close();
+  const descriptor = openSync(draft, 'r+');
+  try {
+    fsyncSync(descriptor);
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    closeSync(descriptor);
+    removeDraft();
+  }
+}
+
+/** Checked here because LMDB crashes the process on a damaged file. */
+function checkIsWhole(file: string): void {
+  const descriptor = openSync(file, 'r');
+  const problem = structureProblem(descriptor);
+  closeSync(descriptor);
+  if (problem === undefined) return;
+  throw new SettingsError([
+    `data (COUNTERFOIL_DATA): ${file} is damaged; stop every process that uses the store, and remove this file`,
+  ]);
+}

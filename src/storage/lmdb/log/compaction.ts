@@ -1,0 +1,129 @@
+import type { Space } from '../../engine.ts';
+import type { Reading } from '../file/checked-database.ts';
+import { countOf, emptySortedRun, idAtIndex, type SortedRun } from '../file/sorted-run.ts';
+import { leafBytesMax } from '../limits.ts';
+import { bytesOf, lastLeafKey, leafKey, type Store } from '../store.ts';
+import { changesIn, leafAfter, leafOf } from './leaves.ts';
+import type { Change, Memtable } from './memtable.ts';
+import { joined, type RunSize, withChanges } from './merge.ts';
+import { dropFolded } from './retained.ts';
+
+/** A smaller leaf is merged with the next one if both together fill at most three quarters of a leaf. */
+const smallLeafBytes = leafBytesMax / 4;
+const joinedLeaf: RunSize = { bytesMax: (leafBytesMax * 3) / 4, filled: false };
+
+/**
+ * Moves changes from the journal into the leaves, sorted by id, in several steps. Each leaf is rewritten once for all
+ * of its changes. The journal keeps all changes until the last step, and the journal overrides the leaves, so an
+ * interrupted compaction changes no result.
+ */
+export class Compaction {
+  readonly #store: Store;
+  readonly #memtable: Memtable;
+  #spaces: { readonly space: Space; readonly changes: readonly Change[] }[] = [];
+  /** The last commit that this compaction includes. */
+  #last = 0;
+  #isUnderWay = false;
+
+  constructor(store: Store, memtable: Memtable) {
+    this.#store = store;
+    this.#memtable = memtable;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#isUnderWay;
+  }
+
+  begin(): void {
+    this.#isUnderWay = true;
+    this.#last = this.#memtable.last;
+    this.#spaces = Array.from(this.#memtable.changedSpaces, (space) => ({
+      space,
+      changes: this.#memtable.changesOf(space),
+    }));
+  }
+
+  /** Compacts about `sizeMax` characters of changes. After the last change, the commits leave the journal. */
+  step(sizeMax: number): void {
+    let left = sizeMax;
+    while (left > 0) {
+      const next = this.#spaces.pop();
+      if (next === undefined) {
+        this.#end();
+        return;
+      }
+      const { space, changes } = next;
+      let count = 0;
+      while (count < changes.length && left > 0) left -= sizeOf(changes[count++] as Change);
+      compactInto(this.#store, space, this.#currentChanges(space, changes.slice(0, count)));
+      if (count < changes.length) this.#spaces.push({ space, changes: changes.slice(count) });
+      else this.#storeRecord(space);
+    }
+  }
+
+  abandon(): void {
+    this.#spaces = [];
+    this.#isUnderWay = false;
+  }
+
+  /** Since the beginning an item may have changed again, or another process may have compacted it. */
+  #currentChanges(space: Space, changes: readonly Change[]): readonly Change[] {
+    return changes.flatMap(({ id }) => this.#memtable.change(space, id) ?? []);
+  }
+
+  #storeRecord(space: Space): void {
+    const record = this.#memtable.record(space);
+    if (record !== undefined) this.#store.records.putSync(space, JSON.stringify(record));
+    else this.#store.records.removeSync(space);
+  }
+
+  #end(): void {
+    dropFolded(this.#store, this.#last);
+    this.#memtable.dropBefore(this.#last + 1);
+    this.#isUnderWay = false;
+  }
+}
+
+/** The approximate size of the change in the journal, in characters. */
+function sizeOf({ id, value = '' }: Change): number {
+  return id.length + value.length + 8;
+}
+
+/** A leaf whose content is wrong must not get a right checksum. */
+const rewriting: Reading = { isAfresh: true };
+
+/** Applies changes, sorted by id, to the leaves. Throws DamagedValueError; the leaves before are then done. */
+export function compactInto(store: Store, space: Space, changes: readonly Change[]): void {
+  let next = 0;
+  while (next < changes.length) {
+    const { key, run } = leafOf(store, space, (changes[next] as Change).idBytes, rewriting);
+    const changed = changesIn(key, space, changes, next);
+    next += changed.length;
+    // Ascending ids all go into the last leaf. The leaves that split off will not change again, so they are filled.
+    const size = { bytesMax: leafBytesMax, filled: key === lastLeafKey(space) };
+    putLeaves(store, space, key, withChanges(run, changed, size));
+  }
+}
+
+function putLeaves(store: Store, space: Space, key: string, runs: SortedRun[]): void {
+  const last = runs.pop();
+  if (last === undefined) {
+    store.leaves.removeSync(key);
+    return;
+  }
+  for (const run of runs)
+    store.leaves.putSync(leafKey(space, bytesOf(idAtIndex(run, countOf(run) - 1))), run);
+  if (runs.length > 0 || last.length >= smallLeafBytes || !joinWithNext(store, space, key, last)) {
+    store.leaves.putSync(key, last);
+  }
+}
+
+/** @returns whether the items of the small leaf were moved into the next leaf */
+function joinWithNext(store: Store, space: Space, key: string, small: SortedRun): boolean {
+  const next = leafAfter(store, space, key, rewriting);
+  if (next === undefined || small.length + next.run.length > joinedLeaf.bytesMax) return false;
+  const [run = emptySortedRun] = joined(small, next.run, joinedLeaf);
+  store.leaves.removeSync(key);
+  store.leaves.putSync(next.key, run);
+  return true;
+}
