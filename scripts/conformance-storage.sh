@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the opening of a store during writes, processes that are killed within a commit, a rotation of master keys that is
-# killed at each step, and the service, its backups, restores, upgrades and compactions on disks that lose power, are full,
+# killed at each step, and the service, its backups, restores and compactions on disks that lose power, are full,
 # are read-only, or fail to flush. Needs root, Linux and the Debian packages gcc, nbdkit, libnbd-bin, fuse3, e2fsprogs and
 # strace; each test reports the ones that are missing. LONG=1 takes the full counts.
 # Ends with the summary of node's test runner.

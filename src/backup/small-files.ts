@@ -14,20 +14,12 @@ export function recordBytes(fields: object): Buffer {
   return Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`);
 }
 
-/**
- * The fields of a record; undefined if the bytes are none, or were altered.
- *
- * @param isUnchecked whether a record without a checksum counts: one of a version that wrote none
- */
-export function readRecord(
-  bytes: Buffer,
-  isUnchecked: (fields: Readonly<Record<string, unknown>>) => boolean = () => false,
-): Readonly<Record<string, unknown>> | undefined {
+/** The fields of a record; undefined if the bytes are no record, or were altered. */
+export function readRecord(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   const found = parsed(bytes.toString());
   if (found === undefined) return undefined;
   const { [checksumKey]: checksum, ...fields } = found;
-  const isIntact = checksum === undefined ? isUnchecked(fields) : checksum === checksumOf(fields);
-  return isIntact ? fields : undefined;
+  return checksum === checksumOf(fields) ? fields : undefined;
 }
 
 function checksumOf(fields: object): string {

@@ -66,7 +66,7 @@ async function list(target: BackupTarget, { json }: BackupCommandOptions): Promi
     { title: 'ITEMS', cell: (made) => `${itemsOf(made)}`, align: 'right' },
     { title: 'BYTES', cell: ({ bytes }) => `${bytes}`, align: 'right' },
     { title: 'POSITION', cell: ({ position }) => `${position}`, align: 'right' },
-    { title: 'STORE', cell: ({ store_id }) => store_id ?? '' },
+    { title: 'STORE', cell: ({ store_id }) => store_id },
   ];
   await printListing(await backupsIn(target), {
     ...{ json, columns, none: 'No backups.' },

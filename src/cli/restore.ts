@@ -66,7 +66,7 @@ async function restore(
     .finally(() => bar.clear());
   const { manifest, at: time, position, replayed, missing, notes } = restored;
   const { name, store_id } = manifest;
-  const facts = { name, store_id: store_id ?? null, time, position, replayed, missing, notes };
+  const facts = { name, store_id, time, position, replayed, missing, notes };
   printResult(json, { ...facts, are_payments_shut: true }, [
     `${name}${replayed > 0 ? ` and ${replayed} commits after it` : ''}: restored to ${resolve(settings.data)}`,
     `the last commit is ${position}, of ${time}`,

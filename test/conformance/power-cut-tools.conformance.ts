@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { compactSteps } from '../../src/storage/lmdb/file/compact-file.ts';
 import { verifyStore } from '../../src/storage/lmdb/file/verify.ts';
@@ -18,10 +17,9 @@ import { PowerDisk } from '../support/conformance/power-disk.ts';
 import { count } from '../support/extent.ts';
 import { randomFrom, seedOf } from '../support/random.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { makeStoreOfFormat2 } from '../support/storage/store-of-format-2.ts';
 import { tryToPost } from '../support/try-to-send.ts';
 
-/** Power cuts of the disk with the data during a restore, an upgrade and a compaction: the store is whole, or there is none. */
+/** Power cuts of the disk with the data during a restore and a compaction: the store is whole, or there is none. */
 needRootAnd('nbdkit', 'nbdfuse', 'fusermount3', 'mkfs.ext4', 'losetup');
 
 const cuts = count({ short: 2, long: 100 });
@@ -87,54 +85,6 @@ async function assertIsShut(t: TestContext, data: string): Promise<void> {
   assert.match(reply?.text ?? '', /reconcile_required/);
   await service.kill();
 }
-
-test('upgrade: after a cut the next start completes it, and every item is there', async (t) => {
-  const disk = PowerDisk.plugIn(t);
-  const source = newData(t);
-  // More leaves than one step of the upgrade.
-  const leaves = Array.from({ length: 42_000 }, (_, n) => ({
-    id: String(n).padStart(6, '0'),
-    name: `name ${n}`,
-  }));
-  const content = await makeStoreOfFormat2(source, { 'table:t': leaves }, [
-    { space: 'table:t', id: '000003', name: undefined },
-    { space: 'table:t', id: 'only in the journal', name: 'x' },
-  ]);
-  const items = new Map(content['table:t']?.map(({ id, name }) => [id, name]));
-  const start = (data: string) => ServeProcess.spawn(t, { data });
-  const durationMs = await durationOf(async () => {
-    const trial = start(flushedCopyOf(source, join(disk.folder, 'trial')));
-    await trial.ready();
-    await trial.kill();
-  });
-  const check = async (data: string) => {
-    const service = await ServeProcess.start(t, { data });
-    await service.kill();
-    await assertWhole(data);
-    assert.deepEqual(await itemsOfStore(data), items);
-    rmSync(data, { recursive: true });
-  };
-  for (const moment of cutMoments(randomFrom(seedOf(t)), cuts, durationMs)) {
-    const data = flushedCopyOf(source, join(disk.folder, 'store'));
-    const service = start(data);
-    await sleep(moment);
-    await disk.cut(service.pids);
-    await disk.restore();
-    await check(data);
-  }
-  for (let step = 0; ; step++) {
-    const data = flushedCopyOf(source, join(disk.folder, 'store'));
-    const { signal } = spawnSync(process.execPath, [
-      stepProgram('upgrade-child'),
-      storeFile(data),
-      `${step}`,
-    ]);
-    await disk.cut([]);
-    await disk.restore();
-    await check(data);
-    if (signal === null) break;
-  }
-});
 
 test('compact: after a cut the old store is there or the new one, with every item', async (t) => {
   const disk = PowerDisk.plugIn(t);

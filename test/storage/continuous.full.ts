@@ -219,8 +219,8 @@ async function opened(t: TestContext, options = {}): Promise<ContinuousStore> {
 async function forged(bytes: Buffer): Promise<Buffer> {
   const { head, commits } = await readSegment(bytes);
   const draft = new SegmentDraft(noChecksum);
-  for (const [commit, at] of commits) draft.add({ commit, at: at ?? undefined, spaces: '[]' });
-  return (await draft.finish(head.chain)).bytes;
+  for (const [commit, at] of commits) draft.add({ commit, at, spaces: '[]' });
+  return (await draft.finish(head.chain, head.store_id)).bytes;
 }
 
 function altered(bytes: Buffer): Buffer {

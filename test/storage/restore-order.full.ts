@@ -138,7 +138,7 @@ async function retime({ target }: ContinuousStore, times: readonly number[]): Pr
   const { head, commits } = await readSegment(readFileSync(join(target.name, name)));
   const draft = new SegmentDraft(head.before);
   for (const [index, [commit, , spaces]] of commits.entries())
-    draft.add({ commit, at: times[index], spaces: JSON.stringify(spaces) });
+    draft.add({ commit, at: times[index] as number, spaces: JSON.stringify(spaces) });
   writeFileSync(join(target.name, name), (await draft.finish(head.chain, head.store_id)).bytes);
 }
 

@@ -74,6 +74,10 @@ const rejected: Readonly<
     make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":4,"id":"0a0b0c0d"}')),
     problem: /written by a newer version of Counterfoil \(format 4/,
   },
+  'a store of an older version': {
+    make: (file) => makeLmdb(file, (root) => root.put('counterfoil', '{"format":2,"id":"0a0b0c0d"}')),
+    problem: /written by an older version of Counterfoil \(format 2; this one supports 3\); use that version/,
+  },
   'a store whose description was altered': {
     make: (file) =>
       makeLmdb(file, (root) => root.put('counterfoil', '{"format":3,"id":"0a0b0c0d","checksum":1}')),

@@ -53,8 +53,6 @@ export const freePagesBeyondEndMax = 2 ** 20;
 export const mapBytesMax = 2 ** 46;
 /** Levels of a tree of LMDB: its cursors have room for so many (CURSOR_STACK). */
 export const treeDepthMax = 32;
-/** Leaves that an upgrade rewrites in one transaction: 16 MiB of new pages. */
-export const upgradedLeavesPerStep = 2_048;
 /**
  * Changes in the journal, and characters, at which compaction begins. Each leaf is rewritten once for all of its changes, so a longer
  * journal writes less; but every thread keeps it in memory, and each start reads it.

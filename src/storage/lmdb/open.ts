@@ -26,8 +26,7 @@ import { afterRunning } from './log/running-time.ts';
 import { SharedLook } from './log/shared-look.ts';
 import type { BatchOutcome, closeMessage, Outcome, repairMessage, WriterData } from './log/writer.ts';
 import { Reader } from './reader.ts';
-import { reusableBytes, type Store } from './store.ts';
-import { openUpgraded } from './upgrade.ts';
+import { openStore, reusableBytes, type Store } from './store.ts';
 
 /** Called when the state on disk is no longer known; the process must end and restart. */
 export type StoreLost = (error: Error) => void;
@@ -124,7 +123,7 @@ class LmdbEngine implements Engine {
     this.#flushed = options.flushed;
     this.#flushMsMax = options.flushMsMax ?? flushMsMax;
     this.#damaged = options.damaged;
-    this.#store = openUpgraded(file, { damaged: (problem) => this.#reportDamage(problem) });
+    this.#store = openStore(file, { damaged: (problem) => this.#reportDamage(problem) });
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit, new HeldSnapshots(file, options.snapshots));
     this.#probe = new DiskProbe(file, () => reusableBytes(this.#store), reserveBytes);

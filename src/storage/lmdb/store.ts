@@ -13,7 +13,6 @@ import {
   endMaking,
   type Format,
   formatOf,
-  formatVersion,
   makeFormat,
   noteMaking,
   wholeState,
@@ -120,7 +119,7 @@ function openAlone(
   if (isEmpty) endMaking(file);
   // Frees the snapshots of killed processes; otherwise their pages would never be reused.
   root.readerCheck();
-  const databases = openDatabases(root, format.format === formatVersion, damaged);
+  const databases = openDatabases(root, damaged);
   if (!readOnly && !isChecked) checkContent(file, databases, root);
   // After all databases are open, a read puts this process into LMDB's reader table until it closes the store (`processesOn`).
   const [last = 0] = databases.journal.getKeys({ reverse: true, limit: 1 });

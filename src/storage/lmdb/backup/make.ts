@@ -89,7 +89,7 @@ export async function makeBackup(
     const content = await contentOf(copy);
     const made = (await backupsByStore(target)).get(storeId) ?? [];
     const timeline = nextTimeline(made, content);
-    const manifest: Manifest & { readonly store_id: string } = {
+    const manifest: Manifest = {
       manifest: manifestVersion,
       name,
       time: new Date(now).toISOString(),

@@ -13,24 +13,21 @@ export interface Manifest {
   readonly position: number;
   /** When that commit was made (RFC 3339); missing if the store does not know. */
   readonly last_commit_at?: string;
-  /** Of the store: a restored or copied one has another id. Missing in manifests of earlier versions. */
-  readonly store_id?: string;
+  /** The id of the store. A restored or copied store has another one. */
+  readonly store_id: string;
   /**
-   * Which of the pasts of the store it is from: it goes up when a backup finds commits at the target that the store lacks, because the
-   * whole machine was set back. Missing, for 0, in manifests of earlier versions.
+   * Which history of the store the backup is from, counted from 0. The number goes up when a backup finds commits at the target that
+   * the store lacks, because the whole machine was set back.
    */
-  readonly timeline?: number;
+  readonly timeline: number;
   /** The chain of segments that continues it; missing if the store has no continuous backup. */
   readonly chain?: string;
   /** The running checksum of that chain at `position`: the segments that continue it begin with this one. Missing as the chain may be. */
   readonly chain_checksum?: string;
   /** Items by kind: `tables`, `table_items`, and each space of the service that has any. */
   readonly counts: Readonly<Record<string, number>>;
-  /**
-   * The processor accounts and modes that the store has ever charged with: after a restore the records of each must be read.
-   * Missing in manifests of earlier versions.
-   */
-  readonly accounts?: readonly ManifestAccount[];
+  /** The processor accounts and modes that the store has ever charged with: after a restore the records of each must be read. */
+  readonly accounts: readonly ManifestAccount[];
   readonly file: string;
   readonly bytes: number;
   /** Of the file, in hexadecimal. */
@@ -48,11 +45,6 @@ export interface ManifestAccount {
 }
 
 export const manifestVersion = 1;
-/** What manifests had before they had a checksum: any other field shows that a checksum belongs to them. */
-const uncheckedFields: ReadonlySet<string> = new Set([
-  ...['manifest', 'name', 'time', 'position', 'last_commit_at', 'store_id', 'chain', 'chain_checksum'],
-  ...['counts', 'file', 'bytes', 'sha256', 'service_version', 'store_format'],
-]);
 const namePattern = /^counterfoil-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
 
 /** The file of a manifest. */
@@ -83,7 +75,7 @@ export function nameOf(file: string): string | undefined {
 export async function readManifest(target: BackupTarget, name: string): Promise<Manifest | undefined> {
   if (!namePattern.test(name)) return undefined;
   const text = await readSmall(target, manifestFile(name), manifestBytesMax);
-  const manifest = (text && readRecord(text, isUnchecked)) as Manifest | undefined;
+  const manifest = (text && readRecord(text)) as Manifest | undefined;
   if (manifest?.manifest !== manifestVersion || manifest.name !== name) return undefined;
   if (manifest.file !== dataFile(name) || Number.isNaN(Date.parse(manifest.time))) return undefined;
   return manifest;
@@ -92,8 +84,4 @@ export async function readManifest(target: BackupTarget, name: string): Promise<
 /** Whether a text is the name of a backup. */
 export function isName(text: string): boolean {
   return namePattern.test(text);
-}
-
-function isUnchecked(fields: object): boolean {
-  return Object.keys(fields).every((field) => uncheckedFields.has(field));
 }

@@ -10,7 +10,7 @@ export type Place = Pick<Manifest, 'timeline' | 'position'>;
 
 /** Negative if the first is the older one. */
 export function comparePlaces(one: Place, other: Place): number {
-  return (one.timeline ?? 0) - (other.timeline ?? 0) || one.position - other.position;
+  return one.timeline - other.timeline || one.position - other.position;
 }
 
 /** As `comparePlaces`, and of two backups of one commit the one that was made later is the newer one. */
@@ -23,25 +23,18 @@ export function compareBackups(one: Manifest, other: Manifest): number {
 }
 
 /**
- * Backups by the id of their store, each the oldest first; the owner of the target is last. Manifests of earlier versions have no id:
- * their backups belong to the owner, or to the only store that there is; else their id is `unknownStore`.
+ * Groups backups by the id of their store. Each group begins with its oldest backup, and the group of the owner is the last.
  *
- * @param ownerId of the store to which the target belongs; undefined if no version that notes it has made a backup there
+ * @param ownerId the id of the store to which the target belongs; undefined if the target does not name it
  */
 export function byStore(
   manifests: readonly Manifest[],
   ownerId: string | undefined,
 ): ReadonlyMap<string, readonly Manifest[]> {
-  const ids = new Set(manifests.flatMap(({ store_id }) => store_id ?? []));
-  const [only] = ids.size === 1 ? ids : [];
-  const fallback = ownerId ?? only ?? unknownStore;
-  const groups = Map.groupBy(manifests, ({ store_id }) => store_id ?? fallback);
+  const groups = Map.groupBy(manifests, ({ store_id }) => store_id);
   const sorted = Array.from(groups, ([id, group]) => [id, group.toSorted(compareBackups)] as const);
   return new Map(sorted.sort(([one], [other]) => Number(one === ownerId) - Number(other === ownerId)));
 }
-
-/** Stands for the store of backups without an id, next to backups of several stores. */
-export const unknownStore = 'unknown';
 
 /**
  * The timeline of the next backup of a store: a new one if the target has a commit that the store lacks.
@@ -57,5 +50,5 @@ export function nextTimeline(
   if (newest === undefined) return 0;
   const isSame = newest.position === next.position && newest.last_commit_at === next.last_commit_at;
   const isLater = newest.position < next.position;
-  return (newest.timeline ?? 0) + (isSame || isLater ? 0 : 1);
+  return newest.timeline + (isSame || isLater ? 0 : 1);
 }

@@ -97,8 +97,8 @@ async function checkIsFree(
 ): Promise<void> {
   if (owner === 'damaged') throw damaged(target);
   if (owner !== undefined) throw owned(target, storeId, owner.store_id);
-  // Earlier versions noted no owner.
-  const ids = goodOf(await readCatalogue(target)).flatMap(({ store_id }) => store_id ?? []);
+  // The file that names the owner may have been deleted.
+  const ids = goodOf(await readCatalogue(target)).map(({ store_id }) => store_id);
   const other = ids.at(-1);
   if (other !== undefined && !ids.includes(storeId)) throw owned(target, storeId, other);
 }

@@ -136,7 +136,7 @@ function problemsOf(
     const problem = problemOf(entry);
     if (problem === undefined) continue;
     const { manifest } = entry;
-    if (manifest?.store_id !== undefined && manifest.store_id !== id) continue;
+    if (manifest !== undefined && manifest.store_id !== id) continue;
     // A manifest that cannot be read may be of the newest backup, unless the store has noted that it made no newer one.
     const isOlder =
       newest !== undefined &&

@@ -2,8 +2,7 @@ import { Compaction } from '../log/compaction.ts';
 import { appendEntry } from '../log/journal.ts';
 import { Memtable } from '../log/memtable.ts';
 import { noteShipped } from '../log/retained.ts';
-import type { Store } from '../store.ts';
-import { openUpgraded } from '../upgrade.ts';
+import { openStore, type Store } from '../store.ts';
 import { clearFailure } from './last-failure.ts';
 import { clearLease } from './lease.ts';
 import { replaySizeMax } from './limits.ts';
@@ -18,7 +17,7 @@ export class Replay {
   #waitingSize = 0;
 
   constructor(file: string) {
-    this.#store = openUpgraded(file);
+    this.#store = openStore(file);
     this.#memtable = new Memtable(this.#store);
     this.#compaction = new Compaction(this.#store, this.#memtable);
     // Its continuous backup is that of the store that it was copied from.
@@ -58,7 +57,7 @@ export class Replay {
       for (const [commit, at, spaces] of commits) {
         this.#memtable.append(commit, 0, 0);
         this.#memtable.apply(commit, spaces);
-        lastAt = at ?? lastAt;
+        lastAt = at;
       }
       this.#compaction.begin();
       this.#compaction.step(Infinity);

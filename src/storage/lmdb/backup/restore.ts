@@ -138,10 +138,8 @@ async function problemOfDownload(
   if (bytes === undefined) return `its file has gone from ${target.name}`;
   if ((await writeChecked(bytes, copy)) !== manifest.sha256)
     return 'its file has another checksum than its manifest';
-  // Manifests of earlier versions have no checksum.
   const { position, store_id } = await contentOf(copy);
-  const isOther = manifest.store_id !== undefined && manifest.store_id !== store_id;
-  return isOther || position !== manifest.position
+  return store_id !== manifest.store_id || position !== manifest.position
     ? 'its file is of another backup than its manifest'
     : undefined;
 }

@@ -35,7 +35,7 @@ export async function tidy(target: BackupTarget, storeId: string): Promise<void>
 export async function keepNewest(
   target: BackupTarget,
   keep: number,
-  made: Manifest & { readonly store_id: string },
+  made: Manifest,
 ): Promise<readonly string[]> {
   const stores = byStore(goodOf(await readCatalogue(target)), made.store_id);
   const others = (stores.get(made.store_id) ?? []).filter(({ name }) => name !== made.name);

@@ -16,8 +16,7 @@ import { segmentName } from './segment-name.ts';
 export interface SegmentHead {
   readonly segment: typeof segmentVersion;
   readonly chain: string;
-  /** Missing in segments of earlier versions. */
-  readonly store_id?: string;
+  readonly store_id: string;
   readonly first: number;
   readonly last: number;
   /** When the last commit was made (RFC 3339). */
@@ -28,8 +27,8 @@ export interface SegmentHead {
   readonly service_version: string;
 }
 
-/** A commit in a segment. The time is in milliseconds since 1970; null if it was made by a version that did not note it. */
-export type CommitLine = readonly [commit: number, at: number | null, spaces: readonly SpaceEntry[]];
+/** A commit in a segment. The time is in milliseconds since 1970. */
+export type CommitLine = readonly [commit: number, at: number, spaces: readonly SpaceEntry[]];
 
 export interface Segment {
   readonly head: SegmentHead;
@@ -63,7 +62,7 @@ export class SegmentDraft {
   }
 
   add(entry: EntryText): void {
-    const { commit, at = null, spaces } = entry;
+    const { commit, at, spaces } = entry;
     const line = lineOf(commit, at, spaces);
     if (this.#last === undefined) this.#first = commit;
     this.#last = entry;
@@ -87,12 +86,10 @@ export class SegmentDraft {
   }
 
   /** @param chain of which it is a part @param store the id of the store */
-  async finish(chain: string, store?: string): Promise<{ readonly name: string; readonly bytes: Buffer }> {
+  async finish(chain: string, store: string): Promise<{ readonly name: string; readonly bytes: Buffer }> {
     const [first, last] = [this.#first, this.last ?? 0];
     const head: SegmentHead = {
-      ...{ segment: segmentVersion, chain },
-      ...(store === undefined ? {} : { store_id: store }),
-      ...{ first, last },
+      ...{ segment: segmentVersion, chain, store_id: store, first, last },
       until: new Date(this.#last?.at ?? Date.now()).toISOString(),
       ...{ before: this.#before, after: this.#checksum, service_version: version },
     };
@@ -149,10 +146,10 @@ function parsed(line: string): unknown {
 
 /** The running checksum after one more commit. */
 export function checksumAfter(checksum: string, { commit, at, spaces }: EntryText): string {
-  return continued(checksum, lineOf(commit, at ?? null, spaces));
+  return continued(checksum, lineOf(commit, at, spaces));
 }
 
-function lineOf(commit: number, at: number | null, spaces: string): string {
+function lineOf(commit: number, at: number, spaces: string): string {
   return `[${commit},${at},${spaces}]`;
 }
 

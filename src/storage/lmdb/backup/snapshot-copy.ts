@@ -52,7 +52,7 @@ class SnapshotCopy {
     this.#store = store;
     this.#transaction = transaction;
     this.#copy = copy;
-    this.#databases = openDatabases(copy, store.leaves.hasChecksums);
+    this.#databases = openDatabases(copy);
     this.#rest = rest;
   }
 

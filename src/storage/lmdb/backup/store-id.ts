@@ -1,8 +1,7 @@
 import { notedCommit } from '../file/failure.ts';
 import { isFile } from '../file/file-identity.ts';
 import { lastEntry } from '../log/journal.ts';
-import { openStoreToRead } from '../store.ts';
-import { openUpgraded } from '../upgrade.ts';
+import { openStore, openStoreToRead } from '../store.ts';
 
 /**
  * The id of a store. A store that is a copy, or that was overwritten by an older one, gets its new id first, as when a service opens it:
@@ -14,8 +13,8 @@ export async function settledStoreId(file: string): Promise<string> {
   const { id, file: notedFile } = found.format;
   const last = lastEntry(found)?.commit ?? 0;
   await found.close();
-  if (noted <= last && (notedFile === undefined || isFile(file, notedFile))) return id;
-  const store = openUpgraded(file);
+  if (noted <= last && isFile(file, notedFile)) return id;
+  const store = openStore(file);
   await store.close();
   return store.format.id;
 }

@@ -41,7 +41,7 @@ export class Walk {
   #passed = 0;
   /** The commit up to which segments were read: beyond `reached` while it is open whether they belong to the wanted moment. */
   #readTo: number;
-  /** The running checksum after it; unknown after a backup of an earlier version. */
+  /** The running checksum after it; undefined if the backup names no chain of segments. */
   #checksum: string | undefined;
   /** Commits behind `reached` whose times a wrong clock gave them: they count if a commit after them counts. */
   #open: CommitLine[] = [];
@@ -126,8 +126,8 @@ export class Walk {
       const [position, time] = commit;
       if (position > this.#end.position) this.#firstLater ??= position;
       else if (this.#end.at === Infinity) taken.push(commit);
-      else if ((time ?? 0) > this.#end.now + futureSlackMs) this.#open.push(commit);
-      else if ((time ?? 0) > this.#end.at) this.#firstLater ??= position;
+      else if (time > this.#end.now + futureSlackMs) this.#open.push(commit);
+      else if (time > this.#end.at) this.#firstLater ??= position;
       else {
         if (this.#firstLater !== undefined) throw ambiguous(this.#firstLater, position);
         taken.push(...this.#open.splice(0), commit);

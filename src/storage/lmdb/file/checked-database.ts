@@ -15,8 +15,6 @@ export interface CheckedOptions<Value, Key extends string | number> {
   readonly describe: (key: Key) => string;
   /** Names it for a log, without the id of an item. */
   readonly describeToLog: (key: Key) => string;
-  /** False for a store of format 2, whose values have no checksums. */
-  readonly hasChecksums: boolean;
   /** Keys that need not be checked again; by default every read checks. */
   readonly recently?: RecentlyChecked;
   /** The same database without its checksums, for reads that check nothing: as fast as the library is. */
@@ -63,10 +61,6 @@ export class CheckedDatabase<Value, Key extends string | number> {
     this.#options = options;
   }
 
-  get hasChecksums(): boolean {
-    return this.#options.hasChecksums;
-  }
-
   /** Throws DamagedValueError. */
   get(key: Key): Value | undefined {
     const stored = this.#database.get(key);
@@ -108,15 +102,10 @@ export class CheckedDatabase<Value, Key extends string | number> {
 
   /** @returns false when the options forbid it */
   putSync(key: Key, value: Value, options: PutOptions = {}): boolean {
-    const { codec, hasChecksums, recently } = this.#options;
-    const content = codec.encode(value);
+    const { codec, recently } = this.#options;
     recently?.add(key);
     // The types of the library say void.
-    return this.#database.putSync(
-      key,
-      hasChecksums ? sealed(key, content) : content,
-      options,
-    ) as unknown as boolean;
+    return this.#database.putSync(key, sealed(key, codec.encode(value)), options) as unknown as boolean;
   }
 
   removeSync(key: Key): void {
@@ -132,8 +121,7 @@ export class CheckedDatabase<Value, Key extends string | number> {
   }
 
   #valueOf(key: Key, stored: Buffer, { isAfresh = false }: Reading = {}): Value {
-    const { codec, hasChecksums, recently } = this.#options;
-    if (!hasChecksums) return codec.decode(stored);
+    const { codec, recently } = this.#options;
     if (isAfresh || recently?.has(key) !== true) {
       if (!isIntact(key, stored)) throw this.#damageAt(key);
       if (!isAfresh) recently?.add(key);
@@ -148,7 +136,6 @@ export class CheckedDatabase<Value, Key extends string | number> {
   }
 
   #inspected(key: Key, stored: Buffer): Inspected<Key> {
-    if (!this.hasChecksums) return { key, content: stored, isIntact: true };
     return { key, content: contentOf(stored), isIntact: isIntact(key, stored) };
   }
 }

@@ -56,12 +56,7 @@ const ownContent = {
 const runs: Codec<SortedRun> = { encode: (run) => run, decode: (content) => content };
 const text: Codec<string> = { encode: (json) => Buffer.from(json), decode: (content) => content.toString() };
 
-/** @param hasChecksums false for a store of format 2 */
-export function openDatabases(
-  root: RootDatabase<string, string>,
-  hasChecksums: boolean,
-  damaged?: DamageFound,
-): Databases {
+export function openDatabases(root: RootDatabase<string, string>, damaged?: DamageFound): Databases {
   const bytes = { keyEncoder: byteKeys, encoder: ownBuffer };
   // In variables, because the library's types lack the encoders.
   const named = {
@@ -72,24 +67,25 @@ export function openDatabases(
   const records = root.openDB<Buffer, string>(named.records);
   const leaves = root.openDB<Buffer, string>(named.leaves);
   const journal = root.openDB<Buffer, number>(named.journal);
-  const contents = hasChecksums
-    ? root.openDB<SortedRun, string>({ ...named.leaves, encoder: ownContent } as typeof named.leaves)
-    : leaves;
+  const contents = root.openDB<SortedRun, string>({
+    ...named.leaves,
+    encoder: ownContent,
+  } as typeof named.leaves);
   return {
     recentlyRead: new RecentlyChecked(),
     records: new CheckedDatabase(records, {
-      ...{ codec: text, hasChecksums, damaged },
+      ...{ codec: text, damaged },
       describe: (space) => `${space}: its record`,
       describeToLog: (space) => `${space}: its record`,
     }),
     leaves: new CheckedDatabase(leaves, {
-      ...{ codec: runs, hasChecksums, damaged, contents, recently: new RecentlyChecked() },
+      ...{ codec: runs, damaged, contents, recently: new RecentlyChecked() },
       describe: (key) =>
         `${spaceOf(key)}: the leaf up to ${JSON.stringify(key.slice(spaceOf(key).length + 1))}`,
       describeToLog: (key) => `${spaceOf(key)}: a leaf`,
     }),
     journal: new CheckedDatabase(journal, {
-      ...{ codec: text, hasChecksums, damaged },
+      ...{ codec: text, damaged },
       describe: (commit) => `the journal: commit ${commit}`,
       describeToLog: (commit) => `the journal: commit ${commit}`,
     }),

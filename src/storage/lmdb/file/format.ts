@@ -12,23 +12,16 @@ import { pageBytes, readHead } from './pages.ts';
 
 /** The store's description of itself, under `formatKey` in the environment's main database. */
 export interface Format {
-  readonly format: typeof formatVersion | typeof formatWithoutChecksums;
+  readonly format: typeof formatVersion;
   /** Random, chosen when the store is created, copied or restored: distinguishes the same version number in two stores. */
   readonly id: string;
-  /** The file that has this id; undefined in a store that was not opened since it notes this. */
-  readonly file?: FileIdentity | undefined;
-  /** While an upgrade from the format before is under way: the last leaf that has its checksum. */
-  readonly upgradedTo?: string | undefined;
+  /** The file that has this id: the same content in another file is a copy. */
+  readonly file: FileIdentity;
 }
 
-/** Increases when a newer service writes data that an older one cannot read. */
+/** The only format that is read. It increases when a newer service writes data that an older one cannot read. */
 export const formatVersion = 3;
-/** The format before: leaves, entries of the journal and records have no checksums. `upgradeStore` adds them. */
-export const formatWithoutChecksums = 2;
 export const formatKey = 'counterfoil';
-
-/** The store is of the format before, or on the way from it: `upgradeStore` brings it to this one. */
-export class UpgradeNeeded extends SettingsError {}
 
 /** How a store was found before it was opened. */
 export interface Found {
@@ -39,8 +32,7 @@ export interface Found {
 
 /**
  * Reads the format of an open store, or writes it to a new one. A store whose file is another one than before gets a new id. Nothing may
- * be written before this check: the file may belong to another program. Throws SettingsError, DamagedStoreError, and UpgradeNeeded;
- * a store of the format before can be opened to be read.
+ * be written before this check: the file may belong to another program. Throws SettingsError for another format, and DamagedStoreError.
  */
 export function formatOf(
   file: string,
@@ -49,30 +41,26 @@ export function formatOf(
 ): Format {
   if (isEmpty && root.get(formatKey) === undefined) return root.transactionSync(() => makeFormat(file, root));
   const format = readFormat(file, root);
-  if (format.upgradedTo !== undefined)
-    throw new UpgradeNeeded([line(file, 'was upgraded halfway: start the service, which completes it')]);
-  if (readOnly) return format;
-  if (format.format === formatWithoutChecksums)
-    throw new UpgradeNeeded([
-      line(file, `is of format ${format.format}: start the service, which upgrades it`),
-    ]);
-  const isCopied = format.file !== undefined && !isFile(file, format.file);
-  if (isCopied || format.file === undefined)
-    return root.transactionSync(() => makeFormat(file, root, isCopied ? newId() : format.id));
-  return format;
+  if (readOnly || isFile(file, format.file)) return format;
+  return root.transactionSync(() => makeFormat(file, root));
 }
 
-/** The format of an open store, of this version or the one before. Throws SettingsError or DamagedStoreError. */
-export function readFormat(file: string, root: RootDatabase<string, string>): Format {
+/** The format of an open store. Throws SettingsError or DamagedStoreError. */
+function readFormat(file: string, root: RootDatabase<string, string>): Format {
   const found = parsed(root.get(formatKey));
   if (found === undefined) throw damage(file, 'is damaged, or is not a store of Counterfoil');
   const { checksum, ...format } = found;
-  if (format.format === formatWithoutChecksums && checksum === undefined) return format as Format;
-  const isOther = format.format !== formatVersion && format.format !== formatWithoutChecksums;
-  if (isOther) throw problem(file, otherVersion(format.format));
-  if (checksum !== checksumOf(format as Format))
+  if (format.format !== formatVersion) throw problem(file, otherVersion(format.format));
+  if (checksum !== checksumOf(format))
     throw damage(file, 'is damaged: the entry that describes it has a wrong checksum');
   return format as Format;
+}
+
+/** Throws SettingsError if a store describes itself as one of another format. A damaged description may be of this one. */
+export function rejectOtherFormat(file: string, description: string): void {
+  const { checksum, ...found } = parsed(description) ?? { format: formatVersion };
+  const isWhole = checksum === undefined || checksum === checksumOf(found);
+  if (isWhole && found.format !== formatVersion) throw problem(file, otherVersion(found.format));
 }
 
 function parsed(text: string | undefined): (Omit<Format, 'format'> & Described) | undefined {
@@ -88,18 +76,14 @@ interface Described {
   readonly checksum?: unknown;
 }
 
-/** Writes the format. Call it within a write transaction, and only to a store of this version or an empty file. */
+/** Writes the format. Call it within a write transaction, and only to a store of this format or an empty file. */
 export function makeFormat(file: string, root: RootDatabase<string, string>, id = newId()): Format {
-  return putFormat(root, { format: formatVersion, id, file: identityOf(file) });
-}
-
-/** Call it within a write transaction. */
-export function putFormat(root: RootDatabase<string, string>, format: Format): Format {
+  const format = { format: formatVersion, id, file: identityOf(file) } as const;
   root.putSync(formatKey, JSON.stringify({ ...format, checksum: checksumOf(format) }));
   return format;
 }
 
-function checksumOf(format: Format): number {
+function checksumOf(format: object): number {
   return crc32(JSON.stringify(format));
 }
 
@@ -207,9 +191,11 @@ export function fillUp(file: string): void {
 }
 
 function otherVersion(version: unknown): string {
-  return typeof version === 'number' && version > formatVersion
-    ? `was written by a newer version of Counterfoil (format ${version}; this one supports ${formatVersion})`
-    : `has a format that this version does not support (${String(version)})`;
+  const other = `(format ${String(version)}; this one supports ${formatVersion})`;
+  if (typeof version !== 'number') return `has a format that this version does not support ${other}`;
+  return version > formatVersion
+    ? `was written by a newer version of Counterfoil ${other}; use that version`
+    : `was written by an older version of Counterfoil ${other}; use that version`;
 }
 
 function problem(file: string, what: string): SettingsError {

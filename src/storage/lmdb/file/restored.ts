@@ -1,4 +1,4 @@
-import { openUpgraded } from '../upgrade.ts';
+import { openStore } from '../store.ts';
 import { makeFormat } from './format.ts';
 
 /**
@@ -9,7 +9,7 @@ import { makeFormat } from './format.ts';
  * A store that is put back as a file notices it when it is opened (`formatOf`), unless the whole disk is set back.
  */
 export async function renewStoreId(file: string): Promise<void> {
-  const store = openUpgraded(file);
+  const store = openStore(file);
   try {
     store.write(() => makeFormat(file, store.root));
   } finally {

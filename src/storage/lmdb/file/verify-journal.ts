@@ -38,8 +38,8 @@ export function isRecord(value: unknown): boolean {
 }
 
 export function isEntry(value: unknown): value is JournalEntry {
-  const { first, spaces } = (value ?? {}) as Partial<JournalEntry>;
-  return isCount(first) && Array.isArray(spaces) && spaces.every(isSpaceEntry);
+  const { first, at, spaces } = (value ?? {}) as Partial<JournalEntry>;
+  return isCount(first) && isCount(at) && Array.isArray(spaces) && spaces.every(isSpaceEntry);
 }
 
 function isSpaceEntry(value: unknown): boolean {

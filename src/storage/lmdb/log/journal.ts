@@ -6,9 +6,10 @@ export interface JournalEntry {
   /** The first commit that is not completely in the leaves yet; earlier commits have left the journal. */
   readonly first: number;
   readonly spaces: readonly SpaceEntry[];
-  /** When the commit was made, in milliseconds since 1970; missing in entries of earlier versions. */
-  readonly at?: number;
+  /** When the commit was made, in milliseconds since 1970. */
+  readonly at: number;
 }
+
 /**
  * Count and text bytes as of this commit, then the changes: alternating ids and values, null for a deleted item. With `true`
  * at the end, the space is removed.
@@ -48,8 +49,8 @@ export function keysFrom({ journal }: Store, from: number): Iterable<number> {
 /** A commit of the journal as text: continuous backup passes it on as it is. */
 export interface EntryText {
   readonly commit: number;
-  /** When the commit was made, in milliseconds since 1970; undefined in entries of earlier versions. */
-  readonly at: number | undefined;
+  /** When the commit was made, in milliseconds since 1970. */
+  readonly at: number;
   /** The spaces of the `JournalEntry`, as JSON. */
   readonly spaces: string;
 }
@@ -60,12 +61,9 @@ const headPattern = /^\{"first":\d+,"at":(\d+),"spaces":/;
 /** As `entriesFrom`, at a fraction of its cost. */
 export function* entryTextsFrom({ journal }: Store, from: number): Iterable<EntryText> {
   for (const { key: commit, value } of journal.getRange({ start: from })) {
-    const [head = '', at] = headPattern.exec(value) ?? [];
-    if (at !== undefined) yield { commit, at: Number(at), spaces: value.slice(head.length, -1) };
-    else {
-      const entry = JSON.parse(value) as JournalEntry;
-      yield { commit, at: entry.at, spaces: JSON.stringify(entry.spaces) };
-    }
+    const [head, at] = headPattern.exec(value) ?? [];
+    if (head === undefined) throw new Error(`commit ${commit} of the journal is not well-formed`);
+    yield { commit, at: Number(at), spaces: value.slice(head.length, -1) };
   }
 }
 

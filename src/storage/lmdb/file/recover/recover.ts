@@ -6,6 +6,7 @@ import type { Engine, Space } from '../../../engine.ts';
 import { commitWritesMax } from '../../../limits.ts';
 import { openLmdbEngine, storeFile } from '../../open.ts';
 import { notedCommit } from '../failure.ts';
+import { rejectOtherFormat } from '../format.ts';
 import { type RecoverableSpace, type RecoveredSpace, recoverableSpaces } from './recovered-spaces.ts';
 import { type Salvaged, salvage } from './salvage.ts';
 
@@ -31,7 +32,7 @@ const commitsAtOnce = 64;
 
 /**
  * Saves what can be read of the store of a folder into a new one in an empty folder. The old store is not changed, and LMDB does not
- * open it. Throws SettingsError if the old folder has no store, or the new folder is not empty.
+ * open it. Throws SettingsError if the old folder has no store or one of another format, or the new folder is not empty.
  */
 export async function recoverStore(
   from: string,
@@ -47,6 +48,7 @@ export async function recoverStore(
   const descriptor = openSync(old, 'r');
   try {
     const salvaged = salvage(descriptor);
+    if (salvaged.description !== undefined) rejectOtherFormat(old, salvaged.description);
     const engine = openLmdbEngine(draft);
     const copying = async () => {
       const spaces = await copyAll(engine, recoverableSpaces(salvaged), progress);

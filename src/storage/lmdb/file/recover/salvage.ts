@@ -3,10 +3,8 @@ import type { Space } from '../../../engine.ts';
 import type { JournalEntry } from '../../log/journal.ts';
 import type { SpaceRecord } from '../../store.ts';
 import { contentOf, isIntact } from '../checksum.ts';
-import { type Format, formatKey, formatWithoutChecksums } from '../format.ts';
-import { leafKey, spaceOf } from '../keys.ts';
-import { isEntry, isRecord } from '../verify-journal.ts';
-import { checkLeaf } from '../verify-leaf.ts';
+import { formatKey } from '../format.ts';
+import { spaceOf } from '../keys.ts';
 import { knownPages } from './known-pages.ts';
 import { entriesIn, type PageEntry } from './page-entries.ts';
 
@@ -24,6 +22,8 @@ export interface Salvaged {
   readonly leaves: readonly SalvagedLeaf[];
   readonly journal: ReadonlyMap<number, JournalEntry>;
   readonly records: ReadonlyMap<Space, SpaceRecord>;
+  /** What the store says of its format; undefined when that is lost. */
+  readonly description: string | undefined;
   /** Keys of leaves whose content is damaged. */
   readonly damagedLeaves: readonly string[];
   /** What is wrong with the structure of the file; undefined when it is whole. */
@@ -41,30 +41,14 @@ const formatKeyBytes = Buffer.from(formatKey);
  * that may be in use, whether a tree leads to it or not, and takes each entry whose checksum is right. The key is part of the
  * checksum, so that nothing else is taken for an entry.
  *
- * @param file a store of this format or the one before, open to be read, that nothing writes to
+ * @param file a store, open to be read, that nothing writes to
  */
 export function salvage(file: number): Salvaged {
   const { problem, isFreeListKnown, mayBeUsed } = knownPages(file);
-  const scan = new Scan(formatIn(file, mayBeUsed));
+  const scan = new Scan();
   for (const entry of entriesIn(file, mayBeUsed)) scan.take(entry);
   return { ...scan.found(), problem, mayBeOld: !isFreeListKnown };
 }
-
-/** Which values have checksums. Without a format that can be read, all. */
-function formatIn(file: number, mayBeUsed: (page: number) => boolean): HasChecksum {
-  let newest: PageEntry | undefined;
-  for (const entry of entriesIn(file, mayBeUsed)) {
-    const isFormat = entry.key.equals(formatKeyBytes);
-    if (isFormat && (newest === undefined || newest.transaction < entry.transaction)) newest = entry;
-  }
-  const { format, upgradedTo } =
-    newest === undefined ? {} : ((parsedOrNothing(newest.read()) ?? {}) as Partial<Format>);
-  if (format === formatWithoutChecksums) return () => false;
-  return (leafKey) => leafKey === undefined || upgradedTo === undefined || leafKey <= upgradedTo;
-}
-
-/** @param leafKey undefined for the other kinds of values */
-type HasChecksum = (leafKey?: string) => boolean;
 
 interface Found<Value> {
   readonly value: Value;
@@ -72,17 +56,13 @@ interface Found<Value> {
 }
 
 class Scan {
-  readonly #hasChecksum: HasChecksum;
   readonly #leaves = new Map<string, Found<() => Buffer>>();
   readonly #journal = new Map<number, JournalEntry>();
   readonly #records = new Map<Space, Found<SpaceRecord>>();
   readonly #damaged = new Set<string>();
+  readonly #descriptions = new Map<string, Found<string>>();
 
-  constructor(hasChecksum: HasChecksum) {
-    this.#hasChecksum = hasChecksum;
-  }
-
-  found(): Pick<Salvaged, 'leaves' | 'journal' | 'records' | 'damagedLeaves'> {
+  found(): Pick<Salvaged, 'leaves' | 'journal' | 'records' | 'description' | 'damagedLeaves'> {
     const leaves = Array.from(this.#leaves, ([key, { value, transaction }]) => ({
       key,
       read: value,
@@ -92,47 +72,39 @@ class Scan {
       leaves: leaves.sort((a, b) => (a.key < b.key ? -1 : 1)),
       journal: this.#journal,
       records: new Map(Array.from(this.#records, ([space, { value }]) => [space, value] as const)),
+      description: this.#descriptions.get(formatKey)?.value,
       damagedLeaves: [...this.#damaged].filter((key) => !this.#leaves.has(key)).sort(),
     };
   }
 
   take({ key, read, transaction }: PageEntry): void {
+    if (key.equals(formatKeyBytes)) {
+      keepNewest(this.#descriptions, formatKey, { value: read().toString(), transaction });
+      return;
+    }
     const text = key.toString('latin1');
     const space = spaceOf(text);
     if (spacePattern.test(text) && text.length > space.length) this.#takeLeaf(text, read, transaction);
     else if (spacePattern.test(text)) {
-      const record = this.#jsonOf(text, read(), isRecord);
+      const record = jsonIn(text, read());
       if (record !== undefined)
         keepNewest(this.#records, space, { value: record as SpaceRecord, transaction });
     } else if (key.length === journalKeyBytes) {
       const commit = key.readUIntBE(0, journalKeyBytes);
-      const entry = this.#jsonOf(commit, read(), isEntry);
+      const entry = jsonIn(commit, read());
       if (entry !== undefined) this.#journal.set(commit, entry as JournalEntry);
     }
   }
 
   #takeLeaf(key: string, read: () => Buffer, transaction: number): void {
-    const hasChecksum = this.#hasChecksum(key);
-    const stored = read();
-    if (hasChecksum ? isIntact(key, stored) : isSound(key, stored))
-      keepNewest(this.#leaves, key, { value: hasChecksum ? () => contentOf(read()) : read, transaction });
+    if (isIntact(key, read())) keepNewest(this.#leaves, key, { value: () => contentOf(read()), transaction });
     else this.#damaged.add(key);
-  }
-
-  /** Undefined when it is damaged. */
-  #jsonOf(key: string | number, stored: Buffer, isValid: (value: unknown) => boolean): unknown {
-    if (this.#hasChecksum()) return isIntact(key, stored) ? parsedOrNothing(contentOf(stored)) : undefined;
-    const value = parsedOrNothing(stored);
-    return isValid(value) ? value : undefined;
   }
 }
 
-/** Of a leaf without a checksum, that `verify` finds nothing wrong with it. */
-function isSound(key: string, run: Buffer): boolean {
-  const space = spaceOf(key);
-  let problems = 0;
-  checkLeaf({ space, run, before: leafKey(space, ''), key }, () => problems++);
-  return problems === 0;
+/** Undefined when it is damaged. */
+function jsonIn(key: string | number, stored: Buffer): unknown {
+  return isIntact(key, stored) ? parsedOrNothing(contentOf(stored)) : undefined;
 }
 
 function parsedOrNothing(json: Buffer): unknown {
