@@ -62,7 +62,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'storage/lmdb/': ['storage/lmdb/', ...store, ...shared],
   'storage/lmdb/log/': [...lmdbFiles, ...store, ...shared],
   'storage/lmdb/backup/': [
-    ...['storage/lmdb/', 'backup/target.ts', 'backup/small-files.ts', 'backup/limits.ts'],
+    ...['storage/lmdb/', 'backup/target.ts', 'backup/small-files.ts'],
     ...store,
     ...shared,
   ],
@@ -87,8 +87,8 @@ const adapters: readonly string[] = ['app/adapters.ts', 'app/backups/adapters.ts
 const vendors: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['storage/lmdb/'],
   '@aws-sdk/client-dynamodb': ['storage/dynamodb/'],
-  '@aws-sdk/client-s3': ['backup/s3/'],
-  '@aws-sdk/lib-storage': ['backup/s3/'],
+  '@aws-sdk/client-s3': ['backup/s3-'],
+  '@aws-sdk/lib-storage': ['backup/s3-'],
   stripe: ['processors/stripe/'],
   square: ['processors/square/'],
   fastify: ['http/'],

@@ -17,11 +17,15 @@ import type { ProviderName } from '../sign-in/providers.ts';
 import type { NamedEngine } from '../storage/copying/copy.ts';
 import type { DynamoSettings, TableMade } from '../storage/dynamodb/open.ts';
 import type { Engine } from '../storage/engine.ts';
-import { processesOn } from '../storage/lmdb/file/in-use.ts';
-import { noteLoss, verifyAfterLoss } from '../storage/lmdb/file/loss.ts';
-import { renewStoreId } from '../storage/lmdb/file/restored.ts';
 import { type Progress, type Verified, verifyStore } from '../storage/lmdb/file/verify.ts';
-import { type LmdbOptions, openLmdbEngine, storeFile } from '../storage/lmdb/open.ts';
+import {
+  type LmdbOptions,
+  noteLoss,
+  openLmdbEngine,
+  storeFile,
+  verifyAfterLoss,
+} from '../storage/lmdb/open.ts';
+import { processesOn, renewStoreId } from '../storage/lmdb/store.ts';
 import { ObservedEngine } from '../storage/observed.ts';
 import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';

@@ -35,6 +35,9 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
+/** Small objects that are read or deleted at once: enough to hide the delay of each. */
+export const requestsAtOnceMax = 16;
+
 /** Does a work for each of many, a few at a time. Rejects with the first error. @returns the results in the order of `all` */
 export async function mapWithConcurrency<Each, Result>(
   all: readonly Each[],

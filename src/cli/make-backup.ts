@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { existingStore } from '../app/adapters.ts';
 import { backupsIn, makeBackup, openTarget } from '../app/backups/adapters.ts';
-import { lowerPriority } from '../app/backups/low-priority.ts';
+import { lowerPriority } from '../app/backups/run-snapshot.ts';
 import { masterKeySource } from '../app/offline/secrets.ts';
 import { BackupFailed, type BackupTarget } from '../backup/target.ts';
 import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';

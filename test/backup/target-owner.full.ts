@@ -8,9 +8,14 @@ import { FolderTarget } from '../../src/backup/folder-target.ts';
 import { BackupFailed, type BackupTarget } from '../../src/backup/target.ts';
 import { backupsIn } from '../../src/storage/lmdb/backup/listing.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
-import { claimSteps, claimTarget, ownerFile, ownerIdOf } from '../../src/storage/lmdb/backup/owner.ts';
+import {
+  claimSteps,
+  claimTarget,
+  ownerFile,
+  ownerIdOf,
+  settledStoreId,
+} from '../../src/storage/lmdb/backup/owner.ts';
 import { restoreBackup } from '../../src/storage/lmdb/backup/restore.ts';
-import { settledStoreId } from '../../src/storage/lmdb/backup/store-id.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { ContinuousStore, restoredItems } from '../support/backup/continuous-store.ts';
 import { runCommand } from '../support/command.ts';

@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sealed } from '../../src/storage/lmdb/file/checksum.ts';
+import { sealed } from '../../src/storage/lmdb/file/checked-database.ts';
+import { firstKey } from '../../src/storage/lmdb/file/databases.ts';
 import {
   emptySortedRun,
   type SortedRun,
@@ -12,7 +13,7 @@ import {
 } from '../../src/storage/lmdb/file/sorted-run.ts';
 import { verifyStore } from '../../src/storage/lmdb/file/verify.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
-import { firstKey, openStore, type Store } from '../../src/storage/lmdb/store.ts';
+import { openStore, type Store } from '../../src/storage/lmdb/store.ts';
 import { count } from '../support/extent.ts';
 import { newDataFolder } from '../support/service.ts';
 

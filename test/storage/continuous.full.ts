@@ -4,9 +4,9 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Shipper, shipSteps } from '../../src/storage/lmdb/backup/journal-archiver.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { noChecksum, readSegment, SegmentDraft } from '../../src/storage/lmdb/backup/segment.ts';
-import { Shipper, shipSteps } from '../../src/storage/lmdb/backup/shipper.ts';
 import { ContinuousStore, ModelWriter, restoredItems } from '../support/backup/continuous-store.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';

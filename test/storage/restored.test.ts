@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { moveStore } from '../../src/app/offline/stores.ts';
 import { loadSettings } from '../../src/settings/load.ts';
-import { renewStoreId } from '../../src/storage/lmdb/file/restored.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
-import { openStore } from '../../src/storage/lmdb/store.ts';
+import { openStore, renewStoreId } from '../../src/storage/lmdb/store.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
 
 const onLmdb = process.env.TEST_STORE === 'dynamodb' ? { skip: 'needs a local file' } : {};

@@ -5,7 +5,8 @@ import { SettingsError } from '../../errors.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { optional } from '../optional.ts';
 
-export type { LastFailure } from '../../storage/lmdb/backup/last-failure.ts';
+export type { LastFailure, ShippingProgress } from '../../storage/lmdb/backup/archive-state.ts';
+export { endShipping, Shipper } from '../../storage/lmdb/backup/journal-archiver.ts';
 export {
   backupsByStore,
   backupsIn,
@@ -14,11 +15,8 @@ export {
 } from '../../storage/lmdb/backup/listing.ts';
 export { makeBackup } from '../../storage/lmdb/backup/make.ts';
 export { isName as isBackupName } from '../../storage/lmdb/backup/manifest.ts';
-export { claimTarget, whyRejected } from '../../storage/lmdb/backup/owner.ts';
-export type { ShippingProgress } from '../../storage/lmdb/backup/progress.ts';
+export { claimTarget, settledStoreId, whyRejected } from '../../storage/lmdb/backup/owner.ts';
 export { restoreBackup } from '../../storage/lmdb/backup/restore.ts';
-export { endShipping, Shipper } from '../../storage/lmdb/backup/shipper.ts';
-export { settledStoreId } from '../../storage/lmdb/backup/store-id.ts';
 
 /** As `adapters.ts`, for backups: the targets, and what copies the embedded store to them. */
 
@@ -27,6 +25,6 @@ export async function openTarget({ backup }: Pick<Settings, 'backup'>, place: st
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(place)) return new FolderTarget(resolve(place));
   if (!/^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/[\w!.*'()-]+)*\/?$/.test(place))
     throw new SettingsError([`${place}: is no target; name a folder, or s3://bucket/prefix`]);
-  const { S3Target } = await optional(place, () => import('../../backup/s3/s3-target.ts'));
+  const { S3Target } = await optional(place, () => import('../../backup/s3-target.ts'));
   return new S3Target(place.replace(/\/$/, ''), backup.s3);
 }

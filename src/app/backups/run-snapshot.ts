@@ -1,6 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { extname } from 'node:path';
+import { backupPriority } from '../limits.ts';
 import type { BackupPlan, SnapshotResult } from './messages.ts';
 
 const program = new URL(`./snapshot-process${extname(import.meta.url)}`, import.meta.url);
@@ -30,4 +33,26 @@ async function resultOf(child: ChildProcess): Promise<SnapshotResult> {
       message: `the process of the backup ended by ${signal ?? `status ${status}`}`,
     }
   );
+}
+
+/**
+ * Gives the whole process the priority of a backup, so that a service on the same machine comes first. On Linux each thread has a
+ * priority of its own, which threads that it starts later take over.
+ */
+export function lowerPriority(): void {
+  for (const id of [0, ...threads()]) {
+    try {
+      setPriority(id, backupPriority);
+    } catch {
+      // The thread has ended, or the system does not allow it: then the backup takes its share.
+    }
+  }
+}
+
+function threads(): readonly number[] {
+  try {
+    return readdirSync('/proc/self/task').map(Number);
+  } catch {
+    return [];
+  }
 }

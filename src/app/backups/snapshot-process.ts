@@ -1,8 +1,8 @@
 import { BackupFailed } from '../../backup/target.ts';
 import { SettingsError } from '../../errors.ts';
 import { makeBackup, openTarget } from './adapters.ts';
-import { lowerPriority } from './low-priority.ts';
 import type { BackupPlan, SnapshotResult } from './messages.ts';
+import { lowerPriority } from './run-snapshot.ts';
 
 /**
  * The process of one backup, which the agent starts: it has a lower priority than the service, its memory ends with it, and damage

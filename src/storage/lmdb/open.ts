@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync } from 'node:fs';
-import { extname, join } from 'node:path';
-import { Worker } from 'node:worker_threads';
-import { ServiceError, SettingsError } from '../../errors.ts';
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DamagedStoreError, ServiceError, SettingsError } from '../../errors.ts';
 import type {
   Engine,
   Rejection,
@@ -15,21 +13,20 @@ import type {
 } from '../engine.ts';
 import { commitWritesMax, diskReserveBytes } from '../limits.ts';
 import { DamagedValueError, type DamageFound } from './file/checked-database.ts';
-import { DiskProbe, type Failure } from './file/failure.ts';
+import { DiskProbe, storeError } from './file/failure.ts';
+import { verifyStore } from './file/verify.ts';
 import { damagesReportedMax, flushMsMax } from './limits.ts';
 import type { Write as AnyWrite, Batch, CommitResult } from './log/committer.ts';
 import { GroupCommit } from './log/group-commit.ts';
 import { HeldSnapshots, type SnapshotBounds } from './log/held-snapshots.ts';
 import { LastCommit } from './log/last-commit.ts';
-import { Repairs } from './log/repairs.ts';
-import { afterRunning } from './log/running-time.ts';
-import { SharedLook } from './log/shared-look.ts';
-import type { BatchOutcome, closeMessage, Outcome, repairMessage, WriterData } from './log/writer.ts';
+import { Repairs, SharedLook } from './log/snapshot-refresh.ts';
+import { WriterThread } from './log/writer-thread.ts';
 import { Reader } from './reader.ts';
 import { openStore, reusableBytes, type Store } from './store.ts';
 
 /** Called when the state on disk is no longer known; the process must end and restart. */
-export type StoreLost = (error: Error) => void;
+type StoreLost = (error: Error) => void;
 
 export interface LmdbOptions {
   /** With less free space than this, the disk counts as full. The default is the limit of the same name. */
@@ -104,40 +101,28 @@ class LmdbEngine implements Engine {
   readonly #lastCommit: LastCommit;
   readonly #reader: Reader;
   readonly #look = new SharedLook(() => this.#lookAtStore());
-  readonly #repairs = new Repairs(() => this.#writer.postMessage('repair' satisfies typeof repairMessage));
-  readonly #writer: Worker;
-  readonly #lost: StoreLost;
+  readonly #repairs = new Repairs(() => this.#writer.repair());
+  readonly #writer: WriterThread;
   readonly #probe: DiskProbe;
   readonly #flushed: LmdbOptions['flushed'];
-  readonly #flushMsMax: number;
   readonly #damaged: LmdbOptions['damaged'];
   readonly #damages = new Set<string>();
-  /** Resolves the batch that is being written. */
-  #resolveBatch: ((outcome: BatchOutcome) => void) | undefined;
   #closing = false;
   readonly #commits = new GroupCommit<readonly AnyWrite[], CommitResult>((batch) => this.#flush(batch));
 
   constructor(file: string, lost: StoreLost, options: LmdbOptions) {
     const reserveBytes = options.diskReserveBytes ?? diskReserveBytes;
-    this.#lost = lost;
     this.#flushed = options.flushed;
-    this.#flushMsMax = options.flushMsMax ?? flushMsMax;
     this.#damaged = options.damaged;
     this.#store = openStore(file, { damaged: (problem) => this.#reportDamage(problem) });
     this.#lastCommit = new LastCommit(file);
     this.#reader = new Reader(this.#store, this.#lastCommit, new HeldSnapshots(file, options.snapshots));
     this.#probe = new DiskProbe(file, () => reusableBytes(this.#store), reserveBytes);
-    this.#writer = new Worker(new URL(`./log/writer${extname(import.meta.url)}`, import.meta.url), {
-      workerData: { file, diskReserveBytes: reserveBytes } satisfies WriterData,
-    });
-    this.#writer.on('error', lost).on('exit', (status) => {
-      if (!this.#closing) lost(new Error(`the writer's thread ended with status ${status}`));
-    });
-    this.#writer.on('message', (outcome: Outcome) => {
-      if (outcome.kind === 'lost') lost(new Error(`the store could not be written: ${outcome.reason}`));
-      else if (outcome.kind === 'damaged') this.#reportDamage(outcome.problem);
-      else if (outcome.kind === 'repaired') this.#repairs.answered();
-      else this.#resolveBatch?.(outcome);
+    const data = { file, diskReserveBytes: reserveBytes };
+    this.#writer = new WriterThread(data, options.flushMsMax ?? flushMsMax, {
+      lost,
+      damaged: (problem) => this.#reportDamage(problem),
+      repaired: () => this.#repairs.answered(),
     });
   }
 
@@ -192,7 +177,7 @@ class LmdbEngine implements Engine {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     const result = await this.#commits.add(writes, { size: sizeOf(writes), writes: writes.length, caller });
     if (result === 'damaged') throw new DamagedValueError('what this commit depends on cannot be read');
-    if (result === 'full') throw errorOf({ kind: 'full', reason: 'the disk is full' });
+    if (result === 'full') throw storeError({ kind: 'full', reason: 'the disk is full' });
     return result;
   }
 
@@ -200,15 +185,13 @@ class LmdbEngine implements Engine {
   async checkWritable(): Promise<void> {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     const failure = this.#probe.whyUnwritable(0);
-    if (failure !== undefined) throw errorOf(failure);
+    if (failure !== undefined) throw storeError(failure);
   }
 
   async close(): Promise<void> {
     this.#closing = true;
     await this.#commits.drain();
-    const ended = once(this.#writer, 'exit');
-    this.#writer.postMessage('close' satisfies typeof closeMessage);
-    await ended;
+    await this.#writer.close();
     this.#probe.close();
     await this.#store.close();
     // Close this last: closing a file releases LMDB's locks on it, which mark the store as open.
@@ -223,18 +206,10 @@ class LmdbEngine implements Engine {
 
   async #flush(batch: Batch): Promise<readonly CommitResult[]> {
     const began = performance.now();
-    const outcome = await new Promise<BatchOutcome>((resolve) => {
-      const end = afterRunning(this.#flushMsMax, () => this.#lost(new Error('a flush hangs')));
-      this.#resolveBatch = (outcome) => {
-        end();
-        resolve(outcome);
-      };
-      // Sent as text: copying a string costs a fraction of cloning the objects.
-      this.#writer.postMessage(JSON.stringify(batch));
-    });
+    const outcome = await this.#writer.write(batch);
     this.#flushed?.(performance.now() - began, batch.length);
     if (outcome.kind === 'durable') return batch.map((_, index) => outcome.rejections[index]);
-    throw errorOf(outcome.failure);
+    throw storeError(outcome.failure);
   }
 }
 
@@ -244,14 +219,27 @@ function sizeOf(writes: readonly AnyWrite[]): number {
   return size;
 }
 
-function errorOf({ kind, reason }: Failure): ServiceError {
-  const detail = `the store could not be written: ${reason}`;
-  if (kind === 'full' || kind === 'low') return new ServiceError('storage_full', { detail });
-  if (kind === 'other') return new ServiceError('unavailable', { detail });
-  if (kind === 'gone')
-    return new ServiceError('unavailable', {
-      message: 'The file of the store was removed or replaced; nothing was written.',
-      detail,
-    });
-  return new ServiceError('unavailable', { message: 'The disk is read-only; nothing was written.', detail });
+/** The file that asks the next start to verify the store. */
+const lossMarker = (folder: string) => join(folder, 'verify-at-start');
+
+/** Records that a flush failed, so that the next start verifies the store before it serves. */
+export function noteLoss(folder: string): void {
+  try {
+    writeFileSync(
+      lossMarker(folder),
+      'A flush failed. The next start verifies the store and removes this file.\n',
+    );
+  } catch {
+    // The disk that failed the flush may fail this too.
+  }
+}
+
+/** Verifies a store whose last flush failed. Throws DamagedStoreError when it is damaged. */
+export async function verifyAfterLoss(folder: string): Promise<void> {
+  if (!existsSync(lossMarker(folder))) return;
+  const { problems } = await verifyStore(storeFile(folder));
+  if (problems.length > 0) {
+    throw new DamagedStoreError(problems.map((problem) => `data (COUNTERFOIL_DATA): ${problem}`));
+  }
+  rmSync(lossMarker(folder), { force: true });
 }

@@ -20,8 +20,6 @@ import {
 import { StoreMutex } from './file/store-mutex.ts';
 import { snapshotsMax } from './limits.ts';
 
-export { bytesOf, endKey, firstKey, lastLeafKey, leafKey, spaceOf } from './file/keys.ts';
-
 /**
  * The LMDB environment of a data folder; each thread of each process opens its own.
  *
@@ -46,7 +44,7 @@ export interface SpaceRecord {
   readonly generation: number;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   readonly damaged?: DamageFound | undefined;
   /** Whether this process has checked the file already, as another thread of it. */
   readonly isChecked?: boolean;
@@ -202,4 +200,41 @@ export function reusableBytes({ root, records, leaves, journal }: Store): number
 
 function statisticsOf(database: { getStats(): object }): Statistics {
   return database.getStats() as Statistics;
+}
+
+/** The other processes that have the store open (`openProcessesOf`). */
+export async function processesOn(file: string): Promise<readonly number[]> {
+  if (!existsSync(file)) return [];
+  const store = openStoreToRead(file);
+  try {
+    return otherProcessesOn(store.root);
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * `processesOn` of an open store. A process that has read stays in LMDB's reader table until it closes the store; opening a store reads
+ * in it.
+ */
+export function otherProcessesOn(root: RootDatabase<string, string>): readonly number[] {
+  root.readerCheck();
+  const pids = [...root.readerList().matchAll(/^\s*(\d+) /gm)].map(([, pid]) => Number(pid));
+  return [...new Set(pids)].filter((pid) => pid !== process.pid);
+}
+
+/**
+ * Gives a store a new id, so that the ETags that it had name nothing any more. Call it after the content of a store was put in
+ * place by other means than commits, or was copied. A process that has the store open keeps the old id until it ends. Throws
+ * SettingsError when there is no store of this version.
+ *
+ * A store that is put back as a file notices it when it is opened (`formatOf`), unless the whole disk is set back.
+ */
+export async function renewStoreId(file: string): Promise<void> {
+  const store = openStore(file);
+  try {
+    store.write(() => makeFormat(file, store.root));
+  } finally {
+    await store.close();
+  }
 }

@@ -1,8 +1,8 @@
 import { FolderTarget } from '../../../src/backup/folder-target.ts';
 import type { Engine, Space, Write } from '../../../src/storage/engine.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
+import { Shipper, type ShipperOptions } from '../../../src/storage/lmdb/backup/journal-archiver.ts';
 import { type RestoreOptions, restoreBackup } from '../../../src/storage/lmdb/backup/restore.ts';
-import { Shipper, type ShipperOptions } from '../../../src/storage/lmdb/backup/shipper.ts';
 import { openLmdbEngine, storeFile } from '../../../src/storage/lmdb/open.ts';
 import { untilAtRest } from '../storage/rest.ts';
 

@@ -1,6 +1,6 @@
 import { FolderTarget } from '../../../src/backup/folder-target.ts';
+import { Shipper } from '../../../src/storage/lmdb/backup/journal-archiver.ts';
 import { makeBackup } from '../../../src/storage/lmdb/backup/make.ts';
-import { Shipper } from '../../../src/storage/lmdb/backup/shipper.ts';
 import { openLmdbEngine, storeFile } from '../../../src/storage/lmdb/open.ts';
 
 /**

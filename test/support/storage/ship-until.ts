@@ -1,5 +1,5 @@
 import { FolderTarget } from '../../../src/backup/folder-target.ts';
-import { Shipper, type ShipStep } from '../../../src/storage/lmdb/backup/shipper.ts';
+import { Shipper, type ShipStep } from '../../../src/storage/lmdb/backup/journal-archiver.ts';
 import { openLmdbEngine, storeFile } from '../../../src/storage/lmdb/open.ts';
 
 /** Makes some commits, sends them to a target, and is killed right after a step. Arguments: the data folder, the target, the step. */

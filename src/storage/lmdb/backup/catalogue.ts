@@ -1,5 +1,4 @@
-import { requestsAtOnceMax } from '../../../backup/limits.ts';
-import { mapWithConcurrency } from '../../../backup/small-files.ts';
+import { mapWithConcurrency, requestsAtOnceMax } from '../../../backup/small-files.ts';
 import type { BackupTarget, TargetFile } from '../../../backup/target.ts';
 import { dataFile, type Manifest, manifestFile, nameOf, readManifest } from './manifest.ts';
 

@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import type { Space } from '../../engine.ts';
 import type { Item } from '../../item-text.ts';
-import { entryTextsFrom, lastEntry } from '../log/journal.ts';
+import { entryTextsFrom, lastEntry, type Shipped, shippedOf } from '../log/journal.ts';
 import { chunksOf, runsOf } from '../log/leaves.ts';
 import { Memtable } from '../log/memtable.ts';
-import { type Shipped, shippedOf } from '../log/retained.ts';
 import { openStoreToRead, type Store } from '../store.ts';
+import { readBytesMax } from './limits.ts';
 import type { Manifest, ManifestAccount } from './manifest.ts';
 import { checksumAfter } from './segment.ts';
 
@@ -73,4 +76,30 @@ function chainChecksum(store: Store, { position, checksum }: Shipped): string | 
     running = checksumAfter(running, entry);
   }
   return running;
+}
+
+/** The SHA-256 of a file in hexadecimal. @param rest called after each step */
+export async function checksumOf(path: string, rest: () => void = () => undefined): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const bytes of createReadStream(path, { highWaterMark: readBytesMax })) {
+    hash.update(bytes);
+    rest();
+  }
+  return hash.digest('hex');
+}
+
+/** Writes bytes to a new file, flushed. @returns their SHA-256 in hexadecimal */
+export async function writeChecked(pieces: AsyncIterable<Uint8Array>, path: string): Promise<string> {
+  const hash = createHash('sha256');
+  const file = await open(path, 'wx', 0o600);
+  try {
+    for await (const bytes of pieces) {
+      hash.update(bytes);
+      await file.writeFile(bytes);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return hash.digest('hex');
 }

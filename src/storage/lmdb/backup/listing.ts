@@ -18,7 +18,7 @@ export async function backupsByStore(
 }
 
 /** A backup as its manifest describes it. */
-export interface DescribedBackup {
+interface DescribedBackup {
   readonly name: string;
   /** Of the data file; undefined when it is missing. */
   readonly bytes: number | undefined;

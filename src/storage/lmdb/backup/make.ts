@@ -6,8 +6,7 @@ import { SettingsError } from '../../../errors.ts';
 import { version } from '../../../version.ts';
 import { type Progress, verifyStore } from '../file/verify.ts';
 import { openStoreToRead } from '../store.ts';
-import { checksumOf } from './checksum.ts';
-import { contentOf } from './content.ts';
+import { checksumOf, contentOf } from './content.ts';
 import { backupsByStore } from './listing.ts';
 import {
   dataFile,
@@ -20,11 +19,10 @@ import {
 } from './manifest.ts';
 import { noteNewest } from './notes.ts';
 import { nextTimeline } from './order.ts';
-import { checkOwner, claimSteps, claimTarget } from './owner.ts';
-import { Pace } from './pace.ts';
+import { checkOwner, claimSteps, claimTarget, settledStoreId } from './owner.ts';
 import { keepNewest, tidy } from './retention.ts';
 import { copySnapshot, type Rest } from './snapshot-copy.ts';
-import { settledStoreId } from './store-id.ts';
+import { Pace } from './throttle.ts';
 
 /** What a backup goes through, in this order; killed after any of them, it leaves no backup or a whole one. */
 export const backupSteps = [
@@ -33,7 +31,7 @@ export const backupSteps = [
 ] as const;
 export type BackupStep = (typeof backupSteps)[number];
 
-export interface BackupOptions {
+interface BackupOptions {
   /** How many backups stay; all if undefined. */
   readonly keep?: number | undefined;
   /** Whether the store takes a target that belongs to another one (`claimTarget`). */
@@ -43,7 +41,7 @@ export interface BackupOptions {
   readonly passed?: (step: BackupStep) => void;
 }
 
-export interface MadeBackup extends Manifest {
+interface MadeBackup extends Manifest {
   /** Names of the older backups that were deleted. */
   readonly deleted: readonly string[];
 }

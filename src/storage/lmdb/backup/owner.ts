@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readRecord, readSmall, recordBytes } from '../../../backup/small-files.ts';
 import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
+import { notedCommit } from '../file/failure.ts';
+import { isFile } from '../file/format.ts';
+import { lastEntry } from '../log/journal.ts';
+import { openStore, openStoreToRead } from '../store.ts';
 import { goodOf, readCatalogue } from './catalogue.ts';
 import { claimSettleMs, formerStoresMax, manifestBytesMax } from './limits.ts';
 
@@ -10,7 +14,7 @@ import { claimSettleMs, formerStoresMax, manifestBytesMax } from './limits.ts';
  * copied store is another store, until the operator says that it replaces the first one (`takesOver`): only they know whether that one
  * is stopped for good.
  */
-export interface Owner {
+interface Owner {
   /** The version of these fields. */
   readonly owner: typeof ownerVersion;
   readonly store_id: string;
@@ -25,9 +29,9 @@ const ownerVersion = 1;
 
 /** The steps of a claim; killed after any of them, the target has one owner, or none. */
 export const claimSteps = ['looked', 'written', 'claimed'] as const;
-export type ClaimStep = (typeof claimSteps)[number];
+type ClaimStep = (typeof claimSteps)[number];
 
-export interface ClaimOptions {
+interface ClaimOptions {
   /** Whether the store takes a target that belongs to another one. */
   readonly takesOver?: boolean;
   /** Called after each step. */
@@ -124,4 +128,20 @@ function damaged({ name }: BackupTarget): BackupFailed {
     `${name}: ${ownerFile} is damaged, so it is unknown to which store the target belongs; if it belongs to this one, run ` +
       `counterfoil backup ${name} --take-over`,
   );
+}
+
+/**
+ * The id of a store. A store that is a copy, or that was overwritten by an older one, gets its new id first, as when a service opens it:
+ * a backup under the id of the original would be taken for one of that. Throws as `openStore` does.
+ */
+export async function settledStoreId(file: string): Promise<string> {
+  const noted = notedCommit(file);
+  const found = openStoreToRead(file);
+  const { id, file: notedFile } = found.format;
+  const last = lastEntry(found)?.commit ?? 0;
+  await found.close();
+  if (noted <= last && isFile(file, notedFile)) return id;
+  const store = openStore(file);
+  await store.close();
+  return store.format.id;
 }

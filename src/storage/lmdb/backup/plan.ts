@@ -13,7 +13,7 @@ import {
 } from './notes.ts';
 import { byStore, compareBackups, comparePlaces } from './order.ts';
 import { ownerFile, readOwner } from './owner.ts';
-import { type SegmentName, segmentOf } from './segment-name.ts';
+import { type SegmentName, segmentOf } from './segment.ts';
 
 /** What to restore. */
 export interface Wanted {
@@ -177,7 +177,7 @@ function basesOf(
 }
 
 /** Milliseconds since 1970 of the last change in a backup. */
-export function stateAt({ last_commit_at, time }: Manifest): number {
+function stateAt({ last_commit_at, time }: Manifest): number {
   return Date.parse(last_commit_at ?? time);
 }
 

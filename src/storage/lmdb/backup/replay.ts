@@ -1,10 +1,8 @@
 import { Compaction } from '../log/compaction.ts';
-import { appendEntry } from '../log/journal.ts';
+import { appendEntry, noteShipped } from '../log/journal.ts';
 import { Memtable } from '../log/memtable.ts';
-import { noteShipped } from '../log/retained.ts';
 import { openStore, type Store } from '../store.ts';
-import { clearFailure } from './last-failure.ts';
-import { clearLease } from './lease.ts';
+import { clearFailure, clearLease } from './archive-state.ts';
 import { replaySizeMax } from './limits.ts';
 import type { CommitLine } from './segment.ts';
 

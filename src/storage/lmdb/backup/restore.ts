@@ -4,11 +4,10 @@ import { BackupFailed, type BackupFailure, type BackupTarget } from '../../../ba
 import { flush, putInPlace } from '../../../durable-files.ts';
 import { DamagedStoreError, SettingsError } from '../../../errors.ts';
 import type { Engine } from '../../engine.ts';
-import { renewStoreId } from '../file/restored.ts';
 import { type Progress, verifyStore } from '../file/verify.ts';
 import { openLmdbEngine, restoreDraft, storeFile } from '../open.ts';
-import { writeChecked } from './checksum.ts';
-import { contentOf } from './content.ts';
+import { renewStoreId } from '../store.ts';
+import { contentOf, writeChecked } from './content.ts';
 import { lossesAtEnd } from './end.ts';
 import type { Manifest } from './manifest.ts';
 import { type Plan, planRestore, type Wanted } from './plan.ts';
@@ -25,7 +24,7 @@ export interface RestoreOptions extends Wanted {
   readonly progress?: Progress;
 }
 
-export interface Restored {
+interface Restored {
   /** Of the backup that it began with. */
   readonly manifest: Manifest;
   /** The last commit, and when it was made (RFC 3339), or when the backup was. */

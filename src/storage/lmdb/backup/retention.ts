@@ -5,8 +5,7 @@ import { segmentBytesMax } from './limits.ts';
 import { dataFile, type Manifest, manifestFile, nameOf } from './manifest.ts';
 import { readNewest, storeOfHeartbeat } from './notes.ts';
 import { byStore } from './order.ts';
-import { readSegment } from './segment.ts';
-import { type SegmentName, segmentOf } from './segment-name.ts';
+import { readSegment, type SegmentName, segmentOf } from './segment.ts';
 
 /** Deletes what nobody needs any more. It never touches the backups of another store, which may be all that is left of it. */
 

@@ -4,7 +4,6 @@ import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
 import { version } from '../../../version.ts';
 import type { EntryText, SpaceEntry } from '../log/journal.ts';
 import { segmentBytesMax } from './limits.ts';
-import { segmentName } from './segment-name.ts';
 
 /**
  * A segment: some commits of the journal in a row, as lines of JSON, compressed by Zstandard. The first line is the head, and each
@@ -13,7 +12,7 @@ import { segmentName } from './segment-name.ts';
  * Each commit continues a running checksum, SHA-256 over the one before and the line. So a segment that was altered, left out or
  * exchanged does not fit to its neighbours, however the commits are divided into segments.
  */
-export interface SegmentHead {
+interface SegmentHead {
   readonly segment: typeof segmentVersion;
   readonly chain: string;
   readonly store_id: string;
@@ -155,4 +154,26 @@ function lineOf(commit: number, at: number, spaces: string): string {
 
 function continued(checksum: string, line: string): string {
   return hash('sha256', checksum + line);
+}
+
+/** A segment as its name describes it: a listing is enough to know which segments follow a backup. */
+export interface SegmentName {
+  readonly name: string;
+  readonly chain: string;
+  /** The numbers of its first and last commit. */
+  readonly first: number;
+  readonly last: number;
+}
+
+const pattern = /^journal-([\da-f]{12})-(\d{15})-(\d{15})\.zst$/;
+
+function segmentName({ chain, first, last }: Omit<SegmentName, 'name'>): string {
+  const [from, to] = [first, last].map((number) => String(number).padStart(15, '0'));
+  return `journal-${chain}-${from}-${to}.zst`;
+}
+
+/** Undefined if the file is no segment. */
+export function segmentOf(name: string): SegmentName | undefined {
+  const [, chain, first, last] = pattern.exec(name) ?? [];
+  return chain === undefined ? undefined : { name, chain, first: Number(first), last: Number(last) };
 }

@@ -5,9 +5,9 @@ import type { RootDatabase } from 'lmdb';
 import { BackupFailed } from '../../../backup/target.ts';
 import { diskReserveBytes } from '../../limits.ts';
 import type { CheckedDatabase } from '../file/checked-database.ts';
-import { type Databases, databaseNames, openDatabases } from '../file/databases.ts';
+import { type Databases, databaseNames, firstKey, openDatabases } from '../file/databases.ts';
 import type { Transaction } from '../log/leaves.ts';
-import { firstKey, openEnvironment, reusableBytes, type Store } from '../store.ts';
+import { openEnvironment, reusableBytes, type Store } from '../store.ts';
 import { copiedBytesPerStep, copyReadersMax } from './limits.ts';
 
 /** Called after each step of a copy, so that it can pause. */

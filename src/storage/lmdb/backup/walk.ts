@@ -2,11 +2,11 @@ import { readSmall } from '../../../backup/small-files.ts';
 import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { futureSlackMs, segmentBytesMax, segmentsAheadMax } from './limits.ts';
 import type { Manifest } from './manifest.ts';
+import type { SegmentName } from './segment.ts';
 import { BadSegment, type CommitLine, readSegment, type Segment } from './segment.ts';
-import type { SegmentName } from './segment-name.ts';
 
 /** The commits of some segments in a row. */
-export interface Commits {
+interface Commits {
   readonly commits: readonly CommitLine[];
   /** Characters, about. */
   readonly size: number;

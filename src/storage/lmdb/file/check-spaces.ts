@@ -1,6 +1,6 @@
 import type { Space } from '../../engine.ts';
 import type { Databases } from './databases.ts';
-import { endKey, firstKey, leafKey, spaceOf } from './keys.ts';
+import { endKey, firstKey, leafKey, spaceOf } from './databases.ts';
 
 /** The part of a `SpaceRecord`, and of a `JournalEntry`, that is needed here. */
 interface RecordHead {

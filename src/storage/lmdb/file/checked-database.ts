@@ -1,7 +1,7 @@
+import { crc32 } from 'node:zlib';
 import type { Database, PutOptions, RangeOptions } from 'lmdb';
 import { ServiceError } from '../../../errors.ts';
-import { contentOf, isIntact, sealed } from './checksum.ts';
-import type { RecentlyChecked } from './recently-checked.ts';
+import { checkedAgainMs, checkedKeysMax } from '../limits.ts';
 
 /** How a value is written as bytes. */
 export interface Codec<Value> {
@@ -9,7 +9,7 @@ export interface Codec<Value> {
   readonly decode: (content: Buffer) => Value;
 }
 
-export interface CheckedOptions<Value, Key extends string | number> {
+interface CheckedOptions<Value, Key extends string | number> {
   readonly codec: Codec<Value>;
   /** Names what lies under a key. */
   readonly describe: (key: Key) => string;
@@ -43,7 +43,7 @@ export interface Reading {
 }
 
 /** A value as it is stored, for those who look for damage. */
-export interface Inspected<Key> {
+interface Inspected<Key> {
   readonly key: Key;
   /** Valid until the next read of the same thread. */
   readonly content: Buffer;
@@ -138,4 +138,61 @@ export class CheckedDatabase<Value, Key extends string | number> {
   #inspected(key: Key, stored: Buffer): Inspected<Key> {
     return { key, content: contentOf(stored), isIntact: isIntact(key, stored) };
   }
+}
+
+/**
+ * What a thread has checked, or written, within the last minute: keys or spaces. Checking a leaf takes as long as copying it to a
+ * socket, and a page that the system has in memory does not rot: what was read from the disk a moment ago is not checked again.
+ */
+export class RecentlyChecked {
+  readonly #keys = new Set<string | number>();
+  #until = 0;
+
+  has(key: string | number): boolean {
+    return this.#keys.has(key) && performance.now() < this.#until;
+  }
+
+  add(key: string | number): void {
+    const now = performance.now();
+    if (now >= this.#until || this.#keys.size >= checkedKeysMax) {
+      this.#keys.clear();
+      this.#until = now + checkedAgainMs;
+    }
+    this.#keys.add(key);
+  }
+}
+
+/**
+ * Every value of the store ends with a CRC-32 of its key and its content, little-endian. The key is part of it, so that a value that
+ * has come to another place is found too. docs/decisions/leaf-store.md says why it is this one.
+ */
+export const checksumBytes = 4;
+
+/** The content with its checksum, as it is stored. */
+export function sealed(key: string | number, content: Buffer): Buffer {
+  const stored = Buffer.allocUnsafe(content.length + checksumBytes);
+  content.copy(stored);
+  stored.writeUInt32LE(checksumOf(key, content), content.length);
+  return stored;
+}
+
+/** The content of a stored value, in the same memory. */
+export function contentOf(stored: Buffer): Buffer {
+  return stored.subarray(0, Math.max(0, stored.length - checksumBytes));
+}
+
+export function isIntact(key: string | number, stored: Buffer): boolean {
+  if (stored.length < checksumBytes) return false;
+  const content = contentOf(stored);
+  return stored.readUInt32LE(content.length) === checksumOf(key, content);
+}
+
+/** Two keys of one length that differ in one byte never begin with the same number. */
+function checksumOf(key: string | number, content: Buffer): number {
+  return crc32(content, typeof key === 'string' ? crc32(key) : foldedTo32Bits(key));
+}
+
+/** Each bit of a commit's number counts; below 2^32 it is the number itself. */
+function foldedTo32Bits(commit: number): number {
+  return ((commit % 2 ** 32) ^ Math.floor(commit / 2 ** 32)) >>> 0;
 }

@@ -3,13 +3,12 @@ import { dirname, join } from 'node:path';
 import { flush, putInPlace } from '../../../durable-files.ts';
 import { DamagedStoreError, SettingsError, TransientError } from '../../../errors.ts';
 import { copySnapshot } from '../backup/snapshot-copy.ts';
-import { openStore } from '../store.ts';
+import { openStore, otherProcessesOn, processesOn } from '../store.ts';
 import { makeFormat } from './format.ts';
-import { otherProcessesOn, processesOn } from './in-use.ts';
 import { StoreMutex } from './store-mutex.ts';
 import { type Progress, verifyStore } from './verify.ts';
 
-export interface CompactedFile {
+interface CompactedFile {
   readonly bytesBefore: number;
   readonly bytesAfter: number;
 }

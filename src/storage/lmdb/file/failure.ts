@@ -9,12 +9,26 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { ServiceError } from '../../../errors.ts';
 import { diskFreeingReserveBytes, diskReserveBytes } from '../../limits.ts';
 
 /** Why a transaction failed. `low`: the disk has room only for commits that free space. */
 export interface Failure {
   readonly kind: 'full' | 'low' | 'read_only' | 'gone' | 'other';
   readonly reason: string;
+}
+
+/** The error of a commit that failed for this reason. */
+export function storeError({ kind, reason }: Failure): ServiceError {
+  const detail = `the store could not be written: ${reason}`;
+  if (kind === 'full' || kind === 'low') return new ServiceError('storage_full', { detail });
+  if (kind === 'other') return new ServiceError('unavailable', { detail });
+  if (kind === 'gone')
+    return new ServiceError('unavailable', {
+      message: 'The file of the store was removed or replaced; nothing was written.',
+      detail,
+    });
+  return new ServiceError('unavailable', { message: 'The disk is read-only; nothing was written.', detail });
 }
 
 const byte = Buffer.alloc(1);

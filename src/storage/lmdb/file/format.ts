@@ -1,12 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { crc32 } from 'node:zlib';
 import type { RootDatabase } from 'lmdb';
 import { flush, writeFlushed } from '../../../durable-files.ts';
 import { DamagedStoreError, SettingsError } from '../../../errors.ts';
-import { type FileIdentity, identityOf, isFile } from './file-identity.ts';
 import { structureProblem } from './page-check.ts';
 import { pageBytes, readHead } from './pages.ts';
 
@@ -20,11 +28,11 @@ export interface Format {
 }
 
 /** The only format that is read. It increases when a newer service writes data that an older one cannot read. */
-export const formatVersion = 3;
+const formatVersion = 3;
 export const formatKey = 'counterfoil';
 
 /** How a store was found before it was opened. */
-export interface Found {
+interface Found {
   /** As `checkFile` found it. */
   readonly isEmpty: boolean;
   readonly readOnly: boolean;
@@ -209,4 +217,30 @@ export function damage(file: string, what: string): DamagedStoreError {
 
 function line(file: string, what: string): string {
   return `data (COUNTERFOIL_DATA): ${file} ${what}; the file was not changed`;
+}
+
+/** Which file it is, as the store notes it: a copy of the store is another file, and says so. */
+interface FileIdentity {
+  readonly inode: string;
+  /** Nanoseconds since 1970. Where the file system does not keep it, the time of the last change. */
+  readonly bornAt: string;
+}
+
+function identityOf(file: string): FileIdentity {
+  const { ino, birthtimeNs } = statSync(file, { bigint: true });
+  return { inode: String(ino), bornAt: String(birthtimeNs) };
+}
+
+/** An inode is used again after its file was removed, so the time of birth counts too, where the file system keeps it. */
+export function isFile(file: string, noted: FileIdentity): boolean {
+  const { inode, bornAt } = identityOf(file);
+  return inode === noted.inode && (bornAt === noted.bornAt || !keepsBirth(file));
+}
+
+/** Node.js reports the last change for a missing time of birth: then a change of the file's mode, even to the same one, moves it. */
+function keepsBirth(file: string): boolean {
+  const before = statSync(file, { bigint: true });
+  if (before.birthtimeNs !== before.ctimeNs) return true;
+  chmodSync(file, Number(before.mode & 0o7777n));
+  return statSync(file, { bigint: true }).birthtimeNs === before.birthtimeNs;
 }

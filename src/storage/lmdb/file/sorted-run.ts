@@ -47,7 +47,7 @@ export function idAtIndex(run: SortedRun, index: number): string {
   return JSON.parse(run.toString('utf8', start - 1, idEnd(run, start) + 1)) as string;
 }
 
-export interface Place {
+interface Place {
   /** Index of the item, or of the first item with a greater id. */
   readonly index: number;
   readonly found: boolean;

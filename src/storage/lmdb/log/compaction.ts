@@ -1,12 +1,13 @@
 import type { Space } from '../../engine.ts';
 import type { Reading } from '../file/checked-database.ts';
+import { bytesOf, lastLeafKey, leafKey } from '../file/databases.ts';
 import { countOf, emptySortedRun, idAtIndex, type SortedRun } from '../file/sorted-run.ts';
 import { leafBytesMax } from '../limits.ts';
-import { bytesOf, lastLeafKey, leafKey, type Store } from '../store.ts';
+import type { Store } from '../store.ts';
+import { dropFolded } from './journal.ts';
 import { changesIn, leafAfter, leafOf } from './leaves.ts';
 import type { Change, Memtable } from './memtable.ts';
 import { joined, type RunSize, withChanges } from './merge.ts';
-import { dropFolded } from './retained.ts';
 
 /** A smaller leaf is merged with the next one if both together fill at most three quarters of a leaf. */
 const smallLeafBytes = leafBytesMax / 4;
@@ -93,7 +94,7 @@ function sizeOf({ id, value = '' }: Change): number {
 const rewriting: Reading = { isAfresh: true };
 
 /** Applies changes, sorted by id, to the leaves. Throws DamagedValueError; the leaves before are then done. */
-export function compactInto(store: Store, space: Space, changes: readonly Change[]): void {
+function compactInto(store: Store, space: Space, changes: readonly Change[]): void {
   let next = 0;
   while (next < changes.length) {
     const { key, run } = leafOf(store, space, (changes[next] as Change).idBytes, rewriting);

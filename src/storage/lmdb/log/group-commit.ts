@@ -3,7 +3,7 @@ import { callerQueueSizeMax, commitQueueMax, commitQueueSizeMax, writeCost } fro
 import { CommitLanes, type Queued, type Taken } from './commit-lanes.ts';
 
 /** A work for `GroupCommit`. */
-export interface Load {
+interface Load {
   /** In characters. */
   readonly size: number;
   /** How many writes it makes. */

@@ -1,14 +1,15 @@
 import type { ScanOptions, Space } from '../../engine.ts';
 import { scanChunkBytes } from '../../limits.ts';
 import type { Reading } from '../file/checked-database.ts';
+import { bytesOf, endKey, lastLeafKey, leafKey } from '../file/databases.ts';
 import { countOf, emptySortedRun, findText, type SortedRun, search } from '../file/sorted-run.ts';
-import { bytesOf, endKey, lastLeafKey, leafKey, type Store } from '../store.ts';
+import type { Store } from '../store.ts';
 import type { Change } from './memtable.ts';
 import { passingRun, textBetween, withChanges } from './merge.ts';
 
 export type Transaction = ReturnType<Store['root']['useReadTransaction']>;
 
-export interface Leaf {
+interface Leaf {
   readonly key: string;
   readonly run: SortedRun;
 }

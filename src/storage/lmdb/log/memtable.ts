@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Space } from '../../engine.ts';
-import { bytesOf, firstKey, type SpaceRecord, type Store } from '../store.ts';
+import { bytesOf, firstKey } from '../file/databases.ts';
+import type { SpaceRecord, Store } from '../store.ts';
 import { countOfChanges, entriesFrom, keysFrom, lastEntry, type SpaceEntry } from './journal.ts';
 
 /** The latest change of an item. */

@@ -18,7 +18,7 @@ export interface Recovered {
   readonly isWhole: boolean;
 }
 
-export interface RecoverOptions {
+interface RecoverOptions {
   /** Changes the new store before it is put in place. */
   readonly prepare: (engine: Engine, recovered: Recovered) => Promise<void>;
   /** Called with the items saved so far, and how many there are by the counts of the old store. */

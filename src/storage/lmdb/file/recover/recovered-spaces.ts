@@ -1,6 +1,6 @@
 import type { Space } from '../../../engine.ts';
 import type { Item } from '../../../item-text.ts';
-import { spaceOf } from '../keys.ts';
+import { spaceOf } from '../databases.ts';
 import { countOf, textOf } from '../sorted-run.ts';
 import type { Salvaged, SalvagedLeaf } from './salvage.ts';
 
@@ -15,7 +15,7 @@ export interface RecoveredSpace {
   readonly lost: readonly LostRange[];
 }
 
-export interface LostRange {
+interface LostRange {
   readonly after: string | undefined;
   readonly upTo: string | undefined;
 }

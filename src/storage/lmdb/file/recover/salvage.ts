@@ -2,11 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import type { Space } from '../../../engine.ts';
 import type { JournalEntry } from '../../log/journal.ts';
 import type { SpaceRecord } from '../../store.ts';
-import { contentOf, isIntact } from '../checksum.ts';
+import { contentOf, isIntact } from '../checked-database.ts';
+import { spaceOf } from '../databases.ts';
 import { formatKey } from '../format.ts';
-import { spaceOf } from '../keys.ts';
-import { knownPages } from './known-pages.ts';
-import { entriesIn, type PageEntry } from './page-entries.ts';
+import { entriesIn, knownPages, type PageEntry } from './salvaged-pages.ts';
 
 /** A leaf whose checksum is right. */
 export interface SalvagedLeaf {

@@ -1,4 +1,10 @@
-import { BackupFailed } from '../target.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BackupFailed } from './target.ts';
+
+/** Attempts of a request to a distant target, with growing pauses between them: some seconds in all. */
+export const attemptsMax = 4;
+/** The pause before a broken download goes on, multiplied by the breaks in a row. */
+const resumePauseMs = 200;
 
 /** What S3, its SDK and the network report becomes a sentence for the operator. */
 
@@ -44,4 +50,49 @@ function sentenceOf(error: Error, name: string, code: string): string {
     return 'backup.s3.region (COUNTERFOIL_BACKUP_S3_REGION) is not set, and neither is AWS_REGION';
   if (hasStatus(error, 301, 400)) return `the request is rejected (${name}); check region and endpoint`;
   return `cannot be reached or used (${code})`;
+}
+
+interface Opened {
+  readonly pieces: AsyncIterable<Uint8Array>;
+  /** Identifies the content, so that a resumed download does not go on in another one. */
+  readonly etag: string | undefined;
+}
+
+/**
+ * A download that goes on where it broke off. Gives up after `attemptsMax` breaks without a byte between them.
+ *
+ * @param open opens the object from an offset on
+ * @param failureOf makes an error of the operator out of the last one
+ */
+export async function resumed(
+  open: (from: number, etag: string | undefined) => Promise<Opened>,
+  failureOf: (error: unknown) => unknown,
+): Promise<AsyncIterable<Uint8Array>> {
+  const first = await open(0, undefined);
+  return rest(first, open, failureOf);
+}
+
+async function* rest(
+  first: Opened,
+  open: (from: number, etag: string | undefined) => Promise<Opened>,
+  failureOf: (error: unknown) => unknown,
+): AsyncIterable<Uint8Array> {
+  let at = 0;
+  let failures = 0;
+  let opened: Opened | undefined = first;
+  for (;;) {
+    try {
+      opened ??= await open(at, first.etag);
+      for await (const piece of opened.pieces) {
+        at += piece.length;
+        failures = 0;
+        yield piece;
+      }
+      return;
+    } catch (error) {
+      opened = undefined;
+      if (++failures >= attemptsMax) throw failureOf(error);
+      await sleep(resumePauseMs * failures);
+    }
+  }
 }

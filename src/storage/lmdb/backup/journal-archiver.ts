@@ -2,21 +2,24 @@ import { randomBytes } from 'node:crypto';
 import { readSmall } from '../../../backup/small-files.ts';
 import type { BackupTarget } from '../../../backup/target.ts';
 import { journalRetainedBytesMax } from '../limits.ts';
-import { entryTextsFrom, lastEntry } from '../log/journal.ts';
-import { noteShipped, type Shipped, shippedOf } from '../log/retained.ts';
+import { entryTextsFrom, lastEntry, noteShipped, type Shipped, shippedOf } from '../log/journal.ts';
 import { openStore, type Store } from '../store.ts';
-import { type LastFailure, lastFailureOf, noteFailure } from './last-failure.ts';
-import { Lease } from './lease.ts';
+import {
+  type LastFailure,
+  Lease,
+  lastFailureOf,
+  noteFailure,
+  progressOf,
+  type ShippingProgress,
+} from './archive-state.ts';
 import { heartbeatMs, ownerLookMs, segmentBytesMax, segmentSizeMax } from './limits.ts';
 import { backupsIn } from './listing.ts';
 import { sendHeartbeat } from './notes.ts';
 import { checkOwner, claimTarget } from './owner.ts';
-import { progressOf, type ShippingProgress } from './progress.ts';
-import { noChecksum, readSegment, SegmentDraft } from './segment.ts';
-import { segmentOf } from './segment-name.ts';
+import { noChecksum, readSegment, SegmentDraft, segmentOf } from './segment.ts';
 
 /** What a round of continuous backup did. */
-export interface ShipRound {
+interface ShipRound {
   /** Commits that went to the target. */
   readonly commits: number;
   /** Why a new chain was begun, which needs a backup to follow: a sentence; undefined if none was. */

@@ -9,20 +9,22 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
-import {
-  abandonedMs,
-  attemptsMax,
-  connectMsMax,
-  idleMsMax,
-  partBytesMin,
-  partsAtOnceMax,
-  partsMax,
-  requestsAtOnceMax,
-} from '../limits.ts';
-import { mapWithConcurrency } from '../small-files.ts';
-import type { BackupTarget, TargetFile } from '../target.ts';
-import { failureOf, hasStatus } from './failures.ts';
-import { resumed } from './resumed.ts';
+import { attemptsMax, failureOf, hasStatus, resumed } from './s3-requests.ts';
+import { mapWithConcurrency, requestsAtOnceMax } from './small-files.ts';
+import type { BackupTarget, TargetFile } from './target.ts';
+
+/** A connection to a target that takes longer does not come about. */
+const connectMsMax = 5_000;
+/** A target that sends and takes nothing for so long hangs; a slow one always moves some bytes in it. */
+const idleMsMax = 30_000;
+/** Bytes of a part of a large upload: S3 takes no smaller parts than 5 MiB. */
+const partBytesMin = 8 * 1024 * 1024;
+/** S3 takes 10,000 parts; the rest is a margin. */
+const partsMax = 9_000;
+/** Parts that are sent at once: with their bytes, the memory of an upload. */
+const partsAtOnceMax = 3;
+/** A file in a bucket that no manifest lists is left over from a killed backup when it is so old: no upload takes longer. */
+const abandonedMs = 24 * 60 * 60 * 1_000;
 
 export interface S3Settings {
   /** Origin of the S3 API; the default is that of the region, or AWS_ENDPOINT_URL_S3. */

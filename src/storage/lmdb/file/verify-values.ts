@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Space } from '../../engine.ts';
 import { type Item, itemText } from '../../item-text.ts';
-import { bytesOf, leafKey } from '../store.ts';
+import type { JournalEntry } from '../log/journal.ts';
+import type { SpaceRecord, Store } from '../store.ts';
+import { bytesOf, leafKey } from './databases.ts';
 import {
   countOf,
   emptySortedRun,
@@ -13,7 +15,7 @@ import {
 } from './sorted-run.ts';
 
 /** A leaf to check. Its items belong between two keys. */
-export interface CheckedLeaf {
+interface CheckedLeaf {
   readonly space: Space;
   readonly run: SortedRun;
   /** The greatest key that is before all of its items. */
@@ -71,7 +73,7 @@ function isItem(item: Partial<Item> | null): item is Item {
   return isText(item?.id) && isText(item.name);
 }
 
-export function isText(value: unknown): value is string {
+function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed();
 }
 
@@ -86,4 +88,57 @@ export function brokenOffset(run: SortedRun): string | undefined {
     if (!isAfterLast || start >= textBytes(run)) return `has a wrong offset at item ${index}`;
   }
   return undefined;
+}
+
+/** The problem of the first entry of the journal, from a commit on, that cannot be read; undefined when all can. */
+export function journalProblem({ journal }: Store, from: number): string | undefined {
+  for (const { key, content, isIntact } of journal.inspect({ start: from })) {
+    const name = journal.describe(key);
+    if (!isIntact) return `${name} has a wrong checksum`;
+    if (!isUtf8(content)) return `${name} is not UTF-8`;
+    if (!isEntry(parsed(content))) return `${name} is not well-formed`;
+  }
+  return undefined;
+}
+
+/** The problem of a space's record, as the records have it; undefined when it can be read, or there is none. */
+export function recordProblem({ records }: Store, space: string): string | undefined {
+  const found = records.inspectOne(space);
+  if (found === undefined) return undefined;
+  const { content, isIntact } = found;
+  if (!isIntact) return `${records.describe(space)} has a wrong checksum`;
+  const isWellFormed = isUtf8(content) && isRecord(parsed(content));
+  return isWellFormed ? undefined : `${records.describe(space)} is not well-formed`;
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): boolean {
+  const { count, textBytes, generation } = (value ?? {}) as Partial<SpaceRecord>;
+  return [count, textBytes, generation].every(isCount);
+}
+
+function isEntry(value: unknown): value is JournalEntry {
+  const { first, at, spaces } = (value ?? {}) as Partial<JournalEntry>;
+  return isCount(first) && isCount(at) && Array.isArray(spaces) && spaces.every(isSpaceEntry);
+}
+
+function isSpaceEntry(value: unknown): boolean {
+  if (!Array.isArray(value)) return false;
+  const [space, count, textBytes, changes, isRemoved = true] = value;
+  if (!isText(space) || !isCount(count) || !isCount(textBytes) || !Array.isArray(changes)) return false;
+  if (isRemoved !== true) return false;
+  // Ids and values take turns; a deleted item has the value null.
+  const isPair = (each: unknown, index: number) => isText(each) || (index % 2 === 1 && each === null);
+  return changes.length % 2 === 0 && changes.every(isPair);
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

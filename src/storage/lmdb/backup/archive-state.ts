@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { entryTextsFrom, lastEntry, shippedOf } from '../log/journal.ts';
 import type { Store } from '../store.ts';
 import { leaseBeatMs, leaseSilenceMsMax } from './limits.ts';
 
@@ -10,7 +11,7 @@ interface LeaseRecord {
   readonly beat: number;
 }
 
-const key = 'backup-owner';
+const leaseKey = 'backup-owner';
 
 /**
  * Elects the one process, of all that have the store open, that makes its backups. Another one takes over when the owner's process has
@@ -32,15 +33,15 @@ export class Lease {
   /** Keeps the lease, or takes it if nobody holds it. @returns whether this process holds it */
   take(): boolean {
     this.#store.root.resetReadTxn();
-    const text = this.#store.root.get(key);
+    const text = this.#store.root.get(leaseKey);
     const record = parsed(text);
     const isOurs = record?.owner === this.#self;
     if (isOurs && performance.now() - this.#beatAt < leaseBeatMs) return true;
     if (!isOurs && record !== undefined && !this.#isGone(text ?? '', record)) return false;
     return this.#store.write(() => {
-      if (this.#store.root.get(key) !== text) return false;
+      if (this.#store.root.get(leaseKey) !== text) return false;
       const next: LeaseRecord = { owner: this.#self, pid: process.pid, beat: (record?.beat ?? 0) + 1 };
-      this.#store.root.putSync(key, JSON.stringify(next));
+      this.#store.root.putSync(leaseKey, JSON.stringify(next));
       this.#beatAt = performance.now();
       return true;
     });
@@ -48,7 +49,7 @@ export class Lease {
 
   /** Whether this process holds it now. Within a write transaction this stays so until its end. */
   isHeld(): boolean {
-    return parsed(this.#store.root.get(key))?.owner === this.#self;
+    return parsed(this.#store.root.get(leaseKey))?.owner === this.#self;
   }
 
   /** Lets another process take it at once. */
@@ -56,7 +57,7 @@ export class Lease {
     this.#store.root.resetReadTxn();
     if (!this.isHeld()) return;
     this.#store.write(() => {
-      if (this.isHeld()) this.#store.root.removeSync(key);
+      if (this.isHeld()) this.#store.root.removeSync(leaseKey);
     });
   }
 
@@ -69,7 +70,7 @@ export class Lease {
 
 /** Of a copy of a store: its owner makes the backups of the store that it was copied from. */
 export function clearLease({ root }: Store): void {
-  root.removeSync(key);
+  root.removeSync(leaseKey);
 }
 
 function parsed(text: string | undefined): LeaseRecord | undefined {
@@ -83,4 +84,54 @@ function isAlive(pid: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
+}
+
+/** Why a backup, or a round of continuous backup, failed last. In the store, so that every process and the next start know it. */
+export interface LastFailure {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly what: 'snapshot' | 'continuous';
+  readonly code: string;
+  /** A sentence that names the target. */
+  readonly message: string;
+}
+
+/** Beside the journal and not in it, so that a failing backup makes no commits. */
+const failureKey = 'backup-failure';
+
+/** Undefined if none has failed since the store was made or restored. */
+export function lastFailureOf({ root }: Store): LastFailure | undefined {
+  root.resetReadTxn();
+  const text = root.get(failureKey);
+  return text === undefined ? undefined : (JSON.parse(text) as LastFailure);
+}
+
+export function noteFailure(store: Store, failure: LastFailure): void {
+  store.write(() => store.root.putSync(failureKey, JSON.stringify(failure)));
+}
+
+/** Of a restored store: what failed belongs to the store that was backed up. */
+export function clearFailure({ root }: Store): void {
+  root.removeSync(failureKey);
+}
+
+/** How far continuous backup is. */
+export interface ShippingProgress {
+  /** The number of the last commit in a segment; undefined if no chain of segments has begun. */
+  readonly position: number | undefined;
+  /** The number of the last commit of the store; 0 without commits. */
+  readonly storePosition: number;
+  /** When the first commit that is in no segment was made, in milliseconds since 1970; undefined if all are in segments. */
+  readonly pendingSince: number | undefined;
+}
+
+export function progressOf(store: Store): ShippingProgress {
+  store.root.resetReadTxn();
+  const position = shippedOf(store)?.position;
+  const storePosition = lastEntry(store)?.commit ?? position ?? 0;
+  const [pending] = position === undefined ? [] : entryTextsFrom(store, position + 1);
+  const progress = { position, storePosition, pendingSince: pending?.at };
+  // The snapshot would keep old pages from being used again.
+  store.root.resetReadTxn();
+  return progress;
 }
