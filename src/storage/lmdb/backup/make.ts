@@ -126,7 +126,7 @@ export async function makeBackup(
  */
 async function noteLast(target: BackupTarget, storeId: string, last: Manifest | undefined): Promise<void> {
   if (last === undefined) return;
-  const { name, timeline = 0, position } = last;
+  const { name, timeline, position } = last;
   await noteNewest(target, { store_id: storeId, name, timeline, position });
 }
 
