@@ -19,6 +19,7 @@ const shared = [
   'origins.ts',
   'counted-address.ts',
   'duration.ts',
+  'currencies.ts',
   'table-name.ts',
   'timestamps.ts',
   'time-ordered-id.ts',
@@ -76,7 +77,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'http/response/': ['http/server/', 'http/limits.ts', 'http/response/', ...ports, ...domains, ...shared],
   'http/routes/': ['http/', ...ports, ...domains, ...shared],
   'http/': ['http/', ...shared],
-  'settings/': ['settings/', 'payments/limits.ts', 'payments/currencies.ts', ...shared],
+  'settings/': ['settings/', 'payments/limits.ts', ...shared],
   'cli/': ['cli/', 'app/', ...backup, 'settings/', 'secrets/', copying, ...domains, ...ports, ...shared],
   'cli/tables/': ['cli/', 'app/', '../client/src/index.ts', ...domains, ...ports, ...shared],
   'opentelemetry/': ['opentelemetry/', ...shared],
@@ -103,6 +104,11 @@ const vendors: Readonly<Record<string, readonly string[]>> = {
   jose: ['identity/', 'sign-in/tokens/'],
 };
 
+/** What other folders may import of a domain: its face, its types and its limits. */
+const faces: Readonly<Record<string, readonly string[]>> = {
+  'payments/': ['payments/payments.ts', 'payments/types.ts', 'payments/limits.ts'],
+};
+
 const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) =>
   name.endsWith('.ts'),
 );
@@ -117,6 +123,19 @@ test('imports follow the dependency rule', () => {
         .filter((target) => !isAllowed(file, target))
         .map((target) => `${file} imports ${target}`),
     );
+  assert.deepEqual(broken, []);
+});
+
+test('other folders import only the face of a domain', () => {
+  const broken = files.flatMap((file) =>
+    targetsOf(join('src', file))
+      .map((target) => target.slice('src/'.length))
+      .filter((target) => {
+        const domain = Object.keys(faces).find((prefix) => target.startsWith(prefix));
+        return domain !== undefined && !file.startsWith(domain) && !faces[domain]?.includes(target);
+      })
+      .map((target) => `${file} imports ${target}`),
+  );
   assert.deepEqual(broken, []);
 });
 

@@ -26,7 +26,6 @@ import { eventRoutes } from '../http/routes/webhooks.ts';
 import { type AppOptions, type HttpApp, openApp } from '../http/server/app.ts';
 import type { Listener } from '../http/server/listener.ts';
 import type { Routes } from '../http/server/routes.ts';
-import type { Reconciliations } from '../payments/reconciliations.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
@@ -41,7 +40,6 @@ export interface AppContext extends Pick<AppOptions, 'log' | 'metrics' | 'isStop
   /** Throws `unavailable` if the service cannot work now. */
   readonly checkReady: () => Promise<readonly string[]>;
   readonly backups: BackupOperations;
-  readonly reconciliations: Reconciliations;
   /** Runs the checks of `doctor`. */
   readonly examine: () => Promise<DoctorReport>;
   readonly metricsText: Parameters<typeof metricsRoutes>[0];
@@ -83,7 +81,7 @@ function pathsOf({ basePath, payments }: Settings) {
 }
 
 function mainRoutes({ basePath, tables }: Settings, context: AppContext): readonly Routes[] {
-  const { domains, access, backups, reconciliations, examine, now } = context;
+  const { domains, access, backups, examine, now } = context;
   const { signIn } = domains;
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
@@ -100,7 +98,7 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
     keyRoutes(access.keys, now, basePath),
     backupRoutes(backups, basePath),
     doctorRoutes(examine, basePath),
-    reconciliationRoutes(reconciliations, now, basePath),
+    reconciliationRoutes(domains.payments, now, basePath),
   ];
 }
 

@@ -1,11 +1,5 @@
-import { Accounts } from '../payments/accounts.ts';
-import type { PaymentContext } from '../payments/context.ts';
-import { LookUpPace } from '../payments/look-up-pace.ts';
-import { Heartbeats } from '../payments/ownership/heartbeat.ts';
-import type { RoutePolicy } from '../payments/payment-routes.ts';
-import { Prices } from '../payments/prices.ts';
-import { ReplayCache } from '../payments/replay-cache.ts';
-import { PaymentsOpen } from '../payments/restored.ts';
+import { Payments, type PaymentsOptions } from '../payments/payments.ts';
+import type { RoutePolicy } from '../payments/types.ts';
 import type { Challenges } from '../processors/challenges.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -27,28 +21,28 @@ import { openIdentityProviders, privateHosts } from './adapters.ts';
 
 export interface Domains {
   readonly tables: Tables;
-  readonly payments: PaymentContext;
+  readonly payments: Payments;
   readonly signIn: SignIn;
   /** Those of the simulated processor's bank, if it is served. */
   readonly challenges: Challenges | undefined;
 }
 
 /** All domains of a service. */
-export async function openDomains(
+export function openDomains(
   settings: Settings,
   {
     origin,
     isAdministrator,
     challenges,
     ...parts
-  }: Omit<PaymentOptions, 'tables'> &
+  }: Omit<OpenPaymentsOptions, 'tables'> &
     Pick<SignInOptions, 'origin' | 'isAdministrator'> &
     Pick<Domains, 'challenges'>,
-): Promise<Domains> {
+): Domains {
   const tables = openTables(settings, parts.engine);
   return {
     tables,
-    payments: await openPayments(settings, { ...parts, tables }),
+    payments: openPayments(settings, { ...parts, tables }),
     signIn: openSignIn(settings, { ...parts, origin, isAdministrator }),
     challenges,
   };
@@ -60,7 +54,7 @@ export function openTables(settings: Settings, engine: Engine): Tables {
 }
 
 interface SignInOptions
-  extends Pick<PaymentContext, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'>,
+  extends Pick<PaymentsOptions, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'>,
     Pick<SignInContext, 'isAdministrator'> {
   /** The service's origin for browsers. */
   readonly origin: string;
@@ -107,36 +101,21 @@ export function openSignIn(
   };
 }
 
-interface PaymentOptions
-  extends Pick<
-    PaymentContext,
-    'engine' | 'sealer' | 'inFlight' | 'log' | 'metrics' | 'traces' | 'now' | 'triedCards'
-  > {
-  readonly tables: Tables;
-  readonly processors: PaymentContext['processors'];
-  readonly ownerSilenceMsMax?: number | undefined;
-}
+type OpenPaymentsOptions = { readonly tables: Tables } & Omit<
+  PaymentsOptions,
+  'routes' | 'authenticationMs' | 'wantedMs' | 'itemWrite' | 'itemDeletion'
+>;
 
-/** The context of payments, with every processor that has a key. */
-export async function openPayments(
-  settings: Settings,
-  { tables, ownerSilenceMsMax, ...parts }: PaymentOptions,
-): Promise<PaymentContext> {
-  const itemWrite: PaymentContext['itemWrite'] = (table, item) => tables.creation(table, item);
-  return {
+/** Payments, with the routes and the times of the settings. */
+export function openPayments(settings: Settings, { tables, ...parts }: OpenPaymentsOptions): Payments {
+  return new Payments({
     ...parts,
     routes: routesOf(settings),
-    prices: new Prices({ engine: parts.engine, log: parts.log, itemWrite }),
-    heartbeats: new Heartbeats(parts.engine, ownerSilenceMsMax),
-    replayCache: new ReplayCache(),
-    paymentsOpen: new PaymentsOpen(parts.engine),
-    accounts: new Accounts(parts.engine),
-    lookUpPace: new LookUpPace(),
     authenticationMs: settings.payments.authenticationSeconds * 1_000,
     wantedMs: settings.payments.retrySeconds * 1_000,
-    itemWrite,
+    itemWrite: (table, item) => tables.creation(table, item),
     itemDeletion: (table, item) => tables.deletion(table, item),
-  };
+  });
 }
 
 function routesOf({ payments }: Settings): Map<string, RoutePolicy> {

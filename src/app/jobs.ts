@@ -1,6 +1,5 @@
 import { type Repeated, repeat } from '../lifecycle.ts';
 import type { Log } from '../log.ts';
-import { Recovery } from '../payments/recovery/recovery.ts';
 import type { Settings } from '../settings/schema.ts';
 import { endingRecoveryMs, exchangeRepeatMsMax } from '../sign-in/limits.ts';
 import type { Access } from './access.ts';
@@ -21,10 +20,9 @@ export function startJobs(
   { declines, console }: Access,
   log: Log,
 ): readonly Repeated[] {
-  const recovery = new Recovery(payments);
   const recoveryMs = store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;
   return [
-    repeat(recoveryMs, (signal) => recovery.round(signal), log),
+    repeat(recoveryMs, (signal) => payments.recover(signal), log),
     repeat(oneTimeIdSweepMs, (signal) => signIn.oneTimeIds.sweep(signal), log),
     repeat(oneTimeIdSweepMs, (signal) => signIn.accessEnding.recent.sweep(signal), log),
     repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),

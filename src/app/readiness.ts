@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, SettingsError } from '../errors.ts';
-import { restoredOf } from '../payments/restored.ts';
+import { PaymentsLock } from '../payments/payments.ts';
 import { checkNotedKeys, isKeyFile, loadMasterKeys, type MasterKeySource } from '../secrets/open-sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import { readyMsMax } from './limits.ts';
@@ -62,7 +62,7 @@ export async function checkReady(
   };
   let shut: readonly ShutPart[] = [];
   const lookAtPayments = async () => {
-    if ((await restoredOf(engine)) !== undefined) shut = ['payments'];
+    if ((await new PaymentsLock(engine).shutBy()) !== undefined) shut = ['payments'];
   };
   await Promise.all([
     run('store_read', lookAtPayments),

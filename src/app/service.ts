@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../errors.ts';
 import type { ServedRoute } from '../http/server/route-table.ts';
-import { InFlight, stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
+import { stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Metrics, MetricsSnapshot } from '../metrics.ts';
-import { Reconciliations } from '../payments/reconciliations.ts';
 import { openMasterKeys } from '../secrets/open-sealer.ts';
 import { Sealer } from '../secrets/sealer.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -99,13 +98,11 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const access = await openAccess(settings, store, processors.values(), log, now);
     const keys = await withPatience(log, () => openMasterKeys(store, masterKeys, now()));
     const sealer = new Sealer(keys);
-    const inFlight = new InFlight();
     const shared = { log, metrics: prometheus.metrics, now };
-    const domains = await openDomains(settings, {
+    const domains = openDomains(settings, {
       ...shared,
       engine: store,
       sealer,
-      inFlight,
       traces,
       triedCards: access.declines,
       processors,
@@ -117,7 +114,6 @@ export async function startService(settings: Settings, options: ServiceOptions):
 
     let isStopping = false;
     let backups: Backups | undefined;
-    const reconciliations = new Reconciliations(domains.payments);
     const doctor = new RunningDoctor(settings, {
       engine: store,
       keys,
@@ -134,7 +130,6 @@ export async function startService(settings: Settings, options: ServiceOptions):
       access,
       isStopping: () => isStopping,
       checkReady: () => checkReady(ready, isStopping),
-      reconciliations,
       examine: () => doctor.examine(),
       // They begin when the service can be called.
       backups: {
@@ -156,16 +151,11 @@ export async function startService(settings: Settings, options: ServiceOptions):
         isStopping = true;
         await inTime(
           async () => {
-            await Promise.all([
-              listeners.stop(),
-              reconciliations.stop(),
-              ...jobs.map((job) => job.stop()),
-              inFlight.end(),
-            ]);
+            await Promise.all([listeners.stop(), domains.payments.stop(), ...jobs.map((job) => job.stop())]);
             await Promise.all(apps.map((app) => app.close()));
           },
           async () => {
-            await Promise.all([domains.payments.heartbeats.close(), traces.close(), backups?.stop()]);
+            await Promise.all([domains.payments.close(), traces.close(), backups?.stop()]);
             await store.close();
           },
         );

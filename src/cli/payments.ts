@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { storedChargeStates } from '../payments/charge-state.ts';
+import { storedChargeStates } from '../payments/types.ts';
 import { processorNames } from '../processors/processor.ts';
 import { describe, oneOf, subcommand } from './command.ts';
 import { paymentsListedDefault } from './limits.ts';

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Engine } from '../storage/engine.ts';
-import { newProcessorKey, type Payment } from './payment.ts';
+import { newProcessorKey, type Payment, type PaymentPlace } from './payment.ts';
 import { findPayment } from './payment-store.ts';
 
 const purpose = 'counterfoil payment client secret';
@@ -19,7 +19,7 @@ export function clientSecretOf({ processorKey }: Pick<Payment, 'processorKey'>):
 /** Whether a text is the client secret of the payment with this id on this route. Compares in constant time. */
 export async function isClientSecret(
   context: { readonly engine: Engine },
-  { processor, route, paymentId }: { processor: string; route: string; paymentId: string },
+  { processor, route, paymentId }: PaymentPlace,
   text: string,
 ): Promise<boolean> {
   const found = await findPayment(context, paymentId);

@@ -1,23 +1,23 @@
 import { ServiceError } from '../errors.ts';
-import type { InFlight } from '../lifecycle.ts';
+import { InFlight } from '../lifecycle.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ConnectedProcessor } from '../processors/processor.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import type { Traces } from '../tracing.ts';
-import type { Accounts } from './accounts.ts';
+import { Accounts } from './accounts.ts';
 import type { TriedCards } from './charge/tried-cards.ts';
 import type { ItemWriter } from './fulfilment.ts';
-import type { LookUpPace } from './look-up-pace.ts';
-import type { Heartbeats } from './ownership/heartbeat.ts';
+import { LookUpPace } from './look-up-pace.ts';
+import { Heartbeats } from './ownership/heartbeat.ts';
 import type { Payment } from './payment.ts';
 import type { RoutePolicy } from './payment-routes.ts';
-import type { Prices } from './prices.ts';
-import type { ReplayCache } from './replay-cache.ts';
-import type { PaymentsOpen } from './restored.ts';
+import { PaymentsLock } from './payments-lock.ts';
+import { Prices } from './prices.ts';
+import { ReplayCache } from './replay-cache.ts';
 
-/** The dependencies of payments. */
+/** The dependencies of payments, for their own files. Other folders see `Payments` (`payments.ts`). */
 export interface PaymentContext extends ItemWriter {
   readonly engine: Engine;
   /** By path segment; undefined for a known processor without a key in the settings. */
@@ -27,7 +27,7 @@ export interface PaymentContext extends ItemWriter {
   readonly sealer: Sealer;
   readonly heartbeats: Heartbeats;
   readonly replayCache: ReplayCache;
-  readonly paymentsOpen: PaymentsOpen;
+  readonly lock: PaymentsLock;
   readonly accounts: Accounts;
   /** How long a charge in doubt is requested again after a caller last wanted it. */
   readonly wantedMs: number;
@@ -42,6 +42,47 @@ export interface PaymentContext extends ItemWriter {
   readonly inFlight: InFlight;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+}
+
+/** What payments are made of; the rest of their context they make themselves. */
+export interface PaymentsOptions
+  extends Pick<
+    PaymentContext,
+    | 'engine'
+    | 'sealer'
+    | 'processors'
+    | 'routes'
+    | 'itemWrite'
+    | 'itemDeletion'
+    | 'triedCards'
+    | 'wantedMs'
+    | 'authenticationMs'
+    | 'log'
+    | 'metrics'
+    | 'traces'
+    | 'now'
+  > {
+  /** After this silence another owner of charges counts as dead; the limit of the same name by default. */
+  readonly ownerSilenceMsMax?: number | undefined;
+}
+
+/** @param parts of the context that a test replaces */
+export function paymentContext(
+  { ownerSilenceMsMax, ...given }: PaymentsOptions,
+  parts: Partial<PaymentContext> = {},
+): PaymentContext {
+  const { engine, log, itemWrite } = given;
+  return {
+    ...given,
+    prices: new Prices({ engine, log, itemWrite }),
+    heartbeats: new Heartbeats(engine, ownerSilenceMsMax),
+    replayCache: new ReplayCache(),
+    lock: new PaymentsLock(engine),
+    accounts: new Accounts(engine),
+    lookUpPace: new LookUpPace(),
+    inFlight: new InFlight(),
+    ...parts,
+  };
 }
 
 /** What it takes to settle a charge, with the item that it pays for. */

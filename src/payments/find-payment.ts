@@ -2,14 +2,14 @@ import { ServiceError } from '../errors.ts';
 import { refreshAuthentication } from './charge/refresh.ts';
 import { checkIdempotencyKey } from './charge/request.ts';
 import { findProcessor, type PaymentContext } from './context.ts';
-import { callerKeyEntry, type Payment } from './payment.ts';
+import { callerKeyEntry, type Payment, type PaymentPlace } from './payment.ts';
 import { findRoute } from './payment-routes.ts';
 import { findPayment, findPaymentByKey } from './payment-store.ts';
 
 /** The payment with this id on this route. Throws `processor_not_found`, `route_not_found`, `payment_not_found`. */
 export async function findPaymentOn(
   context: Pick<PaymentContext, 'processors' | 'routes' | 'engine'>,
-  { processor, route, paymentId }: { processor: string; route: string; paymentId: string },
+  { processor, route, paymentId }: PaymentPlace,
 ): Promise<Payment> {
   findProcessor(context, processor);
   findRoute(context, route);
@@ -20,10 +20,7 @@ export async function findPaymentOn(
 }
 
 /** The payment with this id as it is now: one that waits for its cardholder is looked up first. Throws as `findPaymentOn` does. */
-export async function retrievePayment(
-  context: PaymentContext,
-  place: Parameters<typeof findPaymentOn>[1],
-): Promise<Payment> {
+export async function retrievePayment(context: PaymentContext, place: PaymentPlace): Promise<Payment> {
   return refreshAuthentication(context, await findPaymentOn(context, place));
 }
 

@@ -5,7 +5,7 @@ import type { Metadata } from './payment.ts';
 import { findRoute } from './payment-routes.ts';
 import { metadataKeyOf, type Price } from './prices.ts';
 
-interface SoughtPrice {
+export interface SoughtPrice {
   readonly processor: string;
   readonly route: string;
   /** The metadata of the payment, as far as the price depends on it. */

@@ -48,6 +48,13 @@ export function paymentsSince(store: Records, since: number): AsyncGenerator<Pay
   return paymentsAfter(store, idPrefix(Math.max(0, since)));
 }
 
+/** The id of a payment that was made after a time; undefined if there is none. @param time milliseconds since 1970 */
+export async function paymentMadeAfter(engine: Engine, time: number): Promise<string | undefined> {
+  const scan = await engine.scan(paymentsSpace, { after: idPrefix(time), limit: 1 });
+  for await (const { id } of itemsOf(scan?.chunks ?? [])) return id;
+  return undefined;
+}
+
 /** The changed payment, and what is written with it in the same commit. */
 export interface Change {
   readonly payment: Payment;

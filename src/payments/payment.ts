@@ -72,6 +72,13 @@ export interface Payment {
   readonly events?: readonly string[];
 }
 
+/** Where a caller finds a payment: the names in its path. */
+export interface PaymentPlace {
+  readonly processor: string;
+  readonly route: string;
+  readonly paymentId: string;
+}
+
 /** The authentication of a payment by the cardholder's bank (3-D Secure). */
 export interface Authentication {
   /** The processor's id of the attempt, by which it is looked up and canceled. */

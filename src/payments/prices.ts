@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
+import { writtenAmount } from '../currencies.ts';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Engine, Write } from '../storage/engine.ts';
-import { writtenAmount } from './currencies.ts';
 import type { ItemWriter } from './fulfilment.ts';
 import {
   amountMax,

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { currencyExponent } from '../payments/currencies.ts';
+import { currencyExponent } from '../currencies.ts';
 import { amountMax } from '../payments/limits.ts';
 import { tableNamePattern } from '../table-name.ts';
 

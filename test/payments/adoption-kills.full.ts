@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { restoredOf } from '../../src/payments/restored.ts';
+import { PaymentsLock } from '../../src/payments/payments.ts';
 import { FileLedger } from '../../src/processors/simulated/file-ledger.ts';
 import {
   adoptAll,
@@ -81,7 +81,7 @@ async function check({ ids, folder: original }: World, folder: string, what: str
   try {
     const adoption = await adoptAll(context);
     assert.equal(adoption.rejection, undefined, what);
-    assert.equal(await restoredOf(engine), undefined);
+    assert.equal(await new PaymentsLock(engine).shutBy(), undefined);
     const sold = { 'A-2': ids.second, 'A-3': ids.third, 'A-7': 'sold by hand' };
     assert.deepEqual(await seatsOf(engine), sold, what);
     assert.deepEqual(

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ServiceError } from '../../src/errors.ts';
+import { PaymentsLock } from '../../src/payments/payments.ts';
 import { Recovery } from '../../src/payments/recovery/recovery.ts';
 import { refundPayment } from '../../src/payments/refund/create.ts';
-import { restoredOf, shutPayments } from '../../src/payments/restored.ts';
 import { FileLedger } from '../../src/processors/simulated/file-ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { stripeProcessor } from '../../src/processors/stripe/stripe.ts';
@@ -98,7 +98,7 @@ test('another ledger, or none, opens nothing', onLmdb, async (t) => {
   ] as const) {
     const none = openContext(folder, new Map());
     assert.equal((await adoptAll(none.context, options)).rejection?.code, code);
-    assert.notEqual(await restoredOf(none.engine), undefined);
+    assert.notEqual(await new PaymentsLock(none.engine).shutBy(), undefined);
     await none.engine.close();
   }
 });
@@ -178,7 +178,7 @@ test('two accounts are read in two runs, and a newer restore forgets both', onLm
     backup: 'newer',
   };
   const again = await open('right', folder);
-  await shutPayments(again.engine, restored);
+  await new PaymentsLock(again.engine).shut(restored);
   assert.equal((await adoptAll(again.context)).rejection?.code, 'account_unread');
   const waived = await adoptAll(again.context, { withoutAccounts: ['stripe/acct_other/live'] });
   assert.equal(waived.rejection, undefined);

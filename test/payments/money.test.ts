@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { currencyCodes, currencyExponent } from '../../src/currencies.ts';
 import { minorUnits } from '../../src/payments/charge/request.ts';
-import { currencyCodes, currencyExponent } from '../../src/payments/currencies.ts';
 import { amountMax } from '../../src/payments/limits.ts';
 
 const exponents = [0, 2, 3, 4];

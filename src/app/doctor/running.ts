@@ -3,7 +3,7 @@ import { ServiceError } from '../../errors.ts';
 import type { DoctorReport } from '../../http/routes/doctor.ts';
 import type { Log } from '../../log.ts';
 import { errorFields } from '../../log.ts';
-import type { PaymentContext } from '../../payments/context.ts';
+import type { Payments } from '../../payments/payments.ts';
 import { readKeyNotes } from '../../secrets/key-notes.ts';
 import { keyStates } from '../../secrets/key-states.ts';
 import type { MasterKeys } from '../../secrets/master-keys.ts';
@@ -41,7 +41,7 @@ export interface ServiceParts {
   /** The keys that the service has loaded. */
   readonly keys: MasterKeys;
   readonly source: MasterKeySource;
-  readonly processors: PaymentContext['processors'];
+  readonly processors: Payments['processors'];
   readonly backups: () => Pick<Backups, 'report'>;
   readonly log: Log;
   readonly now: () => number;
@@ -125,7 +125,7 @@ export class RunningDoctor {
   }
 
   /** The simulated one is a part of the service. */
-  #processors(): PaymentContext['processors'] {
+  #processors(): Payments['processors'] {
     return new Map([...this.#parts.processors].filter(([name]) => name !== 'simulated'));
   }
 

@@ -1,13 +1,11 @@
 import { DamagedStoreError, damageAdvice, SettingsError, TransientError } from '../../errors.ts';
 import { clockStepMsMax } from '../../payments/limits.ts';
-import { idPrefix, paymentsSpace } from '../../payments/payment.ts';
-import { restoredOf } from '../../payments/restored.ts';
+import { PaymentsLock, paymentMadeAfter } from '../../payments/payments.ts';
 import { readKeyNotes } from '../../secrets/key-notes.ts';
 import type { MasterKeys } from '../../secrets/master-keys.ts';
 import { isKeyFile, type MasterKeySource, sourceName } from '../../secrets/open-sealer.ts';
 import type { SecretsFound } from '../../secrets/sealed-records.ts';
 import type { Engine } from '../../storage/engine.ts';
-import { itemsOf } from '../../storage/item-text.ts';
 import { masterKeyAgeMsMax } from '../limits.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 
@@ -66,14 +64,13 @@ export async function rotationCheck(
 export async function clockCheck(engine: Engine, now: number): Promise<Finding> {
   const time = new Date(now).toISOString();
   if (now < earliestNow) return problem('clock', `it says ${time}`, 'set it');
-  const scan = await engine.scan(paymentsSpace, { after: idPrefix(now + clockStepMsMax), limit: 1 });
-  for await (const { id } of itemsOf(scan?.chunks ?? []))
-    return problem('clock', `it says ${time}, and payment ${id} was made later`, 'set it');
-  return ok('clock', time);
+  const id = await paymentMadeAfter(engine, now + clockStepMsMax);
+  if (id === undefined) return ok('clock', time);
+  return problem('clock', `it says ${time}, and payment ${id} was made later`, 'set it');
 }
 
 export async function paymentsCheck(engine: Engine): Promise<Finding> {
-  const restored = await restoredOf(engine);
+  const restored = await new PaymentsLock(engine).shutBy();
   if (restored === undefined) return ok('payments', 'open');
   const text = `shut since the restore of ${restored.backup}`;
   return problem('payments', text, 'run counterfoil payments reconcile --adopt');

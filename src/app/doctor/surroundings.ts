@@ -1,8 +1,8 @@
 import { statfsSync } from 'node:fs';
 import { hasEnded } from '../../access/keys/api-key.ts';
 import { operatorKeys } from '../../access/keys/keys.ts';
-import { openOfOtherAccounts } from '../../payments/accounts.ts';
 import { processorCheckMsMax } from '../../payments/limits.ts';
+import { openOfOtherAccounts } from '../../payments/payments.ts';
 import type { ProcessorAccount } from '../../processors/processor.ts';
 import type { Settings } from '../../settings/schema.ts';
 import type { Engine } from '../../storage/engine.ts';

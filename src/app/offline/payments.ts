@@ -1,7 +1,6 @@
-import { InFlight } from '../../lifecycle.ts';
 import { openLog } from '../../log.ts';
 import { noMetrics } from '../../metrics.ts';
-import type { PaymentContext } from '../../payments/context.ts';
+import type { Payments } from '../../payments/payments.ts';
 import { openSealer } from '../../secrets/open-sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { checkIsWhole } from '../../storage/copying/marker.ts';
@@ -18,7 +17,7 @@ import { openPayments, openTables } from '../domains.ts';
 import { masterKeySource } from './secrets.ts';
 
 export interface OfflinePayments {
-  readonly payments: PaymentContext;
+  readonly payments: Payments;
   close(): Promise<void>;
 }
 
@@ -35,11 +34,10 @@ export async function openOfflinePayments(settings: Settings): Promise<OfflinePa
     await checkIsWhole(engine);
     const sealer = await openSealer(engine, masterKeySource(settings), Date.now());
     const simulation = hasSimulatedLedger(settings) ? openSimulation(settings, '') : undefined;
-    const payments = await openPayments(settings, {
+    const payments = openPayments(settings, {
       engine,
       sealer,
       tables: openTables(settings, engine),
-      inFlight: new InFlight(),
       triedCards: openDeclineLimits(settings, engine, Date.now),
       log,
       metrics: noMetrics,
@@ -48,7 +46,7 @@ export async function openOfflinePayments(settings: Settings): Promise<OfflinePa
       processors: await openProcessors(settings, simulation),
     });
     const close = async () => {
-      await payments.heartbeats.close();
+      await payments.close();
       await engine.close();
       log.flush();
     };

@@ -1,4 +1,4 @@
-import { shutPayments } from '../../payments/restored.ts';
+import { PaymentsLock } from '../../payments/payments.ts';
 import { type Recovered, recoverStore } from '../adapters.ts';
 
 export interface RecoveredData extends Recovered {
@@ -23,7 +23,7 @@ export async function recoverData(
       arePaymentsShut = mayLackPayments(found);
       const now = new Date().toISOString();
       if (arePaymentsShut)
-        await shutPayments(engine, { snapshotAt: now, restoredAt: now, backup: 'recover' });
+        await new PaymentsLock(engine).shut({ snapshotAt: now, restoredAt: now, backup: 'recover' });
     },
   });
   return { ...recovered, arePaymentsShut };

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { SettingsError } from '../../errors.ts';
-import { shutPayments } from '../../payments/restored.ts';
+import { PaymentsLock } from '../../payments/payments.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { isBackupName, openTarget, restoreBackup } from '../backups/adapters.ts';
 
@@ -41,7 +41,11 @@ export async function restoreData(
     return await restoreBackup(target, resolve(data), {
       ...{ ...wanted, name, others: [ledger], progress },
       prepare: (engine, { manifest, at: snapshotAt }) =>
-        shutPayments(engine, { snapshotAt, restoredAt: new Date().toISOString(), backup: manifest.name }),
+        new PaymentsLock(engine).shut({
+          snapshotAt,
+          restoredAt: new Date().toISOString(),
+          backup: manifest.name,
+        }),
     });
   } finally {
     target.close();

@@ -1,5 +1,5 @@
 import { openLog } from '../../log.ts';
-import { sealedTokens } from '../../payments/charge/sealed-tokens.ts';
+import { sealedTokens } from '../../payments/payments.ts';
 import type { MasterKeys } from '../../secrets/master-keys.ts';
 import { type MasterKeySource, openMasterKeys } from '../../secrets/open-sealer.ts';
 import type { SealedRecords } from '../../secrets/sealed-records.ts';

@@ -1,7 +1,5 @@
 import { audited } from '../../audit/audit.ts';
-import { type Adoption, adopt as adoptRecords } from '../../payments/adoption/adopt.ts';
-import type { Adopted } from '../../payments/adoption/charges.ts';
-import type { Payment } from '../../payments/payment.ts';
+import type { Adopted, Adoption, Payment } from '../../payments/types.ts';
 import type { JsonOption } from '../command.ts';
 import { printResult } from '../output/print.ts';
 import { UsageError, WorkFailed } from '../problems.ts';
@@ -34,7 +32,7 @@ export async function adopt(
     throw new UsageError('payments reconcile: --adopt looks at every processor until now; leave out both');
   const options = { from, acceptUnknownKeys, newAccounts, withoutAccounts, withoutProcessors };
   const audit = (on: string) => audited({ what: 'payments.reconciled', on, by: 'cli' });
-  const adoption = await withPayments((context) => adoptRecords(context, { ...options, audit }));
+  const adoption = await withPayments((payments) => payments.adopt({ ...options, audit }));
   printResult(json, toJson(adoption), linesOf(adoption));
   const { rejection } = adoption;
   if (rejection !== undefined) throw new WorkFailed(rejection.code, rejection.message);

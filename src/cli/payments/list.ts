@@ -1,9 +1,7 @@
-import type { PaymentContext } from '../../payments/context.ts';
-import { writtenAmount } from '../../payments/currencies.ts';
+import { writtenAmount } from '../../currencies.ts';
 import { paymentsPeriodMsDefault } from '../../payments/limits.ts';
-import type { Payment } from '../../payments/payment.ts';
-import { paymentsSince } from '../../payments/payment-store.ts';
-import { publicPayment } from '../../payments/public-payment.ts';
+import { type Payments, publicPayment } from '../../payments/payments.ts';
+import type { Payment } from '../../payments/types.ts';
 import type { JsonOption } from '../command.ts';
 import { hint, printListing } from '../output/print.ts';
 import type { Style } from '../output/style.ts';
@@ -42,8 +40,8 @@ export async function list({ json, ...options }: ListOptions): Promise<void> {
   const noteNext = (payment: Payment) => {
     next = payment;
   };
-  await withPayments((context) =>
-    printListing(found(context, options, noteNext), {
+  await withPayments((payments) =>
+    printListing(found(payments, options, noteNext), {
       ...{ json, columns, none: 'No payments.' },
       toJson: publicPayment,
     }),
@@ -53,12 +51,12 @@ export async function list({ json, ...options }: ListOptions): Promise<void> {
 
 /** @param noteNext called with the first payment beyond the limit */
 async function* found(
-  context: PaymentContext,
+  payments: Payments,
   { since = Date.now() - paymentsPeriodMsDefault, status, processor, limit }: ListOptions,
   noteNext: (payment: Payment) => void,
 ): AsyncGenerator<Payment> {
   let left = limit;
-  for await (const payment of paymentsSince(context, since)) {
+  for await (const payment of payments.since(since)) {
     if (status !== undefined && payment.state !== status) continue;
     if (processor !== undefined && payment.processor !== processor) continue;
     if (left-- === 0) return noteNext(payment);

@@ -1,6 +1,6 @@
-import { findProcessor } from '../../payments/context.ts';
 import { paymentsPeriodMsDefault } from '../../payments/limits.ts';
-import { Comparison, type Difference, publicDifference } from '../../payments/reconcile.ts';
+import { publicDifference } from '../../payments/payments.ts';
+import type { Difference } from '../../payments/types.ts';
 import type { JsonOption } from '../command.ts';
 import { printResult } from '../output/print.ts';
 import { UsageError, WorkFailed } from '../problems.ts';
@@ -19,9 +19,8 @@ export async function reconcileWith(
 ): Promise<void> {
   if (name === undefined) throw new UsageError('payments reconcile: name a processor, or give --adopt');
   if (from >= until) throw new UsageError('--from: must be before --until');
-  const { payments, charges, others, differences } = await withPayments(async (context) => {
-    const processor = findProcessor(context, name);
-    const comparison = new Comparison(context, processor, { from, until });
+  const { payments, charges, others, differences } = await withPayments(async (domain) => {
+    const comparison = domain.compare(name, { from, until });
     try {
       const differences = await Array.fromAsync(comparison.differences());
       const { payments, charges, others } = comparison;

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { audited } from '../../audit/audit.ts';
+import { writtenAmount } from '../../currencies.ts';
 import type { PublicError } from '../../errors.ts';
-import type { PaymentContext } from '../../payments/context.ts';
-import { writtenAmount } from '../../payments/currencies.ts';
-import { refundPayment } from '../../payments/refund/create.ts';
-import type { publicRefund, RefundResponse } from '../../payments/refund/response.ts';
+import type { Payments } from '../../payments/payments.ts';
+import type { PublicRefund, RefundResponse } from '../../payments/types.ts';
 import type { JsonOption } from '../command.ts';
 import { printResult } from '../output/print.ts';
 import { WorkFailed } from '../problems.ts';
-import { paymentOf, withPayments } from './open.ts';
+import { withPayments } from './open.ts';
 
 export interface RefundOptions extends JsonOption {
   /** In the unit of the route. */
@@ -18,9 +17,9 @@ export interface RefundOptions extends JsonOption {
 
 /** `counterfoil payments refund`: exits with 1 if the refund failed, or its outcome is unknown. */
 export async function refund(id: string, { json, ...options }: RefundOptions): Promise<void> {
-  const response = await withPayments((context) => request(context, id, options));
+  const response = await withPayments((payments) => request(payments, id, options));
   const { body } = JSON.parse(response.text) as {
-    body: ReturnType<typeof publicRefund> & { error?: PublicError };
+    body: PublicRefund & { error?: PublicError };
   };
   if (body.error !== undefined) throw new WorkFailed(body.error.code, body.error.message);
   const { refund_id, amount, currency, status } = body;
@@ -28,13 +27,13 @@ export async function refund(id: string, { json, ...options }: RefundOptions): P
 }
 
 async function request(
-  context: PaymentContext,
+  payments: Payments,
   id: string,
   { amount, key }: RefundOptions,
 ): Promise<RefundResponse> {
-  const { processor, route } = await paymentOf(context, id);
+  const { processor, route } = await payments.stored(id);
   const requestId = randomUUID();
-  return refundPayment(context, {
+  return payments.refund({
     ...{ processor, route, paymentId: id, amount, idempotencyKey: key, caller: 'cli', requestId },
     audit: (refund) => audited({ what: 'payment.refunded', on: id, refund, by: 'cli', requestId }),
   });

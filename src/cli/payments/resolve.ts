@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { audited } from '../../audit/audit.ts';
-import { publicPayment } from '../../payments/public-payment.ts';
-import { type Resolution, resolvePayment } from '../../payments/resolve-payment.ts';
+import { publicPayment } from '../../payments/payments.ts';
+import type { Resolution } from '../../payments/types.ts';
 import type { JsonOption } from '../command.ts';
 import { printResult } from '../output/print.ts';
 import { UsageError } from '../problems.ts';
-import { paymentOf, withPayments } from './open.ts';
+import { withPayments } from './open.ts';
 
 export interface ResolveOptions extends JsonOption {
   /** The charge id. */
@@ -16,11 +16,8 @@ export interface ResolveOptions extends JsonOption {
 /** `counterfoil payments resolve`. */
 export async function resolve(id: string, { json, ...options }: ResolveOptions): Promise<void> {
   const resolution = resolutionOf(options);
-  const after = await withPayments(async (context) => {
-    const payment = await paymentOf(context, id);
-    const audit = audited({ what: 'payment.resolved', on: id, by: 'cli', requestId: randomUUID() });
-    return resolvePayment(context, payment, resolution, audit);
-  });
+  const audit = audited({ what: 'payment.resolved', on: id, by: 'cli', requestId: randomUUID() });
+  const after = await withPayments((payments) => payments.resolve(id, resolution, audit));
   printResult(json, publicPayment(after), `${id} is ${after.state}`);
 }
 

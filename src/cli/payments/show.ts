@@ -1,14 +1,14 @@
-import { writtenAmount } from '../../payments/currencies.ts';
-import { publicPayment } from '../../payments/public-payment.ts';
+import { writtenAmount } from '../../currencies.ts';
+import { publicPayment } from '../../payments/payments.ts';
 import type { JsonOption } from '../command.ts';
 import { printFields } from '../output/print.ts';
-import { paymentOf, withPayments } from './open.ts';
+import { withPayments } from './open.ts';
 
 type PublicPayment = ReturnType<typeof publicPayment>;
 
 /** `counterfoil payments show`. */
 export async function show(id: string, { json }: JsonOption): Promise<void> {
-  const payment = publicPayment(await withPayments((context) => paymentOf(context, id)));
+  const payment = publicPayment(await withPayments((payments) => payments.stored(id)));
   printFields(json, payment, fieldsOf(payment));
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { errorCodes, errorTypes } from '../../errors.ts';
-import { ownDeclineCodes } from '../../payments/charge/outcome.ts';
+import { ownDeclineCodes } from '../../payments/types.ts';
 import { commonDeclineCodes } from '../../processors/processor.ts';
 import { documentedAs, named } from './described.ts';
 

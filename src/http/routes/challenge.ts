@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
+import { writtenAmount } from '../../currencies.ts';
 import { ServiceError } from '../../errors.ts';
-import { writtenAmount } from '../../payments/currencies.ts';
 import type { Challenge, Challenges } from '../../processors/challenges.ts';
 import { contentSecurityPolicy, escaped, pageText } from '../response/page.ts';
 import { closed, noQuery } from '../response/schemas.ts';

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { shopOf } from '../../access/permission.ts';
-import type { PaymentResponse } from '../../payments/charge/response.ts';
+import type { PaymentResponse } from '../../payments/types.ts';
 import { parseStrictJson } from '../../strict-json.ts';
 import { exactRepeatBodyBytesMax, exactRepeatsCachedBytesMax, exactRepeatsCachedMax } from '../limits.ts';
 

@@ -1,11 +1,7 @@
 import { requesterOf, shopOf } from '../../access/permission.ts';
 import { audited } from '../../audit/audit.ts';
 import { success } from '../../envelope.ts';
-import { cancelPayment } from '../../payments/charge/cancel.ts';
-import type { PaymentContext } from '../../payments/context.ts';
-import { findPaymentOn } from '../../payments/find-payment.ts';
-import { publicPayment } from '../../payments/public-payment.ts';
-import { refundPayment } from '../../payments/refund/create.ts';
+import { type Payments, publicPayment } from '../../payments/payments.ts';
 import { emptyWhenAbsent, errorResponses, noBody, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
@@ -16,7 +12,7 @@ import { paymentParams, paymentState, refundBody, refundHeaders, refundState } f
 const tags = ['Payments'];
 
 /** Cancel and refund a payment. @param prefix in front of `/stage` */
-export function paymentChangeRoutes(context: PaymentContext, prefix: string): Routes {
+export function paymentChangeRoutes(payments: Payments, prefix: string): Routes {
   const path = `${prefix}/stage/payment/:processor/:route_id`;
   return (app) => {
     app.post(
@@ -42,11 +38,10 @@ export function paymentChangeRoutes(context: PaymentContext, prefix: string): Ro
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const payment = await findPaymentOn(context, { processor, route, paymentId });
         const requester = requesterOf(request.caller, request.id);
         const audit = audited({ what: 'payment.canceled', on: paymentId, ...requester });
-        const canceling = cancelPayment(context, payment, audit);
-        return sendEnvelope(reply, success(publicPayment(await context.inFlight.add(canceling))));
+        const payment = await payments.cancel({ processor, route, paymentId }, audit);
+        return sendEnvelope(reply, success(publicPayment(payment)));
       },
     );
 
@@ -77,7 +72,7 @@ export function paymentChangeRoutes(context: PaymentContext, prefix: string): Ro
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
         const requester = requesterOf(request.caller, request.id);
-        const refunding = refundPayment(context, {
+        const response = await payments.refund({
           processor,
           route,
           paymentId,
@@ -87,7 +82,6 @@ export function paymentChangeRoutes(context: PaymentContext, prefix: string): Ro
           requestId: request.id,
           audit: (refund) => audited({ what: 'payment.refunded', on: paymentId, refund, ...requester }),
         });
-        const response = await context.inFlight.add(refunding);
         reply.header('refund-id', response.refundId);
         const location = `${prefix}/stage/payment/${processor}/${route}/${paymentId}`;
         return sendPaymentResponse(reply, { ...response, paymentId }, location);

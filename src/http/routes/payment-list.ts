@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { ServiceError } from '../../errors.ts';
-import type { StoredChargeState } from '../../payments/charge-state.ts';
 import { paymentsPageMax } from '../../payments/limits.ts';
+import type { StoredChargeState } from '../../payments/types.ts';
 import { timestampOf } from '../../timestamps.ts';
 import { documentedAs } from '../response/described.ts';
 import { closed, numberInQuery } from '../response/schemas.ts';

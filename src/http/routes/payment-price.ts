@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
-import type { PaymentContext } from '../../payments/context.ts';
-import { findPrice } from '../../payments/find-price.ts';
-import type { Price } from '../../payments/prices.ts';
+import type { Payments } from '../../payments/payments.ts';
+import type { Price } from '../../payments/types.ts';
 import { documentedAs, named } from '../response/described.ts';
 import { closed, errorResponses, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
@@ -44,10 +43,7 @@ const priceState = named(
  *
  * @param prefix in front of `/stage`
  */
-export function paymentPriceRoutes(
-  context: Pick<PaymentContext, 'processors' | 'routes' | 'prices'>,
-  prefix: string,
-): Routes {
+export function paymentPriceRoutes(payments: Payments, prefix: string): Routes {
   return (app) => {
     app.get(
       `${prefix}/stage/payment/:processor/:route_id/price`,
@@ -64,7 +60,7 @@ export function paymentPriceRoutes(
       },
       async (request, reply) => {
         const { processor, route_id: route } = request.params;
-        const price = await findPrice(context, { processor, route, metadata: request.query });
+        const price = await payments.price({ processor, route, metadata: request.query });
         return sendEnvelope(reply, success(publicPrice(price)));
       },
     );

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { StoredResponse } from '../../payments/stored-response.ts';
+import type { StoredResponse } from '../../payments/types.ts';
 import { sendText } from '../response/send.ts';
 
 interface PaymentResponse extends StoredResponse {

@@ -1,7 +1,5 @@
 import { Type } from 'typebox';
-import { storedChargeStates } from '../../payments/charge-state.ts';
-import { paidItemStates } from '../../payments/payment.ts';
-import { refundStates } from '../../payments/refund-state.ts';
+import { paidItemStates, refundStates, storedChargeStates } from '../../payments/types.ts';
 import { processorNames } from '../../processors/processor.ts';
 import { documentedAs, named } from '../response/described.ts';
 import {

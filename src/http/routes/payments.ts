@@ -3,17 +3,14 @@ import type { Static } from 'typebox';
 import { shopOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import { createCharge } from '../../payments/charge/create.ts';
-import { nextActionOf } from '../../payments/charge/next-action.ts';
-import { traceReplay } from '../../payments/charge/replay.ts';
-import type { UncheckedChargeRequest } from '../../payments/charge/request.ts';
-import { isOfBadCard, paymentFieldsBesideError } from '../../payments/charge/response.ts';
-import { isClientSecret } from '../../payments/client-secret.ts';
-import type { PaymentContext } from '../../payments/context.ts';
-import { retrieveByIdempotencyKey, retrievePayment } from '../../payments/find-payment.ts';
-import { listPayments } from '../../payments/list-payments.ts';
-import type { Payment } from '../../payments/payment.ts';
-import { buyersPayment, publicPayment } from '../../payments/public-payment.ts';
+import {
+  buyersPayment,
+  isOfBadCard,
+  type Payments,
+  paymentFieldsBesideError,
+  publicPayment,
+} from '../../payments/payments.ts';
+import type { Payment, UncheckedChargeRequest } from '../../payments/types.ts';
 import type { NextAction } from '../../processors/processor.ts';
 import { envelopeSchema, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
@@ -42,7 +39,7 @@ const tags = ['Payments'];
  * @param counts counts charges and declines
  */
 export function paymentRoutes(
-  context: PaymentContext,
+  payments: Payments,
   prefix: string,
   counts: Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline' | 'buyerAddress'>,
 ): Routes {
@@ -78,10 +75,8 @@ export function paymentRoutes(
         const { processor, route_id: route } = request.params;
         const response =
           known === undefined
-            ? await context.inFlight.add(
-                createCharge(context, chargeRequestOf(request, counts.buyerAddress(request))),
-              )
-            : await traceReplay(context, { processor, traceparent: traceparentOf(request) }, known);
+            ? await payments.charge(chargeRequestOf(request, counts.buyerAddress(request)))
+            : await payments.traceRepeat({ processor, traceparent: traceparentOf(request) }, known);
         if (known === undefined) exactRepeats.note(request, body, response);
         if (isOfBadCard(response) && !response.replayed) counts.noteDecline(request);
         if (request.caller.rights?.kind === 'publishable')
@@ -114,9 +109,10 @@ export function paymentRoutes(
         const { processor, route_id: route } = request.params;
         const { idempotency_key: key, ...page } = request.query;
         if (key === undefined) {
-          const { payments, next } = await listPayments(context, { processor, route, ...pageOf(page) });
+          const found = await payments.list({ processor, route, ...pageOf(page) });
+          const { next } = found;
           const envelope = {
-            ...success(payments.map(publicPayment)),
+            ...success(found.payments.map(publicPayment)),
             ...(next === undefined ? {} : { next }),
           };
           return sendEnvelope(reply, envelope);
@@ -125,13 +121,13 @@ export function paymentRoutes(
           const message = 'idempotency_key finds one payment; it cannot be combined with other parameters.';
           throw new ServiceError('invalid_request', { param: 'idempotency_key', message });
         }
-        const payment = await retrieveByIdempotencyKey(context, {
+        const payment = await payments.findByKey({
           processor,
           route,
           caller: shopOf(request.caller),
           key,
         });
-        return sendEnvelope(reply, success({ ...publicPayment(payment), ...nextStep(context, payment) }));
+        return sendEnvelope(reply, success({ ...publicPayment(payment), ...nextStep(payments, payment) }));
       },
     );
 
@@ -141,7 +137,7 @@ export function paymentRoutes(
         config: {
           access: 'payments:read',
           isClientSecret: ({ processor, route_id: route, payment_id: paymentId }, text) =>
-            isClientSecret(context, { processor, route, paymentId }, text),
+            payments.isClientSecret({ processor, route, paymentId }, text),
         },
         schema: {
           tags,
@@ -159,17 +155,17 @@ export function paymentRoutes(
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const payment = await retrievePayment(context, { processor, route, paymentId });
+        const payment = await payments.find({ processor, route, paymentId });
         const fieldsOf = request.caller.isBuyer ? buyersPayment : publicPayment;
-        return sendEnvelope(reply, success({ ...fieldsOf(payment), ...nextStep(context, payment) }));
+        return sendEnvelope(reply, success({ ...fieldsOf(payment), ...nextStep(payments, payment) }));
       },
     );
   };
 }
 
 /** Only who retrieves one payment receives what its cardholder must do: it contains the processor's secret. */
-function nextStep(context: PaymentContext, payment: Payment): { readonly next_action?: NextAction } {
-  const next_action = nextActionOf(context, payment);
+function nextStep(payments: Payments, payment: Payment): { readonly next_action?: NextAction } {
+  const next_action = payments.nextAction(payment);
   return next_action === undefined ? {} : { next_action };
 }
 

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { ServiceError } from '../../errors.ts';
 import { paymentsPeriodMsDefault } from '../../payments/limits.ts';
-import { publicDifference } from '../../payments/reconcile.ts';
-import type { Reconciliation, Reconciliations } from '../../payments/reconciliations.ts';
+import { type Payments, publicDifference } from '../../payments/payments.ts';
+import type { Reconciliation } from '../../payments/types.ts';
 import { timestampOf } from '../../timestamps.ts';
 import { named } from '../response/described.ts';
 import { closed, errorResponses, timestamp } from '../response/schemas.ts';
@@ -68,7 +68,7 @@ const query = Type.Object(
 
 /** Administrators compare the payments with the records of a processor here. @param prefix in front of `/v3` */
 export function reconciliationRoutes(
-  reconciliations: Reconciliations,
+  payments: Pick<Payments, 'reconcile'>,
   now: () => number,
   prefix: string,
 ): Routes {
@@ -100,7 +100,7 @@ export function reconciliationRoutes(
         const { processor, ...period } = request.query;
         const until = timeOf('until', period.until) ?? now();
         const from = timeOf('from', period.from) ?? until - paymentsPeriodMsDefault;
-        const reconciliation = reconciliations.begin(processor, { from, until });
+        const reconciliation = payments.reconcile(processor, { from, until });
         const begin = { type: 'begin', processor, from: textOf(from), until: textOf(until) };
         return sendLines(request, reply, {
           lines: linesOf(begin, reconciliation),

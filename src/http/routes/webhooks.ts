@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
-import type { PaymentContext } from '../../payments/context.ts';
-import { takeEvent } from '../../payments/webhooks.ts';
+import type { Payments } from '../../payments/payments.ts';
 import { processorNames } from '../../processors/processor.ts';
 import { documentedAs } from '../response/described.ts';
 import { errorResponses, responseSchema } from '../response/schemas.ts';
@@ -12,7 +11,7 @@ import type { Routes } from '../server/routes.ts';
  * Receives the events (webhooks) of payment processors. The body is not parsed here, because the signature covers its exact
  * bytes. @param prefix in front of `/stage`
  */
-export function eventRoutes(context: PaymentContext, prefix: string): Routes {
+export function eventRoutes(payments: Payments, prefix: string): Routes {
   return async (app) => {
     await app.register(async (scope) => {
       scope.removeAllContentTypeParsers();
@@ -46,7 +45,7 @@ export function eventRoutes(context: PaymentContext, prefix: string): Routes {
         async (request, reply) => {
           const { processor } = request.params as { processor: string };
           const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-          await takeEvent(context, processor, { headers: request.headers, body, receivedAt: context.now() });
+          await payments.takeEvent(processor, { headers: request.headers, body });
           return sendEnvelope(reply, success({ message: 'Event taken' }));
         },
       );

@@ -4,8 +4,8 @@ import type { PaymentContext } from '../context.ts';
 import { adoptedBeforeMsDefault, recordsEnd, reservationMsMax } from '../limits.ts';
 import type { ItemProblem, Payment } from '../payment.ts';
 import { paymentsSince } from '../payment-store.ts';
+import type { Restored } from '../payments-lock.ts';
 import { isFullyRefunded } from '../refund/amounts.ts';
-import { noteRead, openPayments, type Restored, restoreOf } from '../restored.ts';
 import { coveredBy, type NeededAccount, neededAccounts, type ReadableAccount } from './accounts.ts';
 import { endOpenAttempts } from './attempts.ts';
 import { type Adopted, adoptCharges } from './charges.ts';
@@ -60,7 +60,7 @@ export interface Rejection {
  * does not know. Safe to repeat, to kill at any moment, and to run twice at once.
  */
 export async function adopt(context: PaymentContext, options: AdoptionOptions): Promise<Adoption> {
-  const restored = await restoreOf(context.engine);
+  const restored = await context.lock.restored();
   const nothing = {
     restored,
     accounts: [],
@@ -91,14 +91,14 @@ export async function adopt(context: PaymentContext, options: AdoptionOptions): 
     } catch (error) {
       return end(unreadable(name, error as Error));
     }
-    await noteRead(context.engine, [name, ...covers]);
+    await context.lock.noteRead([name, ...covers]);
     read.push(name);
   }
   const rejection = await rejectionOf(context, needed, from, options);
   if (rejection === undefined) {
     const { withoutAccounts: without, audit } = options;
     const at = new Date(context.now()).toISOString();
-    await openPayments(context.engine, { without, at, audit: audit(restored.backup) });
+    await context.lock.open({ without, at, audit: audit(restored.backup) });
   }
   return end(rejection);
 }
@@ -133,7 +133,7 @@ async function rejectionOf(
   from: number,
   { withoutAccounts, withoutProcessors, acceptUnknownKeys }: AdoptionOptions,
 ): Promise<Rejection | undefined> {
-  const { read = [], without = [] } = (await restoreOf(context.engine)) ?? {};
+  const { read = [], without = [] } = (await context.lock.restored()) ?? {};
   const settled = new Set([...read, ...without, ...withoutAccounts]);
   const unread = [...needed.keys()].filter((name) => !settled.has(name));
   if (unread.length > 0) return notRead(unread);

@@ -38,7 +38,7 @@ export async function createCharge(
   request: UncheckedChargeRequest,
 ): Promise<PaymentResponse> {
   const { traceparent } = request;
-  await context.paymentsOpen.check();
+  await context.lock.check();
   return context.traces.charge({ name: 'charge', traceparent }, (trace) =>
     chargeOrReplay(context, request, trace),
   );
@@ -65,7 +65,7 @@ async function chargeOrReplay(
   trace.set({ payment_id: id });
   const details = storedDetails(context, id, checked, checked.metadata);
   const account = await context.accounts.required(processor);
-  await context.paymentsOpen.checkFor(async () => account);
+  await context.lock.checkFor(async () => account);
   const item = policy.on_success && awaitedItem(policy.on_success, id, checked.metadata);
   if (item !== undefined) await checkItemIsFree(context, item);
   const facts = { id, account, price: price?.source, details, keyEntry, item };

@@ -1,6 +1,6 @@
+import { currencyExponent } from '../../currencies.ts';
 import { ServiceError } from '../../errors.ts';
 import { isNamedLikeCard } from '../card-number.ts';
-import { currencyExponent } from '../currencies.ts';
 import {
   amountMax,
   idempotencyKeyCharactersMax,

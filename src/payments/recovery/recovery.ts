@@ -54,7 +54,7 @@ export class Recovery {
   async round(signal: AbortSignal): Promise<void> {
     const found = await this.#findDue();
     // An old snapshot would request again what has ended since.
-    const isOpen = await this.#context.paymentsOpen.isOpen();
+    const isOpen = await this.#context.lock.isOpen();
     const due = Map.groupBy(isOpen ? found : [], ({ processor }) => processor);
     // Also clears the queues of processors with nothing due.
     for (const name of new Set([...due.keys(), ...this.#queues.keys()]))
@@ -117,14 +117,14 @@ export class Recovery {
 
   /** Another account's records prove nothing about this payment. Throws while payments are shut for its account. */
   async #differs(payment: Payment): Promise<'no' | 'yes' | 'unknown'> {
-    const { accounts, paymentsOpen, log } = this.#context;
+    const { accounts, lock, log } = this.#context;
     const processor = findProcessor(this.#context, payment.processor);
     const differs = await accounts.differs(payment, processor);
     if (differs === 'yes' && !this.#reported.has(payment.id)) {
       this.#reported.add(payment.id);
       log.error('charge_of_another_account', { payment_id: payment.id, processor: payment.processor });
     }
-    if (differs === 'no') await paymentsOpen.checkFor(() => accounts.required(processor));
+    if (differs === 'no') await lock.checkFor(() => accounts.required(processor));
     return differs;
   }
 

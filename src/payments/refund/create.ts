@@ -1,9 +1,9 @@
+import { currencyExponent } from '../../currencies.ts';
 import { ServiceError } from '../../errors.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import { checkIdempotencyKey, minorUnits } from '../charge/request.ts';
 import { waitForFirst } from '../charge/wait-for-first.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
-import { currencyExponent } from '../currencies.ts';
 import { findPaymentOn } from '../find-payment.ts';
 import { refundAttemptsStoredMax, refundsPerPaymentMax } from '../limits.ts';
 import { createMarker, openId } from '../ownership/marker.ts';
@@ -40,12 +40,12 @@ export async function refundPayment(
   context: PaymentContext,
   request: CreateRefundRequest,
 ): Promise<RefundResponse> {
-  await context.paymentsOpen.check();
+  await context.lock.check();
   const policy = findRoute(context, request.route);
   const payment = await findPaymentOn(context, request);
   const processor = findProcessor(context, payment.processor);
   await context.accounts.checkSame(payment, processor);
-  await context.paymentsOpen.checkFor(() => context.accounts.required(processor));
+  await context.lock.checkFor(() => context.accounts.required(processor));
   const key = checkIdempotencyKey(request.idempotencyKey);
   const amount = request.amount === undefined ? undefined : checkAmount(request.amount, payment, policy);
   const refund: Refund = {

@@ -71,6 +71,8 @@ export function currentRefundResponse(
   return { ...unknown, ...known, ...(isReviewed ? {} : { retryAfterSeconds: unknownRetryAfterSeconds }) };
 }
 
+export type PublicRefund = ReturnType<typeof publicRefund>;
+
 /** The public fields of a refund. */
 export function publicRefund(payment: Payment, { id, state, amount, createdAt, processorRefundId }: Refund) {
   return {

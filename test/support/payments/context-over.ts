@@ -1,16 +1,8 @@
 import type { TestContext } from 'node:test';
-import { InFlight } from '../../../src/lifecycle.ts';
 import { openLog } from '../../../src/log.ts';
 import { noMetrics } from '../../../src/metrics.ts';
-import { Accounts } from '../../../src/payments/accounts.ts';
-import type { PaymentContext } from '../../../src/payments/context.ts';
-import { LookUpPace } from '../../../src/payments/look-up-pace.ts';
-import { Heartbeats } from '../../../src/payments/ownership/heartbeat.ts';
-import type { Payment } from '../../../src/payments/payment.ts';
+import { type PaymentContext, paymentContext } from '../../../src/payments/context.ts';
 import type { RoutePolicy } from '../../../src/payments/payment-routes.ts';
-import { Prices } from '../../../src/payments/prices.ts';
-import { ReplayCache } from '../../../src/payments/replay-cache.ts';
-import { PaymentsOpen } from '../../../src/payments/restored.ts';
 import { MemoryLedger } from '../../../src/processors/simulated/memory-ledger.ts';
 import { simulatedProcessor } from '../../../src/processors/simulated/simulated.ts';
 import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
@@ -53,27 +45,20 @@ export function contextOn(
 ): PaymentContext {
   const itemWrite: PaymentContext['itemWrite'] = (table, { id, name }) => created(table, id, name);
   const log = openLog('silent');
-  return {
+  return paymentContext({
     engine,
     sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
     processors,
     routes: new Map(Object.entries(routes)),
-    prices: new Prices({ engine, log, itemWrite }),
-    heartbeats: new Heartbeats(engine),
-    accounts: new Accounts(engine),
     wantedMs: 600_000,
     authenticationMs: 1_800_000,
-    lookUpPace: new LookUpPace<Payment>(),
     triedCards: uncounted,
-    replayCache: new ReplayCache(),
     itemWrite,
     itemDeletion: (table: string, { id, name }) =>
       ({ kind: 'delete', space: `table:${table}`, id, ifValue: name }) as const,
-    paymentsOpen: new PaymentsOpen(engine),
-    inFlight: new InFlight(),
     log,
     metrics: noMetrics,
     traces: noTraces,
     now: Date.now,
-  };
+  });
 }

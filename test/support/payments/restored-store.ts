@@ -2,7 +2,7 @@ import { cpSync } from 'node:fs';
 import { createCharge } from '../../../src/payments/charge/create.ts';
 import type { PaymentContext } from '../../../src/payments/context.ts';
 import type { RoutePolicy } from '../../../src/payments/payment-routes.ts';
-import { shutPayments } from '../../../src/payments/restored.ts';
+import { PaymentsLock } from '../../../src/payments/payments.ts';
 import type { Engine } from '../../../src/storage/engine.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
 import { openLmdbEngine } from '../../../src/storage/lmdb/open.ts';
@@ -35,7 +35,11 @@ export async function restoreTo(folder: string, from: string): Promise<void> {
   cpSync(from, folder, { recursive: true });
   const engine = openLmdbEngine(folder);
   const now = new Date().toISOString();
-  await shutPayments(engine, { snapshotAt: now, restoredAt: now, backup: 'counterfoil-of-the-test' });
+  await new PaymentsLock(engine).shut({
+    snapshotAt: now,
+    restoredAt: now,
+    backup: 'counterfoil-of-the-test',
+  });
   await engine.close();
 }
 

@@ -1,0 +1,226 @@
+import { ServiceError } from '../errors.ts';
+import type { Delivery } from '../processors/event.ts';
+import type { NextAction, Period } from '../processors/processor.ts';
+import type { Write } from '../storage/engine.ts';
+import { adopt } from './adoption/adopt.ts';
+import { cancelPayment } from './charge/cancel.ts';
+import { createCharge } from './charge/create.ts';
+import { nextActionOf } from './charge/next-action.ts';
+import { traceReplay } from './charge/replay.ts';
+import type { UncheckedChargeRequest } from './charge/request.ts';
+import type { PaymentResponse } from './charge/response.ts';
+import { isClientSecret } from './client-secret.ts';
+import { findProcessor, type PaymentContext, type PaymentsOptions, paymentContext } from './context.ts';
+import { findPaymentOn, retrieveByIdempotencyKey, retrievePayment } from './find-payment.ts';
+import { findPrice, type SoughtPrice } from './find-price.ts';
+import { listPayments, type PaymentList, type PaymentsPage } from './list-payments.ts';
+import type { Payment, PaymentPlace } from './payment.ts';
+import { findPayment, paymentsSince } from './payment-store.ts';
+import type { Price } from './prices.ts';
+import { Comparison } from './reconcile.ts';
+import { type Reconciliation, Reconciliations } from './reconciliations.ts';
+import { Recovery } from './recovery/recovery.ts';
+import { type CreateRefundRequest, refundPayment } from './refund/create.ts';
+import type { RefundResponse } from './refund/response.ts';
+import { type Resolution, resolvePayment } from './resolve-payment.ts';
+import type { Adoption, AdoptionOptions } from './types.ts';
+import { takeEvent } from './webhooks.ts';
+
+export { openOfOtherAccounts } from './accounts.ts';
+export { isOfBadCard, paymentFieldsBesideError } from './charge/response.ts';
+export { sealedTokens } from './charge/sealed-tokens.ts';
+export type { PaymentsOptions } from './context.ts';
+export { paymentMadeAfter } from './payment-store.ts';
+export { PaymentsLock } from './payments-lock.ts';
+export { buyersPayment, publicPayment } from './public-payment.ts';
+export { publicDifference } from './reconcile.ts';
+
+/**
+ * Card payments: charges, refunds, and what the processors report of them. Every method may throw `unavailable` and
+ * `storage_full`, as the store does.
+ */
+export class Payments {
+  readonly #context: PaymentContext;
+  readonly #recovery: Recovery;
+  readonly #reconciliations: Reconciliations;
+
+  /** @param parts of the context that a test replaces */
+  constructor(options: PaymentsOptions, parts?: Partial<PaymentContext>) {
+    this.#context = paymentContext(options, parts);
+    this.#recovery = new Recovery(this.#context);
+    this.#reconciliations = new Reconciliations(this.#context);
+  }
+
+  /** By path segment; undefined for a known processor without a key in the settings. */
+  get processors(): PaymentContext['processors'] {
+    return this.#context.processors;
+  }
+
+  get routes(): PaymentContext['routes'] {
+    return this.#context.routes;
+  }
+
+  /**
+   * Makes a payment. A request with the idempotency key of an earlier one gets the response of that one. A decline and an unknown
+   * outcome are responses too; the service finds an unknown outcome out by itself.
+   *
+   * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`, `amount_mismatch`, `forbidden`,
+   * `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`, `reconcile_required`, `processor_error`, and `unavailable`
+   * for an invalid price.
+   */
+  charge(request: UncheckedChargeRequest): Promise<PaymentResponse> {
+    return this.#context.inFlight.add(createCharge(this.#context, request));
+  }
+
+  /** Traces a repeated charge request whose response the caller has kept. */
+  traceRepeat(
+    request: Pick<UncheckedChargeRequest, 'processor' | 'traceparent'>,
+    response: PaymentResponse,
+  ): Promise<PaymentResponse> {
+    return traceReplay(this.#context, request, response);
+  }
+
+  /**
+   * The payment with this id on this route, as it is now: one that waits for its cardholder is looked up at the processor first, at
+   * most once a second. Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`.
+   */
+  find(place: PaymentPlace): Promise<Payment> {
+    return retrievePayment(this.#context, place);
+  }
+
+  /** The payment of a request whose response was lost. As `find`; throws `invalid_request` too. */
+  findByKey(sought: { processor: string; route: string; caller: string; key: string }): Promise<Payment> {
+    return retrieveByIdempotencyKey(this.#context, sought);
+  }
+
+  /** The payment with this id as it is stored, whatever its route. Throws `payment_not_found`. */
+  async stored(id: string): Promise<Payment> {
+    const payment = await findPayment(this.#context, id);
+    if (payment === undefined) throw new ServiceError('payment_not_found');
+    return payment;
+  }
+
+  /**
+   * Payments of one route, oldest first. A page may have fewer payments than `limit` and still have a next page.
+   * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`.
+   */
+  list(list: PaymentList): Promise<PaymentsPage> {
+    return listPayments(this.#context, list);
+  }
+
+  /** All payments made from a time on, oldest first. @param time milliseconds since 1970 */
+  since(time: number): AsyncGenerator<Payment> {
+    return paymentsSince(this.#context, time);
+  }
+
+  /**
+   * What the cardholder must do next; undefined if the payment does not wait for them. It contains the processor's secret of the
+   * attempt: only a caller that retrieves one payment receives it.
+   */
+  nextAction(payment: Payment): NextAction | undefined {
+    return nextActionOf(this.#context, payment);
+  }
+
+  /** Whether a text is the client secret of the payment at this place. Compares in constant time. */
+  isClientSecret(place: PaymentPlace, text: string): Promise<boolean> {
+    return isClientSecret(this.#context, place, text);
+  }
+
+  /**
+   * The price that a payment has now. Throws `processor_not_found`, `processor_not_configured`, `route_not_found` also for a route
+   * that sets no price, `invalid_request` if the metadata names no price or quantity, and `unavailable` if the price is invalid.
+   */
+  price(sought: SoughtPrice): Promise<Price> {
+    return findPrice(this.#context, sought);
+  }
+
+  /**
+   * Refunds a payment, or a part of it. A failure and an unknown outcome are responses too.
+   *
+   * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`, `invalid_request`,
+   * `idempotency_key_reused`, `idempotency_key_in_use`, `reconcile_required`, and `unavailable` if the payment belongs to another
+   * processor account.
+   */
+  refund(request: CreateRefundRequest): Promise<RefundResponse> {
+    return this.#context.inFlight.add(refundPayment(this.#context, request));
+  }
+
+  /**
+   * Cancels a charge with an unknown outcome, or one that waits for its cardholder, at the processor first. Once the cancellation is
+   * committed, no process requests the charge again. If the processor does not reply, recovery finishes the cancellation.
+   *
+   * Throws as `find` does for a place, `payment_not_found`, `processor_not_configured`, `unavailable`, and `invalid_request` for a
+   * payment that succeeded: it can be refunded.
+   *
+   * @param target where a caller found the payment; an operator gives its id alone
+   * @param audit the audit entry to commit with it
+   * @returns the payment afterwards: canceled (`declined`), `succeeded` if the charge had been made, or still in doubt. A payment
+   *   that ended before is returned unchanged, unless it succeeded.
+   */
+  async cancel(target: PaymentPlace | string, audit?: Write): Promise<Payment> {
+    const payment =
+      typeof target === 'string' ? await this.stored(target) : await findPaymentOn(this.#context, target);
+    return this.#context.inFlight.add(cancelPayment(this.#context, payment, audit));
+  }
+
+  /**
+   * Ends a charge by an operator's decision, which must agree with the processor's records. Throws `payment_not_found`,
+   * `invalid_request` if it does not agree, and `unavailable` if the records cannot be read or belong to another account.
+   *
+   * @param audit the audit entry to commit with it
+   */
+  async resolve(id: string, resolution: Resolution, audit: Write): Promise<Payment> {
+    return resolvePayment(this.#context, await this.stored(id), resolution, audit);
+  }
+
+  /**
+   * Handles a webhook request of a processor: it settles a charge in doubt, and records refunds and disputes. Events may arrive
+   * repeatedly and in any order.
+   *
+   * Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if the signature is invalid, and `unavailable` while
+   * the event's payment cannot be determined.
+   */
+  takeEvent(processor: string, delivery: Omit<Delivery, 'receivedAt'>): Promise<void> {
+    return takeEvent(this.#context, processor, { ...delivery, receivedAt: this.#context.now() });
+  }
+
+  /**
+   * Begins to compare our records with those of a processor, for a caller that follows it: one at a time for each processor, and
+   * within limits. Throws `processor_not_found`, `processor_not_configured`, `reconciliation_running`, and `invalid_request` for an
+   * empty period or one longer than `reconciledPeriodMsMax`.
+   */
+  reconcile(processor: string, period: Period): Reconciliation {
+    return this.#reconciliations.begin(processor, period);
+  }
+
+  /** As `reconcile`, without its limits. Throws `processor_not_found`, `processor_not_configured`. */
+  compare(processor: string, period: Period): Comparison {
+    return new Comparison(this.#context, findProcessor(this.#context, processor), period);
+  }
+
+  /**
+   * After a restore: takes over from the processors' records what the store lacks, and opens payments once the records of every
+   * account were read. Why payments stay shut is part of the result. Safe to repeat, and in several processes at once.
+   */
+  adopt(options: AdoptionOptions): Promise<Adoption> {
+    return adopt(this.#context, options);
+  }
+
+  /**
+   * Resolves charges and refunds that no process works on: those of a process that died, and those in doubt. Resolves when all that
+   * are due are queued. @param signal stops new work
+   */
+  recover(signal: AbortSignal): Promise<void> {
+    return this.#recovery.round(signal);
+  }
+
+  /** Ends reconciliations, and resolves when all charges and refunds that run have ended, or after the grace period. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#reconciliations.stop(), this.#context.inFlight.end()]);
+  }
+
+  /** Call it last, before the store is closed. */
+  close(): Promise<void> {
+    return this.#context.heartbeats.close();
+  }
+}
